@@ -81,8 +81,8 @@ def delimiter(
 
 def data_block(name: str, text: str, *, seed: str | None = None) -> str:
     """*text* between its marks."""
-    own = delimiter(text, seed=seed)
-    return f"<{name}-{own}>\n{text}\n</{name}-{own}>\n\n"
+    boundary = delimiter(text, seed=seed)
+    return f"<{name}-{boundary}>\n{text}\n</{name}-{boundary}>\n\n"
 
 
 def read_blocks(text: str) -> Iterator[tuple[str, str]]:
@@ -101,8 +101,8 @@ def _split_blocks(text: str) -> Iterator[tuple[str, str, str]]:
     """The text before each block, its name and content; the rest has no name."""
     at = 0
     while opening := _OPENING.search(text, at):
-        name, own = opening.groups()
-        closing = f"\n</{name}-{own}>"
+        name, boundary = opening.groups()
+        closing = f"\n</{name}-{boundary}>"
         end = text.find(closing, opening.end())
         if end < 0:
             break

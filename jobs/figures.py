@@ -25,13 +25,13 @@ from runner.scorecard import (
     ReferenceLine,
 )
 
-Shown = TypeVar("Shown")
+FigureData = TypeVar("FigureData")
 """What a job draws figures from."""
 
 
 def build_figures(
-    prepare: Callable[[], Shown],
-    draws: Iterable[Callable[[Shown], Figure | Iterable[Figure] | None]],
+    prepare: Callable[[], FigureData],
+    draws: Iterable[Callable[[FigureData], Figure | Iterable[Figure] | None]],
 ) -> Iterator[Figure | FailedFigure]:
     """Yields figures in the order of the report.
 
@@ -41,14 +41,14 @@ def build_figures(
             it.
     """
     try:
-        shown = prepare()
+        figure_data = prepare()
     except Exception as error:  # noqa: BLE001 - numbers outlive their pictures
         yield _failed("figures", prepare, error)
         return
     for draw in draws:
         try:
-            made = draw(shown)
-            figures = (made,) if isinstance(made, Figure) else tuple(made or ())
+            drawn = draw(figure_data)
+            figures = (drawn,) if isinstance(drawn, Figure) else tuple(drawn or ())
         except Exception as error:  # noqa: BLE001 - see above
             yield _failed(draw.__name__, draw, error)
         else:
@@ -82,16 +82,16 @@ def first_models(columns: Mapping[str, Measured]) -> tuple[ModelSeries[Measured]
     """The models that figures have room for, in their order."""
     first = list(columns.items())[:MOST_MODELS]
     return tuple(
-        ModelSeries(name=name, series=series, column=own)
-        for series, (name, own) in enumerate(first)
+        ModelSeries(name=name, series=series, column=column)
+        for series, (name, column) in enumerate(first)
     )
 
 
-def left_out_note(shown: int, every: int) -> str:
+def left_out_note(drawn_n: int, every: int) -> str:
     """The end of a caption; empty where all models are shown."""
-    if shown == every:
+    if drawn_n == every:
         return ""
-    return f" The first {shown} of {every} models; the tables hold all."
+    return f" The first {drawn_n} of {every} models; the tables hold all."
 
 
 Results = TypeVar("Results")
@@ -172,9 +172,9 @@ def reliability_panels(
 
 
 def _observed(model: ReliabilitySeries, words: ReliabilityWords) -> Panel:
-    filled = [each for each in model.bins if each.count]
-    x = tuple(each.mean_p for each in filled)
-    y = tuple(each.rate for each in filled)
+    filled = [bin_ for bin_ in model.bins if bin_.count]
+    x = tuple(bin_.mean_p for bin_ in filled)
+    y = tuple(bin_.rate for bin_ in filled)
     return Panel(
         title=model.name,
         x=Axis(lo=0, hi=1),
@@ -185,8 +185,8 @@ def _observed(model: ReliabilitySeries, words: ReliabilityWords) -> Panel:
             Points(
                 x=x,
                 y=y,
-                lo=tuple(each.interval.lo for each in filled),
-                hi=tuple(each.interval.hi for each in filled),
+                lo=tuple(bin_.interval.lo for bin_ in filled),
+                hi=tuple(bin_.interval.hi for bin_ in filled),
                 series=model.series,
             ),
         ),
@@ -200,8 +200,8 @@ def _counts(model: ReliabilitySeries, words: ReliabilityWords) -> Panel:
         height=0.5,
         marks=(
             Histogram(
-                edges=(*(each.lo for each in model.bins), model.bins[-1].hi),
-                counts=tuple(each.count for each in model.bins),
+                edges=(*(bin_.lo for bin_ in model.bins), model.bins[-1].hi),
+                counts=tuple(bin_.count for bin_ in model.bins),
                 series=model.series,
             ),
         ),

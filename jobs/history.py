@@ -51,18 +51,22 @@ class HistoryRow:
     def micro(self) -> float | None:
         """The value over all items together."""
         every = self.standings.values()
-        return ratio(sum(own.got for own in every), sum(own.of for own in every))
+        return ratio(
+            sum(score.got for score in every), sum(score.of for score in every)
+        )
 
     @property
     def passed(self) -> int:
         """Items that passed."""
-        return sum(own.passed for own in self.standings.values())
+        return sum(score.passed for score in self.standings.values())
 
     @property
     def verdicts(self) -> tuple[int, int] | None:
         """Items that pass what is judged beside, and those that were; None: none."""
         judged = [
-            own.verdict for own in self.standings.values() if own.verdict is not None
+            score.verdict
+            for score in self.standings.values()
+            if score.verdict is not None
         ]
         return (sum(judged), len(judged)) if judged else None
 
@@ -74,14 +78,14 @@ class HistoryRow:
     def tries(self, items: Iterable[str]) -> list[float | None]:
         """The same of each replicate alone; none where there is only one."""
         lists = [
-            [ratio(got, own.of) for got in own.tries]
-            for own in map(self.standings.__getitem__, items)
+            [ratio(got, score.of) for got in score.tries]
+            for score in map(self.standings.__getitem__, items)
         ]
         return [mean(values) for values in zip(*lists, strict=True)]
 
 
-def _value(own: ItemScore) -> float | None:
-    return ratio(own.got, own.of)
+def _value(score: ItemScore) -> float | None:
+    return ratio(score.got, score.of)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +130,7 @@ def read_runs(runs_dir: Path, job: str) -> JobRuns:
         if run is not None and run.milestone.job == job:
             runs.append(run)
     return JobRuns(
-        runs=tuple(sorted(runs, key=lambda own: (own.at_us, own.folder.run_id))),
+        runs=tuple(sorted(runs, key=lambda run: (run.at_us, run.folder.run_id))),
         unread=tuple(unread),
     )
 
@@ -162,7 +166,7 @@ def _scored_run(folder: RunFolder) -> ScoredRun | None:
 
 def rows(runs: Sequence[ScoredRun]) -> tuple[HistoryRow, ...]:
     """The rows of some runs, in their order."""
-    return tuple(row for own in runs for row in own.rows())
+    return tuple(row for run in runs for row in run.rows())
 
 
 def shared_items(now: Milestone, then: Milestone) -> tuple[str, ...]:
@@ -208,34 +212,34 @@ class EarlierRows:
     """Rows seen so far, by what a later one could share with them."""
 
     across: bool
-    _own: dict[Hashable, tuple[int, HistoryRow]] = field(default_factory=dict)
+    _by_model: dict[Hashable, tuple[int, HistoryRow]] = field(default_factory=dict)
     _alone: dict[Hashable, tuple[int, HistoryRow]] = field(default_factory=dict)
 
     def add(self, place: int, row: HistoryRow) -> None:
         """Take in a row that is at *place*, after all before it."""
         for key in self._keys(row):
-            self._own[row.model, key] = (place, row)
+            self._by_model[row.model, key] = (place, row)
             if row.is_alone:
                 self._alone[key] = (place, row)
 
     def before(self, row: HistoryRow) -> HistoryRow | None:
         """The last comparable row."""
         keys = list(self._keys(row))
-        found = _last(self._own.get((row.model, key)) for key in keys)
-        if found is None and row.is_alone:
+        previous = _last(self._by_model.get((row.model, key)) for key in keys)
+        if previous is None and row.is_alone:
             return _last(map(self._alone.get, keys))
-        return found
+        return previous
 
     def _keys(self, row: HistoryRow) -> Iterator[Hashable]:
-        own = row.milestone
-        if not own.partial:
-            data = "" if self.across else own.data
-            yield from ((item, own.items[item], data) for item in row.standings)
+        milestone = row.milestone
+        if not milestone.partial:
+            data = "" if self.across else milestone.data
+            yield from ((item, milestone.items[item], data) for item in row.standings)
 
 
-def _last(found: Iterable[tuple[int, HistoryRow] | None]) -> HistoryRow | None:
-    known = [each for each in found if each is not None]
-    return max(known, key=lambda each: each[0])[1] if known else None
+def _last(candidates: Iterable[tuple[int, HistoryRow] | None]) -> HistoryRow | None:
+    known = [candidate for candidate in candidates if candidate is not None]
+    return max(known, key=lambda candidate: candidate[0])[1] if known else None
 
 
 def with_previous(
@@ -337,13 +341,16 @@ def compare_with_best(
         across: whether other data may have been searched.
     """
     fit = tuple(row for row in earlier if common_items(now, row, across=across))
-    made = (
+    comparisons = (
         compare_rows(now, row, across=across)
         for row in reversed(same_model_rows(now, fit))
     )
     return max(
-        (each for each in made if each is not None),
-        key=lambda each: (each.then.macro(each.items) or 0.0, len(each.items)),
+        (comparison for comparison in comparisons if comparison is not None),
+        key=lambda comparison: (
+            comparison.then.macro(comparison.items) or 0.0,
+            len(comparison.items),
+        ),
         default=None,
     )
 
@@ -383,12 +390,12 @@ class History:
     @property
     def series(self) -> Mapping[str, Mapping[str, float]]:
         """By model, the mean value in each run."""
-        found: dict[str, dict[str, float]] = {}
+        values_by_model: dict[str, dict[str, float]] = {}
         for line in self.lines:
             value = line.row.macro()
             if value is not None:
-                found.setdefault(line.row.model, {})[line.row.run] = value
-        return found
+                values_by_model.setdefault(line.row.model, {})[line.row.run] = value
+        return values_by_model
 
     @property
     def _run(self) -> str:
@@ -404,7 +411,7 @@ def job_history(every: Sequence[ScoredRun], *, across: bool) -> History:
     """
     newest = every[-1].milestone
     runs = tuple(
-        own for own in every if own is every[-1] or shared_items(newest, own.milestone)
+        run for run in every if run is every[-1] or shared_items(newest, run.milestone)
     )
     return History(
         runs=runs,
@@ -414,9 +421,9 @@ def job_history(every: Sequence[ScoredRun], *, across: bool) -> History:
 
 
 def _lines(
-    own: Sequence[HistoryRow], data: str, *, across: bool
+    history_rows: Sequence[HistoryRow], data: str, *, across: bool
 ) -> Iterator[HistoryLine]:
-    for row, before in with_previous(own, across=across):
+    for row, before in with_previous(history_rows, across=across):
         yield HistoryLine(
             row=row,
             previous=None
@@ -430,12 +437,12 @@ LAST, BEST = "last", "best"
 
 
 def chosen_comparisons(
-    own: History, every: Sequence[ScoredRun], against: str, *, across: bool
+    history: History, every: Sequence[ScoredRun], against: str, *, across: bool
 ) -> Mapping[str, RowComparison | None]:
     """Each model of the newest run beside what is meant; None: nothing comparable.
 
     Args:
-        own: what belongs to the newest run.
+        history: what belongs to the newest run.
         every: all runs of the job, oldest first.
         against: `last`, `best`, the id of a run or its beginning.
         across: whether other data may have been searched.
@@ -444,18 +451,20 @@ def chosen_comparisons(
         UsageError: the word means no run, several, or the newest one.
     """
     if against == LAST:
-        return {line.row.model: line.previous for line in own.now}
+        return {line.row.model: line.previous for line in history.now}
     earlier = (
-        own.earlier if against == BEST else rows([_named_run(own, every, against)])
+        history.earlier
+        if against == BEST
+        else rows([_named_run(history, every, against)])
     )
     return {
         line.row.model: compare_with_best(line.row, earlier, across=across)
-        for line in own.now
+        for line in history.now
     }
 
 
-def _named_run(own: History, every: Sequence[ScoredRun], name: str) -> ScoredRun:
-    newest = own.newest.folder.run_id
+def _named_run(history: History, every: Sequence[ScoredRun], name: str) -> ScoredRun:
+    newest = history.newest.folder.run_id
     named = [run for run in every if run.folder.run_id == name] or [
         run for run in every if run.folder.run_id.startswith(name)
     ]
@@ -469,11 +478,11 @@ def _named_run(own: History, every: Sequence[ScoredRun], name: str) -> ScoredRun
     return named[0]
 
 
-def why_nothing(own: History) -> str:
+def why_nothing(history: History) -> str:
     """What stands in the way where a model of the newest run has nothing beside it."""
-    if own.newest.milestone.partial:
+    if history.newest.milestone.partial:
         return "the run is unfinished (siftlog resume, then siftlog score)"
-    if any(line.data_changed for line in own.lines):
+    if any(line.data_changed for line in history.lines):
         return "runs searched another database (--across-databases lets them in)"
     return "no other finished run of it asked for the same"
 

@@ -46,14 +46,14 @@ def plot(runs: Sequence[str], series: Mapping[str, Mapping[str, float]]) -> str:
         ]
         for letter, values in zip(ascii_letters, series.values(), strict=False)
     }
-    values = [value for own in points.values() for _, value in own]
+    values = [value for model_points in points.values() for _, value in model_points]
     least = low(values)
     rows = [[" "] * (step * max(len(drawn) - 1, 0) + 1) for _ in range(HEIGHT)]
-    for own in points.values():
-        for column, value in _between(own):
+    for model_points in points.values():
+        for column, value in _between(model_points):
             rows[_line(value, least)][column] = BETWEEN
-    for letter, own in points.items():
-        for column, value in own:
+    for letter, model_points in points.items():
+        for column, value in model_points:
             line = rows[_line(value, least)]
             line[column] = letter if line[column] in f" {BETWEEN}" else TIED
     axis = [1.0 - (1.0 - least) * line / (HEIGHT - 1) for line in range(HEIGHT)]
@@ -89,29 +89,35 @@ NAME = 24
 """Characters of a run's or a model's name in the table."""
 
 
-def text(own: History) -> str:
+def text(history: History) -> str:
     """The table, and the line plot below it."""
-    runs = [run.folder.run_id for run in own.runs]
+    runs = [run.folder.run_id for run in history.runs]
     return "\n".join(
-        [*_table(own), "", _y_label(own), plot(runs, own.series), *_left_out(own)]
+        [
+            *_table(history),
+            "",
+            _y_label(history),
+            plot(runs, history.series),
+            *_left_out(history),
+        ]
     )
 
 
-def _y_label(own: History) -> str:
-    return f"macro {own.newest.milestone.measure} by run, oldest first"
+def _y_label(history: History) -> str:
+    return f"macro {history.newest.milestone.measure} by run, oldest first"
 
 
-def _left_out(own: History) -> Iterator[str]:
-    if own.left_out:
-        item = own.newest.milestone.item
+def _left_out(history: History) -> Iterator[str]:
+    if history.left_out:
+        item = history.newest.milestone.item
         yield (
-            f"{plural(own.left_out, 'run')} left out, which did not ask for the same "
-            f"on any {item} of the newest."
+            f"{plural(history.left_out, 'run')} left out, which did not ask for "
+            f"the same on any {item} of the newest."
         )
 
 
-def _table(own: History) -> Iterator[str]:
-    measure = own.newest.milestone.measure
+def _table(history: History) -> Iterator[str]:
+    measure = history.newest.milestone.measure
     header = (
         "run",
         "date",
@@ -124,16 +130,17 @@ def _table(own: History) -> Iterator[str]:
         "delta",
         "",
     )
-    lines = [header, *map(_cells, own.lines)]
-    kept = [
+    lines = [header, *map(_cells, history.lines)]
+    filled_columns = [
         at
         for at, column in enumerate(zip(*lines, strict=True))
         if any(cell != UNDEFINED for cell in column[1:])
     ]
-    widths = {at: max(len(line[at]) for line in lines) for at in kept}
+    widths = {at: max(len(line[at]) for line in lines) for at in filled_columns}
     for line in lines:
         cells = (
-            f"{line[at]:{'<' if at in _WORDS else '>'}{widths[at]}}" for at in kept
+            f"{line[at]:{'<' if at in _WORDS else '>'}{widths[at]}}"
+            for at in filled_columns
         )
         yield "  ".join(cells).rstrip()
 
@@ -159,9 +166,9 @@ def _cells(line: HistoryLine) -> tuple[str, ...]:
     )
 
 
-def sheet(own: History) -> PrintTable:
+def sheet(history: History) -> PrintTable:
     """The table for print."""
-    newest = own.newest.milestone
+    newest = history.newest.milestone
     return PrintTable(
         title=f"Runs of {newest.job}, oldest first",
         columns=(
@@ -176,7 +183,7 @@ def sheet(own: History) -> PrintTable:
             PrintColumn(name="Change", kind="change"),
             PrintColumn(name="Note"),
         ),
-        rows=tuple(map(_row, own.lines)),
+        rows=tuple(map(_row, history.lines)),
     )
 
 
@@ -208,7 +215,7 @@ def comparison_text(
 ) -> str:
     """One comparison with the parts that were lost and gained."""
     now, then = comparison.now, comparison.then
-    own = now.milestone
+    milestone = now.milestone
     sides = f"{now.run}, {now.model}, against {then.run}, {then.model}"
     values = [fixed(row.macro(comparison.items), ".4f") for row in (now, then)]
     allowed = f"may fall by {max_drop:g}{_spread(comparison)}"
@@ -216,19 +223,19 @@ def comparison_text(
     lines = [
         "",
         f"{sides}, on {_share(comparison)}:",
-        f"  macro {own.measure} {change} ({allowed})",
+        f"  macro {milestone.measure} {change} ({allowed})",
     ]
-    lines += (_change(each) for each in changes)
+    lines += (_change(part_change) for part_change in changes)
     if not changes:
-        lines.append(f"  no {own.part} lost or gained")
+        lines.append(f"  no {milestone.part} lost or gained")
     return "\n".join(lines)
 
 
 def _share(comparison: RowComparison) -> str:
-    own = comparison.now
-    every, n = len(own.standings), len(comparison.items)
+    row = comparison.now
+    every, n = len(row.standings), len(comparison.items)
     some = "" if n == every else f"{n} of "
-    return f"{some}{plural(every, own.milestone.item)}"
+    return f"{some}{plural(every, row.milestone.item)}"
 
 
 def _spread(comparison: RowComparison) -> str:
@@ -236,25 +243,28 @@ def _spread(comparison: RowComparison) -> str:
     return f"; replicates lie {spread:.4f} apart" if spread else ""
 
 
-def _change(each: PartChange) -> str:
-    what = "lost  " if each.is_lost else "gained"
-    scores = f"{_score(each.before)} -> {_score(each.after)}"
-    why = f"  {each.after.lost_at}" if each.after.lost_at else ""
-    return f"  {what}  {each.item}  {_one_line(each.part)}  score {scores}{why}"
+def _change(part_change: PartChange) -> str:
+    what = "lost  " if part_change.is_lost else "gained"
+    scores = f"{_score(part_change.before)} -> {_score(part_change.after)}"
+    why = f"  {part_change.after.lost_at}" if part_change.after.lost_at else ""
+    return (
+        f"  {what}  {part_change.item}  {_one_line(part_change.part)}  score "
+        f"{scores}{why}"
+    )
 
 
 def _score(part: ItemPart) -> str:
     return "none" if part.score is None else f"{part.score:g}"
 
 
-def as_json(own: History) -> dict[str, Any]:
+def as_json(history: History) -> dict[str, Any]:
     """All lines, and what belongs to them."""
-    newest = own.newest.milestone
+    newest = history.newest.milestone
     return {
         "job": newest.job,
         "measure": newest.measure,
-        "runs": [_line_json(line) for line in own.lines],
-        "left_out": own.left_out,
+        "runs": [_line_json(line) for line in history.lines],
+        "left_out": history.left_out,
     }
 
 
@@ -295,19 +305,25 @@ def comparison_json(
         "delta": comparison.delta,
         "spread": comparison.spread,
         "failed": list(comparison.failed),
-        "lost": [_change_json(each) for each in changes if each.is_lost],
-        "gained": [_change_json(each) for each in changes if not each.is_lost],
+        "lost": [
+            _change_json(part_change) for part_change in changes if part_change.is_lost
+        ],
+        "gained": [
+            _change_json(part_change)
+            for part_change in changes
+            if not part_change.is_lost
+        ],
         "alerts": list(comparison.alerts(max_drop)),
     }
 
 
-def _change_json(each: PartChange) -> dict[str, Any]:
+def _change_json(part_change: PartChange) -> dict[str, Any]:
     return {
-        "item": each.item,
-        "part": each.part,
-        "score_before": each.before.score,
-        "score": each.after.score,
-        "lost_at": each.after.lost_at or None,
+        "item": part_change.item,
+        "part": part_change.part,
+        "score_before": part_change.before.score,
+        "score": part_change.after.score,
+        "lost_at": part_change.after.lost_at or None,
     }
 
 
@@ -328,38 +344,38 @@ NAMED = 30
 """Runs that are called by their names, at most; more are numbered."""
 
 
-def history_figure(own: History) -> Figure:
+def history_figure(history: History) -> Figure:
     """Draw a line for each model, with a rule where other data were searched."""
-    measure = own.newest.milestone.measure
+    measure = history.newest.milestone.measure
     return Figure(
         name="history",
         title=f"{measure.capitalize()} by run",
-        caption=f"Mean {measure} over each run's {own.newest.milestone.item}s, oldest "
-        "run first. A vertical line stands where other data were searched: runs on its "
+        caption=f"Mean {measure} over each run's {history.newest.milestone.item}s, "
+        "oldest run first. A vertical line stands where other data were searched: runs on its "
         "two sides are not compared.",
         panels=(
             Panel(
-                marks=tuple(_marks(own)),
-                x=_runs(own),
-                y=Axis(label=f"macro {measure}", lo=low(_values(own)), hi=1.0),
+                marks=tuple(_marks(history)),
+                x=_runs(history),
+                y=Axis(label=f"macro {measure}", lo=low(_values(history)), hi=1.0),
             ),
         ),
     )
 
 
-def _runs(own: History) -> Axis:
-    if len(own.runs) > NAMED:
-        return Axis(label="run, oldest first", lo=0, hi=len(own.runs) - 1)
-    return Axis(names=tuple(run.folder.run_id for run in own.runs))
+def _runs(history: History) -> Axis:
+    if len(history.runs) > NAMED:
+        return Axis(label="run, oldest first", lo=0, hi=len(history.runs) - 1)
+    return Axis(names=tuple(run.folder.run_id for run in history.runs))
 
 
-def _values(own: History) -> list[float]:
-    return [value for values in own.series.values() for value in values.values()]
+def _values(history: History) -> list[float]:
+    return [value for values in history.series.values() for value in values.values()]
 
 
-def _marks(own: History) -> Iterator[Mark]:
-    places = {run.folder.run_id: place for place, run in enumerate(own.runs)}
-    for number, (model, values) in enumerate(own.series.items()):
+def _marks(history: History) -> Iterator[Mark]:
+    places = {run.folder.run_id: place for place, run in enumerate(history.runs)}
+    for number, (model, values) in enumerate(history.series.items()):
         yield LineSeries(
             x=tuple(places[run] for run in values),
             y=tuple(values.values()),
@@ -367,7 +383,7 @@ def _marks(own: History) -> Iterator[Mark]:
             series=number,
             marked=True,
         )
-    for place, (before, after) in enumerate(pairwise(own.runs)):
+    for place, (before, after) in enumerate(pairwise(history.runs)):
         if before.milestone.data != after.milestone.data:
             yield ReferenceLine(
                 way="vertical", at=place + 0.5, label="database changed"

@@ -62,9 +62,9 @@ class Bm25:
 
     def __init__(self, pool: Sequence[str], idf: Idf | None = None) -> None:
         words = [tokens(sentence) for sentence in pool]
-        self._counts = [Counter(own) for own in words]
+        self._counts = [Counter(sentence_words) for sentence_words in words]
         self._idf = idf or Idf(words)
-        lengths = [len(own) for own in words]
+        lengths = [len(sentence_words) for sentence_words in words]
         average = math.fsum(lengths) / len(lengths) if lengths else 0.0
         # a pool without a single word has no average length, and no score either
         self._loads = [

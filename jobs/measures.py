@@ -125,12 +125,12 @@ class Measures:
 
         A plain word such as `recall` is no path: it may mean another thing in a table.
         """
-        found = {
+        titles = {
             column: self._title(column)
             for column in table.columns
             if re.search("[.@~_]", column)
         }
-        return replace(table, titles={c: title for c, title in found.items() if title})
+        return replace(table, titles={c: title for c, title in titles.items() if title})
 
     def _title(self, column: str) -> str:
         path = column.removesuffix(DEFINED)
@@ -141,7 +141,7 @@ class Measures:
 
     def is_headline(self, path: str) -> bool:
         """Whether a report begins with the metric at *path*."""
-        return any(each.fullmatch(path) for each in self._headlines)
+        return any(pattern.fullmatch(path) for pattern in self._headlines)
 
     def _described(self, metric: Metric) -> Metric:
         words = self.of(metric.path)
@@ -157,9 +157,9 @@ class Measures:
 
     def _composed(self, path: str) -> MetricWords | None:
         for base, forms in self._without_forms(path):
-            found = self._read(base)
-            if found is not None:
-                measure, scopes = found
+            parsed = self._read(base)
+            if parsed is not None:
+                measure, scopes = parsed
                 return _sentence(measure, (*scopes, *forms))
         return None
 
@@ -168,9 +168,9 @@ class Measures:
     ) -> Iterator[tuple[str, tuple[MeasurePart, ...]]]:
         """The path without its forms, if all of these are declared, then whole."""
         base, *forms = re.split("(?=~)", path)
-        found = [self._forms.first(form) for form in forms]
-        parts = tuple(each for each in found if each is not None)
-        if forms and len(parts) == len(found):
+        form_parts = [self._forms.first(form) for form in forms]
+        parts = tuple(part for part in form_parts if part is not None)
+        if forms and len(parts) == len(form_parts):
             yield base, parts
         yield path, ()
 
@@ -206,7 +206,7 @@ class Measures:
 
     @cached_property
     def _headlines(self) -> tuple[re.Pattern[str], ...]:
-        return tuple(_compiled(each, self.slots) for each in self.headlines)
+        return tuple(_compiled(pattern, self.slots) for pattern in self.headlines)
 
 
 _Value = TypeVar("_Value", Measure, MeasurePart)
@@ -243,7 +243,7 @@ class _Declared(Generic[_Value]):
 
 def _compiled(pattern: str, slots: Slots) -> re.Pattern[str]:
     pieces = re.split(r"\{(\w+)(\*?)\}", pattern)
-    made = [re.escape(pieces[0])]
+    regex_parts = [re.escape(pieces[0])]
     for name, star, literal in zip(
         pieces[1::3], pieces[2::3], pieces[3::3], strict=True
     ):
@@ -253,8 +253,8 @@ def _compiled(pattern: str, slots: Slots) -> re.Pattern[str]:
             inside = "|".join(map(re.escape, texts))
         else:
             inside = ".+?" if star else "[^.~]+?"
-        made.append(f"(?P<{name}>{inside}){re.escape(literal)}")
-    return re.compile("".join(made), re.DOTALL)
+        regex_parts.append(f"(?P<{name}>{inside}){re.escape(literal)}")
+    return re.compile("".join(regex_parts), re.DOTALL)
 
 
 def _filled(text: str, texts: Mapping[str, str]) -> str:
@@ -296,7 +296,7 @@ BASELINE_FORMS: Mapping[str, MeasurePart] = {
 
 BASELINE_COLUMNS = ("model", "metric", "value", "baseline", "of_baseline", "adds")
 NAME_CELLS = 30
-MOST_SHOWN = 14
+MOST_LINES = 14
 """Lines of a summary; the table has all."""
 
 
@@ -343,17 +343,28 @@ def add_baselines(
         baselines: by model.
         words: of the job's metrics, its baselines among them.
     """
-    kept = {
-        model: [each for each in own if _value_of(card, model, each.of) is not None]
-        for model, own in baselines.items()
+    applicable = {
+        model: [
+            baseline
+            for baseline in model_baselines
+            if _value_of(card, model, baseline.of) is not None
+        ]
+        for model, model_baselines in baselines.items()
     }
-    if not any(kept.values()):
+    if not any(applicable.values()):
         return card
     rows = [
-        (model, each.of, value, each.name, each.value, each.added(value))
-        for model, own in kept.items()
-        for each in own
-        if (value := _value_of(card, model, each.of)) is not None
+        (
+            model,
+            baseline.of,
+            value,
+            baseline.name,
+            baseline.value,
+            baseline.added(value),
+        )
+        for model, model_baselines in applicable.items()
+        for baseline in model_baselines
+        if (value := _value_of(card, model, baseline.of)) is not None
     ]
     table = Table(
         name="baselines",
@@ -364,15 +375,17 @@ def add_baselines(
         "kind.",
         is_headline=True,
     )
-    lines = list(_lines(card, kept))
-    left = len(lines) - MOST_SHOWN
-    shown = lines[:MOST_SHOWN] + ([f"  {left} more: baselines.csv"] if left > 0 else [])
-    text = "\n".join(["Over trivial baselines:", *shown, ""])
+    lines = list(_lines(card, applicable))
+    left = len(lines) - MOST_LINES
+    summary_lines = lines[:MOST_LINES] + (
+        [f"  {left} more: baselines.csv"] if left > 0 else []
+    )
+    text = "\n".join(["Over trivial baselines:", *summary_lines, ""])
     return replace(
         card,
         models={
-            model: tuple(_with_baselines(own, kept.get(model, ()), words))
-            for model, own in card.models.items()
+            model: tuple(_with_baselines(metrics, applicable.get(model, ()), words))
+            for model, metrics in card.models.items()
         },
         summary=f"{card.summary.rstrip()}\n{text}",
         tables=(*card.tables, table),
@@ -390,30 +403,31 @@ def _with_baselines(
     for metric in metrics:
         yield metric
         yield from words.describe(
-            each.metric for each in baselines if each.of == metric.path
+            baseline.metric for baseline in baselines if baseline.of == metric.path
         )
 
 
 def _value_of(card: Scorecard, model: str, path: str) -> float | None:
-    found = (m.value for m in card.models.get(model, ()) if m.path == path)
-    return next(found, None)
+    values = (m.value for m in card.models.get(model, ()) if m.path == path)
+    return next(values, None)
 
 
 def _lines(
-    card: Scorecard, kept: Mapping[str, Sequence[TrivialBaseline]]
+    card: Scorecard, baselines: Mapping[str, Sequence[TrivialBaseline]]
 ) -> Iterator[str]:
     """Each model, and a line for each of its metrics with all its baselines."""
-    for model, own in kept.items():
-        if own:
+    for model, model_baselines in baselines.items():
+        if model_baselines:
             yield f"  {shortened(one_line(model), NAME_CELLS)}"
-        for path in dict.fromkeys(each.of for each in own):
+        for path in dict.fromkeys(baseline.of for baseline in model_baselines):
             value = _value_of(card, model, path)
             if value is None:
                 continue
             parts = [
-                f"{each.name} {fixed(each.value)} ({_signed(each.added(value))})"
-                for each in own
-                if each.of == path
+                f"{baseline.name} {fixed(baseline.value)} "
+                f"({_signed(baseline.added(value))})"
+                for baseline in model_baselines
+                if baseline.of == path
             ]
             named = _named(card, model, path)
             yield f"    {named} {fixed(value)}: {'; '.join(parts)}"

@@ -35,9 +35,9 @@ class ProfiledSettings(BaseModel):
     @property
     def profile_changes(self) -> tuple[str, ...]:
         """Settings of the profile that an explicit value replaced, `name=value`."""
-        own = dict(self)
+        settings = dict(self)
         return tuple(
-            f"{name}={own[name]}"
-            for name, value in self.profiles[own["profile"]].items()
-            if own[name] != value
+            f"{name}={settings[name]}"
+            for name, value in self.profiles[settings["profile"]].items()
+            if settings[name] != value
         )

@@ -78,11 +78,11 @@ def _matrix_row(cell: MatrixCell, clock: Clock) -> MatrixRow:
         )
     with open_reader(folder.log) as reader:
         seen = live_status(reader, clock.now_us(), is_held=folder.is_alive())
-        made = scorings(reader)
-        keys = [bytes.fromhex(made[-1].digest)] if made else []
+        recorded = scorings(reader)
+        keys = [bytes.fromhex(recorded[-1].digest)] if recorded else []
         cards = parts(reader, keys)
     status = seen.status
-    own = json.loads(cards[keys[0]])["models"] if cards else {}
+    model_records = json.loads(cards[keys[0]])["models"] if cards else {}
     return MatrixRow(
         run=folder.run_id,
         job=status.job,
@@ -96,11 +96,11 @@ def _matrix_row(cell: MatrixCell, clock: Clock) -> MatrixRow:
         skipped=status.tasks.skipped,
         cost_usd=status.cost_usd,
         possible_usd=status.possible_usd,
-        scoring=made[-1].number if made else None,
-        has_report=bool(made)
-        and (folder.scores / str(made[-1].number) / REPORT).exists(),
-        headline=made[-1].headline or "" if made else "",
-        metrics=own.get(cell.model, {}).get("metrics", {}),
+        scoring=recorded[-1].number if recorded else None,
+        has_report=bool(recorded)
+        and (folder.scores / str(recorded[-1].number) / REPORT).exists(),
+        headline=recorded[-1].headline or "" if recorded else "",
+        metrics=model_records.get(cell.model, {}).get("metrics", {}),
     )
 
 
@@ -146,18 +146,18 @@ def interval(one: MatrixRow) -> str:
     )
 
 
-def text(group: str, found: Sequence[MatrixRow]) -> str:
+def text(group: str, run_rows: Sequence[MatrixRow]) -> str:
     """The table, and how runs of one job are held against each other."""
-    lines = [f"{group}: {len(found)} runs"]
-    lines += in_columns([HEADS, *map(cells, found)])
-    lines += [f"compare: siftlog compare {a} {b}" for a, b in pairs(found)]
+    lines = [f"{group}: {len(run_rows)} runs"]
+    lines += in_columns([HEADS, *map(cells, run_rows)])
+    lines += [f"compare: siftlog compare {a} {b}" for a, b in pairs(run_rows)]
     return "\n".join(lines)
 
 
-def sheet(group: str, found: Sequence[MatrixRow]) -> PrintTable:
+def sheet(group: str, run_rows: Sequence[MatrixRow]) -> PrintTable:
     """The table for print: each run with the metric that its scoring is judged by."""
     rows: list[tuple[Typeset, ...]] = []
-    for one in found:
+    for one in run_rows:
         reached = one.reached
         lo, hi = reached.get("lo"), reached.get("hi")
         rows.append(
@@ -176,7 +176,7 @@ def sheet(group: str, found: Sequence[MatrixRow]) -> PrintTable:
             )
         )
     return PrintTable(
-        title=f"{group}: {len(found)} runs",
+        title=f"{group}: {len(run_rows)} runs",
         columns=(
             PrintColumn(name="Run"),
             PrintColumn(name="Model"),
@@ -194,10 +194,10 @@ def sheet(group: str, found: Sequence[MatrixRow]) -> PrintTable:
     )
 
 
-def pairs(found: Sequence[MatrixRow]) -> Iterator[tuple[str, str]]:
+def pairs(run_rows: Sequence[MatrixRow]) -> Iterator[tuple[str, str]]:
     """Two scored runs of each job that has as many: the first and the next."""
     by_job: dict[str, list[str]] = {}
-    for one in found:
+    for one in run_rows:
         if one.scoring is not None:
             by_job.setdefault(one.job, []).append(one.run)
     for runs in by_job.values():
@@ -205,10 +205,10 @@ def pairs(found: Sequence[MatrixRow]) -> Iterator[tuple[str, str]]:
             yield runs[0], runs[1]
 
 
-def csv_rows(found: Sequence[MatrixRow]) -> Iterator[tuple[TableCell, ...]]:
+def csv_rows(run_rows: Sequence[MatrixRow]) -> Iterator[tuple[TableCell, ...]]:
     """The lines of `comparison.csv`."""
     yield COLUMNS
-    for one in found:
+    for one in run_rows:
         reached = one.reached
         yield (
             one.run,
@@ -229,62 +229,62 @@ def csv_rows(found: Sequence[MatrixRow]) -> Iterator[tuple[TableCell, ...]]:
         )
 
 
-def as_json(group: str, found: Sequence[MatrixRow]) -> dict[str, Any]:
+def as_json(group: str, run_rows: Sequence[MatrixRow]) -> dict[str, Any]:
     """What `comparison.json` holds, and `--json` prints last."""
-    return {"group": group, "runs": [asdict(one) for one in found]}
+    return {"group": group, "runs": [asdict(one) for one in run_rows]}
 
 
 _NUMERIC = {"tasks", "failed", "cost", "value", "interval", "n"}
 
 
-def page(group: str, found: Sequence[MatrixRow], budget_usd: float | None) -> str:
+def page(group: str, run_rows: Sequence[MatrixRow], budget_usd: float | None) -> str:
     """The text of the page.
 
     Args:
         group: name of the matrix.
-        found: its runs.
+        run_rows: its runs.
         budget_usd: what all of them together may cost.
     """
-    jobs = tuple(dict.fromkeys(one.job for one in found))
+    jobs = tuple(dict.fromkeys(one.job for one in run_rows))
     metrics = {
-        f"Metrics of {job}": tuple(_metrics([o for o in found if o.job == job]))
+        f"Metrics of {job}": tuple(_metrics([o for o in run_rows if o.job == job]))
         for job in jobs
     }
     return html_page(
-        f"{group}: {len(found)} runs",
-        _facts(found, jobs, budget_usd),
+        f"{group}: {len(run_rows)} runs",
+        _facts(run_rows, jobs, budget_usd),
         {
-            "Comparison": tuple(_table(found)),
+            "Comparison": tuple(_table(run_rows)),
             **{title: inside for title, inside in metrics.items() if inside},
         },
-        _footer(found),
+        _footer(run_rows),
     )
 
 
 def _facts(
-    found: Sequence[MatrixRow],
+    run_rows: Sequence[MatrixRow],
     jobs: Sequence[str],
     budget: float | None,
 ) -> Element:
-    costs = [one.cost_usd for one in found]
+    costs = [one.cost_usd for one in run_rows]
     known = [usd for usd in costs if usd is not None]
     unknown = "" if len(known) == len(costs) else ", and runs whose price is unknown"
     return facts_list(
         {
             "jobs": ", ".join(jobs),
-            "models": ", ".join(dict.fromkeys(one.model for one in found)),
+            "models": ", ".join(dict.fromkeys(one.model for one in run_rows)),
             "cost": f"{dollars(sum(known))}{unknown}",
             "budget": "none" if budget is None else f"{dollars(budget)} for all runs",
         }
     )
 
 
-def _table(found: Sequence[MatrixRow]) -> Iterator[Element]:
+def _table(run_rows: Sequence[MatrixRow]) -> Iterator[Element]:
     yield html_table(
         "Each run with the metric that its last scoring is judged by. Intervals are of "
         "each run alone; whether two differ, their paired comparison says.",
         [HtmlColumn(name=name, numeric=name in _NUMERIC) for name in HEADS],
-        [(_link(one), *cells(one)[1:]) for one in found],
+        [(_link(one), *cells(one)[1:]) for one in run_rows],
     )
 
 
@@ -296,9 +296,9 @@ def _link(one: MatrixRow) -> Element | str:
     return element("a", one.run, href=href)
 
 
-def _metrics(found: Sequence[MatrixRow]) -> Iterator[Element]:
+def _metrics(run_rows: Sequence[MatrixRow]) -> Iterator[Element]:
     """Every metric of a job's scored runs, side by side."""
-    scored = [one for one in found if one.metrics]
+    scored = [one for one in run_rows if one.metrics]
     if not scored:
         return
     first = [one.headline for one in scored if one.headline]
@@ -332,8 +332,8 @@ def _named(path: str, scored: Sequence[MatrixRow]) -> Child:
     return name, element("span", key, class_="key")
 
 
-def _footer(found: Sequence[MatrixRow]) -> Element:
-    commands = [f"siftlog compare {a} {b}" for a, b in pairs(found)]
+def _footer(run_rows: Sequence[MatrixRow]) -> Element:
+    commands = [f"siftlog compare {a} {b}" for a, b in pairs(run_rows)]
     return element(
         "footer",
         element(
@@ -367,53 +367,55 @@ class PreviewedRun:
 
 def preview_runs(cells: Sequence[MatrixCell], runs_dir: Path) -> list[PreviewedRun]:
     """Estimate every run from a sample of its plan; nothing is sent or written."""
-    made = []
+    previewed_runs = []
     for cell in cells:
-        found = preview(cell.work, cell.options, runs_dir)
-        made.append(
+        estimate = preview(cell.work, cell.options, runs_dir)
+        previewed_runs.append(
             PreviewedRun(
                 cell=cell,
-                items=found.items,
-                calls=found.total.calls,
-                usd=found.total.usd,
+                items=estimate.items,
+                calls=estimate.total.calls,
+                usd=estimate.total.usd,
             )
         )
-    return made
+    return previewed_runs
 
 
-def preview_text(file: MatrixFile, made: Sequence[PreviewedRun]) -> str:
+def preview_text(file: MatrixFile, previewed_runs: Sequence[PreviewedRun]) -> str:
     """The runs, and whether the budget would hold."""
     rows = [
         (
-            each.cell.folder.run_id,
-            each.what,
-            f"{each.items:,}",
-            number(each.calls.expected),
-            cost(None) if each.usd is None else _span(each.usd),
+            run.cell.folder.run_id,
+            run.what,
+            f"{run.items:,}",
+            number(run.calls.expected),
+            cost(None) if run.usd is None else _span(run.usd),
         )
-        for each in made
+        for run in previewed_runs
     ]
-    lines = [f"{file.group}: {len(made)} runs; nothing is sent"]
+    lines = [f"{file.group}: {len(previewed_runs)} runs; nothing is sent"]
     lines += in_columns([_HEADS, *rows])
-    total = whole_cost(made)
-    said = cost(None) if total is None else _span(total)
-    lines.append(f"in all, had nothing been asked yet: {said}")
+    total = whole_cost(previewed_runs)
+    total_text = cost(None) if total is None else _span(total)
+    lines.append(f"in all, had nothing been asked yet: {total_text}")
     if file.options.budget is not None:
         lines.append(f"budget for all runs: {dollars(file.options.budget)}")
     return "\n".join(lines)
 
 
-def whole_cost(made: Sequence[PreviewedRun]) -> EstimateRange | None:
+def whole_cost(previewed_runs: Sequence[PreviewedRun]) -> EstimateRange | None:
     """What all runs cost together; None: a price is unknown."""
-    spans = [each.usd for each in made if each.usd is not None]
-    if len(spans) < len(made):
+    spans = [run.usd for run in previewed_runs if run.usd is not None]
+    if len(spans) < len(previewed_runs):
         return None
     return sum(spans, EstimateRange(low=0.0, expected=0.0, high=0.0))
 
 
-def preview_json(file: MatrixFile, made: Sequence[PreviewedRun]) -> dict[str, Any]:
+def preview_json(
+    file: MatrixFile, previewed_runs: Sequence[PreviewedRun]
+) -> dict[str, Any]:
     """The same for programs."""
-    total = whole_cost(made)
+    total = whole_cost(previewed_runs)
     return {
         "group": file.group,
         "dry_run": True,
@@ -421,16 +423,16 @@ def preview_json(file: MatrixFile, made: Sequence[PreviewedRun]) -> dict[str, An
         "cost_usd": None if total is None else _json(total),
         "runs": [
             {
-                "run": each.cell.folder.run_id,
-                "job": each.cell.work.job.name,
-                "model": each.cell.model,
-                "settings": dict(each.cell.varied),
-                "what": each.what,
-                "items": each.items,
-                "calls": _json(each.calls),
-                "cost_usd": None if each.usd is None else _json(each.usd),
+                "run": run.cell.folder.run_id,
+                "job": run.cell.work.job.name,
+                "model": run.cell.model,
+                "settings": dict(run.cell.varied),
+                "what": run.what,
+                "items": run.items,
+                "calls": _json(run.calls),
+                "cost_usd": None if run.usd is None else _json(run.usd),
             }
-            for each in made
+            for run in previewed_runs
         ],
     }
 

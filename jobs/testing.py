@@ -54,7 +54,7 @@ class MemoryAnswers:
         held = tuple(
             tuple(run.family(spec, model, replicate))
             for spec in job.plan(dataset)
-            for model in run.asked(spec)
+            for model in run.models_for(spec)
             for replicate in run.times(spec)
         )
         return cls(held=held, models=models, replicates=replicates)
@@ -63,15 +63,15 @@ class MemoryAnswers:
     def of_import(cls, imported: Iterable[ImportedAnswer]) -> MemoryAnswers:
         """The answers that a run has after an import."""
         families: list[list[Answer]] = []
-        for number, given in enumerate(imported, start=1):
-            if not given.descends:
+        for number, imported_answer in enumerate(imported, start=1):
+            if not imported_answer.descends:
                 families.append([])
-            families[-1].append(_answer(number, given))
-        made = cls.of(tuple(family) for family in families)
+            families[-1].append(_answer(number, imported_answer))
+        answers = cls.of(tuple(family) for family in families)
         return cls(
-            held=made.held,
-            models=made.models,
-            replicates=made.replicates,
+            held=answers.held,
+            models=answers.models,
+            replicates=answers.replicates,
             imported=True,
         )
 
@@ -91,7 +91,7 @@ class _Run:
     replicates: int
     tasks: int = 0
 
-    def asked(self, spec: TaskSpec) -> tuple[str, ...]:
+    def models_for(self, spec: TaskSpec) -> tuple[str, ...]:
         """The models of the stage's role."""
         role = self._stage(spec).role
         return self.models if role == "subject" else (f"the-{role}",)
@@ -110,9 +110,9 @@ class _Run:
         for later in self.job.follow_up(self.dataset, (answer,)):
             stays = self._stage(later).role == stage.role
             numbers = range(1, self.replicates + 1) if stage.once else (replicate,)
-            for own in (model,) if stays else self.asked(later):
+            for later_model in (model,) if stays else self.models_for(later):
                 for number in numbers:
-                    yield from self.family(later, own, number)
+                    yield from self.family(later, later_model, number)
 
     def _answered(self, spec: TaskSpec, model: str, replicate: int) -> Answer:
         self.tasks += 1
@@ -126,34 +126,36 @@ class _Run:
         )
         if spec.skip is not None:
             return Answer(task=task, skip=spec.skip)
-        given = self.answer(task)
-        if given is None:
+        response = self.answer(task)
+        if response is None:
             return Answer(task=task, error="ServerError")
-        reply = Reply(text=given) if isinstance(given, str) else given
+        reply = Reply(text=response) if isinstance(response, str) else response
         parsed = self._stage(spec).parse(self.dataset, task, reply)
         return Answer(task=task, reply=reply, parsed=parsed)
 
     def _stage(self, spec: TaskSpec) -> Stage:
-        (stage,) = (each for each in self.job.stages if each.name == spec.stage)
+        (stage,) = (stage for stage in self.job.stages if stage.name == spec.stage)
         return stage
 
 
-def _answer(number: int, given: ImportedAnswer) -> Answer:
-    spec = given.spec
+def _answer(number: int, imported_answer: ImportedAnswer) -> Answer:
+    spec = imported_answer.spec
     reply = None
-    if given.text is not None:
-        reply = Reply(text=given.text, finish_reason=given.finish_reason)
+    if imported_answer.text is not None:
+        reply = Reply(
+            text=imported_answer.text, finish_reason=imported_answer.finish_reason
+        )
     return Answer(
         task=Task(
             number=number,
             stage=spec.stage,
             key=spec.key,
-            model=given.model,
-            replicate=given.replicate,
+            model=imported_answer.model,
+            replicate=imported_answer.replicate,
             context=spec.context,
         ),
         reply=reply,
-        error=given.error,
+        error=imported_answer.error,
         skip=spec.skip,
     )
 

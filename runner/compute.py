@@ -40,7 +40,7 @@ COMMANDS: Final = frozenset({"compare", "score"})
 
 _NICENESS: Final = 10
 """Added to the niceness: half of the way down, and still alive on a busy machine."""
-_KEPT: Final = 16 * 2**10
+_OUTPUT_CHARS: Final = 16 * 2**10
 """Characters kept of what a command says to people: the reason is at the end."""
 
 
@@ -106,7 +106,7 @@ class _Tail(TextIOBase):
 
     def write(self, text: str) -> int:
         """Add to the end."""
-        self.text = (self.text + text)[-_KEPT:]
+        self.text = (self.text + text)[-_OUTPUT_CHARS:]
         return len(text)
 
 

@@ -116,17 +116,17 @@ def _error(
 
 def _at(value: Json, path: Iterable[str]) -> list[Json]:
     """What a path leads to; a list is passed through, and null is there."""
-    found = [value]
+    values = [value]
     for name in path:
         inner = [
-            each
-            for item in found
-            for each in (item if isinstance(item, list) else [item])
+            element
+            for item in values
+            for element in (item if isinstance(item, list) else [item])
         ]
-        found = [
+        values = [
             item[name] for item in inner if isinstance(item, dict) and name in item
         ]
-    return found
+    return values
 
 
 def _is(value: Json, *names: str) -> bool:
@@ -215,7 +215,8 @@ SIGNS: Final[tuple[DialectSign, ...]] = (
         "gemini-openai",
         "an error in a list, with its status in words",
         lambda body: (
-            isinstance(body, list) and any(_is(_inner(each), "status") for each in body)
+            isinstance(body, list)
+            and any(_is(_inner(element), "status") for element in body)
         ),
     ),
     DialectSign(
@@ -299,7 +300,7 @@ def usage_fields(replies: tuple[Any, ...]) -> tuple[str, ...]:
         usage = reply.get("usage") if isinstance(reply, dict) else None
         for name, value in usage.items() if isinstance(usage, dict) else ():
             inner = value if isinstance(value, dict) else {}
-            fields |= dict.fromkeys([f"{name}.{each}" for each in inner] or [name])
+            fields |= dict.fromkeys([f"{name}.{key}" for key in inner] or [name])
     return tuple(fields)
 
 

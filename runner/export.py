@@ -28,7 +28,7 @@ from store.task import TaskRow, TaskState
 PAGE: Final = 1_000
 """Events read at a time."""
 
-_KEPT: Final = 256
+_CACHED_TEXTS: Final = 256
 """Texts kept decoded: a paper is asked about many times in a row."""
 
 
@@ -72,14 +72,14 @@ class SentRequests:
 
     def __init__(self, reader: sqlite3.Connection) -> None:
         self._reader = reader
-        self._text: Callable[[str], str] = lru_cache(_KEPT)(self._read_text)
+        self._text: Callable[[str], str] = lru_cache(_CACHED_TEXTS)(self._read_text)
 
     def of_task(self, task: int) -> tuple[str, SentRequest] | None:
         """Hash and content of the last request of a task; None where none was sent."""
-        found = last_started(self._reader, task)
-        if found is None:
+        last_attempt = last_started(self._reader, task)
+        if last_attempt is None:
             return None
-        seq, started = found
+        seq, started = last_attempt
         request = self._read(seq)
         return None if request is None else (started.request_sha256, request)
 
@@ -96,11 +96,11 @@ class SentRequests:
             counts[form] += 1
             if form not in first or row.task < first[form][0].task:
                 first[form] = (row, seq, sha256)
-        found = []
+        examples = []
         for form, (row, seq, sha256) in first.items():
             request = self._read(seq)
             if request is not None:
-                found.append(
+                examples.append(
                     RequestExample(
                         stage=row.stage,
                         key=row.key,
@@ -111,7 +111,7 @@ class SentRequests:
                         request=request,
                     )
                 )
-        return sorted(found, key=lambda each: each.task)
+        return sorted(examples, key=lambda example: example.task)
 
     def _sent(self) -> Iterator[tuple[TaskRow, int, str]]:
         """Every started attempt: its task, the event and the request's hash."""
@@ -121,9 +121,9 @@ class SentRequests:
         ):
             after = page[-1].seq
             started = [
-                (each.seq, each.event)
-                for each in page
-                if isinstance(each.event, AttemptStarted)
+                (recorded.seq, recorded.event)
+                for recorded in page
+                if isinstance(recorded.event, AttemptStarted)
             ]
             numbers = sorted({event.task for _, event in started})
             rows = {row.task: row for row in tasks_numbered(self._reader, numbers)}
@@ -147,8 +147,8 @@ class SentRequests:
         return SentRequest(
             kind=kind,
             messages=tuple(
-                (each["role"], "".join(self._texts(each["parts"])))
-                for each in facts["messages"]
+                (message["role"], "".join(self._texts(message["parts"])))
+                for message in facts["messages"]
             ),
             schema=self._text(schema["sha256"]) if schema else None,
         )
@@ -168,8 +168,8 @@ class SentRequests:
 def _form(facts: Mapping[str, Any]) -> str:
     """What requests of one form have in common."""
     messages = facts.get("messages", [])
-    system = [each["parts"] for each in messages if each["role"] == "system"]
-    roles = [each["role"] for each in messages]
+    system = [message["parts"] for message in messages if message["role"] == "system"]
+    roles = [message["role"] for message in messages]
     return json.dumps([facts.get("kind"), system, roles, facts.get("schema")])
 
 
@@ -291,7 +291,7 @@ def _answers(
             answered.latency_ms,
             answered.cost_usd,
             answered.cached,
-            _shown(reply),
+            _reply_cell(reply),
             answered.tokens_reasoning,
             answered.charged_usd,
             served.model,
@@ -300,11 +300,11 @@ def _answers(
             served.region,
             served.tier,
             served.request_id,
-            *_asked(reader, requests, row.task, prompts=prompts),
+            *_request_cells(reader, requests, row.task, prompts=prompts),
         )
 
 
-def _asked(
+def _request_cells(
     reader: sqlite3.Connection, requests: SentRequests, task: int, *, prompts: bool
 ) -> Record:
     """The last cells of an answer: the hash of its request, and the request."""
@@ -315,11 +315,11 @@ def _asked(
 
 
 def _hash(reader: sqlite3.Connection, task: int) -> str | None:
-    found = last_started(reader, task)
-    return None if found is None else found[1].request_sha256
+    last_attempt = last_started(reader, task)
+    return None if last_attempt is None else last_attempt[1].request_sha256
 
 
-def _shown(reply: AnyReply) -> str:
+def _reply_cell(reply: AnyReply) -> str:
     """A reply in one cell: its text, or its numbers as JSON."""
     match reply:
         case Reply():
@@ -327,7 +327,9 @@ def _shown(reply: AnyReply) -> str:
         case Vectors():
             return json.dumps(reply.numbers())
         case Ranking():
-            return json.dumps([[each.index, each.score] for each in reply.results])
+            return json.dumps(
+                [[document.index, document.score] for document in reply.results]
+            )
         case _:
             assert_never(reply)
 
@@ -359,14 +361,14 @@ def scores(
         RunnerError: the replay gives other numbers than the scoring had.
     """
     with rescorer(folder) as run, ExitStack() as leaving:
-        made = run.repeated(recorded)
-        if made.digest != recorded.digest:
+        scoring = run.repeated(recorded)
+        if scoring.digest != recorded.digest:
             raise RunnerError(
                 f"Scoring {recorded.number} of {folder.run_id} cannot be made again: "
                 "the code or the inputs have changed since, and a replay gives other "
                 f"numbers; siftlog score {folder.run_id} makes a new scoring."
             )
-        card = made.scorecard
+        card = scoring.scorecard
         verdicts = RowBuffer([column.name for column in _VERDICT], leaving)
         tables = {
             table.name: RowBuffer(table.columns, leaving) for table in card.tables
@@ -395,16 +397,16 @@ def scores(
         )
 
 
-def _verdict(given: Verdict) -> Record:
+def _verdict(verdict: Verdict) -> Record:
     return (
-        given.task,
-        given.stage,
-        given.key,
-        given.model,
-        given.value,
-        given.expected,
-        given.correct,
-        given.rule,
+        verdict.task,
+        verdict.stage,
+        verdict.key,
+        verdict.model,
+        verdict.value,
+        verdict.expected,
+        verdict.correct,
+        verdict.rule,
     )
 
 
@@ -425,7 +427,9 @@ def metrics(card: Scorecard, where: str) -> ExportTable:
             note=Kind.TEXT,
         ),
         rows=[
-            _metric(model, each) for model, own in card.models.items() for each in own
+            _metric(model, metric)
+            for model, model_metrics in card.models.items()
+            for metric in model_metrics
         ],
     )
 

@@ -55,9 +55,9 @@ def code_hash(job: Job) -> str:
     files = {source} if is_alone else set(source.parent.rglob("*.py"))
     waiting = list(files)
     while waiting:
-        found = set(_imports(waiting.pop(), root, house)) - files
-        files |= found
-        waiting += found
+        imported = set(_imports(waiting.pop(), root, house)) - files
+        files |= imported
+        waiting += imported
     if not is_alone:
         files |= set(source.parent.glob("prompts*.toml"))
     return _tree_hash(root, sorted(files))

@@ -366,8 +366,8 @@ def fault_of(error: Exception, home: str = "") -> str:
 
 def sentence_of(error: Exception, home: str = "") -> str:
     """The same with the beginning of the exception's message."""
-    said = " ".join(str(error).split())[:LONGEST]
-    return f"{fault_of(error, home)}: {said}" if said else fault_of(error, home)
+    message = " ".join(str(error).split())[:LONGEST]
+    return f"{fault_of(error, home)}: {message}" if message else fault_of(error, home)
 
 
 @dataclass(slots=True)
@@ -375,7 +375,7 @@ class JobFaults:
     """Records exceptions of one job's code; prints the first of them whole."""
 
     tell: Callable[[str], None]
-    is_shown: bool = field(default=False, init=False)
+    has_printed: bool = field(default=False, init=False)
 
     def take(self, error: Exception, what: str, home: str) -> str:
         """The exception's class and line.
@@ -386,8 +386,8 @@ class JobFaults:
             home: name of the module that it is from.
         """
         fault = fault_of(error, home)
-        if not self.is_shown:
-            self.is_shown = True
+        if not self.has_printed:
+            self.has_printed = True
             whole = "".join(traceback.format_exception(error)).rstrip()
             for line in whole.split("\n"):
                 self.tell(line)
@@ -493,7 +493,7 @@ def calling(job: Job, what: str) -> Iterator[None]:
     except (RunnerError, StoreError):
         raise
     except Exception as error:
-        said = sentence_of(error, type(job).__module__)
+        sentence = sentence_of(error, type(job).__module__)
         raise RunnerError(
-            f"The {what} of job {job.name} raised {said}; mend the job."
+            f"The {what} of job {job.name} raised {sentence}; mend the job."
         ) from error

@@ -33,7 +33,7 @@ from store.read.status import liveness, run_started, status
 from store.runs import RunFolder
 from store.task import pico
 
-OWN = ("group", "endpoints", "jobs")
+MATRIX_KEYS = ("group", "endpoints", "jobs")
 """Keys at the top that no configuration file of one run has."""
 
 T = TypeVar("T", bound=BaseModel)
@@ -88,7 +88,7 @@ class MatrixFile:
     @property
     def limits(self) -> dict[str, Limits]:
         """What holds at whole endpoints, by address."""
-        return {each.base_url: each.limits for each in self.endpoints}
+        return {endpoint.base_url: endpoint.limits for endpoint in self.endpoints}
 
     def wrong(self, table: str, key: str, why: str) -> UsageError:
         """An error that names the place."""
@@ -113,7 +113,7 @@ def read_matrix(path: Path) -> MatrixFile:
         for name, values in tables.items()
     }
     _check_apart(path, endpoints)
-    plain = {key: value for key, value in content.items() if key not in OWN}
+    plain = {key: value for key, value in content.items() if key not in MATRIX_KEYS}
     group = content.get("group", path.stem)
     if not isinstance(group, str):
         raise _wrong(path, "the top", "group", "give a name in quotes")
@@ -137,22 +137,24 @@ def _options(
         raise _wrong(path, "the top", "settings", "settings stand under their [[jobs]]")
     for key in plain:
         if key not in RunOptions.model_fields:
-            near = difflib.get_close_matches(key, [*RunOptions.model_fields, *OWN], n=1)
+            near = difflib.get_close_matches(
+                key, [*RunOptions.model_fields, *MATRIX_KEYS], n=1
+            )
             hint = f"did you mean {near[0]!r}" if near else "see siftlog run --help"
             raise _wrong(path, "the top", key, f"there is no such option; {hint}")
     try:
         # every model of the file, so that each table of a model is of one that is asked
         first = options_from({k: v for k, v in plain.items() if k != "models"})
-        own = [model for job in jobs for model in job.model or ()]
-        own += first.model if any(job.model is None for job in jobs) else ()
-        every = options_from({**plain, "model": own})
+        model_names = [model for job in jobs for model in job.model or ()]
+        model_names += first.model if any(job.model is None for job in jobs) else ()
+        every = options_from({**plain, "model": model_names})
     except UsageError as error:
         raise UsageError(f"{path}: {error}") from error
     models = dict(every.models)
     for name, table in endpoints.items():
         for model in table.models:
-            if model not in every.asked:
-                why = f"no run asks {model}; asked are {', '.join(every.asked)}"
+            if model not in every.all_models:
+                why = f"no run asks {model}; asked are {', '.join(every.all_models)}"
                 raise _wrong(path, f"[endpoints.{name}]", "models", why)
             models[model] = every.of(model).model_copy(
                 update={
@@ -166,10 +168,14 @@ def _options(
 
 
 def _lowest(options: RunOptions, model: str, table: EndpointTable) -> dict[str, Any]:
-    own = options.of(model)
+    model_options = options.of(model)
     return {
         name: min(
-            (x for x in (getattr(own, name), getattr(table, name)) if x is not None),
+            (
+                x
+                for x in (getattr(model_options, name), getattr(table, name))
+                if x is not None
+            ),
             default=None,
         )
         for name in ("concurrency", "rpm", "tpm")
@@ -253,7 +259,7 @@ def cells(file: MatrixFile, runs_dir: Path) -> list[MatrixCell]:
             f"{file.group!r} cannot be the name of a group: use letters, digits, '.', "
             "'_' and '-', and no run's id",
         )
-    made: list[MatrixCell] = []
+    matrix_cells: list[MatrixCell] = []
     taken: set[str] = set()
     for number, table in enumerate(file.jobs, start=1):
         place = f"[[jobs]] {number}"
@@ -267,8 +273,8 @@ def cells(file: MatrixFile, runs_dir: Path) -> list[MatrixCell]:
                 why = f"{run_id} is made twice; give one table another name"
                 raise file.wrong(place, "name", why)
             taken.add(run_id)
-            made.append(cell)
-    return made
+            matrix_cells.append(cell)
+    return matrix_cells
 
 
 def _of_table(
@@ -280,13 +286,13 @@ def _of_table(
         raise UsageError(f"{file.path}, {place}, job: {error}") from error
     for values in product(*table.vary.values()):
         varied = dict(zip(table.vary, values, strict=True))
-        asked = file.options.model_copy(
+        table_options = file.options.model_copy(
             update={"model": table.model or file.options.model}
         )
-        work = _work(file, place, job, {**table.settings, **varied}, asked)
-        said = "".join(f"-{key}-{_slug(value)}" for key, value in varied.items())
-        for model in asked.model:
-            run_id = f"{file.group}-{table.name or job.name}-{_slug(model)}{said}"
+        work = _work(file, place, job, {**table.settings, **varied}, table_options)
+        suffix = "".join(f"-{key}-{_slug(value)}" for key, value in varied.items())
+        for model in table_options.model:
+            run_id = f"{file.group}-{table.name or job.name}-{_slug(model)}{suffix}"
             folder = RunFolder(runs_dir / run_id)
             options = _run_options(file.options, model, work)
             yield MatrixCell(
@@ -294,7 +300,7 @@ def _of_table(
                 work=work,
                 options=options,
                 varied=varied,
-                state=_found(file, place, folder, work, options),
+                state=_existing_state(file, place, folder, work, options),
             )
 
 
@@ -303,7 +309,7 @@ def _work(
     place: str,
     job: Job,
     values: Mapping[str, Any],
-    asked: RunOptions,
+    table_options: RunOptions,
 ) -> Workload:
     """The job with its data, the sample's where no input is named.
 
@@ -313,25 +319,29 @@ def _work(
         settings = resolve(
             job, typed={}, environment={}, file=values, folder=file.path.parent
         )
-        settings = getattr(job, "with_sample", lambda given: given)(settings)
+        settings = getattr(job, "with_sample", lambda unchanged: unchanged)(settings)
         getattr(job, "require", lambda _: None)(settings)
-        return load_workload(job, fitted(job, settings, asked), starts=True)
+        return load_workload(job, fitted(job, settings, table_options), starts=True)
     except RunnerError as error:
         raise type(error)(f"{file.path}, {place}, settings: {error}") from error
 
 
 def _run_options(every: RunOptions, model: str, work: Workload) -> RunOptions:
     """Those of one run: the tables of the models that it asks alone."""
-    own = every.model_copy(update={"model": (model,)})
-    tables = {name: each for name, each in every.models.items() if name in own.asked}
+    run_options = every.model_copy(update={"model": (model,)})
+    tables = {
+        name: table
+        for name, table in every.models.items()
+        if name in run_options.all_models
+    }
     times = getattr(work.job, "replicates", None)
     usual = {}
     if times is not None and "replicates" not in every.model_fields_set:
         usual = {"replicates": times(work.settings)}
-    return own.model_copy(update={"models": tables, **usual})
+    return run_options.model_copy(update={"models": tables, **usual})
 
 
-def _found(
+def _existing_state(
     file: MatrixFile, place: str, folder: RunFolder, work: Workload, options: RunOptions
 ) -> str | None:
     """The state of the run that is there; raise where it is not this one."""
@@ -399,15 +409,17 @@ async def carry_out(
         tell: takes a sentence about all of them.
         fail_fast: whether the first run in which something failed drains the others.
     """
-    company = SharedEndpoints(file.limits, _budget(file, cells))
-    obey_signals(company, tell)
+    shared_endpoints = SharedEndpoints(file.limits, _budget(file, cells))
+    obey_signals(shared_endpoints, tell)
     came: dict[str, CellResult] = {}
 
     async def carry(cell: MatrixCell) -> None:
-        run = came[cell.folder.run_id] = await _carry(file, cell, company, shell(cell))
+        run = came[cell.folder.run_id] = await _carry(
+            file, cell, shared_endpoints, shell(cell)
+        )
         if fail_fast and not run.is_clean:
             tell(f"{cell.folder.run_id} failed; the other runs finish their calls.")
-            company.drain()
+            shared_endpoints.drain()
 
     async with asyncio.TaskGroup() as runs:
         for cell in cells:
@@ -428,7 +440,10 @@ def _budget(file: MatrixFile, cells: Sequence[MatrixCell]) -> Budget | None:
 
 
 async def _carry(
-    file: MatrixFile, cell: MatrixCell, company: SharedEndpoints, shell: RunContext
+    file: MatrixFile,
+    cell: MatrixCell,
+    shared_endpoints: SharedEndpoints,
+    shell: RunContext,
 ) -> CellResult:
     try:
         if cell.state is None:
@@ -437,7 +452,7 @@ async def _carry(
                 cell.work,
                 cell.options,
                 shell,
-                company=company,
+                shared_endpoints=shared_endpoints,
                 group=file.group,
             )
         else:
@@ -447,7 +462,7 @@ async def _carry(
                 cell.options,
                 shell,
                 accept_changes=False,
-                company=company,
+                shared_endpoints=shared_endpoints,
             )
     except (RunnerError, StoreError) as error:
         return CellResult(cell=cell, ended=None, why=str(error))

@@ -27,7 +27,7 @@ _SECRET_HEADER: Final = re.compile(
     r"authorization|cookie|key|token|secret|password|credential", re.IGNORECASE
 )
 
-OWN_HEADERS: Final = frozenset(
+RESERVED_HEADERS: Final = frozenset(
     {
         "accept",
         "accept-encoding",
@@ -40,7 +40,7 @@ OWN_HEADERS: Final = frozenset(
 )
 """Headers that describe how this client sends and reads."""
 
-OWN_FIELDS: Final[Mapping[str, str]] = {
+RESERVED_FIELDS: Final[Mapping[str, str]] = {
     **dict.fromkeys(
         ("model", "messages", "input", "instructions", "query", "documents"),
         "the job writes it",
@@ -157,15 +157,17 @@ def json_object(value: object) -> str | None:
 def check_body(text: str | None) -> str | None:
     """`extra_body` without fields that have another place; raise `ValueError`."""
     for name in decoded(text):
-        if name in OWN_FIELDS:
-            raise ValueError(f"extra_body may not set {name!r}: {OWN_FIELDS[name]}")
+        if name in RESERVED_FIELDS:
+            raise ValueError(
+                f"extra_body may not set {name!r}: {RESERVED_FIELDS[name]}"
+            )
     return text
 
 
 def check_headers(text: str | None) -> str | None:
     """`extra_headers` that can be sent and hold no secret; raise `ValueError`."""
     for name, value in decoded(text).items():
-        if not _HEADER.fullmatch(name) or name.lower() in OWN_HEADERS:
+        if not _HEADER.fullmatch(name) or name.lower() in RESERVED_HEADERS:
             raise ValueError(f"{name!r} cannot be set as a header")
         if not isinstance(value, str) or not value.isascii() or not value.isprintable():
             raise ValueError(f"the value of header {name} is not a line of ASCII text")
@@ -188,8 +190,8 @@ def variable_in(value: str) -> tuple[str, str] | None:
     >>> variable_in("Bearer env:GATEWAY_KEY")
     ('Bearer ', 'GATEWAY_KEY')
     """
-    found = _VARIABLE.fullmatch(value)
-    return None if found is None else (found["before"] or "", found["name"])
+    match = _VARIABLE.fullmatch(value)
+    return None if match is None else (match["before"] or "", match["name"])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -280,7 +282,7 @@ class Usage:
     tokens_reasoning: int = 0  #: part of tokens_out that the text does not show
     charged_usd: float | None = None  #: what the reply says it cost, if it does
     is_doubtful: bool = False  #: its total is smaller than its parts, which count
-    is_beside: bool = False
+    exceeds_completion: bool = False
     """More is billed as output than the completion: a limit of the completion does not
     bound it."""
 

@@ -73,17 +73,21 @@ class ModelTerms:
     def request(self, job: Job, dataset: Dataset, task: Task) -> Request:
         """The request of *task*, with the parameters that were set for its model."""
         request = job.request(dataset, task)
-        own = self.parameters
+        parameters = self.parameters
         if not isinstance(request, ChatRequest):
-            return request if own == NOTHING_SET else replace(request, parameters=own)
+            return (
+                request
+                if parameters == NOTHING_SET
+                else replace(request, parameters=parameters)
+            )
         changes: dict[str, Any] = {}
-        if own != NOTHING_SET:
-            changes["parameters"] = own
-        if own.temperature is not None or "temperature" in own.absent:
-            changes["temperature"] = own.temperature
-        if own.max_output_tokens is not None:
-            changes["max_tokens"] = own.max_output_tokens
-        elif "max_output_tokens" in own.absent and self.most_output is not None:
+        if parameters != NOTHING_SET:
+            changes["parameters"] = parameters
+        if parameters.temperature is not None or "temperature" in parameters.absent:
+            changes["temperature"] = parameters.temperature
+        if parameters.max_output_tokens is not None:
+            changes["max_tokens"] = parameters.max_output_tokens
+        elif "max_output_tokens" in parameters.absent and self.most_output is not None:
             changes["max_tokens"] = self.most_output
         elif self.room:
             changes["room"] = self._room(request.max_tokens)
@@ -106,7 +110,7 @@ def family_of(model: str) -> ModelFamily | None:
     "OpenAI's reasoning models"
     """
     name = model.rpartition("/")[2].lower()
-    return next((each for each in FAMILIES if each.pattern.fullmatch(name)), None)
+    return next((family for family in FAMILIES if family.pattern.fullmatch(name)), None)
 
 
 def terms_of(

@@ -154,8 +154,10 @@ class ModelOptions(ParameterOptions):
     @model_validator(mode="after")
     def _whole_price(self) -> Self:
         """Half a price is none: what is missing would be asked of another table."""
-        given = self.model_fields_set
-        if given.intersection(PRICE_FIELDS) and not given.issuperset(PRICE_FIELDS[:2]):
+        fields_set = self.model_fields_set
+        if fields_set.intersection(PRICE_FIELDS) and not fields_set.issuperset(
+            PRICE_FIELDS[:2]
+        ):
             raise ValueError("give usd_per_mtok_in and usd_per_mtok_out together")
         return self
 
@@ -283,7 +285,7 @@ class RunOptions(ParameterOptions):
 
     @field_validator("model")
     @classmethod
-    def _each_once(cls, models: tuple[str, ...]) -> tuple[str, ...]:
+    def _unique_models(cls, models: tuple[str, ...]) -> tuple[str, ...]:
         """A model that is named twice is not paid twice: that is what replicates do."""
         return tuple(dict.fromkeys(models))
 
@@ -314,7 +316,7 @@ class RunOptions(ParameterOptions):
         return StoppingRule.of(self.stop_when_decided, self.alpha)
 
     @property
-    def asked(self) -> tuple[str, ...]:
+    def all_models(self) -> tuple[str, ...]:
         """Every model that is named in any role, once."""
         others = (self.judge_model, self.embed_model, self.rerank_model)
         return tuple(dict.fromkeys((*self.model, *others)))
@@ -331,41 +333,45 @@ class RunOptions(ParameterOptions):
 
     def of(self, model: str) -> ModelOptions:
         """The options of one model, the run's where it has none of its own."""
-        own = self.models.get(model, ModelOptions())
-        return own.model_copy(
+        model_options = self.models.get(model, ModelOptions())
+        return model_options.model_copy(
             update={
-                "base_url": own.base_url or self.base_url,
-                "api": own.api or self.api,
-                "api_key_env": own.api_key_env or self.api_key_env,
-                "concurrency": own.concurrency or self.concurrency,
-                "rpm": own.rpm or self.rpm,
-                "tpm": own.tpm or self.tpm,
+                "base_url": model_options.base_url or self.base_url,
+                "api": model_options.api or self.api,
+                "api_key_env": model_options.api_key_env or self.api_key_env,
+                "concurrency": model_options.concurrency or self.concurrency,
+                "rpm": model_options.rpm or self.rpm,
+                "tpm": model_options.tpm or self.tpm,
             }
         )
 
     def parameters_of(self, model: str) -> Parameters:
         """The parameters of requests to one model; the run's where it has none."""
-        own = self.models.get(model, ModelOptions())
+        model_options = self.models.get(model, ModelOptions())
         named: dict[str, Any] = {
-            name: getattr(own, name)
-            if getattr(own, name) is not None
+            name: getattr(model_options, name)
+            if getattr(model_options, name) is not None
             else getattr(self, name)
             for name in (*OMITTABLE, *_WORDS)
         }
-        named["seed"] = self.model_seed if own.seed is None else own.seed
+        named["seed"] = (
+            self.model_seed if model_options.seed is None else model_options.seed
+        )
         absent = {name for name in OMITTABLE if named[name] == ABSENT}
         # an effort of "none" is a word of OpenAI's own
         sent = {
             name: None if value == ABSENT and name != "reasoning_effort" else value
             for name, value in named.items()
         }
-        body = {**decoded(self.extra_body), **decoded(own.extra_body)}
+        body = {**decoded(self.extra_body), **decoded(model_options.extra_body)}
         headers = dict(headers_of(self.extra_headers))
         return Parameters(
             **sent,
             extra_body=json_object(body),
             extra_headers=tuple(
-                sorted((headers | dict(headers_of(own.extra_headers))).items())
+                sorted(
+                    (headers | dict(headers_of(model_options.extra_headers))).items()
+                )
             ),
             absent=frozenset(absent),
         )
@@ -382,15 +388,15 @@ class RunOptions(ParameterOptions):
 
     def limits_of(self, model: str) -> Limits:
         """What is set for one model's calls."""
-        own = self.of(model)
+        model_options = self.of(model)
         if self.is_batched(model):
             calls = self.batch_requests * self.batch_open
-            return Limits(concurrency=calls, weight=own.weight, batched=True)
+            return Limits(concurrency=calls, weight=model_options.weight, batched=True)
         return Limits(
-            concurrency=own.concurrency or self.concurrency,
-            rpm=own.rpm,
-            tpm=own.tpm,
-            weight=own.weight,
+            concurrency=model_options.concurrency or self.concurrency,
+            rpm=model_options.rpm,
+            tpm=model_options.tpm,
+            weight=model_options.weight,
             processes=self.rate_share,
         )
 
@@ -411,12 +417,12 @@ def options_from(values: Mapping[str, Any]) -> RunOptions:
             ) from error
         wrong = first["msg"].removeprefix("Value error, ")
         raise UsageError(f"Option {name}: {wrong}; see siftlog run --help.") from error
-    asked = options.asked
-    idle = sorted(set(options.models) - set(asked))
+    all_models = options.all_models
+    idle = sorted(set(options.models) - set(all_models))
     if idle:
         raise UsageError(
             f"[models.{idle[0]!r}] sets up a model that the run does not ask; "
-            f"it asks {', '.join(asked)}."
+            f"it asks {', '.join(all_models)}."
         )
     return options
 

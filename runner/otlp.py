@@ -104,11 +104,11 @@ class Translation:
                 description=description,
                 unit=unit,
                 data=Histogram(
-                    data_points=[*_points(found, read)],
+                    data_points=[*_points(histograms, read)],
                     aggregation_temporality=AggregationTemporality.CUMULATIVE,
                 ),
             )
-            for name, description, unit, found in (
+            for name, description, unit, histograms in (
                 (
                     TOKEN_USAGE,
                     "Number of input and output tokens used.",
@@ -122,7 +122,7 @@ class Translation:
                     read.measured.seconds,
                 ),
             )
-            if found
+            if histograms
         ]
         if not metrics:
             return None
@@ -151,17 +151,17 @@ def _named(attributes: Attributes, error: str | None) -> dict[str, Value]:
 def _points(histograms: MetricHistograms, read: Tracing) -> list[HistogramDataPoint]:
     return [
         HistogramDataPoint(
-            attributes=_named(each.attributes, None),
+            attributes=_named(histogram.attributes, None),
             start_time_unix_nano=read.start_us * NS_PER_US,
             time_unix_nano=max(read.start_us, read.measured.until_us) * NS_PER_US,
-            count=each.count,
-            sum=each.sum,
-            bucket_counts=each.buckets,
+            count=histogram.count,
+            sum=histogram.sum,
+            bucket_counts=histogram.buckets,
             explicit_bounds=histograms.bounds,
-            min=each.least,
-            max=each.most,
+            min=histogram.least,
+            max=histogram.most,
         )
-        for each in histograms
+        for histogram in histograms
     ]
 
 
@@ -169,7 +169,7 @@ BATCH: Final = 500
 """Spans in a request: some 250 kB."""
 
 _OK: Final = range(200, 300)
-_SHOWN: Final = 200
+_EXCERPT_CHARS: Final = 200
 
 UNTAKEN: Final = frozenset({404, 405, 501})
 """Statuses of a collector that does not take what is sent, but may take the rest:
@@ -258,9 +258,9 @@ def _is_taken(line: _Line, base: str, is_sent: bool) -> bool:
 
 def _refusal(line: _Line, base: str) -> RunnerError:
     return RunnerError(
-        f"The collector at {base} answers {line.status} {line.text[:_SHOWN]}: see its "
-        "own log, check the address and OTEL_EXPORTER_OTLP_HEADERS, and export again; "
-        "nothing is doubled."
+        f"The collector at {base} answers {line.status} "
+        f"{line.text[:_EXCERPT_CHARS]}: see its own log, check the address and "
+        "OTEL_EXPORTER_OTLP_HEADERS, and export again; nothing is doubled."
     )
 
 

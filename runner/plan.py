@@ -99,7 +99,9 @@ class Roles:
     @property
     def all_models(self) -> tuple[str, ...]:
         """Every model, once, those of the subject role first."""
-        return tuple(dict.fromkeys(m for each in self.models.values() for m in each))
+        return tuple(
+            dict.fromkeys(m for models in self.models.values() for m in models)
+        )
 
 
 def stage_of(job: Job, name: str) -> Stage:
@@ -211,8 +213,8 @@ def follow_ups(
     replicates = roles.numbers if is_shared else (leader.replicate,)
     planned: list[PlannedTask] = []
     for spec in specs:
-        asked = followers(job, spec.stage, ancestors, roles)
-        for model, replicate in product(asked, replicates):
+        models = followers(job, spec.stage, ancestors, roles)
+        for model, replicate in product(models, replicates):
             task = _planned(spec, model, replicate, root=root)
             if identity(task) not in there:
                 there.add(identity(task))

@@ -134,7 +134,7 @@ class Probe:
         self._received: list[Received] = []
         self._latencies_ms: list[int] = []
         self._errors: list[AttemptError] = []
-        self._found: dict[str, ProbedParameter] = {}
+        self._parameters: dict[str, ProbedParameter] = {}
 
     def _opened(self, api: Api) -> ModelClient:
         options = replace(self._options, api=api, ladder=self._ladder)
@@ -181,12 +181,12 @@ class Probe:
         self._received.append(received)
         self._note_refusals()
         for name in sent.names:
-            shown = (
+            parameter_name = (
                 "max_output_tokens" if name in LIMITS and self._has_responses else name
             )
             if name != FORMAT:
-                accepted = ProbedParameter(name=shown, state="accepted")
-                self._found.setdefault(shown, accepted)
+                accepted = ProbedParameter(name=parameter_name, state="accepted")
+                self._parameters.setdefault(parameter_name, accepted)
         return received
 
     @property
@@ -201,7 +201,7 @@ class Probe:
             words = fact.words if state == "refused" else f"{fact.how}: {fact.words}"
             if fact.instead is not None:
                 words = f"{words} (sent as {fact.instead} instead)"
-            self._found[fact.name] = ProbedParameter(
+            self._parameters[fact.name] = ProbedParameter(
                 name=fact.name, state=state, words=words
             )
 
@@ -275,7 +275,7 @@ class Probe:
                 words = f"in one call: {outcome}"
                 for name in ("reasoning_effort", "seed", "top_p"):
                     unknown = ProbedParameter(name=name, state="unknown", words=words)
-                    self._found.setdefault(name, unknown)
+                    self._parameters.setdefault(name, unknown)
             return
 
     async def _limits(self) -> None:
@@ -285,23 +285,25 @@ class Probe:
         if not self._has_responses:
             names += [name for name in LIMITS if name != usual.limit]
         for name in names:
-            shown = "max_output_tokens" if self._has_responses else name
-            refused = self._found.get(shown)
+            parameter_name = "max_output_tokens" if self._has_responses else name
+            refused = self._parameters.get(parameter_name)
             if self._is_spent or (refused is not None and refused.state == "refused"):
                 continue
             self._ladder.shape = replace(usual, limit=name)
             outcome = await self._call(LONG)
             self._ladder.shape = usual
             if isinstance(outcome, Received):
-                self._found[shown] = _limit_kept(shown, outcome)
-            elif shown not in self._found:
+                self._parameters[parameter_name] = _probed_limit(
+                    parameter_name, outcome
+                )
+            elif parameter_name not in self._parameters:
                 state: State = (
                     "refused"
                     if isinstance(outcome, BadRequest | FormRefused)
                     else "unknown"
                 )
-                self._found[shown] = ProbedParameter(
-                    name=shown, state=state, words=str(outcome)
+                self._parameters[parameter_name] = ProbedParameter(
+                    name=parameter_name, state=state, words=str(outcome)
                 )
 
     # -- the report ------------------------------------------------------------
@@ -336,7 +338,9 @@ class Probe:
             calls=self._calls,
             problem=problem,
             dialect=guess(evidence),
-            parameters=tuple(self._found[name] for name in sorted(self._found)),
+            parameters=tuple(
+                self._parameters[name] for name in sorted(self._parameters)
+            ),
             schema=schema,
             schema_words=schema_words,
             usage_fields=usage_fields(replies),
@@ -377,7 +381,7 @@ def _fits(text: str) -> bool | None:
     return isinstance(value, dict) and set(value) == _FIELDS
 
 
-def _limit_kept(name: str, received: Received) -> ProbedParameter:
+def _probed_limit(name: str, received: Received) -> ProbedParameter:
     """Whether a reply kept to `SHORT_OUTPUT` tokens."""
     reply = received.reply
     assert isinstance(reply, Reply)  # noqa: S101 - a chat was asked for

@@ -105,11 +105,11 @@ class PromptBook:
 
     def instructions(self) -> tuple[str, ...]:
         """All that is ever said beside the data: the texts without placeholders."""
-        found = (
+        literals = (
             "".join(literal for literal, _ in _pieces(text))
             for text in self.texts.values()
         )
-        return tuple(dict.fromkeys(text for text in found if text.strip()))
+        return tuple(dict.fromkeys(text for text in literals if text.strip()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -228,9 +228,9 @@ def _nearest_place(block: str, part: str, written: Mapping[str, str]) -> str | N
 
 def _check(file: Path, name: str, text: str, offers: tuple[Placeholder, ...]) -> None:
     """Refuse a placeholder that is not offered, and the lack of one that is needed."""
-    offered = [each.name for each in offers]
-    shown = {placeholder for _, placeholder in _pieces(text) if placeholder}
-    for word in shown:
+    offered = [placeholder.name for placeholder in offers]
+    used_names = {placeholder for _, placeholder in _pieces(text) if placeholder}
+    for word in used_names:
         if word in offered:
             continue
         near = difflib.get_close_matches(word, offered, n=1, cutoff=0.0)
@@ -239,11 +239,11 @@ def _check(file: Path, name: str, text: str, offers: tuple[Placeholder, ...]) ->
             f"{file}: prompt {name} has the placeholder {{{word}}}, which is not "
             f"offered there; {nearest} (write {{{{{word}}}}} for the word in braces)."
         )
-    for each in offers:
-        if each.needed and each.name not in shown:
+    for placeholder in offers:
+        if placeholder.needed and placeholder.name not in used_names:
             raise DatasetError(
-                f"{file}: prompt {name} lacks the placeholder {{{each.name}}}: "
-                f"{each.meaning}."
+                f"{file}: prompt {name} lacks the placeholder {{{placeholder.name}}}: "
+                f"{placeholder.meaning}."
             )
 
 
@@ -252,13 +252,13 @@ def _pieces(text: str) -> tuple[tuple[str, str], ...]:
     """A text as pairs: what stands as it is, and the placeholder after it, if any."""
     pieces: list[tuple[str, str]] = []
     waiting, at = "", 0
-    for found in _PLACEHOLDER.finditer(text):
-        waiting += text[at : found.start()]
-        at = found.end()
-        if found["literal"]:
-            waiting += f"{{{found['literal']}}}"
+    for match in _PLACEHOLDER.finditer(text):
+        waiting += text[at : match.start()]
+        at = match.end()
+        if match["literal"]:
+            waiting += f"{{{match['literal']}}}"
         else:
-            pieces.append((waiting, found["name"]))
+            pieces.append((waiting, match["name"]))
             waiting = ""
     return (*pieces, (waiting + text[at:], ""))
 
@@ -281,7 +281,10 @@ def written(catalog: PromptCatalog, book: PromptBook) -> str:
         if name:
             lines.append(f"[{name}]")
         for part, (text, offers) in parts.items():
-            lines += (f"# {{{each.name}}}: {each.meaning}" for each in offers)
+            lines += (
+                f"# {{{placeholder.name}}}: {placeholder.meaning}"
+                for placeholder in offers
+            )
             lines.append(_assigned(part, text))
     return "\n".join(lines) + "\n"
 
@@ -310,9 +313,9 @@ def _shared_place(
     place, text = block, book.texts[f"{block}.{part}"]
     for above in _above(block):
         below = [
-            each.name
-            for each in catalog.blocks
-            if part in each.parts and above in _above(each.name)
+            prompt_block.name
+            for prompt_block in catalog.blocks
+            if part in prompt_block.parts and above in _above(prompt_block.name)
         ]
         if any(book.texts[f"{name}.{part}"] != text for name in below):
             break
@@ -331,7 +334,7 @@ def _above(block: str) -> Iterator[str]:
 
 def _assigned(part: str, text: str) -> str:
     """A text as a line of TOML: as it stands where that can be, else with escapes."""
-    is_plain = all(each in "\n\t" or each.isprintable() for each in text)
+    is_plain = all(c in "\n\t" or c.isprintable() for c in text)
     if not is_plain or "'''" in text or text.endswith("'"):
         return tomli_w.dumps({part: text}).rstrip("\n")
     if "\n" in text or "'" in text:

@@ -79,8 +79,8 @@ def fitted(job: Job, settings: BaseModel, options: RunOptions) -> BaseModel:
         for model in options.model
         if not is_offline(model)
     }
-    found: BaseModel = fit(settings, limits)
-    return found
+    fitted_settings: BaseModel = fit(settings, limits)
+    return fitted_settings
 
 
 def remarks(work: Workload, options: RunOptions) -> list[str]:
@@ -92,26 +92,26 @@ def remarks(work: Workload, options: RunOptions) -> list[str]:
     """
     job = work.job
     reached = _reached(work)
-    asked = {"subject", *(stage.role for stage in reached)}
+    roles = {"subject", *(stage.role for stage in reached)}
     models = assigned(job, options).models
     named = "; ".join(
-        f"{role} {', '.join(of)}" for role, of in models.items() if role in asked
+        f"{role} {', '.join(of)}" for role, of in models.items() if role in roles
     )
-    said = [f"Asked are: {named}."] if len(asked) > 1 else []
+    sentences = [f"Asked are: {named}."] if len(roles) > 1 else []
     for role, option in OPTIONS.items():
         stages = [stage.name for stage in reached if stage.role == role]
         is_named = option in options.model_fields_set
         flag = "--" + option.replace("_", "-")
         if role != "subject" and stages and not is_named:
-            said.append(
+            sentences.append(
                 f"{', '.join(stages)}: no {role} model was named, so {BASELINE} is "
                 f"asked; name one with {flag}."
             )
         if not stages and is_named and getattr(options, option) != BASELINE:
             has_stage = any(stage.role == role for stage in job.stages)
             whose = "this plan" if has_stage else job.name
-            said.append(f"{flag}: no stage of {whose} asks for it.")
-    return said
+            sentences.append(f"{flag}: no stage of {whose} asks for it.")
+    return sentences
 
 
 def _reached(work: Workload) -> list[Stage]:

@@ -288,8 +288,8 @@ class Finding:
     def line(self) -> str:
         """It as a line of a terminal: how often, and where for instance."""
         example = f", such as {self.example}" if self.example else ""
-        found = f" ({self.n:,}{example})" if self.n > 1 or example else ""
-        return f"{self.where}: {self.message}{found}"
+        occurrences = f" ({self.n:,}{example})" if self.n > 1 or example else ""
+        return f"{self.where}: {self.message}{occurrences}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -387,7 +387,7 @@ class Labels:
     what: str  #: a label is, such as "decision"
     categories: tuple[str, ...]  #: all there are
     items: Sequence[str]  #: keys, each once; models are paired by them
-    said: Sequence[str | None]  #: None: no word of the list
+    assigned: Sequence[str | None]  #: None: no word of the list
 
 
 Comparable: TypeAlias = Mapping[str, Callable[[], ItemValues]]
@@ -460,4 +460,4 @@ class Scorecard:
 
     What a model cost is no part of a scorecard; `operations.json` divides it by these.
     """
-    kept: HistoryEntry | None = None  #: None: the job has no history
+    history_entry: HistoryEntry | None = None  #: None: the job has no history

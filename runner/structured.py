@@ -42,20 +42,20 @@ def schema_of(form: type[BaseModel], name: str) -> Schema:
 
 def _strict(node: Any) -> Any:  # noqa: ANN401 - JSON
     if isinstance(node, list):
-        return [_strict(each) for each in node]
+        return [_strict(element) for element in node]
     if not isinstance(node, dict):
         return node
-    kept = {key: _strict(value) for key, value in node.items() if key != "properties"}
+    schema = {key: _strict(value) for key, value in node.items() if key != "properties"}
     for name in _ANNOTATIONS:
-        kept.pop(name, None)
+        schema.pop(name, None)
     if "properties" in node:
         fields = {name: _strict(field) for name, field in node["properties"].items()}
-        kept |= {
+        schema |= {
             "properties": fields,
             "required": list(fields),
             "additionalProperties": False,
         }
-    return kept
+    return schema
 
 
 def read_object(reply: Reply, form: type[M]) -> M | ParseFailure:

@@ -304,7 +304,7 @@ def write(folder: Path, form: str, sheets: Iterable[ExportTable]) -> list[Export
     None is replaced before all are written: what is there belongs together.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    made: list[tuple[Path, ExportedFile]] = []
+    drafted_files: list[tuple[Path, ExportedFile]] = []
     empty: list[Path] = []
     with TemporaryDirectory(prefix=".", dir=folder) as drafts:
         for number, sheet in enumerate(sheets):
@@ -314,13 +314,13 @@ def write(folder: Path, form: str, sheets: Iterable[ExportTable]) -> list[Export
             if not _has_file(form, rows):
                 empty.append(path)
                 continue
-            made.append((draft, ExportedFile(path=path, rows=rows, size=size)))
-        for draft, exported in made:
+            drafted_files.append((draft, ExportedFile(path=path, rows=rows, size=size)))
+        for draft, exported in drafted_files:
             exported.path.parent.mkdir(parents=True, exist_ok=True)
             draft.replace(exported.path)
         for path in empty:
             path.unlink(missing_ok=True)
-    return [exported for _, exported in made]
+    return [exported for _, exported in drafted_files]
 
 
 def _has_file(form: str, rows: int) -> bool:

@@ -146,8 +146,8 @@ class SpanIdentity:
 def _id(size: int, names: tuple[str, ...]) -> int:
     """A number of *size* bytes that is not 0, which would be no id at all."""
     # each with its length before it: ("ab", "c") is not ("a", "bc")
-    told = "".join(f"{len(name)}:{name}" for name in names)
-    digest = hashlib.sha256(told.encode(errors="surrogatepass")).digest()
+    prefixed = "".join(f"{len(name)}:{name}" for name in names)
+    digest = hashlib.sha256(prefixed.encode(errors="surrogatepass")).digest()
     return int.from_bytes(digest[:size]) or 1
 
 
@@ -196,24 +196,24 @@ class MetricHistograms:
             bounds: upper ends of the buckets, ascending; one more bucket has no end.
         """
         self.bounds = bounds
-        self._found: dict[tuple[tuple[str, Value], ...], MetricHistogram] = {}
+        self._histograms: dict[tuple[tuple[str, Value], ...], MetricHistogram] = {}
 
     def add(self, value: float, attributes: Attributes) -> None:
         """Count a value."""
         key = tuple(sorted(attributes.items()))
-        if key not in self._found:
-            self._found[key] = MetricHistogram(
+        if key not in self._histograms:
+            self._histograms[key] = MetricHistogram(
                 attributes=dict(attributes), buckets=[0] * (len(self.bounds) + 1)
             )
-        self._found[key].add(bisect_left(self.bounds, value), value)
+        self._histograms[key].add(bisect_left(self.bounds, value), value)
 
     def __len__(self) -> int:
         """How many sets of attributes there are."""
-        return len(self._found)
+        return len(self._histograms)
 
     def __iter__(self) -> Iterator[MetricHistogram]:
         """The histograms in the order of their attributes."""
-        return (self._found[key] for key in sorted(self._found))
+        return (self._histograms[key] for key in sorted(self._histograms))
 
 
 class RequestParameters(msgspec.Struct, frozen=True, kw_only=True):
@@ -231,7 +231,7 @@ _DECODER: Final = msgspec.json.Decoder(RequestParameters)
 _KINDS: Final = {OPENAI_CHAT: "chat", OPENAI_EMBEDDINGS: "embed", RERANK: "rerank"}
 
 
-def asked(skeleton: bytes | None, form: str) -> RequestParameters:
+def request_parameters(skeleton: bytes | None, form: str) -> RequestParameters:
     """What was asked, by the stored request, or by its reply's form where none is.
 
     Answers that were imported came without a request of ours.
@@ -245,27 +245,27 @@ def parties(request: RequestParameters, model: str) -> Attributes:
     """Which operation, of which provider, by which model: what metrics are told by."""
     beginning, _, name = model.partition("/")
     if is_offline(model):
-        provider, shown = OFFLINE, model
+        provider, model_name = OFFLINE, model
     elif beginning in PROVIDERS and name:
-        provider, shown = PROVIDERS[beginning], name
+        provider, model_name = PROVIDERS[beginning], name
     else:
-        provider, shown = COMPATIBLE, model
+        provider, model_name = COMPATIBLE, model
     return {
         Attribute.OPERATION: OPERATIONS.get(request.kind, request.kind),
         Attribute.PROVIDER: provider,
-        Attribute.REQUEST_MODEL: shown,
+        Attribute.REQUEST_MODEL: model_name,
     }
 
 
 def parameters(request: RequestParameters) -> Attributes:
     """The parameters that were sent; no text of the request is among them."""
-    given: dict[str, Value | None] = {
+    attributes: dict[str, Value | None] = {
         Attribute.MAX_TOKENS: request.max_tokens,
         Attribute.TEMPERATURE: request.temperature,
         Attribute.DIMENSIONS: request.dimensions,
         Attribute.OUTPUT_TYPE: None if request.schema is None else "json",
     }
-    return {name: value for name, value in given.items() if value is not None}
+    return {name: value for name, value in attributes.items() if value is not None}
 
 
 PAGE: Final = 500
@@ -350,7 +350,7 @@ class Tracing:
         state = self._state
         if not self.is_ended:
             return
-        given: dict[str, Value | None] = {
+        attributes: dict[str, Value | None] = {
             Attribute.JOB: self.first.job,
             Attribute.JOB_VERSION: self.first.job_version,
             Attribute.IMPORTED: self.first.imported,
@@ -364,7 +364,7 @@ class Tracing:
             context=self._run_context(),
             start_us=self.start_us,
             end_us=max(self.start_us, state.signs.phase_us),
-            attributes=_known(given),
+            attributes=_known(attributes),
         )
 
     def _run_context(self) -> SpanIdentity:
@@ -377,17 +377,19 @@ class Tracing:
     def _of_task(
         self, row: TaskRow, root: TaskRow, ends: dict[int, int]
     ) -> Iterator[TraceSpan]:
-        own = self._context(root, row)
+        task_context = self._context(root, row)
         spans: list[TraceSpan] = []
-        for each in self._attempts(row):
-            context = self._context(root, row, str(each.attempt))
-            if (span := self._of_attempt(row, own, context, each)) is not None:
+        for attempt_row in self._attempts(row):
+            context = self._context(root, row, str(attempt_row.attempt))
+            if (
+                span := self._of_attempt(row, task_context, context, attempt_row)
+            ) is not None:
                 spans.append(span)
                 yield span
         if row.state not in FINAL or not spans:
             return
         is_root = row.task == root.task
-        given: dict[str, Value | None] = {
+        attributes: dict[str, Value | None] = {
             **_task_attributes(row),
             Attribute.STATE: row.state.name.lower(),
             Attribute.REASON: row.reason,
@@ -395,49 +397,63 @@ class Tracing:
         }
         yield TraceSpan(
             name=f"task {row.stage}",
-            context=own,
+            context=task_context,
             parent=None if is_root else self._context(root, root),
             link=self._run_context() if is_root else None,
             start_us=spans[0].start_us,
             end_us=max(spans[-1].end_us, ends[row.updated_seq]),
-            attributes=_known(given),
+            attributes=_known(attributes),
             error=row.error if row.state is TaskState.FAILED else None,
         )
 
     def _attempts(self, row: TaskRow) -> Iterator[AttemptRow]:
         """Those of a task that came to an end, or can come to none any more."""
-        for each in attempts(self._reader, row.task):
+        for attempt_row in attempts(self._reader, row.task):
             # one above the row's was started since the row was read
-            is_given_up = each.attempt < row.attempts or (
-                each.attempt == row.attempts and row.state is not TaskState.RUNNING
+            is_abandoned = attempt_row.attempt < row.attempts or (
+                attempt_row.attempt == row.attempts
+                and row.state is not TaskState.RUNNING
             )
-            if each.outcome is not None or is_given_up:
-                yield each
+            if attempt_row.outcome is not None or is_abandoned:
+                yield attempt_row
 
     def _of_attempt(
-        self, row: TaskRow, task: SpanIdentity, context: SpanIdentity, each: AttemptRow
+        self,
+        row: TaskRow,
+        task: SpanIdentity,
+        context: SpanIdentity,
+        attempt_row: AttemptRow,
     ) -> TraceSpan | None:
-        if (end_us := each.ended_us or each.started_us) is None:
+        if (end_us := attempt_row.ended_us or attempt_row.started_us) is None:
             return None
-        outcome = each.outcome
-        stored = each.started_seq and payload(self._reader, each.started_seq)
+        outcome = attempt_row.outcome
+        stored = attempt_row.started_seq and payload(
+            self._reader, attempt_row.started_seq
+        )
         form = outcome.form if isinstance(outcome, AttemptAnswered) else ""
-        request = asked(stored or None, form)
-        told = parties(request, row.model)
+        request = request_parameters(stored or None, form)
+        common_attributes = parties(request, row.model)
         error = _error(outcome)
-        self._measure(outcome, told, error)
+        self._measure(outcome, common_attributes, error)
         return TraceSpan(
-            name=f"{told[Attribute.OPERATION]} {told[Attribute.REQUEST_MODEL]}",
+            name=(
+                f"{common_attributes[Attribute.OPERATION]} "
+                f"{common_attributes[Attribute.REQUEST_MODEL]}"
+            ),
             context=context,
             parent=task,
-            kind="internal" if told[Attribute.PROVIDER] == OFFLINE else "client",
-            start_us=end_us if each.started_us is None else each.started_us,
+            kind="internal"
+            if common_attributes[Attribute.PROVIDER] == OFFLINE
+            else "client",
+            start_us=end_us
+            if attempt_row.started_us is None
+            else attempt_row.started_us,
             end_us=end_us,
             attributes={
-                **told,
+                **common_attributes,
                 **parameters(request),
                 **_task_attributes(row),
-                Attribute.ATTEMPT: each.attempt,
+                Attribute.ATTEMPT: attempt_row.attempt,
                 **_outcome_attributes(outcome),
             },
             error=error,
@@ -446,21 +462,25 @@ class Tracing:
     def _measure(
         self,
         outcome: AttemptAnswered | AttemptFailed | None,
-        told: Attributes,
+        common_attributes: Attributes,
         error: str | None,
     ) -> None:
         """Count what was sent: what the response cache answered took nothing."""
         if outcome is None or (isinstance(outcome, AttemptAnswered) and outcome.cached):
             return
         if outcome.latency_ms is not None:
-            ended = told if error is None else {**told, Attribute.ERROR: error}
+            ended = (
+                common_attributes
+                if error is None
+                else {**common_attributes, Attribute.ERROR: error}
+            )
             self.measured.seconds.add(outcome.latency_ms / 1000, ended)
         if isinstance(outcome, AttemptAnswered):
             counts = {"input": outcome.tokens_in, "output": outcome.tokens_out}
             for kind, tokens in counts.items():
                 if tokens is not None:
                     self.measured.tokens.add(
-                        tokens, {**told, Attribute.TOKEN_TYPE: kind}
+                        tokens, {**common_attributes, Attribute.TOKEN_TYPE: kind}
                     )
 
 
@@ -487,11 +507,11 @@ def _error(outcome: AttemptAnswered | AttemptFailed | None) -> str | None:
 def _outcome_attributes(
     outcome: AttemptAnswered | AttemptFailed | None,
 ) -> Attributes:
-    given: dict[str, Value | None] = {}
+    attributes: dict[str, Value | None] = {}
     match outcome:
         case AttemptAnswered():
             served = outcome.served or SERVED_UNKNOWN
-            given = {
+            attributes = {
                 Attribute.RESPONSE_MODEL: served.model,
                 Attribute.RESPONSE_ID: served.request_id,
                 Attribute.RESPONSE_TIER: served.tier,
@@ -510,14 +530,14 @@ def _outcome_attributes(
                 Attribute.REASKED: outcome.reask,
             }
         case AttemptFailed():
-            given = {Attribute.HTTP_STATUS: outcome.status}
+            attributes = {Attribute.HTTP_STATUS: outcome.status}
         case None:
             pass
-    return _known(given)
+    return _known(attributes)
 
 
-def _known(given: dict[str, Value | None]) -> Attributes:
-    return {name: value for name, value in given.items() if value is not None}
+def _known(attributes: dict[str, Value | None]) -> Attributes:
+    return {name: value for name, value in attributes.items() if value is not None}
 
 
 def base_of(typed: str) -> str:

@@ -101,7 +101,9 @@ def typeset(sheets: Iterable[PrintTable], form: Form) -> str:
     return "\n\n".join("\n".join(forms[form](sheet)) for sheet in sheets)
 
 
-def shown(value: float | None, *, signed: bool = False, grouped: bool = True) -> str:
+def format_number(
+    value: float | None, *, signed: bool = False, grouped: bool = True
+) -> str:
     """A number with the digits that a reader needs.
 
     Args:
@@ -128,10 +130,10 @@ def _cell(cell: PrintCell, kind: Kind, *, grouped: bool = True) -> str:
         if None in cell:
             return UNDEFINED
         signed = kind == "changes"
-        return f"[{', '.join(shown(end, signed=signed) for end in cell)}]"
+        return f"[{', '.join(format_number(end, signed=signed) for end in cell)}]"
     if isinstance(cell, str):
         return " ".join(printable(cell).split())
-    return shown(cell, signed=kind == "change", grouped=grouped)
+    return format_number(cell, signed=kind == "change", grouped=grouped)
 
 
 def _cells(sheet: PrintTable) -> Iterator[tuple[str, ...]]:
@@ -155,12 +157,12 @@ def _text(sheet: PrintTable) -> Iterator[str]:
     ]
     rows = []
     for cells in (_heads(sheet), *_cells(sheet)):
-        own = list(cells)
+        row = list(cells)
         for at in reversed(joined):
-            ends = own.pop(at)
+            ends = row.pop(at)
             # of the headings the value's says enough
-            own[at - 1] += f" {ends}" if ends.startswith("[") else ""
-        rows.append([cell or BLANK for cell in own])
+            row[at - 1] += f" {ends}" if ends.startswith("[") else ""
+        rows.append([cell or BLANK for cell in row])
     yield from in_columns(rows)
     if sheet.note:
         yield _cell(sheet.note, "text")
@@ -198,10 +200,10 @@ def _escaped(text: str) -> str:
 def _latex(sheet: PrintTable) -> Iterator[str]:
     is_long = len(sheet.rows) > PAGE_ROWS
     by_column = list(zip(sheet.columns, _by_column(sheet), strict=True))
-    shown = [(column, cells) for column, cells in by_column if column.kind != "key"]
-    columns = [_latex_column(column, cells) for column, cells in shown]
+    visible = [(column, cells) for column, cells in by_column if column.kind != "key"]
+    columns = [_latex_column(column, cells) for column, cells in visible]
     layout = "".join(layout for layout, _ in columns)
-    is_wide = not is_long and sum(map(_width, *zip(*shown, strict=True))) > PAGE_WIDTH
+    is_wide = not is_long and sum(map(_width, *zip(*visible, strict=True))) > PAGE_WIDTH
     packages = ["booktabs", "longtable"] if is_long else ["booktabs"]
     packages += ["graphicx", "siunitx"] if is_wide else ["siunitx"]
     yield f"% needs \\usepackage{{{','.join(packages)}}}"
@@ -218,12 +220,12 @@ def _latex(sheet: PrintTable) -> Iterator[str]:
             yield "\\resizebox{\\linewidth}{!}{%"
         yield f"\\begin{{tabular}}{{{layout}}}"
     yield "\\toprule"
-    yield from _latex_heads([column for column, _ in shown])
+    yield from _latex_heads([column for column, _ in visible])
     yield "\\midrule"
     if is_long:
         yield "\\endhead"
     keys = _latex_keys(by_column, len(sheet.rows))
-    rows = zip(*(own for _, own in columns), strict=True)
+    rows = zip(*(cells for _, cells in columns), strict=True)
     for row, key in zip(rows, keys, strict=True):
         yield f"{' & '.join(row)} \\\\{key}"
     yield "\\bottomrule"
@@ -238,9 +240,10 @@ def _latex_keys(
     columns: Sequence[tuple[PrintColumn, Sequence[PrintCell]]], rows: int
 ) -> list[str]:
     """Each row's keys as a comment: they are for the writer, not for the page."""
-    kept = [cells for column, cells in columns if column.kind == "key"]
+    key_columns = [cells for column, cells in columns if column.kind == "key"]
     return [
-        "".join(f" % {_cell(cells[at], 'key')}" for cells in kept) for at in range(rows)
+        "".join(f" % {_cell(cells[at], 'key')}" for cells in key_columns)
+        for at in range(rows)
     ]
 
 
@@ -271,20 +274,20 @@ def _latex_column(
 
 def _latex_numbers(kind: Kind, cells: Sequence[PrintCell]) -> tuple[str, list[str]]:
     texts = [_cell(cell, kind, grouped=False) for cell in cells]
-    found = [re.fullmatch(r"([+-]?)(\d+)(?:\.(\d+))?", text) for text in texts]
-    numbers = [each for each in found if each is not None]
+    matches = [re.fullmatch(r"([+-]?)(\d+)(?:\.(\d+))?", text) for text in texts]
+    numbers = [match for match in matches if match is not None]
     if any(re.match(r"[+-]?\d.*e", text) for text in texts):
         # an S column needs one form for all of its numbers
         is_number = re.compile(r"[+-]?\d").match
         return "r", [f"\\num{{{t}}}" if is_number(t) else _tex(t) for t in texts]
-    whole = max((len(each[2]) for each in numbers), default=1)
-    parts = max((len(each[3] or "") for each in numbers), default=0)
+    whole = max((len(match[2]) for match in numbers), default=1)
+    parts = max((len(match[3] or "") for match in numbers), default=0)
     sign = "+" if kind == "change" else "-" if any(e[1] for e in numbers) else ""
     layout = f"S[table-format={sign}{whole}.{parts}]"
     # braces keep siunitx from reading what is no number
     return layout, [
-        text if each is not None else f"{{{_tex(text)}}}"
-        for text, each in zip(texts, found, strict=True)
+        text if match is not None else f"{{{_tex(text)}}}"
+        for text, match in zip(texts, matches, strict=True)
     ]
 
 
@@ -292,7 +295,7 @@ def _latex_ends(cell: PrintCell, kind: Kind) -> str:
     if not isinstance(cell, tuple) or None in cell:
         return _tex(_cell(cell, kind))
     signed = kind == "changes"
-    ends = (shown(end, signed=signed, grouped=False) for end in cell)
+    ends = (format_number(end, signed=signed, grouped=False) for end in cell)
     form = "\\num[print-implicit-plus]" if signed else "\\num"
     # braces keep a row that begins with a bracket from being an argument of \\
     return f"{{[{', '.join(f'{form}{{{end}}}' for end in ends)}]}}"
@@ -301,8 +304,8 @@ def _latex_ends(cell: PrintCell, kind: Kind) -> str:
 def _latex_heads(columns: Sequence[PrintColumn]) -> Iterator[str]:
     if any(column.group for column in columns):
         heads, rules, at = [], [], 1
-        for group, own in groupby(columns, key=lambda column: column.group):
-            size = len(list(own))
+        for group, group_columns in groupby(columns, key=lambda column: column.group):
+            size = len(list(group_columns))
             if group:
                 head = _tex(_cell(group, "text"))
                 heads.append(f"\\multicolumn{{{size}}}{{c}}{{{head}}}")

@@ -52,7 +52,7 @@ def resolve(
     for key, value in file.items():
         name = _name(job, key)
         is_path = _is_path(fields[name].annotation)
-        values[name] = _beside(folder, value) if is_path else value
+        values[name] = _resolved_path(folder, value) if is_path else value
     for name, field in fields.items():
         text = environment.get(ENVIRONMENT + name.upper())
         if text is not None:
@@ -67,9 +67,11 @@ def validated(job: Job, values: Mapping[str, Any]) -> BaseModel:
     """Settings from plain values; raise `UsageError` naming the one that is off."""
     settings = fitting(job, values)
     # what a person left out stays so: a job may fit such settings to its models
-    given = settings.model_fields_set
+    fields_set = settings.model_fields_set
     return settings.model_copy(
-        update={name: _absolute(value) for name, value in settings if name in given}
+        update={
+            name: _absolute(value) for name, value in settings if name in fields_set
+        }
     )
 
 
@@ -164,10 +166,10 @@ def _choices(annotation: object) -> tuple[object, ...]:
     return tuple(choice for part in get_args(annotation) for choice in _choices(part))
 
 
-def _beside(folder: Path, value: object) -> object:
+def _resolved_path(folder: Path, value: object) -> object:
     """A path of a configuration file, or a list of them, as it can be found."""
     if isinstance(value, list):
-        return [_beside(folder, each) for each in value]
+        return [_resolved_path(folder, path) for path in value]
     return folder / value if isinstance(value, str) else value
 
 

@@ -177,7 +177,7 @@ def _check_identity(conn: sqlite3.Connection, path: Path) -> None:
 
 def find(conn: sqlite3.Connection, keys: Iterable[bytes]) -> dict[bytes, CachedReply]:
     """The replies under *keys*; those that are not there, or damaged, are left out."""
-    found: dict[bytes, CachedReply] = {}
+    replies: dict[bytes, CachedReply] = {}
     for key in keys:
         row = conn.execute(_SQL["find"], (key,)).fetchone()
         if row is None:
@@ -185,13 +185,13 @@ def find(conn: sqlite3.Connection, keys: Iterable[bytes]) -> dict[bytes, CachedR
         form, status, headers, encoding, length, body = row
         # a damaged row costs a call, and the answer to that takes its place
         with suppress(ValueError, msgspec.DecodeError):
-            found[key] = CachedReply(
+            replies[key] = CachedReply(
                 form=form,
                 status=status,
                 headers=_headers.decode(headers),
                 body=unpack(encoding, body, length),
             )
-    return found
+    return replies
 
 
 def write(

@@ -33,7 +33,7 @@ from store.errors import NoSuchName
 from store.events import CommandAccepted, CommandApplied, CommandRejected, RecordedEvent
 from store.query import final_tasks_query
 from store.read.status import UNITS, model_limits_in_words, status
-from store.read.tasks import LaneKey, count_by_lane, mean_costs
+from store.read.tasks import QueueKey, count_by_queue, mean_costs
 from store.read.usage import batches, dollars, spending
 from store.runs import RunFolder
 from store.tables import recorded
@@ -81,11 +81,11 @@ def _author() -> str:
 
 def withdrawals(commands: Iterable[Command]) -> dict[str, Command]:
     """Who takes a request back first, by the id of the request."""
-    found: dict[str, Command] = {}
+    by_command: dict[str, Command] = {}
     for command in commands:
         if command.kind == "withdraw":
-            found.setdefault(str(command.payload.get("id")), command)
-    return found
+            by_command.setdefault(str(command.payload.get("id")), command)
+    return by_command
 
 
 _DECODER = msgspec.json.Decoder(Command)
@@ -115,7 +115,7 @@ def forward_command(folder: RunFolder, line: bytes) -> None:
         command = _DECODER.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"this is no request: {error}") from error
-    if command.id not in {each.id for each in CommandTail(folder.control).read()}:
+    if command.id not in {sent.id for sent in CommandTail(folder.control).read()}:
         send_command(folder, command)
 
 
@@ -170,7 +170,7 @@ class CommandOutcome(Enum):
 
 OPEN = frozenset({CommandOutcome.WAITING, CommandOutcome.ACCEPTED})
 """Answers after which something is still to come."""
-_HEARD = frozenset({CommandOutcome.ACCEPTED, CommandOutcome.APPLIED})
+_IRREVOCABLE = frozenset({CommandOutcome.ACCEPTED, CommandOutcome.APPLIED})
 """Answers of one shard that no other's refusal takes back."""
 
 
@@ -226,14 +226,14 @@ def command_log(
         commands: what stands in its `control.jsonl`.
     """
     withdrawn = withdrawals(commands)
-    found: dict[str, CommandRecord] = {}
+    records: dict[str, CommandRecord] = {}
     for command in commands:
         answer = (
             CommandOutcome.WITHDRAWN
             if command.id in withdrawn
             else CommandOutcome.WAITING
         )
-        found.setdefault(
+        records.setdefault(
             command.id,
             CommandRecord(
                 id=command.id,
@@ -247,8 +247,8 @@ def command_log(
             ),
         )
     for row in recorded_outcomes(conn):
-        _take_in(found, row)
-    return sorted(found.values(), key=lambda request: request.began_us)
+        _take_in(records, row)
+    return sorted(records.values(), key=lambda request: request.began_us)
 
 
 def recorded_outcomes(conn: sqlite3.Connection, after: int = 0) -> list[RecordedEvent]:
@@ -256,11 +256,11 @@ def recorded_outcomes(conn: sqlite3.Connection, after: int = 0) -> list[Recorded
     return recorded(conn, after, ALL, OUTCOME_KINDS)
 
 
-def _take_in(found: dict[str, CommandRecord], row: RecordedEvent) -> None:
+def _take_in(records: dict[str, CommandRecord], row: RecordedEvent) -> None:
     """What an answer says of its request."""
     match row.event:
         case CommandAccepted() as event:
-            before = found.get(event.command) or CommandRecord(
+            before = records.get(event.command) or CommandRecord(
                 id=event.command,
                 kind=event.kind,
                 author=event.author,
@@ -272,9 +272,12 @@ def _take_in(found: dict[str, CommandRecord], row: RecordedEvent) -> None:
                 before, answer=CommandOutcome.ACCEPTED, accepted_us=row.ts_us
             )
         case CommandRejected() as event:
-            if event.command in found and found[event.command].answer in _HEARD:
+            if (
+                event.command in records
+                and records[event.command].answer in _IRREVOCABLE
+            ):
                 return  # by another shard of the run
-            before = found.get(event.command) or CommandRecord(
+            before = records.get(event.command) or CommandRecord(
                 id=event.command, kind=event.kind, author=event.author, payload={}
             )
             after = replace(
@@ -283,16 +286,16 @@ def _take_in(found: dict[str, CommandRecord], row: RecordedEvent) -> None:
                 answered_us=row.ts_us,
                 said=event.reason,
             )
-        case CommandApplied() as event if event.command in found:
+        case CommandApplied() as event if event.command in records:
             after = replace(
-                found[event.command],
+                records[event.command],
                 answer=CommandOutcome.APPLIED,
                 answered_us=row.ts_us,
                 said=event.effect,
             )
         case _:
             return
-    found[after.id] = after
+    records[after.id] = after
 
 
 BE_WAITED_FOR: Final = "be waited for"
@@ -345,15 +348,15 @@ def preview_open_tasks(
         NoSuchName: there are no tasks of such a name.
     """
     run = status(reader)
-    check_name("stage", stage, sorted({lane.stage for lane in run.lanes}))
-    check_name("model", model, sorted({lane.model for lane in run.lanes}))
-    lanes = [lane for lane in run.lanes if is_within(lane.key, (stage, model))]
-    running = [(lane, lane.states.get(TaskState.RUNNING, 0)) for lane in lanes]
+    check_name("stage", stage, sorted({queue.stage for queue in run.queues}))
+    check_name("model", model, sorted({queue.model for queue in run.queues}))
+    queues = [queue for queue in run.queues if is_within(queue.key, (stage, model))]
+    running = [(queue, queue.states.get(TaskState.RUNNING, 0)) for queue in queues]
     by_batches = {batch.model for batch in batches(reader)}
     return CommandPreview(
-        tasks=sum(n for lane in lanes for s, n in lane.states.items() if s.is_open),
+        tasks=sum(n for queue in queues for s, n in queue.states.items() if s.is_open),
         in_flight=sum(n for _, n in running),
-        batched=sum(n for lane, n in running if lane.model in by_batches),
+        batched=sum(n for queue, n in running if queue.model in by_batches),
         **_money(reader),
     )
 
@@ -374,7 +377,7 @@ def preview_retry(reader: sqlite3.Connection, expression: str) -> CommandPreview
     Raises:
         QueryError: the filter cannot be read.
     """
-    counts = count_by_lane(reader, final_tasks_query(expression))
+    counts = count_by_queue(reader, final_tasks_query(expression))
     run = status(reader)
     return CommandPreview(
         tasks=sum(counts.values()),
@@ -386,12 +389,12 @@ def preview_retry(reader: sqlite3.Connection, expression: str) -> CommandPreview
 
 
 def _cost(
-    counts: Mapping[LaneKey, int], means: Mapping[LaneKey, float]
+    counts: Mapping[QueueKey, int], means: Mapping[QueueKey, float]
 ) -> float | None:
     """A reply each at their lanes' means; None: a lane has had none so far."""
     if not counts.keys() <= means.keys():
         return None
-    return sum(n * means[lane] for lane, n in sorted(counts.items()))
+    return sum(n * means[key] for key, n in sorted(counts.items()))
 
 
 def _money(reader: sqlite3.Connection) -> dict[str, float | None]:
@@ -407,10 +410,10 @@ def _money(reader: sqlite3.Connection) -> dict[str, float | None]:
 
 
 def preview_sentence(
-    kind: str, payload: Payload, stakes: CommandPreview, run_id: str
+    kind: str, payload: Payload, preview: CommandPreview, run_id: str
 ) -> str:
     """What a request would come to, in one sentence with its figures."""
-    return _SENTENCES[kind](payload, stakes, run_id)
+    return _SENTENCES[kind](payload, preview, run_id)
 
 
 def _tasks(n: int, kind: str = "") -> str:
@@ -418,85 +421,87 @@ def _tasks(n: int, kind: str = "") -> str:
 
 
 def _calls(
-    stakes: CommandPreview, of: str = "", *, end: str = "finish", left: str
+    preview: CommandPreview, of: str = "", *, end: str = "finish", left: str
 ) -> str:
     """That calls in flight would *end*, and those in batches be *left* to something."""
-    alone, batched = stakes.in_flight - stakes.batched, stakes.batched
-    said = [f"{_call(alone)} in flight{of} would {end}"] if alone or not batched else []
+    alone, batched = preview.in_flight - preview.batched, preview.batched
+    clauses = (
+        [f"{_call(alone)} in flight{of} would {end}"] if alone or not batched else []
+    )
     if batched:
-        said.append(f"{_call(batched)} in batches{of} would {left}")
-    return " and ".join(said)
+        clauses.append(f"{_call(batched)} in batches{of} would {left}")
+    return " and ".join(clauses)
 
 
 def _call(n: int) -> str:
     return f"{n:,} call{'' if n == 1 else 's'}"
 
 
-def _pause(payload: Payload, stakes: CommandPreview, run_id: str) -> str:
+def _pause(payload: Payload, preview: CommandPreview, run_id: str) -> str:
     del payload
     return (
-        f"{_tasks(stakes.tasks, 'open ')} of {run_id} would be held back; "
-        f"{_calls(stakes, left=BE_WAITED_FOR)}."
+        f"{_tasks(preview.tasks, 'open ')} of {run_id} would be held back; "
+        f"{_calls(preview, left=BE_WAITED_FOR)}."
     )
 
 
-def _resume(payload: Payload, stakes: CommandPreview, run_id: str) -> str:
+def _resume(payload: Payload, preview: CommandPreview, run_id: str) -> str:
     del payload
-    return f"{_tasks(stakes.tasks, 'open ')} of {run_id} would go on."
+    return f"{_tasks(preview.tasks, 'open ')} of {run_id} would go on."
 
 
-def _drain(payload: Payload, stakes: CommandPreview, run_id: str) -> str:
+def _drain(payload: Payload, preview: CommandPreview, run_id: str) -> str:
     del payload
-    calls = _calls(stakes, f" of {run_id}", left="stay at the provider")
-    return f"{calls}; {_tasks(stakes.untouched)} would stay open for siftlog resume."
+    calls = _calls(preview, f" of {run_id}", left="stay at the provider")
+    return f"{calls}; {_tasks(preview.untouched)} would stay open for siftlog resume."
 
 
-def _cancel(payload: Payload, stakes: CommandPreview, run_id: str) -> str:
+def _cancel(payload: Payload, preview: CommandPreview, run_id: str) -> str:
     end = "be cut" if payload.get("now") else "finish"
     return (
-        f"{_tasks(stakes.untouched, 'open ')} of {run_id} would be skipped; "
-        f"{_calls(stakes, end=end, left='be cancelled at the provider')}."
+        f"{_tasks(preview.untouched, 'open ')} of {run_id} would be skipped; "
+        f"{_calls(preview, end=end, left='be cancelled at the provider')}."
     )
 
 
-def _retry(payload: Payload, stakes: CommandPreview, run_id: str) -> str:
+def _retry(payload: Payload, preview: CommandPreview, run_id: str) -> str:
     del payload
-    if not stakes.tasks:
+    if not preview.tasks:
         return (
             f"No final task of {run_id} is one of those: nothing is asked; siftlog "
             f"status {run_id} counts the reasons there are."
         )
-    cost = "" if stakes.usd is None else f", for about {dollars(stakes.usd)}"
-    if stakes.budget_left_usd is not None:
-        cost += f"; the budget has {dollars(stakes.budget_left_usd)} left"
-    return f"{_tasks(stakes.tasks)} of {run_id} would be asked again{cost}."
+    cost = "" if preview.usd is None else f", for about {dollars(preview.usd)}"
+    if preview.budget_left_usd is not None:
+        cost += f"; the budget has {dollars(preview.budget_left_usd)} left"
+    return f"{_tasks(preview.tasks)} of {run_id} would be asked again{cost}."
 
 
-def _limits(payload: Payload, stakes: CommandPreview, run_id: str) -> str:
+def _limits(payload: Payload, preview: CommandPreview, run_id: str) -> str:
     del run_id
     named = {name: payload[name] for name in UNITS if name in payload}
     values = {name: None if v is None else float(v) for name, v in named.items()}
     model = payload.get("model")
     limits = model_limits_in_words(None if model is None else str(model), values)
     return (
-        f"{limits} would be the most for {_tasks(stakes.tasks, 'open ')}; "
-        f"{_calls(stakes, left=BE_WAITED_FOR)}."
+        f"{limits} would be the most for {_tasks(preview.tasks, 'open ')}; "
+        f"{_calls(preview, left=BE_WAITED_FOR)}."
     )
 
 
-def _budget(payload: Payload, stakes: CommandPreview, run_id: str) -> str:
+def _budget(payload: Payload, preview: CommandPreview, run_id: str) -> str:
     del run_id
-    said = "nothing is known to be spent"
-    if stakes.spent_usd is not None:
-        said = f"{dollars(stakes.spent_usd)} spent"
-    left = stakes.budget_left_usd
-    if stakes.cap_usd is None or left is None:
-        said += ", no budget"
+    budget_text = "nothing is known to be spent"
+    if preview.spent_usd is not None:
+        budget_text = f"{dollars(preview.spent_usd)} spent"
+    left = preview.budget_left_usd
+    if preview.cap_usd is None or left is None:
+        budget_text += ", no budget"
     else:
-        said += f", {dollars(left)} left of {dollars(stakes.cap_usd)}"
+        budget_text += f", {dollars(left)} left of {dollars(preview.cap_usd)}"
         if "add_usd" in payload:
-            said += f", {dollars(left + float(payload['add_usd'] or 0))} then"
-    return f"{said}, for {_tasks(stakes.tasks, 'open ')}."
+            budget_text += f", {dollars(left + float(payload['add_usd'] or 0))} then"
+    return f"{budget_text}, for {_tasks(preview.tasks, 'open ')}."
 
 
 _SENTENCES: Mapping[str, Callable[[Payload, CommandPreview, str], str]] = {

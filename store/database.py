@@ -89,21 +89,21 @@ def unreadable(path: Path, error: Exception) -> StoreError:
     """What to say of a log that SQLite could not read."""
     extended = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)
     code = extended & 0xFF
-    said = " ".join(str(error).split())  # it may quote a statement of several lines
+    reason = " ".join(str(error).split())  # it may quote a statement of several lines
     if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
-        return StoreError(f"{path} is busy ({said}): try again in a moment")
+        return StoreError(f"{path} is busy ({reason}): try again in a moment")
     if code == sqlite3.SQLITE_CANTOPEN:
         return StoreError(
-            f"{path} cannot be opened ({said}): see that it may be read, and that not "
-            "too many files are open"
+            f"{path} cannot be opened ({reason}): see that it may be read, and "
+            "that not too many files are open"
         )
     if code == sqlite3.SQLITE_FULL or extended in _NO_INDEX:
         return StoreError(
-            f"{path} cannot be looked at ({said}): make room on its disk, where "
+            f"{path} cannot be looked at ({reason}): make room on its disk, where "
             "SQLite keeps a small index beside it"
         )
     return CorruptLog(
-        f"{path} cannot be read ({said}): see 'siftlog verify', then restore a copy "
+        f"{path} cannot be read ({reason}): see 'siftlog verify', then restore a copy "
         "of the run's folder"
     )
 
@@ -258,8 +258,8 @@ def _files(path: Path) -> list[Path]:
 
 
 def _stamps(files: list[Path]) -> tuple[tuple[int, int], ...]:
-    found = [file.stat() for file in files]
-    return tuple((stat.st_mtime_ns, stat.st_size) for stat in found)
+    stats = [file.stat() for file in files]
+    return tuple((stat.st_mtime_ns, stat.st_size) for stat in stats)
 
 
 def wal_problem(folder: Path) -> str | None:

@@ -69,10 +69,10 @@ def sync_folder(folder: Path) -> None:
 def identity_of(file: Path) -> tuple[int, int] | None:
     """Device and inode of a file; None where there is none."""
     try:
-        found = file.stat()
+        stat = file.stat()
     except (FileNotFoundError, NotADirectoryError):
         return None
-    return found.st_dev, found.st_ino
+    return stat.st_dev, stat.st_ino
 
 
 MOUNTINFO = Path("/proc/self/mountinfo")

@@ -90,7 +90,7 @@ class MinuteSums:
 
 
 @dataclass(slots=True)
-class LaneSums:
+class QueueSums:
     """What has happened so far of one stage and model: its minutes in sum."""
 
     started: int = 0
@@ -144,24 +144,24 @@ class FailureSums:
     last_task: int
 
 
-def lanes_of(
+def queue_sums(
     minutes: Mapping[tuple[str, str, int], MinuteSums],
     latencies: Mapping[tuple[str, str, int], int],
-) -> dict[tuple[str, str], LaneSums]:
+) -> dict[tuple[str, str], QueueSums]:
     """What some minutes come to, by stage and model.
 
     Args:
         minutes: by stage, model and minute.
         latencies: answers by model, stage and bucket.
     """
-    sums: dict[tuple[str, str], LaneSums] = defaultdict(LaneSums)
+    sums: dict[tuple[str, str], QueueSums] = defaultdict(QueueSums)
     for (stage, model, _), minute in minutes.items():
-        lane = sums[stage, model]
-        lane.started += minute.started
-        lane.succeeded += minute.succeeded
-        lane.tokens_in += minute.tokens_in
-        lane.tokens_out += minute.tokens_out
-        lane.cost_pico += minute.cost_pico
+        queue = sums[stage, model]
+        queue.started += minute.started
+        queue.succeeded += minute.succeeded
+        queue.tokens_in += minute.tokens_in
+        queue.tokens_out += minute.tokens_out
+        queue.cost_pico += minute.cost_pico
     for (model, stage, _), n in latencies.items():
         sums[stage, model].replies += n
     return sums

@@ -46,9 +46,9 @@ def printable(text: str, *, limit: int = LIMIT, line: int = LINE) -> str:
         limit: characters shown; what is cut is marked by an ellipsis.
         line: characters shown of each line.
     """
-    shown = text[:limit]
+    excerpt = text[:limit]
     lines = []
-    for piece in shown.replace("\r\n", "\n").split("\n"):
+    for piece in excerpt.replace("\r\n", "\n").split("\n"):
         begun = piece[: line + 1]
         # most texts are plain, and known to be so forty times as fast
         is_plain = begun.isascii() and begun.isprintable()

@@ -55,14 +55,14 @@ class Query:
         """The filter as an SQL condition over the view `tasks`."""
         if not self.terms:
             return SQL["where_all"]
-        return " AND ".join(_shown(term) for term in self.terms)
+        return " AND ".join(_term_sql(term) for term in self.terms)
 
     def parameters(self) -> tuple[Parameter, ...]:
         """The values of the condition's placeholders, in order."""
         return tuple(value for term in self.terms for value in term.parameters)
 
 
-def _shown(term: Term) -> str:
+def _term_sql(term: Term) -> str:
     fragment = SQL[f"where_{term.condition}"]
     # a comparison with NULL is NULL: what cannot be compared does not hold, so that
     # its opposite does

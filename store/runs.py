@@ -48,9 +48,9 @@ def add_place(file: Path, address: str) -> None:
     if address not in known:
         file.parent.mkdir(parents=True, exist_ok=True)
         # whole or not at all: other shards read it, and name the same place
-        made = file.with_name(f".{file.name}.{os.getpid()}")
-        made.write_bytes(msgspec.json.encode([*known, address]))
-        made.replace(file)
+        draft = file.with_name(f".{file.name}.{os.getpid()}")
+        draft.write_bytes(msgspec.json.encode([*known, address]))
+        draft.replace(file)
 
 
 def sources_in(
@@ -116,19 +116,19 @@ class RunFolder:
 
     def shards(self) -> tuple[RunFolder, ...]:
         """The shards whose logs lie in the folder, by their number."""
-        found = {
+        shard_ids = {
             (int(name[2]), int(name[1]))
             for path in self.path.glob("log.*.db")
             if (name := _SHARD.fullmatch(path.name)) is not None
         }
-        return tuple(self.shard(index, count) for count, index in sorted(found))
+        return tuple(self.shard(index, count) for count, index in sorted(shard_ids))
 
     @property
     def log(self) -> Path:
         """The event log; of a run that is split, the union of its shards' logs."""
         return self.path / f"log{self.part}.db"
 
-    def own_logs(self) -> list[Path]:
+    def written_logs(self) -> list[Path]:
         """The logs that were written here, gone ones of which a sidecar is left too.
 
         Of a run that is split those of its shards, not their union.
@@ -146,7 +146,7 @@ class RunFolder:
             StoreError: a log cannot be read.
         """
         ends = []
-        for log in self.own_logs():
+        for log in self.written_logs():
             try:
                 ends.append(compare_end(log))
             except (NotALog, NoSuchRun):
@@ -317,17 +317,17 @@ def _named(runs_dir: Path, name: str) -> RunFolder:
 
 def _latest(runs: list[RunFolder], runs_dir: Path) -> RunFolder:
     """The run whose log was made last; folders that cannot be read are passed over."""
-    made: list[tuple[int, str, RunFolder]] = []
+    dated_runs: list[tuple[int, str, RunFolder]] = []
     for folder in runs:
         try:
             if not folder.log.exists():
                 folder.refresh()
             with open_reader(folder.log) as reader:
-                made.append((created_us(reader), folder.run_id, folder))
+                dated_runs.append((created_us(reader), folder.run_id, folder))
         except StoreError:
             continue
-    if not made:
+    if not dated_runs:
         raise NoSuchRun(
             f"there is no run in {runs_dir} yet: start one with 'siftlog run'"
         )
-    return max(made)[2]
+    return max(dated_runs)[2]

@@ -112,8 +112,8 @@ def _with_replies(
 ) -> Iterator[tuple[TaskRow, StoredReply | None]]:
     seqs = json.dumps([row.reply_seq for row in rows if row.reply_seq is not None])
     replies = {
-        found[0]: reply_of(*found)
-        for found in conn.execute(SQL["replies"], (seqs,)).fetchall()
+        reply_row[0]: reply_of(*reply_row)
+        for reply_row in conn.execute(SQL["replies"], (seqs,)).fetchall()
     }
     for row in rows:
         stored = None if row.reply_seq is None else replies.get(row.reply_seq)

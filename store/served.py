@@ -103,8 +103,8 @@ def with_headers(
     )
 
 
-def _word(said: object) -> str | None:
+def _word(name: object) -> str | None:
     """A name, cut short; None for what is no name."""
-    if not isinstance(said, str):
+    if not isinstance(name, str):
         return None
-    return said.strip()[:MOST_LETTERS] or None
+    return name.strip()[:MOST_LETTERS] or None

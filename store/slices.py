@@ -59,9 +59,9 @@ class Slices:
         """
         numbers: set[int] = set()
         for part in filter(None, text.split(",")):
-            found = _PART.fullmatch(part.strip())
-            first = int(found[1]) if found else 1
-            last = int(found[2] or first) if found else 0
+            match = _PART.fullmatch(part.strip())
+            first = int(match[1]) if match else 1
+            last = int(match[2] or first) if match else 0
             if not first <= last < SLICES:
                 raise ValueError(
                     f"{part!r} names no slices: write them as 0-63,128, up to "

@@ -38,7 +38,7 @@ from store.events import (
     UnknownEvent,
 )
 from store.fold import CODE_VERSION, MARKED, Fold, PlannedBlock, touched
-from store.fold_state import RunState, lanes_of
+from store.fold_state import RunState, queue_sums
 from store.log.interface import Planning, StoredReply
 from store.task import TaskDraft, TaskRow, TaskState, planned_state, task_row
 
@@ -212,14 +212,14 @@ def write_fold(conn: sqlite3.Connection, fold: Fold, applied_seq: int) -> None:
             [
                 (
                     *key,
-                    lane.started,
-                    lane.succeeded,
-                    lane.replies,
-                    lane.tokens_in,
-                    lane.tokens_out,
-                    lane.cost_pico,
+                    sums.started,
+                    sums.succeeded,
+                    sums.replies,
+                    sums.tokens_in,
+                    sums.tokens_out,
+                    sums.cost_pico,
                 )
-                for key, lane in lanes_of(fold.minutes, fold.latencies).items()
+                for key, sums in queue_sums(fold.minutes, fold.latencies).items()
             ],
         ),
         (
@@ -467,8 +467,8 @@ def damaged(what: str, error: Exception) -> CorruptLog:
 
 def started(conn: sqlite3.Connection, task: int) -> str | None:
     """`request_sha256` of the task's latest started attempt."""
-    found = last_started(conn, task)
-    return None if found is None else found[1].request_sha256
+    latest = last_started(conn, task)
+    return None if latest is None else latest[1].request_sha256
 
 
 def last_started(
@@ -494,12 +494,12 @@ def recorded(
     if kinds is None:
         return recorded_rows(conn, SQL["events"], (after, limit))
     if MARKED.issuperset(kinds):
-        found = (
+        marked_rows = (
             row
             for kind in dict.fromkeys(kinds)
             for row in recorded_rows(conn, SQL["marked"], (kind, after, limit))
         )
-        return sorted(found, key=lambda row: row.seq)[:limit]
+        return sorted(marked_rows, key=lambda row: row.seq)[:limit]
     named = json.dumps(list(kinds))
     return recorded_rows(conn, SQL["events_of_kinds"], (after, named, limit))
 

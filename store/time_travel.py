@@ -135,9 +135,10 @@ def moment_at(conn: sqlite3.Connection, at_us: int, *, is_held: bool = False) ->
     """
     seq = bisect_right(range(1, last_seq(conn) + 1), at_us, key=partial(_time, conn))
     if not seq:
-        began = _told(_time(conn, 1)) if last_seq(conn) else "never"
+        began = _iso_time(_time(conn, 1)) if last_seq(conn) else "never"
         raise NoSuchMoment(
-            f"the run had not begun at {_told(at_us)}: its first event is of {began}"
+            f"the run had not begun at {_iso_time(at_us)}: its first event is of "
+            f"{began}"
         )
     return _moment(conn, seq, at_us, is_held=is_held)
 
@@ -177,13 +178,13 @@ def absences(conn: sqlite3.Connection) -> tuple[tuple[int, int], ...]:
     openings ascend with events, so that each is found by halving.
     """
     seqs = range(1, last_seq(conn) + 1)
-    found = []
+    gaps = []
     end = bisect_right(seqs, _epoch(conn, 1), key=partial(_epoch, conn)) if seqs else 0
     while end < len(seqs):
-        found.append((_time(conn, end), _time(conn, end + 1)))
+        gaps.append((_time(conn, end), _time(conn, end + 1)))
         opening = _epoch(conn, end + 1)
         end = bisect_right(seqs, opening, lo=end, key=partial(_epoch, conn))
-    return tuple(found)
+    return tuple(gaps)
 
 
 def worked_until_us(conn: sqlite3.Connection) -> int:
@@ -192,7 +193,7 @@ def worked_until_us(conn: sqlite3.Connection) -> int:
     return 0 if row is None else int(row[0])
 
 
-def _told(at_us: int) -> str:
+def _iso_time(at_us: int) -> str:
     return (_EPOCH + timedelta(microseconds=at_us)).isoformat(timespec="seconds")
 
 

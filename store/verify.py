@@ -78,7 +78,7 @@ class VerifyReport:
         return not self.faults
 
 
-class _Found(Exception):
+class _Fault(Exception):
     def __init__(self, what: str, where: str, message: str) -> None:
         super().__init__(message)
         self.fault = LogFault(what=what, where=where, message=message)
@@ -97,8 +97,8 @@ def verify(
     for part in (check.file, check.events, check.blobs, check.projections):
         try:
             part()
-        except _Found as found:
-            check.faults.append(found.fault)
+        except _Fault as raised:
+            check.faults.append(raised.fault)
         except (sqlite3.DatabaseError, CorruptLog) as error:
             check.faults.append(
                 LogFault(what="file", where=part.__name__, message=str(error))
@@ -127,9 +127,9 @@ class _Check:
 
     def file(self) -> None:
         """SQLite's own structure."""
-        (said,) = self._conn.execute(SQL["quick_check"]).fetchone()
-        if said != "ok":
-            raise _Found("file", "log.db", " ".join(said.split()))
+        (check_result,) = self._conn.execute(SQL["quick_check"]).fetchone()
+        if check_result != "ok":
+            raise _Fault("file", "log.db", " ".join(check_result.split()))
 
     def events(self) -> None:
         """Every link of the chain, and that every event can be read."""
@@ -149,14 +149,14 @@ class _Check:
             for expected, row in enumerate(rows, self.seq + 1):
                 whose = min(row.epoch, 0)
                 if row.seq != expected or row.ts_us <= times[whose]:
-                    raise _Found(
+                    raise _Fault(
                         "event", f"event {expected}", "missing, or out of order"
                     )
                 times[whose] = row.ts_us
                 self._readable(row)
             head = link_of_stored(head, rows)
             if head != stored or not rows or rows[-1].seq != last_seq:
-                raise _Found(
+                raise _Fault(
                     "chain",
                     f"events {self.seq + 1} to {last_seq}",
                     "changed since they were committed",
@@ -166,7 +166,7 @@ class _Check:
             self._progress(f"{self.seq:,} events checked")
         (loose,) = self._conn.execute(SQL["unchained"]).fetchone()
         if loose is not None:
-            raise _Found("chain", f"event {loose}", "stands outside of every commit")
+            raise _Fault("chain", f"event {loose}", "stands outside of every commit")
 
     def _links(self) -> Iterator[tuple[int, bytes]]:
         after = 0
@@ -181,7 +181,7 @@ class _Check:
             if isinstance(event, TasksPlanned):
                 planned_tasks(body)
         except (ValueError, KeyError, TypeError) as error:
-            raise _Found("event", f"event {row.seq}", str(error)) from error
+            raise _Fault("event", f"event {row.seq}", str(error)) from error
         self.unknown += isinstance(event, UnknownEvent)
 
     def blobs(self) -> None:
@@ -193,9 +193,9 @@ class _Check:
                 try:
                     content = unpack(encoding, data, size)
                 except ValueError as error:
-                    raise _Found("blob", sha256.hex(), str(error)) from error
+                    raise _Fault("blob", sha256.hex(), str(error)) from error
                 if hashlib.sha256(content).digest() != sha256:
-                    raise _Found("blob", sha256.hex(), "is not what its hash says")
+                    raise _Fault("blob", sha256.hex(), "is not what its hash says")
                 self.blob_count += 1
 
     def projections(self) -> None:
@@ -211,7 +211,7 @@ class _Check:
             try:
                 refold(self._conn, fresh, self._folded)
             except (IllegalMove, CorruptLog) as error:
-                raise _Found("projection", "fold", str(error)) from error
+                raise _Fault("projection", "fold", str(error)) from error
             folded = fresh.execute(SQL["projection"]).fetchone()
             difference = self._difference(fresh)
             if self._conn.execute(SQL["projection"]).fetchone() != folded:
@@ -285,9 +285,9 @@ def _is_ours(kind: str, sql: str | None) -> bool:
 @cache
 def _known() -> frozenset[str]:
     """The statements that make the schema of a log, or of a union of logs."""
-    statements = (each for name in _SCRIPTS for each in script(name))
-    found = (_MAKING.search(_COMMENT.sub("", each)) for each in statements)
-    return frozenset(_plain(match[0]) for match in found if match)
+    statements = (statement for name in _SCRIPTS for statement in script(name))
+    matches = (_MAKING.search(_COMMENT.sub("", statement)) for statement in statements)
+    return frozenset(_plain(match[0]) for match in matches if match)
 
 
 def _plain(sql: str) -> str:

@@ -209,7 +209,7 @@ class _Run:
                 what,
                 self.now,
                 self.random.random(),
-                told=header_limits(what.headers, now_us=0),
+                header_limits=header_limits(what.headers, now_us=0),
             )
             wait = decision.retry_in_s
             retry_at = None if wait is None else self.now + wait
@@ -218,6 +218,6 @@ class _Run:
         assert isinstance(what, tuple)
         headers, tokens = what
         self.scheduler.received(
-            work, self.now, used=tokens, told=header_limits(headers, now_us=0)
+            work, self.now, used=tokens, header_limits=header_limits(headers, now_us=0)
         )
         self.scheduler.settled(work)

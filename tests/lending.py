@@ -157,7 +157,7 @@ class _Shard:
             wake=lambda: None,  # it is asked after each step
             on_line=run.lines.append,
         )
-        self.money = self.holder.allowance if plan.worst_pico else Budget()
+        self.money = self.holder.money_share if plan.worst_pico else Budget()
         has_leases = run.world.how == "leases"
         endpoint = Endpoint(ENDPOINT, lender=self.holder if has_leases else None)
         self.limiter = endpoint.limiter(MODEL, run.limits_of_one)

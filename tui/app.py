@@ -63,7 +63,7 @@ class Monitor(TerminalControlApp):
                 place.key,
                 f"go('{place.name}')",
                 place.title,
-                show=place.is_shown,
+                show=place.is_in_key_line,
                 tooltip=place.about,
                 id=place.name,
             )
@@ -277,8 +277,8 @@ class Monitor(TerminalControlApp):
         if self._watched is not None:
             command = f"siftlog export {shlex.quote(self._watched.folder.run_id)}"
             self.copy_to_clipboard(command)
-            said = f"{command}\nwrites the answers as a file · {copied('line')}"
-            self.notify(printable(said), title="Export", markup=False)
+            message = f"{command}\nwrites the answers as a file · {copied('line')}"
+            self.notify(printable(message), title="Export", markup=False)
 
     def action_capture(self) -> None:
         """The screen in front as a picture and as text, once it is drawn again."""

@@ -53,7 +53,9 @@ def _errors(snapshot: RunSnapshot) -> str:
     if not counted:
         return "no attempt has failed"
     # most frequent first, and by name where they are as frequent
-    ordered = sorted(counted.items(), key=lambda each: (-each[1], each[0]))
+    ordered = sorted(
+        counted.items(), key=lambda name_count: (-name_count[1], name_count[0])
+    )
     return "failed attempts: " + " · ".join(f"{name} {n:,}" for name, n in ordered)
 
 
@@ -64,12 +66,12 @@ class InlineScreen(Screen[None]):
         super().__init__()
         self._source = source
         self._glyphs = glyphs
-        self._said = TextBlock("brief", glyphs)
+        self._brief = TextBlock("brief", glyphs)
         self.snapshot: RunSnapshot | None = None  #: what was seen last
 
     def compose(self) -> ComposeResult:
         """Nothing but the lines."""
-        yield self._said
+        yield self._brief
 
     def on_unmount(self) -> None:
         """Let go of the log."""
@@ -81,14 +83,14 @@ class InlineScreen(Screen[None]):
 
     def look(self) -> None:
         """Look, and leave when there is nothing more to see."""
-        sight = self._source.look()
-        if isinstance(sight, ReadProblem):
-            self.app.exit(return_code=1, message=printable(f"{sight.sentence}."))
+        snapshot = self._source.look()
+        if isinstance(snapshot, ReadProblem):
+            self.app.exit(return_code=1, message=printable(f"{snapshot.sentence}."))
             return
-        self.snapshot = sight
+        self.snapshot = snapshot
         room = Room(width=self.size.width, height=LINES, glyphs=self._glyphs)
-        self._said.say(brief(sight, room))
-        if sight.is_ended:
+        self._brief.say(brief(snapshot, room))
+        if snapshot.is_ended:
             # once the last figures are on the screen, where they stay
             self.call_after_refresh(self.app.exit, "")
 
@@ -120,12 +122,12 @@ class InlineMonitor(TerminalApp):
             pace: how often to look; None: as usual.
         """
         super().__init__(clock, glyphs=glyphs, theme=theme, pace=pace, has_mouse=False)
-        self._shown = InlineScreen(source, glyphs)
+        self._inline_screen = InlineScreen(source, glyphs)
 
     def on_mount(self) -> None:
         """Show the run."""
-        self.push_screen(self._shown)
+        self.push_screen(self._inline_screen)
 
     def action_detach(self) -> None:
         """Leave; say once that the run does not."""
-        self.exit(farewell(self._shown.snapshot))
+        self.exit(farewell(self._inline_screen.snapshot))

@@ -58,9 +58,9 @@ def known_theme(name: str | None) -> str:
     short = {
         palette.name.removeprefix("siftlog-"): palette.name for palette in COLOUR_THEMES
     }
-    found = short.get(name, name)
-    if found in {*short.values(), *BUILTIN_THEMES}:
-        return found
+    theme_name = short.get(name, name)
+    if theme_name in {*short.values(), *BUILTIN_THEMES}:
+        return theme_name
     known = ", ".join([*short, *sorted(BUILTIN_THEMES)])
     raise click.UsageError(
         f"There is no theme {name!r} (--theme, or TEXTUAL_THEME in the environment). "

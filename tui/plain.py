@@ -29,12 +29,12 @@ async def follow(
     """
     teller = PlainReporter()
     while True:
-        sight = source.look()
-        if isinstance(sight, ReadProblem):
-            raise StoreError(sight.sentence)
-        for line in teller.lines(sight, clock.monotonic()):
+        snapshot = source.look()
+        if isinstance(snapshot, ReadProblem):
+            raise StoreError(snapshot.sentence)
+        for line in teller.lines(snapshot, clock.monotonic()):
             say(line)
-        if sight.is_ended:
+        if snapshot.is_ended:
             return
         await clock.sleep_until(clock.monotonic() + POLL_S)
 
@@ -44,12 +44,12 @@ class PlainReporter:
 
     def __init__(self) -> None:
         self._state: str | None = None
-        self._said = 0.0
+        self._last_line_s = 0.0
 
     def lines(self, snapshot: RunSnapshot, now: float) -> Iterator[str]:
         """What is to be said at *now*, in seconds of a monotonic clock."""
-        if snapshot.state != self._state or now - self._said >= EVERY_S:
-            self._state, self._said = snapshot.state, now
+        if snapshot.state != self._state or now - self._last_line_s >= EVERY_S:
+            self._state, self._last_line_s = snapshot.state, now
             yield line_of(snapshot)
 
 
@@ -57,7 +57,7 @@ def line_of(snapshot: RunSnapshot) -> str:
     """How a run stands, as one line of ASCII."""
     status = snapshot.status
     tasks = status.tasks
-    share = snapshot.ended / snapshot.asked if snapshot.asked else None
+    share = snapshot.ended / snapshot.total_tasks if snapshot.total_tasks else None
     failed = sum(row.n for row in snapshot.lately or ())
     counts = {
         "failed": tasks.failed,
@@ -66,7 +66,7 @@ def line_of(snapshot: RunSnapshot) -> str:
         "waiting": tasks.waiting,
     }
     parts = [
-        f"{percent(share, tenths=True)} of {snapshot.asked:,} tasks",
+        f"{percent(share, tenths=True)} of {snapshot.total_tasks:,} tasks",
         *(f"{n:,} {what}" for what, n in counts.items() if n),
         *([f"{failed:,} failures in {LATELY} min"] if failed else []),
         *([] if snapshot.rate is None else [f"{amount(snapshot.rate)} a minute"]),

@@ -61,14 +61,14 @@ def speed_named(name: str) -> float:
     """
     if name == MAX:
         return math.inf
-    found = _SPEED.fullmatch(name)
-    speed = float(found[1]) if found else 0.0
+    match = _SPEED.fullmatch(name)
+    speed = float(match[1]) if match else 0.0
     if not 0 < speed < math.inf:
         raise ValueError(f"{name!r} is no speed: take one such as 1x, 10x, 0.5x or max")
     return speed
 
 
-def speed_told(speed: float) -> str:
+def format_speed(speed: float) -> str:
     """A speed as it is typed.
 
     >>> speed_told(10.0), speed_told(math.inf)
@@ -142,14 +142,14 @@ class Playhead:
     def next_speed(self, by: int) -> float:
         """The next of `SPEEDS` that is faster, or slower; the last of them stays."""
         if by > 0:
-            return next((each for each in SPEEDS if each > self.speed), self.speed)
-        slower = [each for each in SPEEDS if each < self.speed]
+            return next((speed for speed in SPEEDS if speed > self.speed), self.speed)
+        slower = [speed for speed in SPEEDS if speed < self.speed]
         return slower[-1] if slower else self.speed
 
 
 STEP = 20_000
 """Events folded in one commit at most: a tenth of a second or two."""
-KEPT = 8
+MAX_PREFIXES = 8
 """Prefixes kept of a long log, so that going back costs an eighth of all at most."""
 SPARSE = 20_000
 """Events between two of them at least: a tenth of a second or two to fold."""
@@ -204,7 +204,7 @@ class ReplayedLog:
             self._opened = opened.pop_all()
         self._path = folder.log
         self._log = log
-        self._spacing = max(SPARSE, self.last // KEPT)
+        self._spacing = max(SPARSE, self.last // MAX_PREFIXES)
         self._saved: dict[int, Path] = {}
         self._old: LogPrefix | None = None
         self.still = Lock()  #: while it is held, the log stays as its moment says
@@ -239,7 +239,7 @@ class ReplayedLog:
             is_far = goal.seq - self._prefix.seq > STEP
             step = moment_of(self._log, self._prefix.seq + STEP) if is_far else goal
             if not self._prefix.move_to(
-                step, is_wanted=is_wanted, commit_in=self._shown(step)
+                step, is_wanted=is_wanted, commit_in=self._publishing(step)
             ):
                 return False
             if step.seq - max(self._saved, default=0) >= self._spacing:
@@ -262,14 +262,14 @@ class ReplayedLog:
         if is_there:
             if self._old is not None:
                 self._old.close()
-            with self._shown(goal):
+            with self._publishing(goal):
                 # screens may look at the one before until they begin anew
                 self._old, self._prefix = self._prefix, prefix
                 self.generation += 1
         return is_there
 
     @contextmanager
-    def _shown(self, moment: Moment) -> Iterator[None]:
+    def _publishing(self, moment: Moment) -> Iterator[None]:
         """What is done inside and the moment are seen together, or neither is."""
         with self.still:
             yield
@@ -277,9 +277,9 @@ class ReplayedLog:
 
     def close(self) -> None:
         """Let go of the log, and remove the copies."""
-        for each in (self._prefix, self._old):
-            if each is not None:
-                each.close()
+        for prefix in (self._prefix, self._old):
+            if prefix is not None:
+                prefix.close()
         self._opened.close()
 
 
@@ -393,8 +393,8 @@ class Replay:
 
     def taken_refusal(self) -> str:
         """Why a moment could not be gone to, said once; empty: nothing was refused."""
-        said, self._refusal = self._refusal, ""
-        return said
+        refusal, self._refusal = self._refusal, ""
+        return refusal
 
     def seek(self, wanted: Callable[[LogReader], Moment]) -> None:
         """To the moment that *wanted* finds in the whole log."""
@@ -433,7 +433,7 @@ class Replay:
         """What a work has come to."""
         self._work = None
         try:
-            found = work.result()
+            moment = work.result()
         except NoSuchMoment as error:
             if self._turn_of_work == self._turn:
                 self._refusal, self._sought = str(error), None
@@ -441,8 +441,8 @@ class Replay:
         except StoreError as error:
             self.failure = str(error)
             return
-        if found is not None and self._turn_of_work == self._turn:
-            self.playhead = self.playhead.put(found.at_us, self._clock.monotonic())
+        if moment is not None and self._turn_of_work == self._turn:
+            self.playhead = self.playhead.put(moment.at_us, self._clock.monotonic())
             self._sought = None
 
     def _seek(self, wanted: Callable[[LogReader], Moment], turn: int) -> Moment | None:

@@ -24,7 +24,7 @@ from tui.app import Monitor
 from tui.render.format import count, percent
 from tui.render.glyphs import Glyphs
 from tui.render.sentences import utc
-from tui.replay import Replay, speed_told
+from tui.replay import Replay, format_speed
 from tui.run_context import COMMANDS, COMPARE, RUN_SCREENS, MonitorSources
 from tui.sources.command import CommandAnswers, CommandRunner
 from tui.sources.headline import ChildHeadline
@@ -75,7 +75,7 @@ def replay_line(replay: Replay) -> str:
 def _going(replay: Replay) -> str:
     if replay.failure:
         return f"stopped: {replay.failure}"
-    speed = speed_told(replay.playhead.speed)
+    speed = format_speed(replay.playhead.speed)
     if replay.is_seeking:
         return "seeking"
     if replay.is_over:

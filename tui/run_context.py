@@ -95,7 +95,7 @@ class RunScreenEntry:
     title: str  #: in the line of keys and in the palette
     about: str  #: in the palette
     screen: str  #: where its class is, imported with the first visit
-    is_shown: bool = True  #: in the line of keys, which has no room for all
+    is_in_key_line: bool = True  #: in the line of keys, which has no room for all
 
     def make(self, watched: WatchedRun) -> Screen[None]:
         """Its screen, for a run."""
@@ -138,7 +138,7 @@ COMMANDS = RunScreenEntry(
     title="Commands log",
     about="Show who asked what of the run, and what became of it",
     screen="tui.screens.commands:CommandsScreen",
-    is_shown=False,
+    is_in_key_line=False,
 )
 CONFIG = RunScreenEntry(
     name="config",
@@ -146,7 +146,7 @@ CONFIG = RunScreenEntry(
     title="Config",
     about="Show how the run was set up",
     screen="tui.screens.config:ConfigScreen",
-    is_shown=False,
+    is_in_key_line=False,
 )
 RUN_SCREENS = (TASKS, EVENTS, METRICS, COMPARE, COMMANDS, CONFIG)
 """In the order of the line of keys."""

@@ -168,7 +168,7 @@ def _is_screen() -> bool:
 def _is_terminal() -> bool:
     """Whether somebody can see what is said, and answer."""
     # textual draws on the third
-    return all(each.isatty() for each in (sys.stdin, sys.stdout, sys.stderr))
+    return all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
 
 
 def _print_keymap() -> int:
@@ -246,9 +246,9 @@ def _show(
         has_mouse=has_mouse,
     )
     monitor.set_keymap(keys)
-    said = monitor.run(mouse=has_mouse)
-    if said:
-        click.echo(said, err=True)
+    message = monitor.run(mouse=has_mouse)
+    if message:
+        click.echo(message, err=True)
     return monitor.return_code or 0
 
 
@@ -294,7 +294,7 @@ def _show_inline(run: RunFolder, glyphs: Glyphs, theme: str, pace: RefreshRate) 
         RunSource(run, clock), clock, glyphs=glyphs, theme=theme, pace=pace
     )
     # what was seen last stays on the terminal, as the output of any command
-    said = monitor.run(inline=True, inline_no_clear=True, mouse=False)
-    if said:
-        click.echo(said, err=True)
+    message = monitor.run(inline=True, inline_no_clear=True, mouse=False)
+    if message:
+        click.echo(message, err=True)
     return monitor.return_code or 0

@@ -103,7 +103,7 @@ def compare(
     csv_file: Path | None,
     out: Path | None,
     plot: Path | None,
-    **given: Any,
+    **options: Any,
 ) -> int:
     """Compare models, runs or scorings on the items both have.
 
@@ -126,51 +126,57 @@ def compare(
     from store.clock import SystemClock
 
     plain, flags = split_words(words)
-    items = given["items"]
+    items = options["items"]
     _check(plain, items, out)
     if plot is not None:
         pareto_front.check_figure_format(plot)
     named = [ModelReference.of(word) for word in plain]
-    typed = job_settings(flags, given["sets"])
+    typed = job_settings(flags, options["sets"])
     console.relax_collector()
-    if given["sequential"] is not None:
-        return _watched(named, typed, given)
+    if options["sequential"] is not None:
+        return _watched(named, typed, options)
     runs = rescoring.rescored_runs(
-        [each.source for each in named], given["runs_dir"], typed, SystemClock()
+        [reference.source for reference in named],
+        options["runs_dir"],
+        typed,
+        SystemClock(),
     )
     drawing = models.ComparisonOptions(
-        b=given["b"],
-        seed=given["seed"],
-        level=given["level"],
-        min_clusters=given["min_clusters"],
-        form=given["interval"],
+        b=options["b"],
+        seed=options["seed"],
+        level=options["level"],
+        min_clusters=options["min_clusters"],
+        form=options["interval"],
     )
-    made = models.compare_models(
-        rescoring.side_pairs(named, runs), given["metrics"], drawing
+    matches = models.compare_models(
+        rescoring.side_pairs(named, runs), options["metrics"], drawing
     )
     listed = [
-        models.largest_gaps(match, items, given["top"])
-        for match in (made if items is not None else ())
+        models.largest_gaps(match, items, options["top"])
+        for match in (matches if items is not None else ())
     ]
-    front = front_with_costs(made, runs, drawing)
-    said = list(rescoring.reader_notes([*runs.values()]))
-    for note in said:
+    front = front_with_costs(matches, runs, drawing)
+    notes = list(rescoring.reader_notes([*runs.values()]))
+    for note in notes:
         print_note(f"note: {note}")
     if plot is not None:
         pareto_front.write_figure(pareto_front.front_figure(front, drawing.level), plot)
-    for file, written in ((csv_file, metric_rows(made)), (out, item_rows(made, items))):
+    for file, written in (
+        (csv_file, metric_rows(matches)),
+        (out, item_rows(matches, items)),
+    ):
         if file is not None:
             file.write_text(csv_lines(written), encoding="utf-8")
-    if given["as_json"]:
+    if options["as_json"]:
         job = next(iter(runs.values())).started.job
-        shown = as_json(made, front, drawing, listed)
-        print_json({"job": job, "notes": said, **shown})
+        fields = as_json(matches, front, drawing, listed)
+        print_json({"job": job, "notes": notes, **fields})
         return DONE
-    if given["form"] != "text":
-        print_raw(typeset(print_sheets(made, front, drawing), given["form"]))
+    if options["form"] != "text":
+        print_raw(typeset(print_sheets(matches, front, drawing), options["form"]))
         return DONE
-    print_text(rendering.text(made, front, drawing))
-    for match, gaps in zip(made, listed, strict=False):
+    print_text(rendering.text(matches, front, drawing))
+    for match, gaps in zip(matches, listed, strict=False):
         print_text(rendering.items_text(items, match, gaps))
     return DONE
 
@@ -187,7 +193,7 @@ def _check(plain: Sequence[str], items: str | None, out: Path | None) -> None:
 def _watched(
     named: Sequence[ModelReference],
     typed: Mapping[str, Sequence[str]],
-    given: Mapping[str, Any],
+    options: Mapping[str, Any],
 ) -> int:
     """The comparison of runs that go on."""
     from jobs.comparison.sequential import show_running
@@ -195,8 +201,10 @@ def _watched(
     from store.results import StoppingRule
 
     try:
-        stopping = StoppingRule.of(given["sequential"], given["alpha"])
+        stopping = StoppingRule.of(options["sequential"], options["alpha"])
     except ValueError as error:
         raise UsageError(f"--sequential: {error}.") from error
-    show_running(named, given["runs_dir"], typed, stopping, is_json=given["as_json"])
+    show_running(
+        named, options["runs_dir"], typed, stopping, is_json=options["as_json"]
+    )
     return DONE

@@ -41,7 +41,7 @@ def diff(
     before: int | None,
     after: int | None,
     html: Path | None,
-    **given: Any,
+    **options: Any,
 ) -> int:
     """Say by which causes scoring M of RUN differs from scoring N, down to items.
 
@@ -58,11 +58,11 @@ def diff(
     from runner.score.repeat import rescorer
     from store.runs import resolve
 
-    folder = resolve(given["runs_dir"], run_name)
+    folder = resolve(options["runs_dir"], run_name)
     console.relax_collector()
     with rescorer(folder) as run:
         last = run.recorded(after)
-        made = find_difference(
+        difference = find_difference(
             run,
             run.recorded(last.number - 1 if before is None else before),
             last,
@@ -71,9 +71,11 @@ def diff(
     if html is not None:
         from jobs.differences.page import page
 
-        html.write_text(page(made, given["metrics"]), encoding="utf-8", newline="")
-    if given["as_json"]:
-        print_json(as_json(made, given["metrics"]))
+        html.write_text(
+            page(difference, options["metrics"]), encoding="utf-8", newline=""
+        )
+    if options["as_json"]:
+        print_json(as_json(difference, options["metrics"]))
     else:
-        print_text(rendered(made, given["metrics"], given["top"]))
+        print_text(rendered(difference, options["metrics"], options["top"]))
     return DONE

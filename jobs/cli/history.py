@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 )
 @arguments.as_form
 @arguments.as_json
-def history(job: str, runs_dir: Path, against: str | None, **given: Any) -> int:
+def history(job: str, runs_dir: Path, against: str | None, **options: Any) -> int:
     """Show what the runs of JOB reached, the newest scoring of each.
 
     With --against the newest run is compared on the items for which both asked for the
@@ -74,45 +74,66 @@ def history(job: str, runs_dir: Path, against: str | None, **given: Any) -> int:
     from runner.registry import load_job
     from runner.typeset import typeset
 
-    if given["max_drop"] is not None and against is None:
+    if options["max_drop"] is not None and against is None:
         raise UsageError(
             "--max-drop says how far a comparison may fall; add --against."
         )
-    max_drop = given["max_drop"] or 0.0
+    max_drop = options["max_drop"] or 0.0
     name = load_job(job).name
-    found = history.read_runs(runs_dir, name)
-    for sentence in found.unread:
+    job_runs = history.read_runs(runs_dir, name)
+    for sentence in job_runs.unread:
         print_note(f"note: {sentence}")
-    if not found.runs:
+    if not job_runs.runs:
         print_note(
             f"No run of {name} in {runs_dir} is in the history; siftlog score RUN puts "
             "one into it, if the job keeps one."
         )
         return DONE
-    own = over(found.runs, across=given["across"])
-    beside = (
+    newest_history = over(job_runs.runs, across=options["across"])
+    comparisons_by_model = (
         {}
         if against is None
-        else chosen_comparisons(own, found.runs, against, across=given["across"])
+        else chosen_comparisons(
+            newest_history, job_runs.runs, against, across=options["across"]
+        )
     )
-    made = [each for each in beside.values() if each is not None]
-    told = [(each, tuple(_changes(each, found.runs))) for each in made]
-    if given["as_json"]:
+    comparisons = [
+        comparison
+        for comparison in comparisons_by_model.values()
+        if comparison is not None
+    ]
+    comparison_changes = [
+        (comparison, tuple(_changes(comparison, job_runs.runs)))
+        for comparison in comparisons
+    ]
+    if options["as_json"]:
         listed = [
-            history_rendering.comparison_json(*each, max_drop=max_drop) for each in told
+            history_rendering.comparison_json(*pair, max_drop=max_drop)
+            for pair in comparison_changes
         ]
-        print_json({**history_rendering.as_json(own), "compared": listed})
-    elif given["form"] != "text":
-        print_raw(typeset([history_rendering.sheet(own)], given["form"]))
+        print_json({**history_rendering.as_json(newest_history), "compared": listed})
+    elif options["form"] != "text":
+        print_raw(typeset([history_rendering.sheet(newest_history)], options["form"]))
     else:
-        print_text(history_rendering.text(own))
-        for each in told:
-            print_text(history_rendering.comparison_text(*each, max_drop=max_drop))
-    if given["plot"] is not None:
-        _draw(own, given["plot"])
-    for model in (model for model, each in beside.items() if each is None):
-        print_note(f"note: {model} has no run to be compared with: {why_nothing(own)}.")
-    alerts = [sentence for each in made for sentence in each.alerts(max_drop)]
+        print_text(history_rendering.text(newest_history))
+        for pair in comparison_changes:
+            print_text(history_rendering.comparison_text(*pair, max_drop=max_drop))
+    if options["plot"] is not None:
+        _draw(newest_history, options["plot"])
+    for model in (
+        model
+        for model, comparison in comparisons_by_model.items()
+        if comparison is None
+    ):
+        print_note(
+            f"note: {model} has no run to be compared with: "
+            f"{why_nothing(newest_history)}."
+        )
+    alerts = [
+        sentence
+        for comparison in comparisons
+        for sentence in comparison.alerts(max_drop)
+    ]
     for sentence in alerts:
         print_note(f"siftlog: {sentence}")
     return CHECK_FAILED if alerts else DONE
@@ -128,10 +149,10 @@ def _changes(
     yield from part_changes(comparison, now, then)
 
 
-def _draw(own: History, folder: Path) -> None:
+def _draw(newest_history: History, folder: Path) -> None:
     from jobs.history_rendering import history_figure
     from jobs.report.figures import write_figures
     from runner.errors import RunnerError
 
-    for failed in write_figures([history_figure(own)], folder):
+    for failed in write_figures([history_figure(newest_history)], folder):
         raise RunnerError(f"The figure could not be drawn ({failed.fault}).")

@@ -66,11 +66,11 @@ def run_all(
     every = cells(matrix, runs_dir)
     console.relax_collector()
     if dry_run:
-        made = run_matrix.preview_runs(every, runs_dir)
+        previewed_runs = run_matrix.preview_runs(every, runs_dir)
         if output.as_json:
-            print_json(run_matrix.preview_json(matrix, made))
+            print_json(run_matrix.preview_json(matrix, previewed_runs))
         else:
-            print_text(run_matrix.preview_text(matrix, made))
+            print_text(run_matrix.preview_text(matrix, previewed_runs))
         return DONE
     with held(runs_dir, matrix.group) as folder:
         left = [cell for cell in every if not cell.is_over]
@@ -109,7 +109,7 @@ def _carry_out(
     )
 
     async def carry() -> Sequence[CellResult]:
-        async with progress.shown():
+        async with progress.display():
             return await carry_out(
                 matrix,
                 left,
@@ -160,7 +160,7 @@ def _conclude(
     from store.database import open_reader
     from store.read.status import scorings
 
-    by_run = {each.cell.folder.run_id: each for each in came}
+    by_run = {result.cell.folder.run_id: result for result in came}
     codes = []
     for cell in every:
         run = by_run.get(cell.folder.run_id)
@@ -205,22 +205,24 @@ def _show(
     from runner.table_files import csv_lines
     from runner.typeset import typeset
 
-    found = matrix_rows(every, CLOCK)
-    shown = run_matrix.as_json(matrix.group, found)
+    run_rows = matrix_rows(every, CLOCK)
+    document = run_matrix.as_json(matrix.group, run_rows)
     (folder / "comparison.csv").write_text(
-        csv_lines(run_matrix.csv_rows(found)), "utf-8"
+        csv_lines(run_matrix.csv_rows(run_rows)), "utf-8"
     )
-    (folder / "comparison.json").write_text(json.dumps(shown, indent=1) + "\n", "utf-8")
+    (folder / "comparison.json").write_text(
+        json.dumps(document, indent=1) + "\n", "utf-8"
+    )
     if not output.no_report:
-        whole = page(matrix.group, found, matrix.options.budget)
+        whole = page(matrix.group, run_rows, matrix.options.budget)
         (folder / REPORT).write_text(whole, "utf-8")
     if output.as_json:
-        print_json({"event": "compared", **shown})
+        print_json({"event": "compared", **document})
         return
     if output.form != "text":
-        print_raw(typeset([run_matrix.sheet(matrix.group, found)], output.form))
+        print_raw(typeset([run_matrix.sheet(matrix.group, run_rows)], output.form))
         return
-    print_text(run_matrix.text(matrix.group, found))
+    print_text(run_matrix.text(matrix.group, run_rows))
     print_text(f"files: {folder}")
 
 

@@ -166,8 +166,8 @@ class PValue:
 class PValues:
     """The tests of one metric."""
 
-    own: PValue | None = None  #: respects the clusters; the one that Holm corrects
-    beside: PValue | None = None  #: assumes independent items, though they are not
+    primary: PValue | None = None  #: respects the clusters; the one that Holm corrects
+    independent: PValue | None = None  #: assumes independent items, though they are not
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,7 +180,7 @@ class ComparedMetric:
     lower_is_better: bool
     overlap: Overlap
     gap: Gap
-    standing: OutcomeCounts | None  #: None: no item has a value by itself
+    outcomes: OutcomeCounts | None  #: None: no item has a value by itself
     p_values: PValues
     agreement: Agreement | None  #: None: items are not right or wrong
     family: str = ""  #: metrics whose tests are corrected together; "": the rest
@@ -248,8 +248,8 @@ def p_values(
     by_cluster, by_item = _KINDS[paired.values.kind].tests
     independent = by_item(paired) if by_item else None
     if independent is not None and not paired.is_clustered:
-        return PValues(own=independent)
-    return PValues(own=by_cluster(paired, seed, resamples), beside=independent)
+        return PValues(primary=independent)
+    return PValues(primary=by_cluster(paired, seed, resamples), independent=independent)
 
 
 def _mean(columns: SideValues) -> float | None:
@@ -288,11 +288,11 @@ def _sums_interval(
     sides: _Sides, drawn: _ResampledItems, resamples: Resamples
 ) -> Interval:
     within = _range(sides)
-    *before, own = (
+    *before, last = (
         Ratio(drawn.sums(columns.first), drawn.sums(_below(columns)), within)
         for columns in sides
     )
-    statistic = ResampledDifference(own, before[0]) if before else own
+    statistic = ResampledDifference(last, before[0]) if before else last
     return resamples.intervals([statistic])[0]
 
 
@@ -318,8 +318,8 @@ def _mcnemar(paired: PairedItems) -> PValue | None:
     """McNemar's exact test; None where items are not right or wrong."""
     if not paired.is_right_or_wrong:
         return None
-    found = paired.standing()
-    return PValue(name="McNemar", p=round12(mcnemar(found.wins, found.losses).p))
+    outcomes = paired.outcomes()
+    return PValue(name="McNemar", p=round12(mcnemar(outcomes.wins, outcomes.losses).p))
 
 
 def _side_swaps(
@@ -358,19 +358,19 @@ def _area_interval(
     ) -> Interval:
         if not len(drawn.at):
             return Interval(lo=None, hi=None)
-        *before, own = (prepared(*_scored(columns), drawn.at) for columns in sides)
+        *before, last = (prepared(*_scored(columns), drawn.at) for columns in sides)
         if not before:
-            return resamples.interval_of(own)
+            return resamples.interval_of(last)
         (a,) = before
-        return resamples.interval_of(own.minus(a))
+        return resamples.interval_of(last.minus(a))
 
     return interval
 
 
 def _delong(paired: PairedItems) -> PValue | None:
     labels, a = _scored(paired.a)
-    found = delong_paired(labels, _scored(paired.b)[1], a)
-    return None if found is None else PValue(name="DeLong", p=round12(found.p))
+    test = delong_paired(labels, _scored(paired.b)[1], a)
+    return None if test is None else PValue(name="DeLong", p=round12(test.p))
 
 
 def _delong_by_cluster(
@@ -378,10 +378,10 @@ def _delong_by_cluster(
 ) -> PValue | None:
     del seed, resamples
     labels, a = _scored(paired.a)
-    found = delong_paired(labels, _scored(paired.b)[1], a, paired.clusters)
-    if found is None:
+    test = delong_paired(labels, _scored(paired.b)[1], a, paired.clusters)
+    if test is None:
         return None
-    return PValue(name=f"DeLong by {paired.values.cluster}", p=round12(found.p))
+    return PValue(name=f"DeLong by {paired.values.cluster}", p=round12(test.p))
 
 
 def _bootstrapped(

@@ -41,7 +41,7 @@ from jobs.text import plural
 from runner.errors import UsageError
 from runner.scorecard import Cell, Comparable, Labels
 
-_KEPT_DRAWS = 4
+_MAX_CACHED_DRAWS = 4
 """Sets of clusters whose resamples are held; a match's metrics mostly share one."""
 
 
@@ -91,7 +91,7 @@ class ComparisonOptions:
 
     def maker(self) -> Callable[[tuple[str, ...]], Resamples]:
         """The resamples of some clusters, the same ones whenever they are asked for."""
-        return lru_cache(maxsize=_KEPT_DRAWS)(
+        return lru_cache(maxsize=_MAX_CACHED_DRAWS)(
             partial(
                 Resamples, b=self.b, seed=self.seed, level=self.level, form=self.form
             )
@@ -135,9 +135,9 @@ def compare_models(
     Raises:
         UsageError: a pattern names no metric that both sides of some pair have.
     """
-    made = compare_all(pairs, patterns, drawing)
-    _all_found(patterns, made)
-    return made
+    matches = compare_all(pairs, patterns, drawing)
+    _check_patterns(patterns, matches)
+    return matches
 
 
 def compare_all(
@@ -147,35 +147,35 @@ def compare_all(
 ) -> tuple[ComparedModels, ...]:
     """Like `compare_models`, also where nothing can be compared."""
     draw = drawing.maker()
-    made = [_compare_sides(a, b, patterns, drawing.seed, draw) for a, b in pairs]
-    compared = [each for match in made for each in match.compared]
+    matches = [_compare_sides(a, b, patterns, drawing.seed, draw) for a, b in pairs]
+    compared = [metric for match in matches for metric in match.compared]
     corrected = dict(zip(map(id, compared), _corrected(compared), strict=True))
 
-    def judged(each: ComparedMetric) -> ComparedMetric:
-        p_holm = corrected[id(each)]
+    def judged(metric: ComparedMetric) -> ComparedMetric:
+        p_holm = corrected[id(metric)]
         word = drawing.rule.verdict(
-            each.gap.interval,
+            metric.gap.interval,
             p_holm,
-            each.overlap.clusters,
-            lower_is_better=each.lower_is_better,
+            metric.overlap.clusters,
+            lower_is_better=metric.lower_is_better,
         )
-        return replace(each, p_holm=p_holm, verdict=word)
+        return replace(metric, p_holm=p_holm, verdict=word)
 
     return tuple(
-        replace(match, compared=tuple(map(judged, match.compared))) for match in made
+        replace(match, compared=tuple(map(judged, match.compared))) for match in matches
     )
 
 
 def _corrected(compared: Sequence[ComparedMetric]) -> list[float | None]:
     """The tests' p-values after Holm's correction within each family."""
-    found: list[float | None] = [None] * len(compared)
-    for family in dict.fromkeys(each.family for each in compared):
-        at = [n for n, each in enumerate(compared) if each.family == family]
-        owns = [compared[n].p_values.own for n in at]
-        ps = holm([None if own is None else own.p for own in owns])
+    adjusted: list[float | None] = [None] * len(compared)
+    for family in dict.fromkeys(metric.family for metric in compared):
+        at = [n for n, metric in enumerate(compared) if metric.family == family]
+        owns = [compared[n].p_values.primary for n in at]
+        ps = holm([None if test is None else test.p for test in owns])
         for n, p in zip(at, ps, strict=True):
-            found[n] = None if p is None else round12(p)
-    return found
+            adjusted[n] = None if p is None else round12(p)
+    return adjusted
 
 
 def _compare_sides(
@@ -203,7 +203,7 @@ def _compare_sides(
                 lower_is_better=paired.values.lower_is_better,
                 overlap=paired.overlap,
                 gap=gap(paired, draw(paired.drawn)),
-                standing=paired.standing() if paired.has_item_values else None,
+                outcomes=paired.outcomes() if paired.has_item_values else None,
                 p_values=p_values(paired, seed, draw(paired.drawn)),
                 agreement=outcome_agreement(paired),
                 family=paired.values.family,
@@ -226,24 +226,24 @@ REST = "all other metrics"
 """The family of metrics that name none, in words."""
 
 
-def families(made: Sequence[ComparedModels]) -> dict[str, int]:
+def families(matches: Sequence[ComparedModels]) -> dict[str, int]:
     """How many tests Holm corrects together, by family; that of the rest comes last."""
     counts: dict[str, int] = {}
-    for each in (each for match in made for each in match.compared):
-        if each.p_values.own is not None:
-            counts[each.family] = counts.get(each.family, 0) + 1
+    for metric in (metric for match in matches for metric in match.compared):
+        if metric.p_values.primary is not None:
+            counts[metric.family] = counts.get(metric.family, 0) + 1
     rest = counts.pop("", 0)
     name = REST if counts else "all metrics"
     return {**counts, **({name: rest} if rest else {})}
 
 
-def family(made: Sequence[ComparedModels]) -> str:
+def family(matches: Sequence[ComparedModels]) -> str:
     """What Holm's correction is over, in words."""
     tests = [
         f"{name} ({n} {'test' if n == 1 else 'tests'})"
-        for name, n in families(made).items()
+        for name, n in families(matches).items()
     ]
-    pairs = f"{len(made)} {'pair' if len(made) == 1 else 'pairs'} of models"
+    pairs = f"{len(matches)} {'pair' if len(matches) == 1 else 'pairs'} of models"
     return f"{pairs}, within: {', '.join(tests) or 'no test'}"
 
 
@@ -253,7 +253,7 @@ def items_of(match: ComparedModels, path: str) -> PairedItems:
     Raises:
         UsageError: the metric was not compared, or no item has a value by itself.
     """
-    known = [each.path for each in match.compared if each.standing is not None]
+    known = [metric.path for metric in match.compared if metric.outcomes is not None]
     if path not in known:
         raise UsageError(
             f"{path!r} has no value for each item to list; "
@@ -272,14 +272,16 @@ def largest_gaps(match: ComparedModels, path: str, n: int) -> tuple[ItemGap, ...
 
 
 def _is_named(path: str, patterns: Sequence[str]) -> bool:
-    return not patterns or any(fnmatch.fnmatchcase(path, each) for each in patterns)
+    return not patterns or any(
+        fnmatch.fnmatchcase(path, pattern) for pattern in patterns
+    )
 
 
-def _all_found(patterns: Sequence[str], made: Sequence[ComparedModels]) -> None:
+def _check_patterns(patterns: Sequence[str], matches: Sequence[ComparedModels]) -> None:
     """Raise `UsageError` where there is nothing to compare, or less than was named."""
     shared = dict.fromkeys(
         path
-        for match in made
+        for match in matches
         for path in match.a.comparable
         if path in match.b.comparable
     )
@@ -361,10 +363,12 @@ def model_pairs(
             number=None,
             model=model,
             # every pair of a model asks for its values
-            comparable={path: cache(own[path]) for path in paths if path in own},
+            comparable={
+                path: cache(comparable[path]) for path in paths if path in comparable
+            },
             seq=0,
         )
-        for model, own in models.items()
+        for model, comparable in models.items()
     ]
     # a comparison is B minus A
     pairs = [(right, left) for left, right in itertools.combinations(sides, 2)]
@@ -372,59 +376,59 @@ def model_pairs(
         ModelPair(
             left=match.b.model,
             right=match.a.model,
-            metrics={each.path: each for each in match.compared},
+            metrics={metric.path: metric for metric in match.compared},
         )
         for match in compare_all(pairs, (), _options_of(settings))
     )
 
 
-def difference_cells(found: ComparedMetric | None) -> tuple[Cell, ...]:
+def difference_cells(metric: ComparedMetric | None) -> tuple[Cell, ...]:
     """The difference of one metric of a pair and the ends of its interval."""
-    if found is None:
+    if metric is None:
         return (None, None, None)
-    return (found.gap.value, found.gap.interval.lo, found.gap.interval.hi)
+    return (metric.gap.value, metric.gap.interval.lo, metric.gap.interval.hi)
 
 
 TESTED_COLUMNS = ("test", "p", "p_holm", "verdict", "clusters", "won", "lost", "tied")
 """Of a metric in a table of pairs; the counts are items."""
 
 
-def tested_cells(found: ComparedMetric | None) -> tuple[Cell, ...]:
+def tested_cells(metric: ComparedMetric | None) -> tuple[Cell, ...]:
     """One metric of a pair, below `TESTED_COLUMNS`."""
-    if found is None:
+    if metric is None:
         return (None,) * len(TESTED_COLUMNS)
-    own, standing = found.p_values.own, found.standing
+    primary, outcomes = metric.p_values.primary, metric.outcomes
     return (
-        None if own is None else own.name,
-        None if own is None else own.p,
-        found.p_holm,
-        found.verdict,
-        found.overlap.clusters,
+        None if primary is None else primary.name,
+        None if primary is None else primary.p,
+        metric.p_holm,
+        metric.verdict,
+        metric.overlap.clusters,
         *(
-            (standing.wins, standing.losses, standing.ties)
-            if standing
+            (outcomes.wins, outcomes.losses, outcomes.ties)
+            if outcomes
             else (None, None, None)
         ),
     )
 
 
-def p_value_words(found: ComparedMetric) -> str:
+def p_value_words(metric: ComparedMetric) -> str:
     """The test, the items by outcome and the verdict, for a line of a summary."""
-    own = found.p_values.own
+    primary = metric.p_values.primary
     parts = [
         "no test"
-        if own is None or found.p_holm is None
-        else f"p {own.p:.2g} ({own.name}), Holm {found.p_holm:.2g}"
+        if primary is None or metric.p_holm is None
+        else f"p {primary.p:.2g} ({primary.name}), Holm {metric.p_holm:.2g}"
     ]
-    if found.standing is not None:
-        won = found.standing
+    if metric.outcomes is not None:
+        won = metric.outcomes
         parts.append(outcome_words(won.wins, won.losses, won.ties))
-    return f"{', '.join(parts)}: {verdict_words(found)}"
+    return f"{', '.join(parts)}: {verdict_words(metric)}"
 
 
-def verdict_words(found: ComparedMetric) -> str:
+def verdict_words(metric: ComparedMetric) -> str:
     """The verdict as a phrase about the left model."""
-    word: SideVerdict = found.verdict
+    word: SideVerdict = metric.verdict
     if word == "too few":
-        return f"too few ({plural(found.overlap.clusters, found.cluster)})"
+        return f"too few ({plural(metric.overlap.clusters, metric.cluster)})"
     return f"left {word}" if word in {"better", "worse"} else word

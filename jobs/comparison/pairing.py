@@ -95,7 +95,7 @@ class PairedItems:
         """A's and B's value of each item; NaN where a ratio has none."""
         return _by_item(self.a), _by_item(self.b)
 
-    def standing(self) -> OutcomeCounts:
+    def outcomes(self) -> OutcomeCounts:
         """On how many items each side is better."""
         a, b = self.by_item()
         if self.values.lower_is_better:
@@ -149,25 +149,25 @@ def pair_items(a: ItemValues, b: ItemValues) -> PairedItems:
     in_b = np.array([at_b[item] for item in common], dtype=np.intp)
     left, right = _columns(a, in_a), _columns(b, in_b)
     defined = _defined(left) & _defined(right)
-    left, right = _kept(left, defined), _kept(right, defined)
-    kept = np.flatnonzero(defined)
+    left, right = _selected_values(left, defined), _selected_values(right, defined)
+    positions = np.flatnonzero(defined)
     if a.kind in {"auroc", "auprc"}:
         _same_labels(left, right)
-    clusters = [a.clusters[in_a[place]] for place in kept]
+    clusters = [a.clusters[in_a[place]] for place in positions]
     drawn = tuple(sorted({a.clusters[place] for place in in_a}))
     return PairedItems(
         values=a,
-        items=[common[place] for place in kept],
+        items=[common[place] for place in positions],
         clusters=clusters,
         a=left,
         b=right,
         drawn=drawn,
         overlap=Overlap(
-            n=len(kept),
+            n=len(positions),
             clusters=len(set(clusters)),
             only_a=len(at_a) - len(common),
             only_b=len(at_b) - len(common),
-            undefined=len(common) - len(kept),
+            undefined=len(common) - len(positions),
         ),
     )
 
@@ -208,7 +208,7 @@ def _defined(columns: SideValues) -> npt.NDArray[np.bool_]:
     return ~(np.isnan(columns.first) | np.isnan(second))
 
 
-def _kept(columns: SideValues, which: npt.NDArray[np.bool_]) -> SideValues:
+def _selected_values(columns: SideValues, which: npt.NDArray[np.bool_]) -> SideValues:
     second = None if columns.second is None else columns.second[which]
     return SideValues(first=columns.first[which], second=second)
 
@@ -235,14 +235,14 @@ def label_agreement(a: Labels, b: Labels) -> LabelAgreement | None:
     """
     if (a.what, a.categories) != (b.what, b.categories):
         return None
-    theirs = dict(zip(b.items, b.said, strict=True))
+    theirs = dict(zip(b.items, b.assigned, strict=True))
     both = [
         (word, other)
-        for item, word in zip(a.items, a.said, strict=True)
+        for item, word in zip(a.items, a.assigned, strict=True)
         if word is not None and (other := theirs.get(item)) is not None
     ]
     if not both:
         return None
     mine, others = zip(*both, strict=True)
-    found = agreement(mine, others, a.categories)
-    return LabelAgreement(what=a.what, n=len(both), agreement=found)
+    coefficients = agreement(mine, others, a.categories)
+    return LabelAgreement(what=a.what, n=len(both), agreement=coefficients)

@@ -63,16 +63,16 @@ def expenses(run: RescoredRun, by: str) -> Mapping[str, Expense]:
     """By model; *by* is the unit that dollars are for."""
     with open_reader(run.folder.log) as reader:
         seen = status(reader)
-        median = {each.model: each.p50_ms for each in latencies(reader)}
+        median = {latency.model: latency.p50_ms for latency in latencies(reader)}
     card = run.scoring.scorecard
-    found = {}
+    expense_by_model = {}
     for model in card.models:
         n = _ended(seen, model) if by == TASK else card.units.get(model, {}).get(by, 0)
         ms = median.get(model)
-        found[model] = Expense(
+        expense_by_model[model] = Expense(
             usd=_usd(seen, model, n), seconds=None if ms is None else ms / 1e3
         )
-    return found
+    return expense_by_model
 
 
 def _usd(seen: Status, model: str, n: int) -> float | None:
@@ -84,9 +84,9 @@ def _usd(seen: Status, model: str, n: int) -> float | None:
 
 def _ended(seen: Status, model: str) -> int:
     return sum(
-        lane.states.get(state, 0)
-        for lane in seen.lanes
-        if lane.model == model
+        queue.states.get(state, 0)
+        for queue in seen.queues
+        if queue.model == model
         for state in _ENDED
     )
 
@@ -126,32 +126,32 @@ class ParetoFront:
         return any(place.expense != NOTHING_KNOWN for place in self.places)
 
 
-def quality_metric(made: Sequence[ComparedModels], headline: str) -> str | None:
+def quality_metric(matches: Sequence[ComparedModels], headline: str) -> str | None:
     """The metric that quality is: the job's headline if it was compared, or the first.
 
     None where nothing was.
     """
-    paths = [each.path for match in made for each in match.compared]
+    paths = [metric.path for match in matches for metric in match.compared]
     return headline if headline in paths else next(iter(paths), None)
 
 
 def build_front(
-    made: Sequence[ComparedModels],
+    matches: Sequence[ComparedModels],
     path: str,
     spent: Mapping[tuple[str, str], Expense],
     unit: str,
     drawing: ComparisonOptions,
 ) -> ParetoFront | None:
-    """All sides of *made* that have the metric *path*; None where they define it apart.
+    """All sides of *matches* with the metric *path*; None if definitions differ.
 
     Args:
-        made: every match of the comparison.
+        matches: every match of the comparison.
         path: the metric that quality is.
         spent: by key of the side.
         unit: what its dollars are for.
         drawing: how intervals are drawn.
     """
-    both = (side for match in made for side in (match.a, match.b))
+    both = (side for match in matches for side in (match.a, match.b))
     sides = [
         side
         for side in {side.key: side for side in both}.values()
@@ -159,7 +159,7 @@ def build_front(
     ]
     values = _shared([side.comparable[path]() for side in sides])
     try:
-        alone = [pair_items(values[0], own) for own in values]
+        alone = [pair_items(values[0], item_values) for item_values in values]
     except Incomparable:
         return None
     draw = drawing.maker()
@@ -173,16 +173,16 @@ def build_front(
     ]
     lower_is_better = values[0].lower_is_better
 
-    said = _verdicts(made, sides, path, drawing)
+    verdicts = _verdicts(matches, sides, path, drawing)
 
-    def dominated(own: int) -> tuple[Dominance, ...]:
+    def dominated(index: int) -> tuple[Dominance, ...]:
         return tuple(
             Dominance(
                 by=sides[other],
-                quality=said.get((sides[own].key, sides[other].key), "undecided"),
+                quality=verdicts.get((sides[index].key, sides[other].key), "undecided"),
             )
             for other in range(len(places))
-            if dominates(places[other], places[own], lower_is_better=lower_is_better)
+            if dominates(places[other], places[index], lower_is_better=lower_is_better)
         )
 
     return ParetoFront(
@@ -201,7 +201,7 @@ _Key: TypeAlias = tuple[str, str]
 
 
 def _verdicts(
-    made: Sequence[ComparedModels],
+    matches: Sequence[ComparedModels],
     sides: Sequence[Side],
     path: str,
     drawing: ComparisonOptions,
@@ -212,17 +212,17 @@ def _verdicts(
     metric has one verdict. Others, such as different models of two runs, are compared
     here.
     """
-    found: dict[tuple[_Key, _Key], SideVerdict] = {}
-    asked = [(a, b) for a in sides for b in sides if a.key < b.key]
-    known = {frozenset((match.a.key, match.b.key)) for match in made}
-    rest = [(a, b) for a, b in asked if frozenset((a.key, b.key)) not in known]
+    verdicts: dict[tuple[_Key, _Key], SideVerdict] = {}
+    side_pairs = [(a, b) for a in sides for b in sides if a.key < b.key]
+    known = {frozenset((match.a.key, match.b.key)) for match in matches}
+    rest = [(a, b) for a, b in side_pairs if frozenset((a.key, b.key)) not in known]
     more = compare_all(rest, (glob.escape(path),), drawing)
-    for match in (*made, *more):
-        for each in match.compared:
-            if each.path == path:
-                found[match.a.key, match.b.key] = each.verdict
-                found[match.b.key, match.a.key] = OPPOSITE[each.verdict]
-    return found
+    for match in (*matches, *more):
+        for metric in match.compared:
+            if metric.path == path:
+                verdicts[match.a.key, match.b.key] = metric.verdict
+                verdicts[match.b.key, match.a.key] = OPPOSITE[metric.verdict]
+    return verdicts
 
 
 def dominates(one: FrontPoint, other: FrontPoint, *, lower_is_better: bool) -> bool:
@@ -258,41 +258,49 @@ def _shared(values: Sequence[ItemValues]) -> list[ItemValues]:
 
     An item without a value on one side has none on any; its document is still drawn.
     """
-    places = [{item: at for at, item in enumerate(own.items)} for own in values]
+    places = [
+        {item: at for at, item in enumerate(item_values.items)}
+        for item_values in values
+    ]
     common = sorted(set.intersection(*(set(place) for place in places)))
     rows = [[place[item] for item in common] for place in places]
     defined = [
-        all(_has_value(own, row[n]) for own, row in zip(values, rows, strict=True))
+        all(
+            _has_value(item_values, row[n])
+            for item_values, row in zip(values, rows, strict=True)
+        )
         for n in range(len(common))
     ]
     return [
         replace(
-            own,
+            item_values,
             items=common,
-            clusters=[own.clusters[at] for at in row],
+            clusters=[item_values.clusters[at] for at in row],
             first=[
-                own.first[at] if has else None
+                item_values.first[at] if has else None
                 for at, has in zip(row, defined, strict=True)
             ],
-            second=None if own.second is None else [own.second[at] for at in row],
+            second=None
+            if item_values.second is None
+            else [item_values.second[at] for at in row],
         )
-        for own, row in zip(values, rows, strict=True)
+        for item_values, row in zip(values, rows, strict=True)
     ]
 
 
-def _has_value(own: ItemValues, at: int) -> bool:
-    second = 1.0 if own.second is None else own.second[at]
-    return own.first[at] is not None and second is not None
+def _has_value(item_values: ItemValues, at: int) -> bool:
+    second = 1.0 if item_values.second is None else item_values.second[at]
+    return item_values.first[at] is not None and second is not None
 
 
 def front_with_costs(
-    made: Sequence[ComparedModels],
+    matches: Sequence[ComparedModels],
     runs: Mapping[RunReference, RescoredRun],
     drawing: ComparisonOptions,
 ) -> ParetoFront | None:
     """The front of all sides; None where no metric can be put on one axis."""
     first = next(iter(runs.values()))
-    path = quality_metric(made, first.scoring.scorecard.headline)
+    path = quality_metric(matches, first.scoring.scorecard.headline)
     if path is None:
         return None
     by = cost_unit(first)
@@ -301,7 +309,7 @@ def front_with_costs(
         for run in runs.values()
         for model, expense in expenses(run, by).items()
     }
-    return build_front(made, path, spent, by, drawing)
+    return build_front(matches, path, spent, by, drawing)
 
 
 FIGURE_NAME = "front"

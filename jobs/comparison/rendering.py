@@ -35,17 +35,17 @@ _FRONT_WIDTHS = (7, 18, 14, 9)
 
 
 def text(
-    made: Sequence[ComparedModels],
+    matches: Sequence[ComparedModels],
     front: ParetoFront | None,
     drawing: ComparisonOptions,
 ) -> str:
     """All matches, what their sides cost, and how the numbers came about."""
     lines: list[str] = []
-    for match in made:
+    for match in matches:
         lines += (*_models_text(match, drawing.level), "")
     if front is not None and front.is_known:
         lines += (*_front_text(front, drawing.level), "")
-    lines += _method(made, drawing)
+    lines += _method(matches, drawing)
     return "\n".join(lines)
 
 
@@ -69,11 +69,11 @@ def _models_text(match: ComparedModels, level: float) -> Iterator[str]:
     yield ""
     interval = f"{100 * level:.4g}% interval"
     yield _cells("A", "B", "B - A", interval, "p", "p (Holm)", OUTCOMES)
-    shared = [each for each in match.compared if each.overlap.n]
-    for each in shared:
-        yield from _headed(_one_line(match.a.name(each.path)), _verdict(each))
-        yield _cells(*_numbers(each))
-    if apart := [each.path for each in match.compared if not each.overlap.n]:
+    shared = [metric for metric in match.compared if metric.overlap.n]
+    for metric in shared:
+        yield from _headed(_one_line(match.a.name(metric.path)), _verdict(metric))
+        yield _cells(*_numbers(metric))
+    if apart := [metric.path for metric in match.compared if not metric.overlap.n]:
         yield _one_line(f"no item in common: {', '.join(apart)}")
     yield from _unpaired(match.compared)
     for refused in match.refused:
@@ -81,7 +81,7 @@ def _models_text(match: ComparedModels, level: float) -> Iterator[str]:
     for name, paths in (("A", match.only_a), ("B", match.only_b)):
         if paths:
             yield _one_line(f"only {name} has: {', '.join(paths)}")
-    yield from _beside(shared)
+    yield from _independent_tests(shared)
     yield from _agreed(shared)
     if match.alike is not None:
         yield _one_line(
@@ -106,45 +106,51 @@ def _name(side: Side) -> str:
     return "  ".join(side.key)
 
 
-def _verdict(each: ComparedMetric) -> str:
+def _verdict(metric: ComparedMetric) -> str:
     """The word on B; how many clusters are too few, and whether lower is better."""
-    match each.verdict:
+    match metric.verdict:
         case "too few":
-            return f"too few ({plural(each.overlap.clusters, each.cluster)})"
+            return f"too few ({plural(metric.overlap.clusters, metric.cluster)})"
         case "undecided":
             return "undecided"
         case word:
-            return f"B {word}{' (lower is better)' if each.lower_is_better else ''}"
+            return f"B {word}{' (lower is better)' if metric.lower_is_better else ''}"
 
 
-def _numbers(each: ComparedMetric) -> tuple[str, ...]:
-    gap, won, own = each.gap, each.standing, each.p_values.own
+def _numbers(metric: ComparedMetric) -> tuple[str, ...]:
+    gap, won, primary = metric.gap, metric.outcomes, metric.p_values.primary
     outcomes = f"{won.wins}/{won.losses}/{won.ties}" if won else "-"
     return (
         fixed(gap.a),
         fixed(gap.b),
         fixed(gap.value, "+.3f"),
         _ends(gap.interval, "+.3f"),
-        fixed(None if own is None else own.p, ".2g"),
-        fixed(each.p_holm, ".2g"),
-        f"{outcomes}, {each.overlap.n}",
+        fixed(None if primary is None else primary.p, ".2g"),
+        fixed(metric.p_holm, ".2g"),
+        f"{outcomes}, {metric.overlap.n}",
     )
 
 
 def _cells(*cells: str, widths: Sequence[int] = _WIDTHS) -> str:
     """Cells to the right of their columns; the last as long as it is."""
     *padded, last = cells
-    own = widths[: len(padded)]
-    aligned = (f"{cell:>{width}}" for cell, width in zip(padded, own, strict=True))
+    padded_widths = widths[: len(padded)]
+    aligned = (
+        f"{cell:>{width}}" for cell, width in zip(padded, padded_widths, strict=True)
+    )
     return "  ".join((*aligned, _one_line(last))).rstrip()
 
 
 def _unpaired(compared: Sequence[ComparedMetric]) -> Iterator[str]:
     """What is left out, told once for all metrics that leave out the same."""
     groups: dict[tuple[int, int, int], list[str]] = {}
-    for each in compared:
-        left_out = (each.overlap.only_a, each.overlap.only_b, each.overlap.undefined)
-        groups.setdefault(left_out, []).append(each.path)
+    for metric in compared:
+        left_out = (
+            metric.overlap.only_a,
+            metric.overlap.only_b,
+            metric.overlap.undefined,
+        )
+        groups.setdefault(left_out, []).append(metric.path)
     if groups.keys() <= {(0, 0, 0)}:
         return
     yield "items left out: only in A / only in B / in both without a value"
@@ -153,32 +159,32 @@ def _unpaired(compared: Sequence[ComparedMetric]) -> Iterator[str]:
         yield _one_line(f"  {'/'.join(map(str, counts))}  {who}")
 
 
-def _beside(compared: Sequence[ComparedMetric]) -> Iterator[str]:
+def _independent_tests(compared: Sequence[ComparedMetric]) -> Iterator[str]:
     """Tests that would hold if items did not hang together in clusters."""
     by_name: dict[str, list[str]] = {}
-    for each in compared:
-        if beside := each.p_values.beside:
-            told = f"{each.path} {beside.p:.2g}"
-            by_name.setdefault(beside.name, []).append(told)
+    for metric in compared:
+        if independent := metric.p_values.independent:
+            test_text = f"{metric.path} {independent.p:.2g}"
+            by_name.setdefault(independent.name, []).append(test_text)
     for name, tests in by_name.items():
         yield _one_line(f"{name}'s p, if items were independent: {', '.join(tests)}")
 
 
 def _agreed(compared: Sequence[ComparedMetric]) -> Iterator[str]:
     """How often both are right or both wrong, and how far that is beyond chance."""
-    told = [
-        f"{each.path} {_agreement(found)}"
-        for each in compared
-        if (found := each.agreement)
+    agreements = [
+        f"{metric.path} {_agreement(agreement)}"
+        for metric in compared
+        if (agreement := metric.agreement)
     ]
-    if told:
+    if agreements:
         yield _one_line(
-            f"agreement in being right, its kappa and AC1: {', '.join(told)}"
+            f"agreement in being right, its kappa and AC1: {', '.join(agreements)}"
         )
 
 
-def _agreement(found: Agreement) -> str:
-    return " ".join(map(fixed, (found.percent, found.kappa, found.ac)))
+def _agreement(agreement: Agreement) -> str:
+    return " ".join(map(fixed, (agreement.percent, agreement.kappa, agreement.ac)))
 
 
 def _front_text(front: ParetoFront, level: float) -> Iterator[str]:
@@ -202,28 +208,30 @@ def _front_text(front: ParetoFront, level: float) -> Iterator[str]:
 
 def _dominated(place: FrontPoint) -> Iterator[str]:
     """By whom; a higher quality is no more than the interval says."""
-    for each in place.dominated:
+    for dominance in place.dominated:
         yield _one_line(
-            f"         dominated by {_name(each.by)} (quality {each.quality})"
+            f"         dominated by {_name(dominance.by)} (quality {dominance.quality})"
         )
 
 
 def _flagged(compared: Sequence[ComparedMetric]) -> Iterator[str]:
-    for each in compared:
-        if each.gap.interval.flagged:
-            lost = each.gap.interval.b - each.gap.interval.b_used
+    for metric in compared:
+        if metric.gap.interval.flagged:
+            lost = metric.gap.interval.b - metric.gap.interval.b_used
             yield _one_line(
-                f"interval of {each.path}: undefined in {lost} of "
-                f"{each.gap.interval.b} replicates"
+                f"interval of {metric.path}: undefined in {lost} of "
+                f"{metric.gap.interval.b} replicates"
             )
 
 
 def _method(
-    made: Sequence[ComparedModels], drawing: ComparisonOptions
+    matches: Sequence[ComparedModels], drawing: ComparisonOptions
 ) -> Iterator[str]:
-    compared = [each for match in made for each in match.compared]
-    clusters = ", ".join(sorted({each.cluster for each in compared})) or "cluster"
-    names = sorted({each.p_values.own.name for each in compared if each.p_values.own})
+    compared = [metric for match in matches for metric in match.compared]
+    clusters = ", ".join(sorted({metric.cluster for metric in compared})) or "cluster"
+    names = sorted(
+        {metric.p_values.primary.name for metric in compared if metric.p_values.primary}
+    )
     adjusted = ", adjusted where that is too narrow" if drawing.form == FITTED else ""
     yield (
         f"Common items only. Intervals at {drawing.level:.10g}: percentile bootstrap "
@@ -231,7 +239,7 @@ def _method(
     )
     if names:
         yield f"p: {', '.join(names)}."
-        yield _one_line(f"p (Holm): over {family(made)}.")
+        yield _one_line(f"p (Holm): over {family(matches)}.")
     yield f"{drawing.rule.sentence(clusters.partition(',')[0])}."
 
 
@@ -249,12 +257,12 @@ BETTER = {True: "lower", False: "higher"}
 
 
 def print_sheets(
-    made: Sequence[ComparedModels],
+    matches: Sequence[ComparedModels],
     front: ParetoFront | None,
     drawing: ComparisonOptions,
 ) -> Iterator[PrintTable]:
     """A table for each match, and one of quality against cost where that is known."""
-    for match in made:
+    for match in matches:
         yield _differences(match, drawing)
     if front is not None and front.is_known:
         yield _costs(front, drawing)
@@ -277,26 +285,26 @@ def _differences(match: ComparedModels, drawing: ComparisonOptions) -> PrintTabl
             PrintColumn(name="Key", kind="key"),
         ),
         rows=tuple(
-            _sheet_row(match.a, each) for each in match.compared if each.overlap.n
+            _sheet_row(match.a, metric) for metric in match.compared if metric.overlap.n
         ),
         note=f"Common items only. Intervals at {drawing.level:.10g}, B={drawing.b}, "
         f"seed={drawing.seed}, both sides drawn alike; p corrected by Holm's method.",
     )
 
 
-def _sheet_row(side: Side, each: ComparedMetric) -> tuple[PrintCell, ...]:
-    gap = each.gap
+def _sheet_row(side: Side, metric: ComparedMetric) -> tuple[PrintCell, ...]:
+    gap = metric.gap
     return (
-        side.names.get(each.path, each.path),
-        BETTER[each.lower_is_better],
+        side.names.get(metric.path, metric.path),
+        BETTER[metric.lower_is_better],
         gap.a,
         gap.b,
         gap.value,
         _sheet_ends(gap.interval),
-        each.p_holm,
-        each.overlap.n,
-        each.verdict,
-        each.path,
+        metric.p_holm,
+        metric.overlap.n,
+        metric.verdict,
+        metric.path,
     )
 
 
@@ -344,19 +352,19 @@ interval alone, and Holm's family were all tests of the command.
 
 
 def as_json(
-    made: Sequence[ComparedModels],
+    matches: Sequence[ComparedModels],
     front: ParetoFront | None,
     drawing: ComparisonOptions,
     listed: Sequence[Sequence[ItemGap]],
 ) -> dict[str, Any]:
     """All matches, each with the items *listed* for it, if there are any."""
-    pairs = [_models_json(match) for match in made]
+    pairs = [_models_json(match) for match in matches]
     for pair, gaps in zip(pairs, listed, strict=False):
         pair["items"] = [asdict(gap) for gap in gaps]
     return {
         "schema": SCHEMA,
         **asdict(drawing),
-        "family": family(made),
+        "family": family(matches),
         "pairs": pairs,
         "front": None if front is None else _front_json(front),
     }
@@ -381,7 +389,8 @@ def _point_json(place: FrontPoint) -> dict[str, Any]:
         "hi": place.quality.interval.hi,
         **asdict(place.expense),
         "dominated_by": [
-            {**_side_json(each.by), "quality": each.quality} for each in place.dominated
+            {**_side_json(dominance.by), "quality": dominance.quality}
+            for dominance in place.dominated
         ],
     }
 
@@ -391,13 +400,13 @@ def _models_json(match: ComparedModels) -> dict[str, Any]:
         "a": _side_json(match.a),
         "b": _side_json(match.b),
         "metrics": {
-            each.path: {
-                "name": match.a.names.get(each.path, each.path),
-                **_metric_json(each),
+            metric.path: {
+                "name": match.a.names.get(metric.path, metric.path),
+                **_metric_json(metric),
             }
-            for each in match.compared
+            for metric in match.compared
         },
-        "not_compared": {each.path: each.why for each in match.refused},
+        "not_compared": {refused.path: refused.why for refused in match.refused},
         "only_a": list(match.only_a),
         "only_b": list(match.only_b),
         "labels": None if match.alike is None else _labels_json(match.alike),
@@ -413,8 +422,12 @@ def _side_json(side: Side) -> dict[str, Any]:
     }
 
 
-def _metric_json(each: ComparedMetric) -> dict[str, Any]:
-    gap, own, beside = each.gap, each.p_values.own, each.p_values.beside
+def _metric_json(metric: ComparedMetric) -> dict[str, Any]:
+    gap, primary, independent = (
+        metric.gap,
+        metric.p_values.primary,
+        metric.p_values.independent,
+    )
     return {
         "a": gap.a,
         "b": gap.b,
@@ -423,28 +436,30 @@ def _metric_json(each: ComparedMetric) -> dict[str, Any]:
         "hi": gap.interval.hi,
         "b_used": gap.interval.b_used,
         "flagged": gap.interval.flagged,
-        "verdict": each.verdict,
-        "lower_is_better": each.lower_is_better,
-        "few": each.is_from_few,
-        "test": None if own is None else {**asdict(own), "p_holm": each.p_holm},
-        "beside": None if beside is None else asdict(beside),
-        "family": each.family,
-        **asdict(each.overlap),
+        "verdict": metric.verdict,
+        "lower_is_better": metric.lower_is_better,
+        "few": metric.is_from_few,
+        "test": None
+        if primary is None
+        else {**asdict(primary), "p_holm": metric.p_holm},
+        "beside": None if independent is None else asdict(independent),
+        "family": metric.family,
+        **asdict(metric.overlap),
         "agreement": None
-        if each.agreement is None
-        else _agreement_json(each.agreement),
-        "standing": None if each.standing is None else asdict(each.standing),
-        "cluster": each.cluster,
-        "definition": each.definition,
+        if metric.agreement is None
+        else _agreement_json(metric.agreement),
+        "standing": None if metric.outcomes is None else asdict(metric.outcomes),
+        "cluster": metric.cluster,
+        "definition": metric.definition,
     }
 
 
-def _labels_json(found: LabelAgreement) -> dict[str, Any]:
-    return {"what": found.what, "n": found.n, **_agreement_json(found.agreement)}
+def _labels_json(labels: LabelAgreement) -> dict[str, Any]:
+    return {"what": labels.what, "n": labels.n, **_agreement_json(labels.agreement)}
 
 
-def _agreement_json(found: Agreement) -> dict[str, Any]:
-    return {"percent": found.percent, "kappa": found.kappa, "ac1": found.ac}
+def _agreement_json(agreement: Agreement) -> dict[str, Any]:
+    return {"percent": agreement.percent, "kappa": agreement.kappa, "ac1": agreement.ac}
 
 
 SIDES = ("run_a", "model_a", "run_b", "model_b")
@@ -458,12 +473,12 @@ COLUMNS = (
 """Of the file that `--csv` writes."""
 
 
-def metric_rows(made: Sequence[ComparedModels]) -> Iterator[tuple[TableCell, ...]]:
+def metric_rows(matches: Sequence[ComparedModels]) -> Iterator[tuple[TableCell, ...]]:
     """One row a metric and match, below `COLUMNS`."""
     yield COLUMNS
-    for match in made:
-        for each in match.compared:
-            yield (*_keys(match), *_metric_row(each))
+    for match in matches:
+        for metric in match.compared:
+            yield (*_keys(match), *_metric_row(metric))
 
 
 ITEM_COLUMNS = (*SIDES, "metric", "item", "cluster", "a", "b", "difference", "outcome")
@@ -471,7 +486,7 @@ ITEM_COLUMNS = (*SIDES, "metric", "item", "cluster", "a", "b", "difference", "ou
 
 
 def item_rows(
-    made: Sequence[ComparedModels], path: str
+    matches: Sequence[ComparedModels], path: str
 ) -> Iterator[tuple[TableCell, ...]]:
     """One row an item and match, below `ITEM_COLUMNS`; all that both sides have.
 
@@ -479,7 +494,7 @@ def item_rows(
         UsageError: the metric was not compared, or no item has a value by itself.
     """
     yield ITEM_COLUMNS
-    for match in made:
+    for match in matches:
         paired = items_of(match, path)
         for gap in paired.every():
             outcome = _OUTCOMES[paired.favour(gap)]
@@ -495,27 +510,27 @@ def _keys(match: ComparedModels) -> tuple[TableCell, ...]:
     return (*match.a.key, *match.b.key)
 
 
-def _metric_row(each: ComparedMetric) -> tuple[TableCell, ...]:
-    gap, overlap, standing, met = (
-        each.gap,
-        each.overlap,
-        each.standing,
-        each.agreement,
+def _metric_row(metric: ComparedMetric) -> tuple[TableCell, ...]:
+    gap, overlap, outcomes, met = (
+        metric.gap,
+        metric.overlap,
+        metric.outcomes,
+        metric.agreement,
     )
-    own, beside = each.p_values.own, each.p_values.beside
+    primary, independent = metric.p_values.primary, metric.p_values.independent
     return (
-        *(each.path, gap.a, gap.b, gap.value),
-        *(gap.interval.lo, gap.interval.hi, each.verdict),
-        *((own.name, own.p) if own else (None, None)),
-        each.p_holm,
-        *((beside.name, beside.p) if beside else (None, None)),
+        *(metric.path, gap.a, gap.b, gap.value),
+        *(gap.interval.lo, gap.interval.hi, metric.verdict),
+        *((primary.name, primary.p) if primary else (None, None)),
+        metric.p_holm,
+        *((independent.name, independent.p) if independent else (None, None)),
         *(overlap.n, overlap.clusters),
         *(overlap.only_a, overlap.only_b, overlap.undefined),
         *(
-            (standing.wins, standing.losses, standing.ties)
-            if standing
+            (outcomes.wins, outcomes.losses, outcomes.ties)
+            if outcomes
             else (None, None, None)
         ),
         *((met.percent, met.kappa, met.ac) if met else (None, None, None)),
-        *(each.cluster, each.definition),
+        *(metric.cluster, metric.definition),
     )

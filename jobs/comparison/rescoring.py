@@ -70,11 +70,11 @@ def rescored_runs(
         with open_reader(folder.log) as reader:
             starts[source] = run_started(reader)
     if len({start.job for start in starts.values()}) > 1:
-        told = (
+        run_jobs = (
             f"{folders[source].run_id} is a run of {start.job}"
             for source, start in starts.items()
         )
-        raise UsageError(f"{' and '.join(told)}; compare runs of one job.")
+        raise UsageError(f"{' and '.join(run_jobs)}; compare runs of one job.")
     return {
         source: _rescored_now(folder, starts[source], typed, clock)
         if source.number is None
@@ -91,8 +91,8 @@ def _rescored_now(
 ) -> RescoredRun:
     job = load_job(started.job)
     settings = effective_settings(job, folder, typed)
-    made = asyncio.run(score_run(job, folder, settings, clock=clock, record=False))
-    return RescoredRun(folder=folder, started=started, scoring=made)
+    scoring = asyncio.run(score_run(job, folder, settings, clock=clock, record=False))
+    return RescoredRun(folder=folder, started=started, scoring=scoring)
 
 
 def _rescored_as_recorded(folder: RunFolder, number: int) -> RescoredRun:
@@ -137,38 +137,38 @@ def side_pairs(
 def reader_notes(runs: Sequence[RescoredRun]) -> Iterator[str]:
     """What bears on the comparison and does not show in its numbers."""
     first, *others = runs
-    for each in runs:
-        yield from _of_run(each)
+    for run in runs:
+        yield from _of_run(run)
     for other in others:
         yield from _settings(first, other)
         yield from _inputs(first, other)
 
 
-def _of_run(each: RescoredRun) -> Iterator[str]:
-    card = each.scoring.scorecard
-    if each.scoring.is_partial:
-        yield f"{each.name}: partial: the run is unfinished."
-    if each.digest and each.digest != each.scoring.digest:
+def _of_run(run: RescoredRun) -> Iterator[str]:
+    card = run.scoring.scorecard
+    if run.scoring.is_partial:
+        yield f"{run.name}: partial: the run is unfinished."
+    if run.digest and run.digest != run.scoring.digest:
         yield (
-            f"{each.name}: today's code makes another scorecard of it than was "
+            f"{run.name}: today's code makes another scorecard of it than was "
             f"recorded; both sides are scored by today's."
         )
-    for setting in each.scoring.changed_inputs:
-        yield f"{each.name}: {setting} is not the file that the run was started with."
+    for setting in run.scoring.changed_inputs:
+        yield f"{run.name}: {setting} is not the file that the run was started with."
     if card.stale:
         yield (
-            f"{each.name}: {card.stale} stored answers are stale: these settings do "
+            f"{run.name}: {card.stale} stored answers are stale: these settings do "
             "not ask for them, and they are not used."
         )
     if card.missing:
         yield (
-            f"{each.name}: {card.missing} tasks that these settings ask for are not in "
+            f"{run.name}: {card.missing} tasks that these settings ask for are not in "
             "the run; resume it to ask them."
         )
 
 
 def _settings(a: RescoredRun, b: RescoredRun) -> Iterator[str]:
-    mine, theirs = (dict(each.scoring.scorecard.settings) for each in (a, b))
+    mine, theirs = (dict(run.scoring.scorecard.settings) for run in (a, b))
     changed = [
         f"{name} ({mine.get(name)} in {a.name}, {theirs.get(name)} in {b.name})"
         for name in sorted({*mine, *theirs})
@@ -180,10 +180,10 @@ def _settings(a: RescoredRun, b: RescoredRun) -> Iterator[str]:
 
 def _inputs(a: RescoredRun, b: RescoredRun) -> Iterator[str]:
     """Files whose content was not the same on both sides."""
-    mine = {given.setting: given.sha256 for given in a.scoring.inputs}
-    for given in b.scoring.inputs:
-        if mine.get(given.setting, given.sha256) != given.sha256:
+    mine = {input_file.setting: input_file.sha256 for input_file in a.scoring.inputs}
+    for input_file in b.scoring.inputs:
+        if mine.get(input_file.setting, input_file.sha256) != input_file.sha256:
             yield (
-                f"{given.setting} was not the same file for {a.name} and {b.name}; "
-                "where the truth differs, so do the scores."
+                f"{input_file.setting} was not the same file for {a.name} and "
+                f"{b.name}; where the truth differs, so do the scores."
             )

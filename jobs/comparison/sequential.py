@@ -64,13 +64,13 @@ def decide(
     means = _means(paired)
     units = [means[cluster] for cluster in done if cluster in means]
     watched = ConfidenceSequence(values=units, alpha=stopping.alpha)
-    standing, at = _decided(
+    verdict, at = _decided(
         watched, stopping.margin, lower_is_better=paired.values.lower_is_better
     )
     then = watched if at is None else watched.upto(at)
     interval = then.interval
     return InterimResult(
-        standing=standing,
+        verdict=verdict,
         clusters=len(then.values),
         cluster=paired.values.cluster,
         difference=None if then.mean is None else round12(then.mean),
@@ -102,36 +102,39 @@ def _paired(a: Comparable, b: Comparable, metric: str) -> PairedItems:
 
 def _in_order(keys: Iterable[str], clusters: set[str]) -> list[str]:
     """The clusters that the items are part of, in the items' order."""
-    found: dict[str, None] = {}
+    ordered: dict[str, None] = {}
     last = None
     for key in keys:
         cluster = next((name for name in _beginnings(key) if name in clusters), None)
         if cluster is None:
             continue
-        if cluster != last and cluster in found:
+        if cluster != last and cluster in ordered:
             raise UsageError(
                 f"The items of {cluster} do not stand together in the plan, so that it "
                 "is never known to be finished; run without --stop-when-decided."
             )
-        found[cluster] = None
+        ordered[cluster] = None
         last = cluster
-    return list(found)
+    return list(ordered)
 
 
 def _beginnings(key: str) -> Iterator[str]:
     """A key, and what it begins with, the longest first."""
     yield key
-    for end in reversed([found.start() for found in _ENDS.finditer(key)]):
+    for end in reversed([match.start() for match in _ENDS.finditer(key)]):
         yield key[:end]
 
 
 def _means(paired: PairedItems) -> dict[str, float]:
     """The mean difference, B minus A, in each cluster."""
-    own: dict[str, list[float]] = {}
+    gaps_by_cluster: dict[str, list[float]] = {}
     gaps = (paired.b.first - paired.a.first).tolist()
     for cluster, gap in zip(paired.clusters, gaps, strict=True):
-        own.setdefault(cluster, []).append(gap)
-    return {cluster: math.fsum(each) / len(each) for cluster, each in own.items()}
+        gaps_by_cluster.setdefault(cluster, []).append(gap)
+    return {
+        cluster: math.fsum(cluster_gaps) / len(cluster_gaps)
+        for cluster, cluster_gaps in gaps_by_cluster.items()
+    }
 
 
 def _decided(
@@ -142,18 +145,18 @@ def _decided(
     The bounds hold at any number of clusters; the ten are the rule of all verdicts.
     """
     above, below = watched.first_above(margin), watched.first_below(-margin)
-    shown: list[tuple[int, InterimVerdict]] = []
+    decisions: list[tuple[int, InterimVerdict]] = []
     if above is not None:
-        shown.append((above, "worse" if lower_is_better else "better"))
+        decisions.append((above, "worse" if lower_is_better else "better"))
     if below is not None:
-        shown.append((below, "better" if lower_is_better else "worse"))
+        decisions.append((below, "better" if lower_is_better else "worse"))
     inside = watched.first_above(-margin), watched.first_below(margin)
     if margin > 0 and inside[0] is not None and inside[1] is not None:
-        shown.append((max(inside[0], inside[1]), "close"))
-    if not shown or len(watched.values) < MIN_CLUSTERS:
+        decisions.append((max(inside[0], inside[1]), "close"))
+    if not decisions or len(watched.values) < MIN_CLUSTERS:
         return "undecided", None
-    at, standing = min(shown)
-    return standing, max(at, MIN_CLUSTERS)
+    at, verdict = min(decisions)
+    return verdict, max(at, MIN_CLUSTERS)
 
 
 _PHRASES = {
@@ -190,13 +193,16 @@ def show_running(
         UsageError: a recorded scoring is named, the runs are of different jobs, or the
             metric cannot be watched.
     """
-    runs = {each.source: _running_run(each.source, runs_dir, typed) for each in named}
+    runs = {
+        reference.source: _running_run(reference.source, runs_dir, typed)
+        for reference in named
+    }
     if len({run.started.job for run in runs.values()}) > 1:
         raise UsageError("The runs are of different jobs; compare runs of one job.")
     models = {source: run.started.models["subject"] for source, run in runs.items()}
     pairs = paired_models(named, models)
-    own = replace(stopping, alpha=stopping.alpha / len(pairs))
-    looks = [(a, b, _look(runs, a, b, own)) for a, b in pairs]
+    pair_rule = replace(stopping, alpha=stopping.alpha / len(pairs))
+    looks = [(a, b, _look(runs, a, b, pair_rule)) for a, b in pairs]
     notes = list(_notes(runs.values()))
     for note in notes:
         print_note(f"note: {note}")
@@ -206,9 +212,9 @@ def show_running(
                 "metric": stopping.metric,
                 "margin": stopping.margin,
                 "alpha": stopping.alpha,
-                "alpha_each": own.alpha,
+                "alpha_each": pair_rule.alpha,
                 "notes": notes,
-                "comparisons": [_json(runs, *each) for each in looks],
+                "comparisons": [_json(runs, *comparison) for comparison in looks],
             }
         )
         return
@@ -220,7 +226,7 @@ def show_running(
         gap = fixed(look.difference, "+.3f")
         print_text(
             f"A {a}  B {b}  {gap} [{look.lo:.3f}, {look.hi:.3f}]  "
-            f"{look.clusters:,} {look.cluster}s  {_PHRASES[look.standing]}"
+            f"{look.clusters:,} {look.cluster}s  {_PHRASES[look.verdict]}"
         )
 
 
@@ -294,7 +300,7 @@ def _json(
             }
             for side, (source, model) in (("a", a), ("b", b))
         },
-        "standing": look.standing,
+        "standing": look.verdict,
         "n": look.clusters,
         "cluster": look.cluster,
         "difference": look.difference,

@@ -53,10 +53,10 @@ class ModelReference:
 
 
 def _run_reference(word: str) -> RunReference:
-    found = None if Path(word).is_dir() else _RECORDED.fullmatch(word)
+    match = None if Path(word).is_dir() else _RECORDED.fullmatch(word)
     return (
-        RunReference(found["run"], int(found["number"]))
-        if found
+        RunReference(match["run"], int(match["number"]))
+        if match
         else RunReference(word)
     )
 
@@ -74,11 +74,14 @@ def paired_models(
     Raises:
         UsageError: a run has no such model, or the words leave open which are meant.
     """
-    for each in named:
-        if each.model is not None and each.model not in models[each.source]:
+    for reference in named:
+        if (
+            reference.model is not None
+            and reference.model not in models[reference.source]
+        ):
             raise UsageError(
-                f"Run {each.source} has no model {each.model!r}; "
-                f"it has: {', '.join(models[each.source])}."
+                f"Run {reference.source} has no model {reference.model!r}; "
+                f"it has: {', '.join(models[reference.source])}."
             )
     if len(named) == 1:
         (only,) = named
@@ -123,9 +126,11 @@ def _across(
     return list(itertools.product(left, right))
 
 
-def _meant(own: str | None, other: str | None, models: Sequence[str]) -> Sequence[str]:
+def _meant(
+    named: str | None, other: str | None, models: Sequence[str]
+) -> Sequence[str]:
     """The model that a side names, or else the other's; none if that is unclear."""
-    wanted = other if own is None else own
+    wanted = other if named is None else named
     return [model for model in models if model == wanted] or (
         models if len(models) == 1 else ()
     )

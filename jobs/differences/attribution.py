@@ -78,18 +78,20 @@ def item_shares(
     if rest is None or abs(rest) > NEAR:
         shares = rest = None
     moved = (item for item in clusters if old.get(item) != new.get(item))
-    found = [
+    item_changes = [
         ItemShare(
             item=item,
             cluster=clusters[item],
-            before=_shown_value(old.get(item), before),
-            after=_shown_value(new.get(item), after),
+            before=_display_value(old.get(item), before),
+            after=_display_value(new.get(item), after),
             share=None if shares is None else shares[item],
         )
         for item in (moved if shares is None else shares)
     ]
-    found.sort(key=lambda each: (-abs(each.share or 0), each.item))
-    return tuple(found), rest
+    item_changes.sort(
+        key=lambda item_share: (-abs(item_share.share or 0), item_share.item)
+    )
+    return tuple(item_changes), rest
 
 
 def _are_summed(*sides: ItemValues) -> bool:
@@ -110,7 +112,7 @@ def terms(values: ItemValues) -> Mapping[str, Term]:
     }
 
 
-def _shown_value(term: Term | None, values: ItemValues) -> float | None:
+def _display_value(term: Term | None, values: ItemValues) -> float | None:
     """What a reader is shown of an item: its value, or, of an area, its score."""
     if term is None:
         return None
@@ -136,20 +138,20 @@ def divided_share(
         is_after: whether that is the side after the change.
     """
     at_hand = terms(known)
-    told = _terms_from_verdicts(known, at_hand, verdicts, is_after=is_after)
+    other_terms = _terms_from_verdicts(known, at_hand, verdicts, is_after=is_after)
     wanted = part.before if is_after else part.after
-    if told is None or wanted is None or part.change is None:
+    if other_terms is None or wanted is None or part.change is None:
         return (part,)
-    ratio = exact_ratio(told)
+    ratio = exact_ratio(other_terms)
     if ratio is None or abs(ratio - Fraction(wanted)) > NEAR:
         return (part,)
-    old, new = (told, at_hand) if is_after else (at_hand, told)
+    old, new = (other_terms, at_hand) if is_after else (at_hand, other_terms)
     shares = shares_of_change(old, new) or {}
-    causes = {each.key: each.cause for each in verdicts}
+    causes = {change.key: change.cause for change in verdicts}
     clusters = dict(zip(known.items, known.clusters, strict=True))
-    found: dict[Cause, list[ItemShare]] = {}
+    shares_by_cause: dict[Cause, list[ItemShare]] = {}
     for item, share in shares.items():
-        found.setdefault(causes[item], []).append(
+        shares_by_cause.setdefault(causes[item], []).append(
             ItemShare(
                 item=item,
                 cluster=clusters[item],
@@ -158,7 +160,7 @@ def divided_share(
                 share=share,
             )
         )
-    return tuple(_parts(part, found))
+    return tuple(_parts(part, shares_by_cause))
 
 
 def _terms_from_verdicts(
@@ -171,20 +173,20 @@ def _terms_from_verdicts(
     """What the items were on the other side; None where verdicts do not tell."""
     if known.kind != "mean":
         return None
-    items, told, seen = set(known.items), dict(at_hand), set()
-    for each in verdicts:
-        if each.key not in items:
+    items, other_terms, seen = set(known.items), dict(at_hand), set()
+    for change in verdicts:
+        if change.key not in items:
             continue
-        mine, other = each.sides[::-1] if is_after else each.sides
-        if each.key in seen or _term(mine) != at_hand.get(each.key):
+        mine, other = change.sides[::-1] if is_after else change.sides
+        if change.key in seen or _term(mine) != at_hand.get(change.key):
             return None
-        seen.add(each.key)
+        seen.add(change.key)
         term = _term(other)
         if term is None:
-            told.pop(each.key, None)
+            other_terms.pop(change.key, None)
         else:
-            told[each.key] = term
-    return told
+            other_terms[change.key] = term
+    return other_terms
 
 
 def _term(verdict: StoredVerdict | None) -> Term | None:
@@ -198,16 +200,19 @@ def _term_value(term: Term | None) -> float | None:
 
 
 def _parts(
-    part: CauseShare, found: Mapping[Cause, list[ItemShare]]
+    part: CauseShare, shares_by_cause: Mapping[Cause, list[ItemShare]]
 ) -> Iterable[CauseShare]:
     """One for each cause; what the metric's own rounding leaves is the last one's."""
-    causes = [cause for cause in (PARSER, SCORER) if cause in found]
+    causes = [cause for cause in (PARSER, SCORER) if cause in shares_by_cause]
     rest = part.change or Fraction()
     for cause in causes:
         items = sorted(
-            found[cause], key=lambda each: (-abs(each.share or 0), each.item)
+            shares_by_cause[cause],
+            key=lambda item_share: (-abs(item_share.share or 0), item_share.item),
         )
-        total = sum((each.share or Fraction() for each in items), Fraction())
+        total = sum(
+            (item_share.share or Fraction() for item_share in items), Fraction()
+        )
         change = rest if cause == causes[-1] else total
         rest -= change
         yield replace(
@@ -253,8 +258,8 @@ class ChangeLedger:
         for metric in moved:
             part = self._part(causes, metric, seen)
             if stage.is_of_code and _both(self._last, seen):
-                own = verdicts.get(metric[0], ())
-                self._parts[metric] += self._of_code(part, metric, own, seen)
+                model_verdicts = verdicts.get(metric[0], ())
+                self._parts[metric] += self._of_code(part, metric, model_verdicts, seen)
             else:
                 self._parts[metric].append(part)
         if moved or verdicts or not stage.is_of_code:
@@ -278,9 +283,9 @@ class ChangeLedger:
             self._defined[metric] = after
         items: tuple[ItemShare, ...] = ()
         rounding = None
-        makers = [each.comparable.get(model, {}) for each in (self._last, seen)]
+        makers = [content.comparable.get(model, {}) for content in (self._last, seen)]
         if before is not None and after is not None and all(path in m for m in makers):
-            old, new = (made[path]() for made in makers)
+            old, new = (maker[path]() for maker in makers)
             items, rounding = item_shares(old, new, change)
         return CauseShare(
             causes=causes,
@@ -313,14 +318,14 @@ class ChangeLedger:
         """By model: the verdicts that differ, with the keys of their tasks."""
         if before.verdicts is None or after.verdicts is None:
             return {}
-        found = verdict_changes(before.verdicts, after.verdicts)
+        changes = verdict_changes(before.verdicts, after.verdicts)
         by_model: dict[str, list[VerdictChange]] = defaultdict(list)
-        while page := list(islice(found, PAGE)):
-            numbers = sorted({each.task for each in page})
+        while page := list(islice(changes, PAGE)):
+            numbers = sorted({change.task for change in page})
             tasks = {row.task: row for row in tasks_numbered(self._run.reader, numbers)}
-            for each in page:
-                row = tasks[each.task]
-                by_model[row.model].append(replace(each, key=row.key))
+            for change in page:
+                row = tasks[change.task]
+                by_model[row.model].append(replace(change, key=row.key))
         return {model: tuple(by_model[model]) for model in sorted(by_model)}
 
     def _bookings(
@@ -333,14 +338,14 @@ class ChangeLedger:
         names = frozenset(cause.name for cause in causes if cause.name)
         for model, make in seen.bookable.items():
             if model in self._last.bookable:
-                made = book(names, self._last.bookable[model](), make())
-                if made is not None:
-                    yield model, made
+                booking = book(names, self._last.bookable[model](), make())
+                if booking is not None:
+                    yield model, booking
 
     def changed(self) -> tuple[ChangedMetric, ...]:
         """Every metric that some cause moved, in the order of the last scorecard."""
         order = dict.fromkeys((*self._last.values, *self._first.values))
-        return tuple(self._changed(each) for each in order if each in self._parts)
+        return tuple(self._changed(metric) for metric in order if metric in self._parts)
 
     def headlines(self) -> tuple[str, ...]:
         """Paths of the metrics to look at first."""
@@ -357,7 +362,7 @@ class ChangeLedger:
         parts = self._parts[metric]
         if before is None or after is None:
             # there is no number to divide
-            parts = [replace(each, change=None) for each in parts]
+            parts = [replace(part, change=None) for part in parts]
         return ChangedMetric(
             model=metric[0],
             path=metric[1],
@@ -377,8 +382,8 @@ def _causes(verdicts: Sequence[VerdictChange]) -> tuple[Cause, ...]:
     Where both changed, no verdict tells how much of a metric is whose: the part is
     one. Where no verdict changed, the metric is computed otherwise.
     """
-    found = {each.cause for each in verdicts} or {SCORER}
-    return tuple(cause for cause in (PARSER, SCORER) if cause in found)
+    causes = {change.cause for change in verdicts} or {SCORER}
+    return tuple(cause for cause in (PARSER, SCORER) if cause in causes)
 
 
 Stop: TypeAlias = tuple[tuple[Cause, ...], ScoringContent]
@@ -434,37 +439,43 @@ def _stops(
     progress: Callable[[str], None],
 ) -> Iterator[Stop]:
     """One scoring after the other, from the first as recorded to the last."""
-    begin, end = (ScoringBasis.of(run.job, each) for each in (before, after))
+    begin, end = (ScoringBasis.of(run.job, recorded) for recorded in (before, after))
     if run.is_still_after(min(begin.seq, end.seq)):
         begin = replace(begin, seq=end.seq)  # only scorings and the like came between
     way = cause_steps(begin, end, tuple(run.job.Settings.model_fields))
     progress(f"scoring {before.number}")
-    made = run.scored(begin)
-    if made.digest == before.digest:
-        yield (), replayed_content(made, scratch / "0.db")
+    rescored = run.scored(begin)
+    if rescored.digest == before.digest:
+        yield (), replayed_content(rescored, scratch / "0.db")
     else:
         yield (), _as_recorded(run, before)
-        told = f"scoring {before.number}"
-        for each in _between(run, begin, before, after):
-            if each.digest == made.digest:
+        label = f"scoring {before.number}"
+        for recorded in _between(run, begin, before, after):
+            if recorded.digest == rescored.digest:
                 break  # what is replayed shows more than what was recorded
-            yield (code_cause(told, f"scoring {each.number}"),), _as_recorded(run, each)
-            told = f"scoring {each.number}"
-        yield (code_cause(told, "today"),), replayed_content(made, scratch / "0.db")
+            yield (
+                (code_cause(label, f"scoring {recorded.number}"),),
+                _as_recorded(run, recorded),
+            )
+            label = f"scoring {recorded.number}"
+        yield (
+            (code_cause(label, "today"),),
+            replayed_content(rescored, scratch / "0.db"),
+        )
     waiting: tuple[Cause, ...] = ()
     for number, step in enumerate(way, 1):
         waiting += (step.cause,)
         progress(step.cause.label)
         try:
-            made = run.scored(step.basis)
+            rescored = run.scored(step.basis)
         except (DatasetError, UsageError):
             if number == len(way):
                 raise
             # settings and inputs that stand or fall together are one step
             continue
-        yield waiting, replayed_content(made, scratch / f"{number}.db")
+        yield waiting, replayed_content(rescored, scratch / f"{number}.db")
         waiting = ()
-    if made.digest != after.digest:
+    if rescored.digest != after.digest:
         now = code_cause("today", f"scoring {after.number}")
         yield (now,), _as_recorded(run, after)
 
@@ -478,13 +489,17 @@ def _between(
     then, sees what each did.
     """
     digest = before.digest
-    for each in run.scorings():
-        is_between = before.number < each.number <= after.number
-        if is_between and each.digest != digest and run.stored(each) is not None:
-            other = ScoringBasis.of(run.job, each)
+    for recorded in run.scorings():
+        is_between = before.number < recorded.number <= after.number
+        if (
+            is_between
+            and recorded.digest != digest
+            and run.stored(recorded) is not None
+        ):
+            other = ScoringBasis.of(run.job, recorded)
             if begin.is_like(other) and run.is_still_after(min(begin.seq, other.seq)):
-                digest = each.digest
-                yield each
+                digest = recorded.digest
+                yield recorded
 
 
 def _as_recorded(run: Rescorer, recorded: ScoringRecorded) -> ScoringContent:

@@ -82,14 +82,14 @@ def cause_steps(
         after: where it ends.
         order: names of all settings, in the order in which they are changed.
     """
-    made = []
+    steps = []
     at = before
     for cause, at in _changes(before, after, order):
-        made.append(CauseStep(cause=cause, basis=at))
-    if made:
+        steps.append(CauseStep(cause=cause, basis=at))
+    if steps:
         # what is equal in content and lies elsewhere is no cause, and comes along
-        made[-1] = replace(made[-1], basis=after)
-    return tuple(made)
+        steps[-1] = replace(steps[-1], basis=after)
+    return tuple(steps)
 
 
 def _changes(
@@ -107,12 +107,16 @@ def _changes(
             at,
         )
     names = [*order, *sorted({*before.settings, *after.settings} - {*order})]
-    files = {given.setting for given in (*before.inputs, *after.inputs)}
+    files = {input_file.setting for input_file in (*before.inputs, *after.inputs)}
     for name in (name for name in names if name in files):
         old, new = _of(before, name), _of(after, name)
-        if [given.sha256 for given in old] == [given.sha256 for given in new]:
+        if [input_file.sha256 for input_file in old] == [
+            input_file.sha256 for input_file in new
+        ]:
             continue
-        others = tuple(given for given in at.inputs if given.setting != name)
+        others = tuple(
+            input_file for input_file in at.inputs if input_file.setting != name
+        )
         at = replace(_set(at, after, name), inputs=(*others, *new))
         yield (
             Cause(
@@ -139,7 +143,9 @@ def _changes(
 
 
 def _of(basis: ScoringBasis, name: str) -> tuple[Input, ...]:
-    return tuple(given for given in basis.inputs if given.setting == name)
+    return tuple(
+        input_file for input_file in basis.inputs if input_file.setting == name
+    )
 
 
 def _set(basis: ScoringBasis, after: ScoringBasis, name: str) -> ScoringBasis:
@@ -151,7 +157,7 @@ _DIGITS = 8
 
 
 def _input_words(inputs: Sequence[Input]) -> str:
-    return ", ".join(given.sha256[:_DIGITS] for given in inputs) or "none"
+    return ", ".join(input_file.sha256[:_DIGITS] for input_file in inputs) or "none"
 
 
 def _word(value: object) -> str:
@@ -220,7 +226,7 @@ class VerdictChange:
     @property
     def right(self) -> int:
         """1 where it came to be right, -1 where it ceased to be, else 0."""
-        was, now = (each is not None and each.correct for each in self.sides)
+        was, now = (side is not None and side.correct for side in self.sides)
         return bool(now) - bool(was)
 
     @property
@@ -252,9 +258,9 @@ class DifferenceStage:
                 yield model, self.causes, changes
                 continue
             for cause in (PARSER, SCORER):
-                own = [each for each in changes if each.cause == cause]
-                if own:
-                    yield model, (cause,), own
+                cause_changes = [change for change in changes if change.cause == cause]
+                if cause_changes:
+                    yield model, (cause,), cause_changes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -289,21 +295,21 @@ class ScoringContent:
     bookable: Mapping[str, Callable[[], Any]] = field(default_factory=dict)
 
 
-def replayed_content(made: Scoring, verdicts: Path) -> ScoringContent:
+def replayed_content(scoring: Scoring, verdicts: Path) -> ScoringContent:
     """A scoring made again; its verdicts are written to a new file."""
-    card = made.scorecard
+    card = scoring.scorecard
     write_verdicts(
         verdicts,
         (
             StoredVerdict(
-                task=each.task,
-                value=each.value,
-                expected=each.expected,
-                correct=each.correct,
-                rule=each.rule,
+                task=detail.task,
+                value=detail.value,
+                expected=detail.expected,
+                correct=detail.correct,
+                rule=detail.rule,
             )
-            for each in card.details
-            if isinstance(each, Verdict)
+            for detail in card.details
+            if isinstance(detail, Verdict)
         ),
     )
     return ScoringContent(
@@ -325,8 +331,8 @@ def stored_content(scorecard: bytes, verdicts: Path) -> ScoringContent:
     return ScoringContent(
         values={
             (model, path): metric["value"]
-            for model, own in models.items()
-            for path, metric in own["metrics"].items()
+            for model, model_record in models.items()
+            for path, metric in model_record["metrics"].items()
         },
         verdicts=verdicts if verdicts.exists() else None,
     )
@@ -380,5 +386,5 @@ def _side_by_side(
 def _by_task(
     verdicts: Iterator[StoredVerdict],
 ) -> Iterator[tuple[int, list[StoredVerdict]]]:
-    for task, own in groupby(verdicts, attrgetter("task")):
-        yield task, list(own)
+    for task, task_verdicts in groupby(verdicts, attrgetter("task")):
+        yield task, list(task_verdicts)

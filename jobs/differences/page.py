@@ -37,35 +37,40 @@ MOST_ITEMS = 50
 """Of one part on the page; --json has all."""
 
 
-def page(made: ScoringDifference, paths: Sequence[str] = ()) -> str:
+def page(difference: ScoringDifference, paths: Sequence[str] = ()) -> str:
     """The text of the page.
 
     Args:
-        made: what to tell.
+        difference: what to tell.
         paths: of the metrics to show, `*` for any characters; all where none are named.
     """
-    shown = named_metrics(made, paths)
+    metrics = named_metrics(difference, paths)
     parts = {
-        "Causes": _causes(made.stages),
-        "Metrics by cause": _metrics(made, shown),
-        "Booked": _bookings(made.stages),
-        "Items": _items(made, shown),
-        "Verdicts": _verdicts(made.stages),
+        "Causes": _causes(difference.stages),
+        "Metrics by cause": _metrics(difference, metrics),
+        "Booked": _bookings(difference.stages),
+        "Items": _items(difference, metrics),
+        "Verdicts": _verdicts(difference.stages),
     }
-    filled = {title: inside for title, each in parts.items() if (inside := tuple(each))}
+    filled = {
+        title: inside for title, content in parts.items() if (inside := tuple(content))
+    }
     facts = {
-        "job": made.job,
-        "run": made.run,
+        "job": difference.job,
+        "run": difference.run,
         **{
             f"scoring {number}": f"scorecard.json, SHA-256 {digest[:16]}…"
             for number, digest in zip(
-                (made.before, made.after), made.digests, strict=True
+                (difference.before, difference.after), difference.digests, strict=True
             )
         },
     }
-    title = f"{made.job}: scoring {made.before} to {made.after} of run {made.run}"
-    notices = (element("p", note, class_="notice") for note in made.notes)
-    return html_page(title, (facts_list(facts), notices), filled, _footer(made))
+    title = (
+        f"{difference.job}: scoring {difference.before} to {difference.after} "
+        f"of run {difference.run}"
+    )
+    notices = (element("p", note, class_="notice") for note in difference.notes)
+    return html_page(title, (facts_list(facts), notices), filled, _footer(difference))
 
 
 def _causes(stages: Sequence[DifferenceStage]) -> Iterator[Element]:
@@ -96,13 +101,17 @@ def _causes(stages: Sequence[DifferenceStage]) -> Iterator[Element]:
 
 
 def _metrics(
-    made: ScoringDifference, shown: Sequence[ChangedMetric]
+    difference: ScoringDifference, metrics: Sequence[ChangedMetric]
 ) -> Iterator[Element]:
     """For each model a table: a metric a row, a cause a column."""
-    for model in dict.fromkeys(each.model for each in shown):
-        own = [each for each in shown if each.model == model]
-        first = [each for each in own if each.path in {made.headline, *made.headlines}]
-        rest = [each for each in own if each not in first]
+    for model in dict.fromkeys(metric.model for metric in metrics):
+        model_metrics = [metric for metric in metrics if metric.model == model]
+        first = [
+            metric
+            for metric in model_metrics
+            if metric.path in {difference.headline, *difference.headlines}
+        ]
+        rest = [metric for metric in model_metrics if metric not in first]
         yield element("h3", model)
         if first:
             yield _table(first, "The metrics to look at first.")
@@ -116,7 +125,9 @@ def _metrics(
 
 def _table(changed: Sequence[ChangedMetric], caption: str) -> Element:
     causes = tuple(
-        dict.fromkeys(labels(part.causes) for each in changed for part in each.parts)
+        dict.fromkeys(
+            labels(part.causes) for metric in changed for part in metric.parts
+        )
     )
     heads = ("before", "after", "change", *causes)
     return html_table(
@@ -127,38 +138,38 @@ def _table(changed: Sequence[ChangedMetric], caption: str) -> Element:
         ],
         [
             (
-                each.path,
-                number(each.before),
-                number(each.after),
-                signed(each.change),
-                *(_by(each, cause) for cause in causes),
+                metric.path,
+                number(metric.before),
+                number(metric.after),
+                signed(metric.change),
+                *(_by(metric, cause) for cause in causes),
             )
-            for each in changed
+            for metric in changed
         ],
     )
 
 
-def _by(each: ChangedMetric, cause: str) -> str:
-    own = [part for part in each.parts if labels(part.causes) == cause]
-    if not own:
+def _by(metric: ChangedMetric, cause: str) -> str:
+    cause_parts = [part for part in metric.parts if labels(part.causes) == cause]
+    if not cause_parts:
         return ""
-    known = [part.change for part in own if part.change is not None]
+    known = [part.change for part in cause_parts if part.change is not None]
     return signed(sum(known, Fraction()) if known else None)
 
 
 def _items(
-    made: ScoringDifference, shown: Sequence[ChangedMetric]
+    difference: ScoringDifference, metrics: Sequence[ChangedMetric]
 ) -> Iterator[Element]:
-    for each in shown:
-        for part in each.parts:
+    for metric in metrics:
+        for part in metric.parts:
             if part.items:
                 table = _shares(part)
-                opened = "" if each.path == made.headline else None
+                opened = "" if metric.path == difference.headline else None
                 yield element(
                     "details",
                     element(
                         "summary",
-                        f"{each.path} of {each.model}, {labels(part.causes)}: "
+                        f"{metric.path} of {metric.model}, {labels(part.causes)}: "
                         f"{signed(part.change)} by {plural(len(part.items), 'item')}",
                     ),
                     table,
@@ -196,8 +207,8 @@ def _verdicts(stages: Sequence[DifferenceStage]) -> Iterator[Element]:
                     f"The first {MOST_ITEMS} at most.",
                     [HtmlColumn(name=name) for name in ("task", "before", "after")],
                     [
-                        (each.key, *sides(each))
-                        for each in judged_first(changes)[:MOST_ITEMS]
+                        (change.key, *sides(change))
+                        for change in judged_first(changes)[:MOST_ITEMS]
                     ],
                 ),
             )
@@ -225,16 +236,18 @@ def _booked(model: str, booking: Booking) -> Element:
     )
 
 
-def _footer(made: ScoringDifference) -> Element:
+def _footer(difference: ScoringDifference) -> Element:
     return element(
         "footer",
         element(
             "p",
-            f"{extent(made)}. Parts and shares are exact fractions, shown to four "
-            "digits; with what a metric's own rounding leaves, they add up to each "
-            "change. ",
+            f"{extent(difference)}. Parts and shares are exact fractions, shown to "
+            "four digits; with what a metric's own rounding leaves, they add up "
+            "to each change. ",
             element(
-                "code", f"siftlog diff {made.run} {made.before} {made.after} --json"
+                "code",
+                f"siftlog diff {difference.run} {difference.before} "
+                f"{difference.after} --json",
             ),
             " gives them in full.",
         ),

@@ -24,76 +24,87 @@ from runner.typeset import in_columns
 
 
 def named_metrics(
-    made: ScoringDifference, paths: Sequence[str]
+    difference: ScoringDifference, paths: Sequence[str]
 ) -> tuple[ChangedMetric, ...]:
     """The changed metrics that *paths* name, `*` for any characters; all by default.
 
     Raises:
         UsageError: one of them names no metric, not even one that stayed.
     """
-    every = {*made.unchanged, *(each.path for each in made.changed)}
+    every = {*difference.unchanged, *(metric.path for metric in difference.changed)}
     for path in paths:
         if not fnmatch.filter(every, path):
             near = difflib.get_close_matches(path, sorted(every), n=2)
             hint = f"; did you mean {' or '.join(near)}?" if near else "."
             raise UsageError(f"There is no metric {path}{hint}")
-    return tuple(each for each in made.changed if not paths or _is_named(each, paths))
+    return tuple(
+        metric for metric in difference.changed if not paths or _is_named(metric, paths)
+    )
 
 
-def _is_named(each: ChangedMetric, paths: Sequence[str]) -> bool:
-    return any(fnmatch.fnmatchcase(each.path, path) for path in paths)
+def _is_named(metric: ChangedMetric, paths: Sequence[str]) -> bool:
+    return any(fnmatch.fnmatchcase(metric.path, path) for path in paths)
 
 
-def text(made: ScoringDifference, paths: Sequence[str], top: int) -> str:
+def text(difference: ScoringDifference, paths: Sequence[str], top: int) -> str:
     """Causes, then the metrics of each model by cause, then items and verdicts.
 
     Args:
-        made: what to tell.
+        difference: what to tell.
         paths: of the metrics to list, with their items; where there are none, those to
             look at first, with the items of the headline.
         top: how many items and verdicts of each part are listed.
     """
     lines = [
-        f"{made.job}  run {made.run}  scoring {made.before} -> {made.after}",
-        *(f"note: {note}" for note in made.notes),
-        *_causes(made.stages),
+        (
+            f"{difference.job}  run {difference.run}  scoring {difference.before} -> "
+            f"{difference.after}"
+        ),
+        *(f"note: {note}" for note in difference.notes),
+        *_causes(difference.stages),
     ]
-    first = {made.headline, *made.headlines}
-    shown = [each for each in named_metrics(made, paths) if paths or each.path in first]
-    for model in dict.fromkeys(each.model for each in shown):
-        own = [each for each in shown if each.model == model]
-        lines += ["", _one_line(model), *_metrics(own)]
-        judged = [each for each in own if each.path == made.headline] or own[:1]
-        for each in own if paths else judged:
-            lines += _items(each, top)
-    lines += _verdicts(made.stages, top)
-    for stage in made.stages:
+    first = {difference.headline, *difference.headlines}
+    metrics = [
+        metric
+        for metric in named_metrics(difference, paths)
+        if paths or metric.path in first
+    ]
+    for model in dict.fromkeys(metric.model for metric in metrics):
+        model_metrics = [metric for metric in metrics if metric.model == model]
+        lines += ["", _one_line(model), *_metrics(model_metrics)]
+        judged = [
+            metric for metric in model_metrics if metric.path == difference.headline
+        ] or model_metrics[:1]
+        for metric in model_metrics if paths else judged:
+            lines += _items(metric, top)
+    lines += _verdicts(difference.stages, top)
+    for stage in difference.stages:
         for model, booking in stage.bookings.items():
             lines += _booked(model, booking)
-    listed_all = len(shown) == len(made.changed)
+    listed_all = len(metrics) == len(difference.changed)
     lines += [
         "",
-        extent(made) + ("." if listed_all else "; --metric '*' lists them all."),
+        extent(difference) + ("." if listed_all else "; --metric '*' lists them all."),
         "Causes were changed one at a time, in the order listed. The parts add up to",
         "each change exactly: --json gives them as fractions.",
     ]
     return "\n".join(lines)
 
 
-def extent(made: ScoringDifference) -> str:
+def extent(difference: ScoringDifference) -> str:
     """How many metrics a difference is about."""
-    divided = [each for each in made.changed if each.change is not None]
+    divided = [metric for metric in difference.changed if metric.change is not None]
     return (
         f"{plural(len(divided), 'metric')} changed, "
-        f"{len(made.changed) - len(divided):,} have a value on one side alone, "
-        f"{len(made.unchanged):,} stayed"
+        f"{len(difference.changed) - len(divided):,} have a value on one side alone, "
+        f"{len(difference.unchanged):,} stayed"
     )
 
 
 def _causes(stages: Sequence[DifferenceStage]) -> Iterator[str]:
     yield "causes" if stages else "causes: none"
     for stage in stages:
-        told = ", ".join(
+        cause_text = ", ".join(
             f"{cause.label} {cause.before} -> {cause.after}"
             if cause.before or cause.after
             else cause.label
@@ -102,19 +113,19 @@ def _causes(stages: Sequence[DifferenceStage]) -> Iterator[str]:
         n = sum(map(len, stage.verdicts.values()))
         moved = f"{plural(stage.metrics, 'metric')}, {plural(n, 'verdict')}"
         effect = moved if stage.metrics or n else "without effect"
-        yield _one_line(f"  {told}: {effect}")
+        yield _one_line(f"  {cause_text}: {effect}")
 
 
 def _metrics(changed: Sequence[ChangedMetric]) -> Iterator[str]:
     """A line a metric; further parts stand below the first."""
-    width = max(len(each.path) for each in changed)
+    width = max(len(metric.path) for metric in changed)
     yield f"  {'metric':<{width}}  {'before':>8}  {'after':>8}  {'change':>9}  by cause"
-    for each in changed:
+    for metric in changed:
         head = (
-            f"{each.path:<{width}}  {number(each.before):>8}  "
-            f"{number(each.after):>8}  {signed(each.change):>9}"
+            f"{metric.path:<{width}}  {number(metric.before):>8}  "
+            f"{number(metric.after):>8}  {signed(metric.change):>9}"
         )
-        for part in each.parts:
+        for part in metric.parts:
             if part.change is None or part.change:
                 yield _one_line(f"  {head}  {_short(part)}")
                 head = " " * len(head)
@@ -130,12 +141,12 @@ def labels(causes: Sequence[Cause]) -> str:
     return " and ".join(cause.label for cause in causes)
 
 
-def _items(each: ChangedMetric, top: int) -> Iterator[str]:
-    for part in each.parts:
+def _items(metric: ChangedMetric, top: int) -> Iterator[str]:
+    for part in metric.parts:
         if not part.items:
             continue
         yield _one_line(
-            f"  {each.path}, {labels(part.causes)}: {signed(part.change)} by "
+            f"  {metric.path}, {labels(part.causes)}: {signed(part.change)} by "
             f"{plural(len(part.items), 'item')}"
         )
         for item in part.items[:top]:
@@ -168,16 +179,16 @@ def _verdicts(stages: Sequence[DifferenceStage], top: int) -> Iterator[str]:
             yield _one_line(
                 f"verdicts of {model}, {labels(causes)}: {verdict_tally(changes)}"
             )
-            for each in judged_first(changes)[:top]:
-                yield _one_line(f"  {each.key}: {' -> '.join(sides(each))}")
+            for change in judged_first(changes)[:top]:
+                yield _one_line(f"  {change.key}: {' -> '.join(sides(change))}")
             if changes[top:]:
                 yield f"  {len(changes) - top:,} more: --top, or --json"
 
 
 def verdict_tally(changes: Sequence[VerdictChange]) -> str:
     """How many verdicts changed, and to which side."""
-    came = sum(each.right > 0 for each in changes)
-    ceased = sum(each.right < 0 for each in changes)
+    came = sum(change.right > 0 for change in changes)
+    ceased = sum(change.right < 0 for change in changes)
     return (
         f"{len(changes):,} changed, {came:,} came to be right, {ceased:,} ceased to be"
     )
@@ -185,45 +196,47 @@ def verdict_tally(changes: Sequence[VerdictChange]) -> str:
 
 def judged_first(changes: Sequence[VerdictChange]) -> list[VerdictChange]:
     """Those that came to be right or ceased to be before the others."""
-    return sorted(changes, key=lambda each: not each.right)
+    return sorted(changes, key=lambda change: not change.right)
 
 
-def sides(each: VerdictChange) -> tuple[str, str]:
+def sides(change: VerdictChange) -> tuple[str, str]:
     """What was read and how it was judged, before and after.
 
     Where the same was read, what was expected; of long texts, what differs.
     """
-    known = [side for side in (each.before, each.after) if side is not None]
+    known = [side for side in (change.before, change.after) if side is not None]
     is_read_alike = len({side.value for side in known}) == 1
-    told = [
+    texts = [
         f"expected {side.expected}"
         if is_read_alike and known[0].expected != known[-1].expected
         else side.value or f"[{side.rule}]"
         for side in known
     ]
-    letters = enumerate(zip(told[0], told[-1], strict=False))
+    letters = enumerate(zip(texts[0], texts[-1], strict=False))
     shared = next((place for place, (was, now) in letters if was != now), 0)
     marked = {
         id(side): f"{_cut(text, shared)} ({_MARKS[side.correct]})"
-        for side, text in zip(known, told, strict=True)
+        for side, text in zip(known, texts, strict=True)
     }
-    before, after = (marked.get(id(side), "none") for side in (each.before, each.after))
+    before, after = (
+        marked.get(id(side), "none") for side in (change.before, change.after)
+    )
     return before, after
 
 
 _MARKS: Mapping[bool | None, str] = {True: "right", False: "wrong", None: "-"}
 
-_SHOWN_CHARS = 48
+_MAX_VALUE_CHARS = 48
 """Characters of what was read from a reply; --json has all of it."""
 
 
-def _cut(told: str, shared: int) -> str:
+def _cut(value: str, shared: int) -> str:
     """As much of a text as fits, from where it differs if that is far."""
-    if len(told) <= _SHOWN_CHARS:
-        return told
-    begin = max(0, shared - _SHOWN_CHARS // 4)
-    text = told[begin : begin + _SHOWN_CHARS]
-    end = "…" if begin + _SHOWN_CHARS < len(told) else ""
+    if len(value) <= _MAX_VALUE_CHARS:
+        return value
+    begin = max(0, shared - _MAX_VALUE_CHARS // 4)
+    text = value[begin : begin + _MAX_VALUE_CHARS]
+    end = "…" if begin + _MAX_VALUE_CHARS < len(value) else ""
     return f"{'…' if begin else ''}{text}{end}"
 
 
@@ -252,18 +265,20 @@ def _one_line(words: str) -> str:
     return words.replace("\n", "\N{SYMBOL FOR LINE FEED}")
 
 
-def as_json(made: ScoringDifference, paths: Sequence[str] = ()) -> dict[str, Any]:
+def as_json(difference: ScoringDifference, paths: Sequence[str] = ()) -> dict[str, Any]:
     """Everything; `exact` are fractions, whose sums have no rounding."""
     return {
-        "run": made.run,
-        "job": made.job,
-        "before": {"scoring": made.before, "digest": made.digests[0]},
-        "after": {"scoring": made.after, "digest": made.digests[1]},
-        "headline": made.headline,
-        "causes": [_stage_json(stage) for stage in made.stages],
-        "metrics": [_changed_json(each) for each in named_metrics(made, paths)],
-        "unchanged": len(made.unchanged),
-        "notes": list(made.notes),
+        "run": difference.run,
+        "job": difference.job,
+        "before": {"scoring": difference.before, "digest": difference.digests[0]},
+        "after": {"scoring": difference.after, "digest": difference.digests[1]},
+        "headline": difference.headline,
+        "causes": [_stage_json(stage) for stage in difference.stages],
+        "metrics": [
+            _changed_json(metric) for metric in named_metrics(difference, paths)
+        ],
+        "unchanged": len(difference.unchanged),
+        "notes": list(difference.notes),
     }
 
 
@@ -272,7 +287,7 @@ def _stage_json(stage: DifferenceStage) -> dict[str, Any]:
         "causes": [_cause_json(cause) for cause in stage.causes],
         "metrics": stage.metrics,
         "verdicts": {
-            model: [_verdict_json(each) for each in changes]
+            model: [_verdict_json(change) for change in changes]
             for model, changes in stage.verdicts.items()
         },
         "booked": {
@@ -298,10 +313,10 @@ def _cause_json(cause: Cause) -> dict[str, Any]:
     }
 
 
-def _verdict_json(each: VerdictChange) -> dict[str, Any]:
+def _verdict_json(change: VerdictChange) -> dict[str, Any]:
     return {
-        "task": each.task,
-        "key": each.key,
+        "task": change.task,
+        "key": change.key,
         **{
             name: side
             and {
@@ -310,18 +325,18 @@ def _verdict_json(each: VerdictChange) -> dict[str, Any]:
                 "correct": side.correct,
                 "rule": side.rule,
             }
-            for name, side in (("before", each.before), ("after", each.after))
+            for name, side in (("before", change.before), ("after", change.after))
         },
     }
 
 
-def _changed_json(each: ChangedMetric) -> dict[str, Any]:
+def _changed_json(metric: ChangedMetric) -> dict[str, Any]:
     return {
-        "model": each.model,
-        "path": each.path,
-        "before": each.before,
-        "after": each.after,
-        **_exact("change", each.change),
+        "model": metric.model,
+        "path": metric.path,
+        "before": metric.before,
+        "after": metric.after,
+        **_exact("change", metric.change),
         "parts": [
             {
                 "causes": [cause.label for cause in part.causes],
@@ -340,7 +355,7 @@ def _changed_json(each: ChangedMetric) -> dict[str, Any]:
                 ],
                 "rounding": None if part.rounding is None else str(part.rounding),
             }
-            for part in each.parts
+            for part in metric.parts
         ],
     }
 

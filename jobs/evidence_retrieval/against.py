@@ -60,9 +60,13 @@ def mapped_paths(
     places: dict[str, list[str]] = {path: [path] for path in paths}
     for path in paths:
         places.setdefault(path.rpartition(".")[2], []).append(path)
-    names = {name: own[0] for name, own in places.items() if len(set(own)) == 1}
-    found = column_map(pairs, list(metrics), names, unseen="--against has no key")
-    return {names[old]: new for old, new in found.items()}
+    names = {
+        name: key_paths[0]
+        for name, key_paths in places.items()
+        if len(set(key_paths)) == 1
+    }
+    mapped = column_map(pairs, list(metrics), names, unseen="--against has no key")
+    return {names[old]: new for old, new in mapped.items()}
 
 
 def without_paths(value: Any, paths: ColumnMap, path: str = "") -> Any:  # noqa: ANN401 - JSON
@@ -71,9 +75,9 @@ def without_paths(value: Any, paths: ColumnMap, path: str = "") -> Any:  # noqa:
         return value
     rest = {}
     for key, below in value.items():
-        own = f"{path}.{key}" if path else str(key)
-        if own not in paths:
-            rest[key] = without_paths(below, paths, own)
+        key_path = f"{path}.{key}" if path else str(key)
+        if key_path not in paths:
+            rest[key] = without_paths(below, paths, key_path)
     return rest
 
 
@@ -92,12 +96,12 @@ def mapped_comparisons(
 def _compared(
     path: str, value: object, metric: Metric, tolerance: float
 ) -> StoredComparison:
-    own = None if metric.value is None else float(metric.value)
+    recomputed = None if metric.value is None else float(metric.value)
     bare = StoredComparison(
         path=path,
         kind="figure",
         stored=None if value is None else str(value),
-        recomputed=own,
+        recomputed=recomputed,
         verdict="differs",
         why=f"mapped to {metric.path}",
         meaning=metric.meaning,
@@ -105,40 +109,55 @@ def _compared(
     try:
         number = float(str(value))
     except ValueError:
-        is_equal = value is None and own is None
+        is_equal = value is None and recomputed is None
         return replace(bare, verdict="equal") if is_equal else bare
     bare = replace(bare, stored=number)
-    if own is None or math.isnan(number):
+    if recomputed is None or math.isnan(number):
         return bare
-    bare = replace(bare, difference=own - number)
-    if abs(own - number) <= tolerance:
+    bare = replace(bare, difference=recomputed - number)
+    if abs(recomputed - number) <= tolerance:
         return replace(bare, verdict="equal")
     decimals = len(str(value).partition(".")[2])
-    if decimals and "e" not in str(value).lower() and round(own, decimals) == number:
+    if (
+        decimals
+        and "e" not in str(value).lower()
+        and round(recomputed, decimals) == number
+    ):
         why = f"{bare.why}; equal when rounded to {decimals} decimals"
         return replace(bare, verdict="equal", why=why)
     return bare
 
 
 def merged_verification(
-    found: SummaryVerification,
+    verification: SummaryVerification,
     stored: Mapping[str, Any],
     known: Sequence[StoredComparison],
 ) -> SummaryVerification:
     """A verification with the mapped keys, and with every unknown key by itself.
 
     Args:
-        found: of the keys that are not mapped.
+        verification: of the keys that are not mapped.
         stored: those keys.
         known: the comparisons of mapped keys.
     """
-    unknown = [own.path for own in found.comparisons if own.verdict == "unknown key"]
+    unknown = [
+        comparison.path
+        for comparison in verification.comparisons
+        if comparison.verdict == "unknown key"
+    ]
     below = {
         path: value
         for path, value in leaves(stored)
-        if any(f"{path}.".startswith((f"{own}.", f"{own}[")) for own in unknown)
+        if any(
+            f"{path}.".startswith((f"{unknown_path}.", f"{unknown_path}["))
+            for unknown_path in unknown
+        )
     }
-    others = [own for own in found.comparisons if own.verdict != "unknown key"]
+    others = [
+        comparison
+        for comparison in verification.comparisons
+        if comparison.verdict != "unknown key"
+    ]
     expanded = [
         StoredComparison(
             path=path,
@@ -152,12 +171,12 @@ def merged_verification(
     is_foreign = bool(known) and not others
     return SummaryVerification(
         comparisons=(*known, *others, *expanded),
-        contradictions=() if is_foreign else found.contradictions,
+        contradictions=() if is_foreign else verification.contradictions,
     )
 
 
 def unknown_keys(
-    found: SummaryVerification, metrics: Mapping[str, Metric]
+    verification: SummaryVerification, metrics: Mapping[str, Metric]
 ) -> tuple[tuple[StoredComparison, ...], tuple[Finding, ...]]:
     """The comparisons with the nearest metric of each unknown key, and the findings.
 
@@ -167,17 +186,17 @@ def unknown_keys(
     first: dict[str, str] = {}
     counts: dict[str, int] = {}
     comparisons = []
-    for own in found.comparisons:
-        if own.verdict != "unknown key":
-            comparisons.append(own)
+    for comparison in verification.comparisons:
+        if comparison.verdict != "unknown key":
+            comparisons.append(comparison)
             continue
-        key = _PLACE.sub("[]", own.path)
+        key = _PLACE.sub("[]", comparison.path)
         if key not in near:
             near[key] = _near(key, metrics)
-            first[key] = own.path
+            first[key] = comparison.path
         counts[key] = counts.get(key, 0) + 1
         why = f"nearest of ours: {near[key]}" if near[key] else ""
-        comparisons.append(replace(own, why=why))
+        comparisons.append(replace(comparison, why=why))
     findings = (
         Finding(
             code="unknown_key",
@@ -210,31 +229,34 @@ def with_verification(
     """
     if stored is None or not results.models:
         return card
-    own = _model(results.models, stored)
-    model = own.block.prediction.model
+    model_results = _model(results.models, stored)
+    model = model_results.block.prediction.model
     metrics = {metric.path: metric for metric in reversed(card.models[model])}
     paths = mapped_paths(stored, stored_pairs(results.settings), metrics)
     rest = without_paths(stored, paths)
     tolerance = results.settings.tolerance
-    found = merged_verification(
-        verification_of(own.block, rest, results),
+    verification = merged_verification(
+        verification_of(model_results.block, rest, results),
         rest,
         tuple(mapped_comparisons(stored, paths, metrics, tolerance)),
     )
-    comparisons, unknown = unknown_keys(found, metrics)
-    found = replace(found, comparisons=comparisons)
+    comparisons, unknown = unknown_keys(verification, metrics)
+    verification = replace(verification, comparisons=comparisons)
     table = Table(
         name="verification",
         columns=COLUMNS,
-        rows=tuple(each.cells for each in found.comparisons),
-        caption=f"Stored results recomputed from the rows of {model}: {found.summary}.",
+        rows=tuple(comparison.cells for comparison in verification.comparisons),
+        caption=(
+            f"Stored results recomputed from the rows of {model}: "
+            f"{verification.summary}."
+        ),
     )
     return replace(
         card,
-        summary=f"{card.summary}\nstored results  {found.summary}",
+        summary=f"{card.summary}\nstored results  {verification.summary}",
         tables=(*card.tables, table),
-        findings=(*card.findings, *_findings(found), *unknown),
-        failures=(*card.failures, *found.failures),
+        findings=(*card.findings, *_findings(verification), *unknown),
+        failures=(*card.failures, *verification.failures),
     )
 
 
@@ -272,8 +294,8 @@ def _text(cell: Cell) -> str:
     return "" if cell is None else str(cell)
 
 
-def _findings(found: SummaryVerification) -> Iterator[Finding]:
-    for sentence in found.failures:
+def _findings(verification: SummaryVerification) -> Iterator[Finding]:
+    for sentence in verification.failures:
         yield Finding(
             code="not_verified",
             severity="error",

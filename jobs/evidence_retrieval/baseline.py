@@ -61,7 +61,7 @@ def stated_scores(sentences: Sequence[str], query: str) -> list[float]:
 
 def denied_share(words: Sequence[str], word: str) -> float:
     """The share of a word's places that have a denial shortly before them."""
-    places = [place for place, each in enumerate(words) if each == word]
+    places = [place for place, other in enumerate(words) if other == word]
     denied = [
         place
         for place in places
@@ -84,18 +84,24 @@ def baseline(request: Request) -> Content:
 
 
 def _chat(request: ChatRequest) -> str:
-    asked = next(each.text for each in request.messages if each.role == "user")
-    shown = dict(read_blocks(asked))
-    criterion = shown.get("criterion", "")
-    if "candidates" in shown:
-        scores = stated_scores(_numbered(shown["candidates"]), criterion)
+    prompt = next(
+        message.text for message in request.messages if message.role == "user"
+    )
+    blocks = dict(read_blocks(prompt))
+    criterion = blocks.get("criterion", "")
+    if "candidates" in blocks:
+        scores = stated_scores(_numbered(blocks["candidates"]), criterion)
         return _json({"ranking": [place + 1 for place in ranked(scores)]})
-    sentences = _numbered(shown.get("sentences", ""))
-    if "criteria" not in shown:
+    sentences = _numbered(blocks.get("sentences", ""))
+    if "criteria" not in blocks:
         return _json(_assessment(sentences, criterion))
-    criteria = map(json.loads, shown["criteria"].split("\n"))
+    criteria = map(json.loads, blocks["criteria"].split("\n"))
     assessed = [
-        {"id": each["id"], **_assessment(sentences, each["text"])} for each in criteria
+        {
+            "id": criterion_fields["id"],
+            **_assessment(sentences, criterion_fields["text"]),
+        }
+        for criterion_fields in criteria
     ]
     return _json({"criteria": assessed})
 
@@ -112,7 +118,7 @@ def _assessment(sentences: Sequence[str], criterion: str) -> dict[str, Any]:
 
 def _ranking(request: RerankRequest) -> Ranking:
     shares = matches(request.documents, request.query)
-    scores = [math.fsum(each.values()) for each in shares]
+    scores = [math.fsum(by_word.values()) for by_word in shares]
     best = ranked(scores)[: request.top_n]
     return Ranking(
         results=tuple(RankedDocument(index=n, score=scores[n]) for n in best)

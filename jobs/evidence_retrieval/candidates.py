@@ -144,11 +144,13 @@ def listing(dataset: EvidenceDataset, task: Task) -> RerankWindow:
     window = int(number) if number.isdecimal() else -1
     if window == 0:
         order = _as_listed(settings, order, query, task.replicate)
-    found = spans(depth(settings, n), settings.rerank_window, settings.rerank_stride)
-    if not 0 <= window < len(found):
+    window_spans = spans(
+        depth(settings, n), settings.rerank_window, settings.rerank_stride
+    )
+    if not 0 <= window < len(window_spans):
         raise KeyError(task.key)
     return RerankWindow(
-        post=post, criterion=criterion, order=order, window=window, spans=found
+        post=post, criterion=criterion, order=order, window=window, spans=window_spans
     )
 
 

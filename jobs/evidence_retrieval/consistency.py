@@ -12,7 +12,7 @@ import numpy as np
 
 from jobs.evidence_retrieval import consistency_rules, stated_rules
 from jobs.evidence_retrieval.consistency_rules import PredictionView, RowRule, Severity
-from jobs.evidence_retrieval.metrics.gate import SHOWN_RATES
+from jobs.evidence_retrieval.metrics.gate import REPORTED_RATES
 from jobs.evidence_retrieval.queries import UNKNOWN, EvidenceSheet, Queries
 from jobs.evidence_retrieval.settings import EvidenceSettings
 from jobs.metrics.checks import TOLERANCE, check_metrics
@@ -37,7 +37,7 @@ LOST, SENSITIVITY = "screening_fn_per_1000", "screening_sensitivity"
 
 DECIDED = frozenset(
     [
-        *SHOWN_RATES,
+        *REPORTED_RATES,
         *("tp", "fp", "tn", "fn"),
         SENSITIVITY,
         "screening_specificity",
@@ -93,13 +93,13 @@ def _worded(metric: Metric) -> Iterator[Finding]:
 
 def fixed_name(where: str, path: str, definition: str) -> Iterator[Finding]:
     """A K chosen by query must not be printed as a number."""
-    found = _AT_A_NUMBER.search(path)
-    if found is not None and "selected" in definition:
+    match = _AT_A_NUMBER.search(path)
+    if match is not None and "selected" in definition:
         yield _finding(
             "fixed_name_for_dynamic_k",
             "error",
             where,
-            f"{found[0]} names a fixed K, but its definition ({definition!r}) selects "
+            f"{match[0]} names a fixed K, but its definition ({definition!r}) selects "
             "K by query.",
         )
 
@@ -113,8 +113,10 @@ def _sums(by_path: Mapping[str, Metric], queries: Queries) -> Iterator[Finding]:
     for kind, names in parts.items():
         for name in SUMMED:
             whole = by_path.get(name)
-            own = [by_path.get(f"{kind}.{each}.{name}") for each in names]
-            values = [metric.value for metric in own if metric is not None]
+            part_metrics = [
+                by_path.get(f"{kind}.{part_name}.{name}") for part_name in names
+            ]
+            values = [metric.value for metric in part_metrics if metric is not None]
             numbers = [value for value in values if value is not None]
             if whole is None or not names or len(numbers) < len(names):
                 continue
@@ -264,7 +266,7 @@ def _nothing_deployed(table: Table) -> Iterator[Finding]:
     unmarked = [
         group
         for group, pairs in tried.items()
-        if len(pairs) > 1 and not any(own <= group for own in marked)
+        if len(pairs) > 1 and not any(marked_group <= group for marked_group in marked)
     ]
     if unmarked:
         most = max(len(tried[group]) for group in unmarked)
@@ -353,6 +355,6 @@ def _row_findings(
 def _figures(
     sheet: EvidenceSheet, metrics: Mapping[str, Sequence[Metric]]
 ) -> Iterator[Finding]:
-    for model, own in metrics.items():
-        for found in printed(own, sheet.queries):
-            yield replace(found, where=f"{model} {found.where}")
+    for model, model_metrics in metrics.items():
+        for finding in printed(model_metrics, sheet.queries):
+            yield replace(finding, where=f"{model} {finding.where}")

@@ -113,7 +113,7 @@ def _gold_on_negatives(queries: Queries) -> Iterator[Violation]:
 
 
 def _has_gold(queries: Queries) -> Bools:
-    return np.array([bool(own) for own in queries.gold or ()], dtype=np.bool_)
+    return np.array([bool(uids) for uids in queries.gold or ()], dtype=np.bool_)
 
 
 def _joined(queries: Queries, i: int) -> str:
@@ -149,8 +149,8 @@ def _unlisted(
 ) -> Violation:
     missing = {
         i: uids
-        for i, own in enumerate(gold)
-        if own and (uids := set(own).difference(lists[i]))
+        for i, gold_uids in enumerate(gold)
+        if gold_uids and (uids := set(gold_uids).difference(lists[i]))
     }
     total = sum(map(len, missing.values()))
     rows = np.zeros(len(gold), dtype=np.bool_)
@@ -169,16 +169,16 @@ def _unlisted(
 def _shorter_than_pool(view: PredictionView) -> Iterator[Violation]:
     pool = view.queries.pool
     for name, lengths in _lengths(view).items():
-        yield _beside_pool(view, name, lengths, lengths < pool, "fewer")
+        yield _pool_mismatch(view, name, lengths, lengths < pool, "fewer")
 
 
 def _longer_than_pool(view: PredictionView) -> Iterator[Violation]:
     pool = view.queries.pool
     for name, lengths in _lengths(view).items():
-        yield _beside_pool(view, name, lengths, lengths > pool, "more")
+        yield _pool_mismatch(view, name, lengths, lengths > pool, "more")
 
 
-def _beside_pool(
+def _pool_mismatch(
     view: PredictionView, name: str, lengths: Ints, rows: Bools, what: str
 ) -> Violation:
     pool = view.queries.pool
@@ -200,13 +200,13 @@ def _end_early(view: PredictionView) -> Iterator[Violation]:
 
 
 def _ending(name: str, lengths: Ints, longest: int, beyond: Sequence[int]) -> Violation:
-    shown = ", ".join(map(str, beyond))
+    cutoffs = ", ".join(map(str, beyond))
     return Violation(
         rows=lengths == longest,
         where=name,
         message=(
-            f"Lists end at {longest}: figures at {shown} equal those at {longest} for "
-            "that reason alone."
+            f"Lists end at {longest}: figures at {cutoffs} equal those at "
+            f"{longest} for that reason alone."
         ),
         values=lambda _: f"{longest} sentences",
     )
@@ -256,48 +256,50 @@ def _thresholds(view: PredictionView) -> tuple[Floats | None, Floats | None]:
 def _contradicted(view: PredictionView) -> dict[Edge, Bools]:
     """Rows whose stated state is not the recomputed one, under either edge."""
     stated = view.prediction.state
-    found: dict[Edge, Bools] = {}
+    contradicted: dict[Edge, Bools] = {}
     edges: tuple[Edge, ...] = ("lt", "le")
     for edge in edges:
         state = recomputed(view, edge)
         if stated is not None and state is not None:
-            found[edge] = (stated != UNKNOWN) & (state != UNKNOWN) & (stated != state)
-    return found
+            contradicted[edge] = (
+                (stated != UNKNOWN) & (state != UNKNOWN) & (stated != state)
+            )
+    return contradicted
 
 
 def _contradict_thresholds(view: PredictionView) -> Iterator[Violation]:
-    found = _contradicted(view)
-    if not found or not all(rows.any() for rows in found.values()):
+    contradicted = _contradicted(view)
+    if not contradicted or not all(rows.any() for rows in contradicted.values()):
         return  # one of the two edges explains every state
-    lt, le = (int(found[edge].sum()) for edge in ("lt", "le"))
+    lt, le = (int(contradicted[edge].sum()) for edge in ("lt", "le"))
     yield Violation(
-        rows=found[view.settings.gate_edge],
+        rows=contradicted[view.settings.gate_edge],
         where="state",
         message=(
             f"{lt} of {len(view.queries)} states do not follow from p and the "
             f"thresholds where NEG is p < tau_neg, {le} where it is p <= tau_neg."
         ),
-        values=lambda i: _said(view, i),
+        values=lambda i: _describe_state(view, i),
     )
 
 
 def _other_edge(view: PredictionView) -> Iterator[Violation]:
-    found = _contradicted(view)
+    contradicted = _contradicted(view)
     edge = view.settings.gate_edge
     other: Edge = "le" if edge == "lt" else "lt"
-    if found and not found[other].any():
+    if contradicted and not contradicted[other].any():
         yield Violation(
-            rows=found[edge],
+            rows=contradicted[edge],
             where="state",
             message=(
                 f"States at a threshold follow the edge rule {other}, not {edge}, "
                 "which figures here go by."
             ),
-            values=lambda i: _said(view, i),
+            values=lambda i: _describe_state(view, i),
         )
 
 
-def _said(view: PredictionView, i: int) -> str:
+def _describe_state(view: PredictionView, i: int) -> str:
     """A row's state and what it should be by its own numbers."""
     p, low, high = view.prediction.prob, *_thresholds(view)
     state = recomputed(view, view.settings.gate_edge)
@@ -362,9 +364,9 @@ def _first_by_fold(view: PredictionView, column: Floats) -> Floats:
     folds = view.queries.fold
     first = np.full(len(column), np.nan)
     for fold in np.unique(folds[folds != UNKNOWN]):
-        own = np.flatnonzero((folds == fold) & ~np.isnan(column))
-        if len(own):
-            first[folds == fold] = column[own[0]]
+        fold_rows = np.flatnonzero((folds == fold) & ~np.isnan(column))
+        if len(fold_rows):
+            first[folds == fold] = column[fold_rows[0]]
     return first
 
 
@@ -375,10 +377,10 @@ def _not_monotone(view: PredictionView) -> Iterator[Violation]:
         return
     rows = np.zeros(len(p), dtype=np.bool_)
     for fold in np.unique(view.queries.fold):
-        own = np.flatnonzero(
+        fold_rows = np.flatnonzero(
             (view.queries.fold == fold) & ~np.isnan(raw) & ~np.isnan(p)
         )
-        rows[_falling(own, raw, p)] = True
+        rows[_falling(fold_rows, raw, p)] = True
     yield Violation(
         rows=rows,
         where="p",
@@ -428,7 +430,7 @@ def _neg_with_k(view: PredictionView) -> Iterator[Violation]:
         )
 
 
-def _shown_without_k(view: PredictionView) -> Iterator[Violation]:
+def _not_neg_without_k(view: PredictionView) -> Iterator[Violation]:
     k, state = view.prediction.k, states_in_force(view)
     if k is not None and state is not None:
         yield Violation(
@@ -474,7 +476,7 @@ def _without_effect(view: PredictionView) -> Iterator[Violation]:
 
 SELECTION_RULES: tuple[RowRule[PredictionView], ...] = (
     RowRule(code="neg_with_k", severity="warn", broken=_neg_with_k),
-    RowRule(code="shown_without_k", severity="warn", broken=_shown_without_k),
+    RowRule(code="shown_without_k", severity="warn", broken=_not_neg_without_k),
     RowRule(code="k_above_pool", severity="warn", broken=_above_pool),
     RowRule(code="gamma_without_effect", severity="warn", broken=_without_effect),
 )

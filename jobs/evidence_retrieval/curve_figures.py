@@ -48,7 +48,7 @@ Model: TypeAlias = figures.ModelSeries[ModelResults]
 PlottedEvidenceModels: TypeAlias = figures.PlottedModels[EvidenceResults, ModelResults]
 
 
-def shown(results: EvidenceResults) -> PlottedEvidenceModels:
+def plotted_models(results: EvidenceResults) -> PlottedEvidenceModels:
     """The models that figures have room for."""
     settings, posts = results.settings, f"{results.draws.posts:,} posts"
     drawn = figures.bootstrap_note(settings.level, "post", posts, settings.boot_b)
@@ -57,7 +57,7 @@ def shown(results: EvidenceResults) -> PlottedEvidenceModels:
 
 def numbers(column: Floats) -> Numbers:
     """A column for a figure; NaN is undefined."""
-    return tuple(None if np.isnan(each) else each for each in column.tolist())
+    return tuple(None if np.isnan(x) else x for x in column.tolist())
 
 
 def with_ends(
@@ -65,10 +65,10 @@ def with_ends(
 ) -> Points:
     """Values with their intervals on lying rows; no point where there is no value."""
     return Points(
-        x=tuple(each.value if each else None for each in metrics),
+        x=tuple(metric.value if metric else None for metric in metrics),
         y=tuple(places),
-        lo=tuple(each.lo if each else None for each in metrics),
-        hi=tuple(each.hi if each else None for each in metrics),
+        lo=tuple(metric.lo if metric else None for metric in metrics),
+        hi=tuple(metric.hi if metric else None for metric in metrics),
         label=model.name,
         series=model.series,
     )
@@ -153,18 +153,18 @@ def _operating(block: JudgedPredictions) -> list[DeployedPoint]:
     if stated is not None:
         ways.append(("screening: not NEG", stated.y, stated.state != NEG))
         ways.append(("alert: POS", stated.y, stated.state == POS))
-    found = []
+    points = []
     for name, y, h in ways:
-        own = rates(confusion(y, h))
-        found.append(
+        rate_values = rates(confusion(y, h))
+        points.append(
             DeployedPoint(
                 name=name,
-                fpr=own["fpr"],
-                tpr=own["sensitivity"],
-                precision=own["precision"],
+                fpr=rate_values["fpr"],
+                tpr=rate_values["sensitivity"],
+                precision=rate_values["precision"],
             )
         )
-    return found
+    return points
 
 
 def bins(block: JudgedPredictions) -> tuple[Bin, ...]:
@@ -199,9 +199,9 @@ def k_by_state(block: JudgedPredictions) -> dict[str, dict[int, int]]:
         return {"all": _counts(chosen.k)}
     k = np.full(len(block.queries), UNKNOWN, dtype=np.int64)
     k[chosen.rows] = chosen.k
-    own = k[stated.rows]
+    stated_k = k[stated.rows]
     return {
-        name: _counts(own[(stated.state == i) & (own != UNKNOWN)])
+        name: _counts(stated_k[(stated.state == i) & (stated_k != UNKNOWN)])
         for i, name in enumerate(STATES)
     }
 
@@ -215,36 +215,36 @@ def states_by_fold(block: JudgedPredictions) -> dict[str, dict[str, int]]:
     """How many queries of each fold are in each state."""
     if block.stated is None:
         return {}
-    found = {}
+    by_fold = {}
     for fold, mask in fold_masks(block).items():
-        own = block.stated.within(mask)
-        counts = np.bincount(own.state, minlength=len(STATES)).tolist()
-        found[fold] = dict(zip(STATES, counts, strict=True))
-    return found
+        fold_states = block.stated.within(mask)
+        counts = np.bincount(fold_states.state, minlength=len(STATES)).tolist()
+        by_fold[fold] = dict(zip(STATES, counts, strict=True))
+    return by_fold
 
 
 BY_FOLD = " (off the curve where folds have thresholds of their own)"
 """How a caption speaks of a point that no single threshold has."""
 
 
-def separations(shown: PlottedEvidenceModels) -> Iterator[Figure]:
+def separations(plotted: PlottedEvidenceModels) -> Iterator[Figure]:
     """The two curves of each model that has scores of queries of both kinds."""
-    found = [
+    model_curves = [
         (model, curves)
-        for model in shown.models
-        if (curves := separation(model.column.block, shown.results.draws)) is not None
+        for model in plotted.models
+        if (curves := separation(model.column.block, plotted.results.draws)) is not None
     ]
-    if found:
-        yield _roc(found, shown)
-        yield _precision_recall(found, shown)
+    if model_curves:
+        yield _roc(model_curves, plotted)
+        yield _precision_recall(model_curves, plotted)
 
 
-_Found = Sequence[tuple[Model, Separation]]
+_ModelCurves = Sequence[tuple[Model, Separation]]
 
 
-def _roc(found: _Found, shown: PlottedEvidenceModels) -> Figure:
+def _roc(model_curves: _ModelCurves, plotted: PlottedEvidenceModels) -> Figure:
     marks: list[Mark] = [ReferenceLine(way="diagonal", label="chance")]
-    for model, curves in found:
+    for model, curves in model_curves:
         band = curves.roc_band
         marks += [
             Band(x=band.x, lo=band.lo, hi=band.hi, series=model.series),
@@ -255,9 +255,9 @@ def _roc(found: _Found, shown: PlottedEvidenceModels) -> Figure:
                 series=model.series,
             ),
             Points(
-                x=tuple(each.fpr for each in curves.operating),
-                y=tuple(each.tpr for each in curves.operating),
-                notes=_notes(curves.operating, found),
+                x=tuple(point.fpr for point in curves.operating),
+                y=tuple(point.tpr for point in curves.operating),
+                notes=_notes(curves.operating, model_curves),
                 series=model.series,
             ),
         ]
@@ -267,19 +267,22 @@ def _roc(found: _Found, shown: PlottedEvidenceModels) -> Figure:
         caption="Share of the queries with evidence that are found (up), against the "
         "share of the queries without that raise a false alarm (right), over every "
         "threshold; the nearer to the upper left, the better. Bands: "
-        f"{shown.drawn}, at each false positive rate. {_marked(found)}{shown.rest}",
+        f"{plotted.drawn}, at each false positive rate. "
+        f"{_marked(model_curves)}{plotted.rest}",
         panels=_square(
             "false positive rate", "true positive rate (sensitivity)", marks
         ),
     )
 
 
-def _precision_recall(found: _Found, shown: PlottedEvidenceModels) -> Figure:
+def _precision_recall(
+    model_curves: _ModelCurves, plotted: PlottedEvidenceModels
+) -> Figure:
     marks: list[Mark] = [
         ReferenceLine(way="horizontal", at=at, label=f"share with evidence: {at:.3f}")
-        for at in dict.fromkeys(curves.prevalence for _, curves in found)
+        for at in dict.fromkeys(curves.prevalence for _, curves in model_curves)
     ]
-    for model, curves in found:
+    for model, curves in model_curves:
         recall, precision = numbers(curves.recall), numbers(curves.precision)
         marks += [
             LineSeries(
@@ -291,9 +294,9 @@ def _precision_recall(found: _Found, shown: PlottedEvidenceModels) -> Figure:
                 series=model.series,
             ),
             Points(
-                x=tuple(each.tpr for each in curves.operating),
-                y=tuple(each.precision for each in curves.operating),
-                notes=_notes(curves.operating, found),
+                x=tuple(point.tpr for point in curves.operating),
+                y=tuple(point.precision for point in curves.operating),
+                notes=_notes(curves.operating, model_curves),
                 series=model.series,
             ),
         ]
@@ -303,7 +306,8 @@ def _precision_recall(found: _Found, shown: PlottedEvidenceModels) -> Figure:
         caption="Share of the found queries that have evidence (up), against the share "
         "of the queries with evidence that are found (right), over every threshold; "
         "the nearer to the upper right, the better. By chance "
-        f"precision is the share with evidence, not 0.5. {_marked(found)}{shown.rest}",
+        "precision is the share with evidence, not 0.5. "
+        f"{_marked(model_curves)}{plotted.rest}",
         panels=_square("recall (sensitivity)", "precision", marks),
     )
 
@@ -324,45 +328,51 @@ def _label(model: Model, path: str, name: str) -> str:
     return f"{name} {area:.3f}: {model.name}"  # a long name is cut at its end
 
 
-def _notes(operating: Sequence[DeployedPoint], found: _Found) -> tuple[str, ...]:
+def _notes(
+    operating: Sequence[DeployedPoint], model_curves: _ModelCurves
+) -> tuple[str, ...]:
     """The points' names; beside several lines, letters that the caption explains."""
-    if len(found) == 1:
-        return tuple(each.name for each in operating)
-    return tuple(_letter(each) for each in operating)
+    if len(model_curves) == 1:
+        return tuple(point.name for point in operating)
+    return tuple(_letter(point) for point in operating)
 
 
 def _letter(point: DeployedPoint) -> str:
     return point.name[0].upper()
 
 
-def _marked(found: _Found) -> str:
-    names = dict.fromkeys(each for _, own in found for each in own.operating)
+def _marked(model_curves: _ModelCurves) -> str:
+    names = dict.fromkeys(
+        point for _, curves in model_curves for point in curves.operating
+    )
     if not names:
         return "No threshold was deployed."
-    if len(found) == 1:
+    if len(model_curves) == 1:
         return f"Points are where thresholds were set{BY_FOLD}."
-    words = dict.fromkeys(f"{_letter(each)} {each.name}" for each in names)
+    words = dict.fromkeys(f"{_letter(point)} {point.name}" for point in names)
     return f"Points are where thresholds were set{BY_FOLD}: {', '.join(words)}."
 
 
-def reliability(shown: PlottedEvidenceModels) -> Figure | None:
+def reliability(plotted: PlottedEvidenceModels) -> Figure | None:
     """Stated probabilities against what was observed, counts below."""
-    found = [(m, own) for m in shown.models if (own := bins(m.column.block))]
-    if not found:
+    binned_models = [
+        (m, model_bins) for m in plotted.models if (model_bins := bins(m.column.block))
+    ]
+    if not binned_models:
         return None
-    level = 100 * shown.results.settings.level
+    level = 100 * plotted.results.settings.level
     return Figure(
         name="reliability",
         title="Calibration",
         caption="Share of queries with evidence against their mean probability, bin by "
         f"bin; on the diagonal probabilities mean what they say. Bars: {level:g}% "
         "Wilson intervals, which take queries as independent. Below: how many queries "
-        f"are in each bin.{shown.rest}",
-        columns=SIDE_BY_SIDE[len(found)],
+        f"are in each bin.{plotted.rest}",
+        columns=SIDE_BY_SIDE[len(binned_models)],
         panels=reliability_panels(
             [
-                ReliabilitySeries(name=m.name, series=m.series, bins=own)
-                for m, own in found
+                ReliabilitySeries(name=m.name, series=m.series, bins=model_bins)
+                for m, model_bins in binned_models
             ],
             ReliabilityWords(
                 share="share with evidence",
@@ -373,36 +383,36 @@ def reliability(shown: PlottedEvidenceModels) -> Figure | None:
     )
 
 
-def risk_coverage(shown: PlottedEvidenceModels) -> Figure | None:
+def risk_coverage(plotted: PlottedEvidenceModels) -> Figure | None:
     """Wrong decisions among the surest queries, by how many are decided."""
-    found = [
-        (model, own)
-        for model in shown.models
-        if (own := risk(model.column.block)) is not None
+    risk_curves = [
+        (model, risk_curve)
+        for model in plotted.models
+        if (risk_curve := risk(model.column.block)) is not None
     ]
-    if not found:
+    if not risk_curves:
         return None
     lines, most = [], 0.0
-    for model, own in found:
-        most = max(most, float(own.risk.max()))
-        some = thinned_points(len(own.risk))
+    for model, risk_curve in risk_curves:
+        most = max(most, float(risk_curve.risk.max()))
+        some = thinned_points(len(risk_curve.risk))
         area = model.column.by_path()["aurc"].value
         lines.append(
             LineSeries(
-                x=numbers(own.coverage[some]),
-                y=numbers(own.risk[some]),
-                marked=len(own.risk) == 1,
+                x=numbers(risk_curve.coverage[some]),
+                y=numbers(risk_curve.risk[some]),
+                marked=len(risk_curve.risk) == 1,
                 label=f"AURC {area:.3f}: {model.name}",
                 series=model.series,
             )
         )
-    tau = shown.results.settings.tau
+    tau = plotted.results.settings.tau
     return Figure(
         name="risk-coverage",
         title="Risk of deciding",
         caption=f"If only the surest queries were decided at p >= {tau:g}: the share "
         "of wrong decisions among them. How sure one is of a query is max(p, 1 - p)."
-        f"{shown.rest}",
+        f"{plotted.rest}",
         panels=(
             Panel(
                 x=Axis(label="share of queries decided (coverage)", lo=0, hi=1),

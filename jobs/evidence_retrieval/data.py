@@ -119,7 +119,9 @@ class EvidenceDataset:
         criteria = {criterion.id: criterion for criterion in self.criteria}
         idf = None
         if self.settings.idf == "dataset":
-            texts = (each.text for post in self.posts for each in post.sentences)
+            texts = (
+                sentence.text for post in self.posts for sentence in post.sentences
+            )
             idf = Idf([tokens(text) for text in texts])
         object.__setattr__(self, "idf", idf)
         object.__setattr__(self, "_posts", posts)

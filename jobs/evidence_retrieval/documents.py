@@ -52,7 +52,7 @@ def documents(
     `gate_fold_<k>.json` for each model and fold; `gate_final.json` where it was asked
     for, one file of all models, as `--apply-gate` takes it.
     """
-    leaks = [asdict(own) for own in sheet.leak_checks]
+    leaks = [asdict(check) for check in sheet.leak_checks]
     yield Artifact(name="leakage.json", text=as_text(leaks))
     contradictions = [asdict(finding) for finding in findings]
     yield Artifact(name="consistency.json", text=as_text(contradictions))
@@ -92,9 +92,9 @@ def as_text(content: Any) -> str:  # noqa: ANN401 - whatever JSON can hold
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 - whatever JSON can hold
     if isinstance(value, Mapping):
-        return {str(key): _plain(each) for key, each in value.items()}
+        return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
+        return [_plain(item) for item in value]
     if isinstance(value, float) and math.isinf(value):
         return repr(value)
     return value
@@ -105,10 +105,14 @@ LISTED = ("recall", "mrr", "map", "ndcg")
 
 
 def summary_json(
-    own: ModelResults, sheet: EvidenceSheet, settings: EvidenceSettings
+    model_results: ModelResults, sheet: EvidenceSheet, settings: EvidenceSettings
 ) -> str:
     """The file of one model's headline configuration."""
-    content = _by_fold(own, sheet, settings) if own.folds else _by_list(own, settings)
+    content = (
+        _by_fold(model_results, sheet, settings)
+        if model_results.folds
+        else _by_list(model_results, settings)
+    )
     return as_text(content)
 
 
@@ -157,18 +161,18 @@ def _percent(target: float) -> str:
 
 
 def _by_fold(
-    own: ModelResults, sheet: EvidenceSheet, settings: EvidenceSettings
+    model_results: ModelResults, sheet: EvidenceSheet, settings: EvidenceSettings
 ) -> dict[str, Any]:
     keys = fold_keys(settings)
-    known = own.by_path()
+    known = model_results.by_path()
     results, aggregated = [], {}
     definitions, intervals, n_defined = {}, {}, {}
-    for fold, measures in own.folds.items():
+    for fold, measures in model_results.folds.items():
         blocks = {group: _values(paths, measures) for group, paths in keys.items()}
         results.append(
             {
                 "fold": fold,
-                "threshold_selection": _selection(own, sheet, fold),
+                "threshold_selection": _selection(model_results, sheet, fold),
                 "test_metrics": {g: block for g, block in blocks.items() if block},
             }
         )
@@ -177,22 +181,22 @@ def _by_fold(
             if path not in known:
                 continue
             name = f"{group}.{key}"
-            found = over_folds(own.folds, path, settings.ddof)
+            statistics = over_folds(model_results.folds, path, settings.ddof)
             aggregated[name] = {
-                "mean": found.mean,
-                "std": found.std,
-                "median": found.median,
-                "min": found.min,
-                "max": found.max,
+                "mean": statistics.mean,
+                "std": statistics.std,
+                "median": statistics.median,
+                "min": statistics.min,
+                "max": statistics.max,
             }
             definitions[name] = known[path].definition
             intervals[name] = _interval(known[path])
-            n_defined[name] = found.n_defined
+            n_defined[name] = statistics.n_defined
     return {
-        "n_folds": len(own.folds),
+        "n_folds": len(model_results.folds),
         "config": {
-            "model": own.block.prediction.model,
-            "config": own.block.prediction.config,
+            "model": model_results.block.prediction.model,
+            "config": model_results.block.prediction.config,
             "profile": settings.profile,
             "ddof": settings.ddof,
         },
@@ -212,21 +216,26 @@ def _values(
     }
 
 
-def _selection(own: ModelResults, sheet: EvidenceSheet, fold: str) -> dict[str, Any]:
+def _selection(
+    model_results: ModelResults, sheet: EvidenceSheet, fold: str
+) -> dict[str, Any]:
     """The thresholds of a fold, and what they reached where they were chosen."""
-    prediction = own.block.prediction
+    prediction = model_results.block.prediction
     for gate in sheet.gates:
         wanted = (prediction.model, prediction.config, fold)
         if (gate.model, gate.config, gate.fold) == wanted:
-            found: dict[str, Any] = {"tau_neg": gate.tau_neg, "tau_pos": gate.tau_pos}
+            selection: dict[str, Any] = {
+                "tau_neg": gate.tau_neg,
+                "tau_pos": gate.tau_pos,
+            }
             for name, value in gate.on_tune.items():
                 group, _, key = name.partition("_")
                 if group in {"screening", "alert"}:
-                    found.setdefault(group, {})[key] = value
+                    selection.setdefault(group, {})[key] = value
                 else:
-                    found.setdefault("distribution", {})[name] = value
-            return found
-    rows = fold_masks(own.block)[fold]
+                    selection.setdefault("distribution", {})[name] = value
+            return selection
+    rows = fold_masks(model_results.block)[fold]
     return {
         name: float(values[0])
         for name in ("tau_neg", "tau_pos")
@@ -240,9 +249,9 @@ def _distinct(column: Floats | None, rows: Bools) -> Floats:
     return values[~np.isnan(values)]
 
 
-def _by_list(own: ModelResults, settings: EvidenceSettings) -> dict[str, Any]:
-    known = own.by_path()
-    block = own.block
+def _by_list(model_results: ModelResults, settings: EvidenceSettings) -> dict[str, Any]:
+    known = model_results.by_path()
+    block = model_results.block
     positives = int((block.queries.y[block.judged] == 1).sum())
     content: dict[str, Any] = {}
     definitions, intervals, n_defined = {}, {}, {}

@@ -29,8 +29,8 @@ from jobs.evidence_retrieval.explain_stages import (
     of_model,
     outcome,
     pool_of,
+    selected_of,
     sentence_lines,
-    shown_of,
     state_of,
 )
 from jobs.evidence_retrieval.parsing import (
@@ -83,17 +83,17 @@ def overview_lines(
     if predictions is not None:
         title = f"{one_line(predictions.model)}, {one_line(predictions.config)}"
     yield cut(f"{one_line(first.post_id)}  {title}", WIDTH)
-    yield f"pool       {first.standing}"
+    yield f"pool       {first.pool_and_fold}"
     columns = [
         TextColumn(
             title="criterion",
-            cells=[clip(each.criterion_id, CRITERION_WIDTH) for each in queries],
+            cells=[clip(query.criterion_id, CRITERION_WIDTH) for query in queries],
             has_words=True,
         )
     ]
     if predictions is not None:
         columns += _columns(queries, predictions)
-    truths = [each.truth for each in queries]
+    truths = [query.truth for query in queries]
     columns.append(TextColumn(title="gold", cells=truths, has_words=True))
     yield from text_table(columns)
 
@@ -110,11 +110,11 @@ def _columns(
     yield TextColumn(title="state", cells=states, has_words=True)
     ks = (k_of(predictions, place) for place in places)
     yield TextColumn(title="K", cells=[NONE if k is None else str(k) for k in ks])
-    cells = [_found(query, predictions) for query in queries]
+    cells = [_gold_ranks(query, predictions) for query in queries]
     yield TextColumn(title="gold at", cells=cells)
 
 
-def _found(query: ExplainedQuery, predictions: Predictions) -> str:
+def _gold_ranks(query: ExplainedQuery, predictions: Predictions) -> str:
     """The places of the gold in the list that a reader sees the beginning of."""
     lists = predictions.lists.get(predictions.final)
     gold = frozenset(query.gold or ())
@@ -124,10 +124,10 @@ def _found(query: ExplainedQuery, predictions: Predictions) -> str:
 
 def prompt_lines(dataset: EvidenceDataset, query: ExplainedQuery) -> Iterator[str]:
     """Each first-stage task about the query, with the texts that are sent."""
-    own = {query.key, query.post_id}
+    query_items = {query.key, query.post_id}
     for spec in plan(dataset):
         task = _task(spec)
-        if item(task) in own:
+        if item(task) in query_items:
             yield from _lines(dataset, spec, task)
     first_stage = dataset.settings.first_stage
     if "rerank" in wanted(dataset) and first_stage not in LOCAL:
@@ -237,11 +237,11 @@ def _value(
             yield from _assessment(parsed)
         case PostAssessment():
             yield from _noted(parsed.noted)
-            own = parsed.criteria.get(query.criterion_id)
-            if own is None:
+            assessment = parsed.criteria.get(query.criterion_id)
+            if assessment is None:
                 yield "read", "nothing of this criterion, which is asked alone"
             else:
-                yield from _value(dataset, query, task, own)
+                yield from _value(dataset, query, task, assessment)
         case Ordering():
             listed = listing(dataset, task)
             order = (listed.places[place] + 1 for place in parsed.places)
@@ -278,14 +278,14 @@ NAME_WIDTH = 30
 
 def stated_lines(predictions: Predictions, place: int) -> Iterator[str]:
     """Every number that the files give, then the state by file and by thresholds."""
-    found = {name: value for name, value in _numbers(predictions, place) if value}
-    found |= {"state": state_of(predictions, place)}
-    found |= {"state by p and taus": _recomputed(predictions, place)}
-    titles = [clip(name, NAME_WIDTH) for name in found]
+    numbers = {name: value for name, value in _numbers(predictions, place) if value}
+    numbers |= {"state": state_of(predictions, place)}
+    numbers |= {"state by p and taus": _recomputed(predictions, place)}
+    titles = [clip(name, NAME_WIDTH) for name in numbers]
     yield from text_table(
         [
             TextColumn(title="the files say", cells=titles, has_words=True),
-            TextColumn(title="", cells=list(found.values()), has_words=True),
+            TextColumn(title="", cells=list(numbers.values()), has_words=True),
         ]
     )
 
@@ -299,7 +299,7 @@ def _numbers(predictions: Predictions, place: int) -> Iterator[tuple[str, str]]:
     yield "K", _int(predictions.k, place)
     for gamma, k in predictions.sweep.items():
         yield f"K at gamma {gamma:g}", _int(k, place)
-    for name, values in predictions.given.items():
+    for name, values in predictions.stated_values.items():
         yield name, _float(values, place)
 
 
@@ -316,10 +316,10 @@ def _int(column: Ints | None, place: int) -> str:
 
 def _recomputed(predictions: Predictions, place: int) -> str:
     columns = (predictions.prob, predictions.tau_neg, predictions.tau_pos)
-    own = [np.nan if each is None else float(each[place]) for each in columns]
-    if np.isnan(own).any():
+    values = [np.nan if column is None else float(column[place]) for column in columns]
+    if np.isnan(values).any():
         return "not known: p or a threshold is missing"
-    p, low, high = own
+    p, low, high = values
     below, at = (
         STATES[assign(np.array([p]), low, high, edge=edge)[0]] for edge in ("lt", "le")
     )
@@ -345,9 +345,9 @@ def explain(
     else:
         run = ExplainedRun(dataset, answers)
         chosen = selections(items, dataset, run.sheet.queries)
-        told = QueryAnswers(dataset, answers, chosen)
+        query_answers = QueryAnswers(dataset, answers, chosen)
         pages = [
-            _after(run, told, model, selection)
+            _after(run, query_answers, model, selection)
             for selection in chosen
             for model in run.sheet.models
         ]
@@ -368,7 +368,10 @@ def _before(dataset: EvidenceDataset, selection: SelectedQueries) -> Iterator[st
 
 
 def _after(
-    run: ExplainedRun, told: QueryAnswers, model: str, selection: SelectedQueries
+    run: ExplainedRun,
+    query_answers: QueryAnswers,
+    model: str,
+    selection: SelectedQueries,
 ) -> Iterator[str]:
     headline = run.headline(model)
     if selection.is_post:
@@ -380,32 +383,35 @@ def _after(
     if run.is_imported:
         yield from _stated(query, headline)
     else:
-        yield from _predicted(run, told, query, headline)
+        yield from _predicted(run, query_answers, query, headline)
 
 
 def _stated(query: ExplainedQuery, predictions: Predictions) -> Iterator[str]:
     """Of work made elsewhere: its lists and its numbers."""
     place = query.place
     # the final list is the last one, and its order that of sentences without a post
-    lists = [own[place] for own in predictions.lists.values()]
+    lists = [ranked[place] for ranked in predictions.lists.values()]
     uids = pool_of(query, reversed(lists))
     yield from _part("sentences")
     stages = of_import(predictions, place, uids)
-    yield from sentence_lines(query, uids, stages, shown_of(predictions, place))
+    yield from sentence_lines(query, uids, stages, selected_of(predictions, place))
     yield from _part("numbers")
     yield from stated_lines(predictions, place)
 
 
 def _predicted(
-    run: ExplainedRun, told: QueryAnswers, query: ExplainedQuery, headline: Predictions
+    run: ExplainedRun,
+    query_answers: QueryAnswers,
+    query: ExplainedQuery,
+    headline: Predictions,
 ) -> Iterator[str]:
     dataset, model = run.dataset, headline.model
     configured = run.configured(model)
     last, _ = configured[-1]
-    stages = of_model(dataset, query, told.outputs, last, headline)
-    shown = shown_of(headline, query.place)
+    stages = of_model(dataset, query, query_answers.outputs, last, headline)
+    selected_uids = selected_of(headline, query.place)
     yield from _part("sentences")
-    yield from sentence_lines(query, pool_of(query), stages, shown)
+    yield from sentence_lines(query, pool_of(query), stages, selected_uids)
     yield from _part("gate")
     yield from gate_lines(configured, query)
     gates = run.gates(model, query.fold)
@@ -413,7 +419,7 @@ def _predicted(
     yield from _part("shown")
     yield from k_lines(configured, query, dataset.settings, gates)
     yield from _part("replies")
-    answers = tuple(told.about(query, model))
+    answers = tuple(query_answers.about(query, model))
     yield from reply_lines(dataset, query, answers)
     if not answers:
         yield "  nothing was asked"

@@ -53,7 +53,9 @@ class ExplainedQuery:
         post_id = queries.posts[queries.post[place]]
         criterion_id = queries.criteria[queries.criterion[place]]
         fold = int(queries.fold[place])
-        own = (each for each in dataset.criteria if each.id == criterion_id)
+        matching = (
+            criterion for criterion in dataset.criteria if criterion.id == criterion_id
+        )
         try:
             post = dataset.post(post_id)
         except KeyError:
@@ -64,7 +66,7 @@ class ExplainedQuery:
             post_id=post_id,
             criterion_id=criterion_id,
             post=post,
-            criterion=next(own, None),
+            criterion=next(matching, None),
             pool=int(queries.pool[place]),
             fold=None if fold == UNKNOWN else queries.folds[fold],
             y=int(queries.y[place]),
@@ -78,7 +80,7 @@ class ExplainedQuery:
         return {sentence.uid: n for n, sentence in enumerate(pool, start=1)}
 
     @property
-    def standing(self) -> str:
+    def pool_and_fold(self) -> str:
         """The size of the pool, and the fold."""
         pool = "unknown" if self.pool == UNKNOWN else plural(self.pool, "sentence")
         fold = NONE if self.fold is None else clip(self.fold, FOLD_WIDTH)
@@ -111,11 +113,11 @@ def head(query: ExplainedQuery, title: str) -> Iterator[str]:
     yield cut(f"criterion  {named}", WIDTH).rstrip()
     if query.criterion is not None:
         yield from quoted_lines(query.criterion.text)
-    yield f"pool       {query.standing}"
+    yield f"pool       {query.pool_and_fold}"
     yield cut(f"gold       {query.truth}", WIDTH)
 
 
-SHOWN = 60
+ITEM_WIDTH = 60
 """Characters of an unknown item that its error repeats."""
 
 
@@ -139,23 +141,27 @@ def selections(
     by_post: dict[str, list[int]] = {post: [] for post in queries.posts}
     for place, post in enumerate(queries.post.tolist()):
         by_post[queries.posts[post]].append(place)
-    found = []
+    selected = []
     for item in items:
         # as in the key of a task, a name that fits both ways is a query
         places = [by_key[item]] if item in by_key else by_post.get(item)
         if places is None:
             raise UsageError(_unknown(item, queries))
-        own = tuple(ExplainedQuery.at(dataset, queries, place) for place in places)
-        found.append(SelectedQueries(queries=own, is_post=item not in by_key))
-    return tuple(found)
+        selected_queries = tuple(
+            ExplainedQuery.at(dataset, queries, place) for place in places
+        )
+        selected.append(
+            SelectedQueries(queries=selected_queries, is_post=item not in by_key)
+        )
+    return tuple(selected)
 
 
 def _unknown(item: str, queries: Queries) -> str:
-    near = [clip(name, SHOWN) for name in _near(item, queries)]
+    near = [clip(name, ITEM_WIDTH) for name in _near(item, queries)]
     hint = "name a post by its id, or a query as post/criterion."
     if near:
         hint = f"the nearest {'are' if near[1:] else 'is'} {', '.join(near)}."
-    return f"There is no post and no query {clip(item, SHOWN)!r}; {hint}"
+    return f"There is no post and no query {clip(item, ITEM_WIDTH)!r}; {hint}"
 
 
 def _near(item: str, queries: Queries) -> Iterator[str]:
@@ -185,9 +191,9 @@ class ExplainedRun:
     def headline(self, model: str) -> Predictions:
         """What tables speak of."""
         return next(
-            each
-            for each in self.sheet.predictions
-            if (each.model, each.config) == (model, self.sheet.headline)
+            predictions
+            for predictions in self.sheet.predictions
+            if (predictions.model, predictions.config) == (model, self.sheet.headline)
         )
 
     def gates(self, model: str, fold: str | None) -> Mapping[str, FoldGate]:
@@ -202,9 +208,9 @@ class ExplainedRun:
         """A model's predictions with their configurations, which no import has."""
         by_name = {config.name: config for config in self.dataset.configs}
         return [
-            (by_name[each.config], each)
-            for each in self.sheet.predictions
-            if each.model == model
+            (by_name[predictions.config], predictions)
+            for predictions in self.sheet.predictions
+            if predictions.model == model
         ]
 
 
@@ -220,7 +226,7 @@ class QueryAnswers:
         self._dataset = dataset
         self._every = answers
         queries = [query for selection in chosen for query in selection.queries]
-        self._items = {item for each in queries for item in (each.key, each.post_id)}
+        self._items = {item for query in queries for item in (query.key, query.post_id)}
 
     @cached_property
     def _answers(self) -> AnswerSubset:

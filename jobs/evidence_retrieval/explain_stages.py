@@ -115,8 +115,8 @@ def pool_of(
 
     Gold that no list has stands at the end.
     """
-    own = () if query.post is None else query.post.sentences
-    named = (*(s.uid for s in own), *(uid for uids in listed for uid in uids))
+    sentences = () if query.post is None else query.post.sentences
+    named = (*(s.uid for s in sentences), *(uid for uids in listed for uid in uids))
     return tuple(dict.fromkeys((*named, *(query.gold or ()))))
 
 
@@ -124,7 +124,7 @@ def sentence_lines(
     query: ExplainedQuery,
     uids: Sequence[str],
     stages: SentenceStages,
-    shown: Sequence[str] | None,
+    selected_uids: Sequence[str] | None,
 ) -> Iterator[str]:
     """The table of sentences, each with its text below.
 
@@ -132,7 +132,7 @@ def sentence_lines(
         query: whose pool.
         uids: the rows.
         stages: the columns between gold and what is shown.
-        shown: uids that a reader of the headline sees, best first; None before a run.
+        selected_uids: uids that the headline shows, best first; None before a run.
     """
     if not uids:
         yield "  none are named" if query.pool == UNKNOWN or query.pool else "  none"
@@ -140,8 +140,8 @@ def sentence_lines(
     gold = frozenset(query.gold or ())
     marks = ["gold" if uid in gold else "" for uid in uids]
     columns = [TextColumn(title="gold", cells=marks), *stages.columns]
-    if shown is not None:
-        seen = frozenset(shown)
+    if selected_uids is not None:
+        seen = frozenset(selected_uids)
         cells = ["yes" if uid in seen else "" for uid in uids]
         columns.append(TextColumn(title="shown", cells=cells))
     if query.post is None:
@@ -157,14 +157,14 @@ def sentence_lines(
 
 def k_of(predictions: Predictions, place: int) -> int | None:
     """How many sentences a reader sees; None where nobody says."""
-    shown = shown_of(predictions, place)
-    if shown is not None:
-        return len(shown)
+    selected_uids = selected_of(predictions, place)
+    if selected_uids is not None:
+        return len(selected_uids)
     k = UNKNOWN if predictions.k is None else int(predictions.k[place])
     return None if k == UNKNOWN else k
 
 
-def shown_of(predictions: Predictions, place: int) -> tuple[str, ...] | None:
+def selected_of(predictions: Predictions, place: int) -> tuple[str, ...] | None:
     """What a reader sees: the first K of the last list; None where none is known."""
     k = UNKNOWN if predictions.k is None else int(predictions.k[place])
     if k == UNKNOWN or not predictions.final:
@@ -176,13 +176,17 @@ def _with_texts(
     post: Post, uids: Sequence[str], columns: Sequence[TextColumn]
 ) -> Iterator[str]:
     """A table in which each row has its number before it and its text below."""
-    own = {sentence.uid: (n, sentence) for n, sentence in enumerate(post.sentences, 1)}
-    numbers = [str(own[uid][0]) if uid in own else NONE for uid in uids]
+    numbered = {
+        sentence.uid: (n, sentence) for n, sentence in enumerate(post.sentences, 1)
+    }
+    numbers = [str(numbered[uid][0]) if uid in numbered else NONE for uid in uids]
     title, *rows = text_table([TextColumn(title="n", cells=numbers), *columns])
     yield title
     for uid, row in zip(uids, rows, strict=True):
         yield row
-        text = one_line(own[uid][1].text) if uid in own else "(not in the data)"
+        text = (
+            one_line(numbered[uid][1].text) if uid in numbered else "(not in the data)"
+        )
         yield cut(f"      {clip(uid, UID_WIDTH)} | {text}", WIDTH)
 
 
@@ -198,14 +202,14 @@ def _answered(
     key = pool.keys[column]
     assessed = steps.assessed[column]
     if assessed is not None:
-        cells = [number(100 * own, 0) for own in assessed.relevance.tolist()]
+        cells = [number(100 * x, 0) for x in assessed.relevance.tolist()]
         yield TextColumn(title="assess", cells=cells)
     orders = outputs.subjects[model].orders.get(key)
     if orders:
         merged = merged_order([orders[replicate] for replicate in sorted(orders)])
         yield TextColumn(title="llm", cells=_places(merged))
     if pool.cosines is not None:
-        cells = [number(own, 3) for own in pool.cosines.query[:, column].tolist()]
+        cells = [number(x, 3) for x in pool.cosines.query[:, column].tolist()]
         yield TextColumn(title="cosine", cells=cells)
     if key in outputs.endpoint:
         cells = [number(score, 3) for score in outputs.endpoint[key]]
@@ -232,7 +236,7 @@ def _places(order: Sequence[int]) -> list[str]:
 
 
 def _ranks(order: Sequence[Place]) -> dict[Place, int]:
-    return {own: rank for rank, own in enumerate(order, start=1)}
+    return {place: rank for rank, place in enumerate(order, start=1)}
 
 
 def _stated(assessed: MergedAssessment | None) -> Iterator[str]:
@@ -244,8 +248,8 @@ def _stated(assessed: MergedAssessment | None) -> Iterator[str]:
 def _notes(known: Sequence[bool], config: Config) -> Iterator[str]:
     stages = ("+".join(config.first_stage), config.rerank, config.graph)
     named = [name for name in stages if name != "none"]
-    told = [f"{o} {name}" for o, name in zip(ORDINALS, named, strict=False)]
-    yield f"places under {one_line(config.name)}: {', '.join(told)}"
+    labels = [f"{o} {name}" for o, name in zip(ORDINALS, named, strict=False)]
+    yield f"places under {one_line(config.name)}: {', '.join(labels)}"
     # a graph spreads what it is given, and says nothing of its own
     for title, is_known, name in zip(ORDINALS, known, named, strict=False):
         if not is_known and name != config.graph:
@@ -258,21 +262,39 @@ GATE_WIDTH = 18
 Configured: TypeAlias = Sequence[tuple[Config, Predictions]]
 
 
-def gate_lines(own: Configured, query: ExplainedQuery) -> Iterator[str]:
+def gate_lines(configured: Configured, query: ExplainedQuery) -> Iterator[str]:
     """A row a configuration: what it goes by, the thresholds, and the state."""
     place = query.place
-    found = [predictions for _, predictions in own]
+    all_predictions = [predictions for _, predictions in configured]
     yield from text_table(
         [
-            _names(found),
-            _numbers("top score", [each.score for each in found], place),
-            _numbers("p raw", [each.prob_raw for each in found], place),
-            _numbers("p cal", [each.prob for each in found], place),
-            _numbers("tau neg", [each.tau_neg for each in found], place),
-            _numbers("tau pos", [each.tau_pos for each in found], place),
+            _names(all_predictions),
+            _numbers(
+                "top score",
+                [predictions.score for predictions in all_predictions],
+                place,
+            ),
+            _numbers(
+                "p raw",
+                [predictions.prob_raw for predictions in all_predictions],
+                place,
+            ),
+            _numbers(
+                "p cal", [predictions.prob for predictions in all_predictions], place
+            ),
+            _numbers(
+                "tau neg",
+                [predictions.tau_neg for predictions in all_predictions],
+                place,
+            ),
+            _numbers(
+                "tau pos",
+                [predictions.tau_pos for predictions in all_predictions],
+                place,
+            ),
             TextColumn(
                 title="state",
-                cells=[outcome(each, place) for each in found],
+                cells=[outcome(predictions, place) for predictions in all_predictions],
                 has_words=True,
             ),
         ]
@@ -306,44 +328,45 @@ def fitting_lines(
     """
     if dataset.gates:
         yield "  the gates are those of --apply-gate"
-    told: dict[str, list[str]] = {}
+    configs_by_text: dict[str, list[str]] = {}
     for gate in gates.values():
         for text in (*_fitting(gate), *_choice(gate)):
-            told.setdefault(text, []).append(one_line(gate.config))
-    for text, configs in told.items():
+            configs_by_text.setdefault(text, []).append(one_line(gate.config))
+    for text, configs in configs_by_text.items():
         yield from hanging_lines("  ", f"{', '.join(configs)}: {text}")
 
 
 def k_lines(
-    own: Configured,
+    configured: Configured,
     query: ExplainedQuery,
     settings: EvidenceSettings,
     gates: Mapping[str, FoldGate],
 ) -> Iterator[str]:
     """How many sentences each configuration shows, why so many, and which."""
     order = query.numbers
-    for config, predictions in own:
-        shown = shown_of(predictions, query.place) or ()
+    for config, predictions in configured:
+        selected_uids = selected_of(predictions, query.place) or ()
         label = f"  {padded(clip(config.name, GATE_WIDTH), GATE_WIDTH)}  "
         gamma = constants_of(config, settings, gates.get(config.name)).gamma
         why = _why(config, predictions, query, settings, gamma)
-        yield from hanging_lines(label, f"K {len(shown)}: {why}")
-        if shown:
+        yield from hanging_lines(label, f"K {len(selected_uids)}: {why}")
+        if selected_uids:
             yield from hanging_lines(
-                " " * display_width(label), joined_words(order[uid] for uid in shown)
+                " " * display_width(label),
+                joined_words(order[uid] for uid in selected_uids),
             )
 
 
-def _names(found: Sequence[Predictions]) -> TextColumn:
+def _names(all_predictions: Sequence[Predictions]) -> TextColumn:
     """The configurations."""
-    cells = [clip(each.config, GATE_WIDTH) for each in found]
+    cells = [clip(predictions.config, GATE_WIDTH) for predictions in all_predictions]
     return TextColumn(title="configuration", cells=cells, has_words=True)
 
 
 def _numbers(title: str, columns: Sequence[Floats | None], place: int) -> TextColumn:
     """One query's number under each configuration."""
-    own = (None if each is None else float(each[place]) for each in columns)
-    return TextColumn(title=title, cells=[number(value, 5) for value in own])
+    values = (None if column is None else float(column[place]) for column in columns)
+    return TextColumn(title=title, cells=[number(value, 5) for value in values])
 
 
 def _fitting(gate: FoldGate) -> Iterator[str]:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from jobs.evidence_retrieval.curve_figures import (
     Model,
     PlottedEvidenceModels,
+    plotted_models,
     reliability,
     risk_coverage,
     separations,
-    shown,
     states_by_fold,
     with_ends,
 )
@@ -36,30 +36,35 @@ from runner.scorecard import (
 )
 
 
-def k_by_state(shown: PlottedEvidenceModels) -> Figure | None:
+def k_by_state(plotted: PlottedEvidenceModels) -> Figure | None:
     """How many sentences are shown, by the state of the query."""
-    found = [
-        (model, own)
-        for model in shown.models
+    counts_by_model = [
+        (model, state_counts)
+        for model in plotted.models
         # a K that is the same for all queries has no distribution
         if (chosen := model.column.block.chosen) is not None
         and chosen.rule == "K"
-        and (own := counted(model.column.block))
+        and (state_counts := counted(model.column.block))
     ]
-    if not found:
+    if not counts_by_model:
         return None
-    most = max(k for _, own in found for ks in own.values() for k in (*ks, 1))
-    columns = max(len(own) for _, own in found)
+    most = max(
+        k
+        for _, state_counts in counts_by_model
+        for ks in state_counts.values()
+        for k in (*ks, 1)
+    )
+    columns = max(len(state_counts) for _, state_counts in counts_by_model)
     return Figure(
         name="k-by-state",
         title="Sentences shown",
         caption="How many queries are shown how many sentences (K), by the state of "
-        f"the query. Each panel has a scale of its own.{shown.rest}",
+        f"the query. Each panel has a scale of its own.{plotted.rest}",
         columns=columns,
         panels=tuple(
             _histogram(state, model, ks, most)
-            for model, own in found
-            for state, ks in own.items()
+            for model, state_counts in counts_by_model
+            for state, ks in state_counts.items()
         ),
     )
 
@@ -91,9 +96,9 @@ SWEPT: Mapping[str, str] = {
 """What other gammas change, and its axis."""
 
 
-def gamma_sweep(shown: PlottedEvidenceModels) -> Figure | None:
+def gamma_sweep(plotted: PlottedEvidenceModels) -> Figure | None:
     """What a larger share of the scores' mass costs, and what it finds."""
-    swept = [model for model in shown.models if model.column.sweep]
+    swept = [model for model in plotted.models if model.column.sweep]
     gammas = sorted({gamma for model in swept for gamma, _ in model.column.sweep})
     panels = tuple(
         panel for path in SWEPT if (panel := _swept(path, gammas, swept)) is not None
@@ -105,7 +110,7 @@ def gamma_sweep(shown: PlottedEvidenceModels) -> Figure | None:
         title="Sentences shown under other gammas",
         caption="Gamma is the share of the scores' mass that the shown sentences hold. "
         "Sentences shown (K) and what they find: recall and precision are means over "
-        f"queries with evidence. Bars: {shown.drawn}.{shown.rest}",
+        f"queries with evidence. Bars: {plotted.drawn}.{plotted.rest}",
         columns=2,
         panels=panels,
     )
@@ -115,14 +120,16 @@ def _swept(path: str, gammas: Sequence[float], models: list[Model]) -> Panel | N
     marks: list[LineSeries | Points] = []
     most = 1.0  # shares have one scale, so that they compare
     for model in models:
-        own: dict[float, Metric] = {
-            gamma: each for gamma, each in model.column.sweep if each.path == path
+        by_gamma: dict[float, Metric] = {
+            gamma: metric for gamma, metric in model.column.sweep if metric.path == path
         }
-        if any(each.value is not None for each in own.values()):
-            ends = (end for each in own.values() for end in (each.value, each.hi))
+        if any(metric.value is not None for metric in by_gamma.values()):
+            ends = (
+                end for metric in by_gamma.values() for end in (metric.value, metric.hi)
+            )
             most = max(most, *(end for end in ends if end is not None))
-            x = tuple(map(gammas.index, own))
-            y = tuple(each.value for each in own.values())
+            x = tuple(map(gammas.index, by_gamma))
+            y = tuple(metric.value for metric in by_gamma.values())
             marks += [
                 LineSeries(
                     x=x, y=y, marked=True, label=model.name, series=model.series
@@ -130,8 +137,8 @@ def _swept(path: str, gammas: Sequence[float], models: list[Model]) -> Panel | N
                 Points(
                     x=x,
                     y=y,
-                    lo=tuple(each.lo for each in own.values()),
-                    hi=tuple(each.hi for each in own.values()),
+                    lo=tuple(metric.lo for metric in by_gamma.values()),
+                    hi=tuple(metric.hi for metric in by_gamma.values()),
                     series=model.series,
                 ),
             ]
@@ -145,24 +152,30 @@ def _swept(path: str, gammas: Sequence[float], models: list[Model]) -> Panel | N
     )
 
 
-def states(shown: PlottedEvidenceModels) -> Figure | None:
+def states(plotted: PlottedEvidenceModels) -> Figure | None:
     """The shares of the three states in each fold."""
-    found = [(m, own) for m in shown.models if (own := states_by_fold(m.column.block))]
-    if not found:
+    folds_by_model = [
+        (m, fold_counts)
+        for m in plotted.models
+        if (fold_counts := states_by_fold(m.column.block))
+    ]
+    if not folds_by_model:
         return None
     return Figure(
         name="states-by-fold",
         title="States by fold",
         caption="Shares of queries that are skipped (NEG), read with care (UNCERTAIN) "
         "and raise an alert (POS), among the queries n of each fold that have a state. "
-        f"Thresholds are those of the fold.{shown.rest}",
-        columns=SIDE_BY_SIDE[len(found)],
-        panels=tuple(_stacked(model.name, own) for model, own in found),
+        f"Thresholds are those of the fold.{plotted.rest}",
+        columns=SIDE_BY_SIDE[len(folds_by_model)],
+        panels=tuple(
+            _stacked(model.name, fold_counts) for model, fold_counts in folds_by_model
+        ),
     )
 
 
 def _stacked(title: str, folds: Mapping[str, Mapping[str, int]]) -> Panel:
-    sizes = {fold: sum(own.values()) for fold, own in folds.items()}
+    sizes = {fold: sum(counts.values()) for fold, counts in folds.items()}
     return Panel(
         title=title,
         x=Axis(label="share of queries", lo=0, hi=1),
@@ -172,8 +185,8 @@ def _stacked(title: str, folds: Mapping[str, Mapping[str, int]]) -> Panel:
         marks=tuple(
             Stack(
                 values=tuple(
-                    own[state] / sizes[fold] if sizes[fold] else None
-                    for fold, own in folds.items()
+                    counts[state] / sizes[fold] if sizes[fold] else None
+                    for fold, counts in folds.items()
                 ),
                 label=state,
                 series=series,
@@ -198,21 +211,23 @@ LEAST = 2
 """Configurations that a measure needs to be compared."""
 
 
-def ablation(shown: PlottedEvidenceModels) -> Figure | None:
+def ablation(plotted: PlottedEvidenceModels) -> Figure | None:
     """Each measure of each configuration, and its difference to the one before."""
-    measured = [step for step in shown.results.steps if step.is_measured]
+    measured = [step for step in plotted.results.steps if step.is_measured]
     with_steps = {step.model for step in measured}
-    models = [model for model in shown.models if model.name in with_steps]
+    models = [model for model in plotted.models if model.name in with_steps]
     names = {model.name for model in models}
     steps = [step for step in measured if step.model in names]
     panels = []
     for name, label in COMPARED.items():
-        own = [step for step in steps if step.metric.path.partition("@")[0] == name]
-        configs = list(dict.fromkeys(step.config for step in own))
+        metric_steps = [
+            step for step in steps if step.metric.path.partition("@")[0] == name
+        ]
+        configs = list(dict.fromkeys(step.config for step in metric_steps))
         if len(configs) >= LEAST:
             panels += [
-                _values(own, configs, label, models),
-                _differences(own, configs, models),
+                _values(metric_steps, configs, label, models),
+                _differences(metric_steps, configs, models),
             ]
     if not panels:
         return None
@@ -221,11 +236,11 @@ def ablation(shown: PlottedEvidenceModels) -> Figure | None:
         title="What each stage adds",
         caption="Left: each configuration. Right: what it adds to the one before, on "
         "the same draws; an interval that misses 0 is a change beyond chance, before "
-        f"any correction for many tests. Bars: {shown.drawn}. Without a gate "
+        f"any correction for many tests. Bars: {plotted.drawn}. Without a gate "
         "AUROC goes by the largest stage score; without a chosen K evidence recall is "
         "that of the first 10 sentences. Sentences shown are those that the posts "
         "have: a K above the length of a post shows no more. Further "
-        f"measures are in ablation.csv.{shown.rest}",
+        f"measures are in ablation.csv.{plotted.rest}",
         columns=2,
         panels=tuple(panels),
     )
@@ -234,8 +249,8 @@ def ablation(shown: PlottedEvidenceModels) -> Figure | None:
 def _by_config(
     steps: Sequence[AblationStep], configs: Sequence[str], model: Model
 ) -> list[AblationStep | None]:
-    own = {step.config: step for step in steps if step.model == model.name}
-    return [own.get(config) for config in configs]
+    by_config = {step.config: step for step in steps if step.model == model.name}
+    return [by_config.get(config) for config in configs]
 
 
 def _values(
@@ -256,7 +271,7 @@ def _values(
                 places,
                 model,
             )
-            for model, places in _beside(models, len(configs))
+            for model, places in _model_rows(models, len(configs))
         ),
     )
 
@@ -265,7 +280,7 @@ def _differences(
     steps: Sequence[AblationStep], configs: Sequence[str], models: Sequence[Model]
 ) -> Panel:
     marks = []
-    for model, places in _beside(models, len(configs)):
+    for model, places in _model_rows(models, len(configs)):
         gaps = [
             step.gap if step else None for step in _by_config(steps, configs, model)
         ]
@@ -274,8 +289,8 @@ def _differences(
             Points(
                 x=tuple(gap.value if gap else None for gap in gaps),
                 y=places,
-                lo=tuple(each.lo if each else None for each in ends),
-                hi=tuple(each.hi if each else None for each in ends),
+                lo=tuple(interval.lo if interval else None for interval in ends),
+                hi=tuple(interval.hi if interval else None for interval in ends),
                 label=model.name,
                 series=model.series,
             )
@@ -288,7 +303,7 @@ def _differences(
     )
 
 
-def _beside(
+def _model_rows(
     models: Sequence[Model], configs: int
 ) -> Iterator[tuple[Model, tuple[float, ...]]]:
     """The models, each with its places in the rows, so that none hides another."""
@@ -320,24 +335,24 @@ PANELS = (
 )
 
 
-def criteria(shown: PlottedEvidenceModels) -> Figure | None:
+def criteria(plotted: PlottedEvidenceModels) -> Figure | None:
     """Bars of each criterion with their intervals, n under the label."""
     by_model = [
         {
             criterion: {
-                each.path.removeprefix(f"criterion.{criterion}."): each
-                for each in metrics
+                metric.path.removeprefix(f"criterion.{criterion}."): metric
+                for metric in metrics
             }
             for criterion, metrics in model.column.criteria.items()
         }
-        for model in shown.models
+        for model in plotted.models
     ]
     every = list(by_model[0]) if by_model else []
     names = every[:MOST_CRITERIA]
     panels = tuple(
         panel
-        for each in PANELS
-        if (panel := _panel(each, names, by_model, shown)) is not None
+        for measured in PANELS
+        if (panel := _panel(measured, names, by_model, plotted)) is not None
     )
     if not panels:
         return None
@@ -349,7 +364,7 @@ def criteria(shown: PlottedEvidenceModels) -> Figure | None:
         caption="n is the number of queries that a bar speaks of: for AUROC those with "
         "evidence of all judged, otherwise those with evidence; * marks fewer than "
         f"{FEW_POSITIVES} with evidence, which say little of others. Bars: "
-        f"{shown.drawn}.{left}{shown.rest}",
+        f"{plotted.drawn}.{left}{plotted.rest}",
         panels=panels,
     )
 
@@ -361,17 +376,19 @@ def _panel(
     measured: _CriterionMetric,
     names: Sequence[str],
     by_model: Sequence[_OfCriteria],
-    shown: PlottedEvidenceModels,
+    plotted: PlottedEvidenceModels,
 ) -> Panel | None:
     bars = []
-    for model, criteria in zip(shown.models, by_model, strict=True):
-        found = [criteria[name].get(measured.path) for name in names]
-        if any(each is not None and each.value is not None for each in found):
+    for model, criteria in zip(plotted.models, by_model, strict=True):
+        metrics = [criteria[name].get(measured.path) for name in names]
+        if any(metric is not None and metric.value is not None for metric in metrics):
             bars.append(
                 Bars(
-                    values=tuple(each.value if each else None for each in found),
-                    lo=tuple(each.lo if each else None for each in found),
-                    hi=tuple(each.hi if each else None for each in found),
+                    values=tuple(
+                        metric.value if metric else None for metric in metrics
+                    ),
+                    lo=tuple(metric.lo if metric else None for metric in metrics),
+                    hi=tuple(metric.hi if metric else None for metric in metrics),
                     label=model.name,
                     series=model.series,
                 )
@@ -388,16 +405,20 @@ def _panel(
 
 def _with_n(name: str, path: str, by_model: Sequence[_OfCriteria]) -> str:
     """A criterion with its n; the largest, where a model has not answered all."""
-    own = [criteria[name] for criteria in by_model if path in criteria[name]]
-    if not own:  # ranking measures need a query with evidence
+    criterion_metrics = [
+        criteria[name] for criteria in by_model if path in criteria[name]
+    ]
+    if not criterion_metrics:  # ranking measures need a query with evidence
         return f"{name}\nn = 0"
-    positive = max(int(each["n_positive"].value or 0) for each in own)
+    positive = max(
+        int(metrics["n_positive"].value or 0) for metrics in criterion_metrics
+    )
     few = "*" if positive < FEW_POSITIVES else ""
     if path == "auroc":
-        total = max(each[path].n for each in own)
+        total = max(metrics[path].n for metrics in criterion_metrics)
         return f"{name}\n{positive:,}{few} of\n{total:,}"
-    found = max(each[path].n_defined or each[path].n for each in own)
-    return f"{name}\nn = {found:,}{few}"
+    n = max(metrics[path].n_defined or metrics[path].n for metrics in criterion_metrics)
+    return f"{name}\nn = {n:,}{few}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -420,4 +441,4 @@ class EvidenceFigures:
             states,
             ablation,
         )
-        return build_figures(lambda: shown(self.results), draws)
+        return build_figures(lambda: plotted_models(self.results), draws)

@@ -39,7 +39,9 @@ class ImportedQuery:
     post: str
     criterion: str
     truth: QueryTruth = field(default_factory=QueryTruth)
-    given: Mapping[str, ImportedPrediction] = field(default_factory=dict)  #: by model
+    predictions: Mapping[str, ImportedPrediction] = field(
+        default_factory=dict
+    )  #: by model
 
     @property
     def query(self) -> tuple[str, str]:
@@ -170,7 +172,7 @@ def read_predictions(source: EvidenceFile) -> Iterator[ImportedQuery]:
     rows = read_csv(
         source.path,
         (*QUERY, LABEL),
-        (*OPTIONAL, *DERIVED, *layout.own, *layout.further.values()),
+        (*OPTIONAL, *DERIVED, *layout.model_columns, *layout.further.values()),
         noticed=source.noticed,
         allow_ragged=source.settings.allow_ragged,
         renamed=source.columns,
@@ -184,26 +186,32 @@ def read_predictions(source: EvidenceFile) -> Iterator[ImportedQuery]:
         yield replace(
             part,
             truth=_truth(source, row, part.post, names_gold=GOLD in columns),
-            given=_by_model(source.model, _given(row, layout.own), probs),
+            predictions=_by_model(
+                source.model, _prediction(row, layout.model_columns), probs
+            ),
         )
 
 
 def _by_model(
-    model: str, own: ImportedPrediction, further: Mapping[str, Mapping[str, float]]
+    model: str,
+    prediction: ImportedPrediction,
+    further: Mapping[str, Mapping[str, float]],
 ) -> Mapping[str, ImportedPrediction]:
     """What the file's model and further ones say; a column may be the file's own."""
-    given = {model: own}
+    predictions = {model: prediction}
     for name, probs in further.items():
-        said = ImportedPrediction(probs=probs)
-        given[name] = merge_answers(given[name], said) if name in given else said
-    return given
+        other = ImportedPrediction(probs=probs)
+        predictions[name] = (
+            merge_answers(predictions[name], other) if name in predictions else other
+        )
+    return predictions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Layout:
     """Which columns hold whose probability."""
 
-    own: Sequence[str]  #: of the file's model
+    model_columns: Sequence[str]  #: of the file's model
     further: Mapping[str, str]  #: by model
 
     @classmethod
@@ -214,19 +222,19 @@ class _Layout:
                 f"{source.path.name} line 1: no column {chosen} among "
                 f"{', '.join(columns)} (name one of them with --prob)."
             )
-        own = [name for name in columns if name in {CALIBRATED, RAW, chosen}]
+        model_columns = [name for name in columns if name in {CALIBRATED, RAW, chosen}]
         further = {
             name.removeprefix(PROB_PREFIX): name
             for name in columns
-            if name.startswith(PROB_PREFIX) and name not in own
+            if name.startswith(PROB_PREFIX) and name not in model_columns
         }
-        if not own and not further:
+        if not model_columns and not further:
             raise DatasetError(
                 f"{source.path.name} line 1: no probability among "
                 f"{', '.join(columns)} ({CALIBRATED}, {RAW} or {PROB_PREFIX}<name> is "
                 "expected; name another column with --prob)."
             )
-        return cls(own=own, further=further)
+        return cls(model_columns=model_columns, further=further)
 
 
 def _truth(
@@ -243,7 +251,7 @@ def _truth(
     )
 
 
-def _given(row: InputRow, own: Sequence[str]) -> ImportedPrediction:
+def _prediction(row: InputRow, model_columns: Sequence[str]) -> ImportedPrediction:
     tau_neg = _optional(row, "tau_neg", row.number)
     tau_pos = _optional(row, "tau_pos", row.number)
     if tau_neg is not None and tau_pos is not None and tau_neg > tau_pos:
@@ -251,7 +259,7 @@ def _given(row: InputRow, own: Sequence[str]) -> ImportedPrediction:
             f"tau_neg {tau_neg} lies above tau_pos {tau_pos} (were the two exchanged?)"
         )
     return ImportedPrediction(
-        probs={name: row.probability(name) for name in own if row.has(name)},
+        probs={name: row.probability(name) for name in model_columns if row.has(name)},
         state=_optional(row, "state", lambda name: row.one_of(name, STATES)),
         tau_neg=tau_neg,
         tau_pos=tau_pos,
@@ -296,7 +304,7 @@ def read_lists(source: EvidenceFile) -> Iterator[ImportedQuery]:
         yield replace(
             part,
             truth=QueryTruth(gold=tuple(dict.fromkeys(gold)) if is_judged else None),
-            given={source.model: ImportedPrediction(lists=lists)},
+            predictions={source.model: ImportedPrediction(lists=lists)},
         )
 
 
@@ -343,8 +351,10 @@ def read_rankings(source: EvidenceFile) -> Iterator[ImportedQuery]:
                 "given was kept.",
                 example=f"line {row.line}",
             )
-        given = ImportedPrediction(lists={LIST: uids}, score=max(scores, default=None))
-        yield replace(part, given={source.model: given})
+        prediction = ImportedPrediction(
+            lists={LIST: uids}, score=max(scores, default=None)
+        )
+        yield replace(part, predictions={source.model: prediction})
 
 
 _COLUMN = re.compile(re.escape(GAMMA_PREFIX) + r"[0-9]+(\.[0-9]+)?")
@@ -368,7 +378,9 @@ def read_gamma_sweep(source: EvidenceFile) -> Iterator[ImportedQuery]:
     )
     for row, part in source.parts(rows):
         stated = {name: float(row.count(name)) for name in sweep if row.has(name)}
-        yield replace(part, given={source.model: ImportedPrediction(stated=stated)})
+        yield replace(
+            part, predictions={source.model: ImportedPrediction(stated=stated)}
+        )
 
 
 def _sweep(columns: Sequence[str]) -> list[str]:
@@ -399,7 +411,7 @@ def read_trec_qrels(source: EvidenceFile) -> Iterator[ImportedQuery]:
         yield replace(
             part,
             truth=QueryTruth(gold=gold),
-            given={source.model: ImportedPrediction()},
+            predictions={source.model: ImportedPrediction()},
         )
 
 
@@ -422,17 +434,18 @@ def read_trec_run(source: EvidenceFile) -> Iterator[ImportedQuery]:
     for qid, items in run.ranked.items():
         part = _part(source, qid, items)
         yield replace(
-            part, given={source.model: ImportedPrediction(lists={LIST: tuple(items)})}
+            part,
+            predictions={source.model: ImportedPrediction(lists={LIST: tuple(items)})},
         )
 
 
 def _part(source: EvidenceFile, qid: str, items: Sequence[str]) -> ImportedQuery:
     separator = source.settings.qid_sep
-    post, found, criterion = qid.rpartition(separator)
+    post, matched, criterion = qid.rpartition(separator)
     part = ImportedQuery(
         where=f"{source.path.name}, query {qid}", post=post, criterion=criterion
     )
-    if not found or not post or not criterion:
+    if not matched or not post or not criterion:
         raise part.error(
             f"its id does not name post and criterion with {separator!r} between them "
             "(give the separator with --qid-sep)"

@@ -69,12 +69,12 @@ class ImportedPrediction:
 _Imported = TypeVar("_Imported", QueryTruth, ImportedPrediction)
 
 
-def encode(said: QueryTruth | ImportedPrediction) -> str:
+def encode(value: QueryTruth | ImportedPrediction) -> str:
     """What was said, as JSON."""
     return msgspec.json.encode(
         {
             name: _INFINITE if content == math.inf else content
-            for name, content in _stated_fields(said).items()
+            for name, content in _stated_fields(value).items()
         }
     ).decode()
 
@@ -86,7 +86,7 @@ def decode_truth(context: str) -> QueryTruth:
 
 def decode_prediction(text: str) -> ImportedPrediction:
     """The reply of an imported task; raise `msgspec.DecodeError` for any other text."""
-    return _GIVEN.decode(text)
+    return _PREDICTION.decode(text)
 
 
 @guarded
@@ -117,27 +117,30 @@ _INFINITE = "inf"
 """JSON has no infinity; a threshold that nobody reaches is this text, read laxly."""
 
 _TRUTH = msgspec.json.Decoder(QueryTruth, strict=False)
-_GIVEN = msgspec.json.Decoder(ImportedPrediction, strict=False)
+_PREDICTION = msgspec.json.Decoder(ImportedPrediction, strict=False)
 
 
 def _stated_fields(value: QueryTruth | ImportedPrediction) -> dict[str, Any]:
     """The fields that do not hold their default."""
-    said = {}
+    stated = {}
     for name, default in _DEFAULTS[type(value)]:
         content = getattr(value, name)
         if content != default:
-            said[name] = content
-    return said
+            stated[name] = content
+    return stated
 
 
-def _default(each: dataclasses.Field[Any]) -> object:
-    if each.default_factory is dataclasses.MISSING:
-        return each.default
-    return each.default_factory()
+def _default(dataclass_field: dataclasses.Field[Any]) -> object:
+    if dataclass_field.default_factory is dataclasses.MISSING:
+        return dataclass_field.default
+    return dataclass_field.default_factory()
 
 
 _DEFAULTS: Mapping[type, tuple[tuple[str, object], ...]] = {
-    kind: tuple((each.name, _default(each)) for each in dataclasses.fields(kind))
+    kind: tuple(
+        (dataclass_field.name, _default(dataclass_field))
+        for dataclass_field in dataclasses.fields(kind)
+    )
     for kind in (QueryTruth, ImportedPrediction)
 }
 """Looked up once: an import of a full-size file asks a hundred thousand times."""

@@ -47,24 +47,24 @@ class ImportedColumns:
     """What one model says of each query; None: nothing."""
 
     model: str
-    given: Sequence[ImportedPrediction | None]
+    imported: Sequence[ImportedPrediction | None]
     y: Ints
 
     def predictions(self, chosen: str | None, noticed: InputFindings) -> Predictions:
         """All of them, with the probability of the column that was *chosen*."""
         column = self._probability(chosen, noticed)
         prob = None if column is None else self._probs(column)
-        lists = self._names(lambda said: said.lists)
-        stated = self._names(lambda said: said.stated)
+        lists = self._names(lambda prediction: prediction.lists)
+        stated = self._names(lambda prediction: prediction.stated)
         return Predictions(
             model=self.model,
             config=CONFIG,
             status=self._status(prob),
             prob_raw=_or_none(self._probs(RAW)),
             prob=prob,
-            score=_or_none(self._floats(lambda said: said.score)),
-            tau_neg=_or_none(self._floats(lambda said: said.tau_neg)),
-            tau_pos=_or_none(self._floats(lambda said: said.tau_pos)),
+            score=_or_none(self._floats(lambda prediction: prediction.score)),
+            tau_neg=_or_none(self._floats(lambda prediction: prediction.tau_neg)),
+            tau_pos=_or_none(self._floats(lambda prediction: prediction.tau_pos)),
             state=self._states(),
             k=self._ks(),
             sweep={
@@ -74,7 +74,7 @@ class ImportedColumns:
             },
             lists={name: self._list(name, noticed) for name in lists},
             final=lists[-1] if lists else "",
-            given={
+            stated_values={
                 name: self._stated(name)
                 for name in stated
                 if not name.startswith(GAMMA_PREFIX)
@@ -86,12 +86,17 @@ class ImportedColumns:
     ) -> tuple[str, ...]:
         """All names that any query has, in order of first sight."""
         return tuple(
-            dict.fromkeys(name for said in self.given if said for name in read(said))
+            dict.fromkeys(
+                name
+                for prediction in self.imported
+                if prediction
+                for name in read(prediction)
+            )
         )
 
     def _probability(self, chosen: str | None, noticed: InputFindings) -> str | None:
         """The column to go by: the one that was asked for, else the best there is."""
-        columns = self._names(lambda said: said.probs)
+        columns = self._names(lambda prediction: prediction.probs)
         best = next((n for n in (chosen, CALIBRATED, RAW) if n in columns), None)
         if best == RAW and chosen is None:
             noticed.add(
@@ -105,7 +110,9 @@ class ImportedColumns:
     def _status(self, prob: Floats | None) -> list[str]:
         """What became of each query."""
         unscored = (
-            [said is None for said in self.given] if prob is None else np.isnan(prob)
+            [prediction is None for prediction in self.imported]
+            if prob is None
+            else np.isnan(prob)
         )
         return [
             UNJUDGED if y == UNKNOWN else UNSCORED if is_unscored else SCORED
@@ -113,35 +120,42 @@ class ImportedColumns:
         ]
 
     def _floats(self, read: Callable[[ImportedPrediction], float | None]) -> Floats:
-        values = (None if said is None else read(said) for said in self.given)
+        values = (
+            None if prediction is None else read(prediction)
+            for prediction in self.imported
+        )
         return np.array([np.nan if x is None else x for x in values], dtype=np.float64)
 
     def _probs(self, column: str) -> Floats:
-        return self._floats(lambda said: said.probs.get(column))
+        return self._floats(lambda prediction: prediction.probs.get(column))
 
     def _stated(self, name: str) -> Floats:
-        return self._floats(lambda said: said.stated.get(name))
+        return self._floats(lambda prediction: prediction.stated.get(name))
 
     def _states(self) -> States | None:
         names = {name: place for place, name in enumerate(STATES)}
-        found = [
-            UNKNOWN if said is None or said.state is None else names[said.state]
-            for said in self.given
+        states = [
+            UNKNOWN
+            if prediction is None or prediction.state is None
+            else names[prediction.state]
+            for prediction in self.imported
         ]
-        return np.array(found, dtype=np.int8) if set(found) - {UNKNOWN} else None
+        return np.array(states, dtype=np.int8) if set(states) - {UNKNOWN} else None
 
     def _ks(self) -> Ints | None:
-        found = ints(None if said is None else said.k for said in self.given)
-        return found if (found != UNKNOWN).any() else None
+        ks = ints(
+            None if prediction is None else prediction.k for prediction in self.imported
+        )
+        return ks if (ks != UNKNOWN).any() else None
 
     def _k_under(self, name: str) -> Ints:
         return ints(None if np.isnan(k) else k for k in self._stated(name))
 
     def _list(self, name: str, noticed: InputFindings) -> list[tuple[str, ...]]:
-        found: list[tuple[str, ...]] = []
-        for said, y in zip(self.given, self.y, strict=True):
-            own = None if said is None else said.lists.get(name)
-            if own is None and y == 1:
+        lists: list[tuple[str, ...]] = []
+        for prediction, y in zip(self.imported, self.y, strict=True):
+            uids = None if prediction is None else prediction.lists.get(name)
+            if uids is None and y == 1:
                 noticed.add(
                     "no_list",
                     "warn",
@@ -149,14 +163,14 @@ class ImportedColumns:
                     "Queries with evidence have no list; their evidence counts as "
                     "never retrieved.",
                 )
-            found.append(own or ())
-        return found
+            lists.append(uids or ())
+        return lists
 
 
 def ints(values: Iterable[float | None]) -> Ints:
     """A column of whole numbers, UNKNOWN where there is none."""
-    found = [UNKNOWN if value is None else int(value) for value in values]
-    return np.array(found, dtype=np.int64)
+    numbers = [UNKNOWN if value is None else int(value) for value in values]
+    return np.array(numbers, dtype=np.int64)
 
 
 def _gamma(name: str) -> float:
@@ -176,28 +190,28 @@ def sheet_of_import(dataset: EvidenceDataset, answers: Answers) -> EvidenceSheet
     Raises:
         DatasetError: the run has no probability in the column that `--prob` names.
     """
-    said = _ImportedQueries.of(dataset, answers).in_order(dataset)
+    imported = _ImportedQueries.of(dataset, answers).in_order(dataset)
     noticed = InputFindings()
-    if said.joined:
+    if imported.joined:
         noticed.add(
             "answers_joined",
             "warn",
             "import",
             "A query has two answers of one model; both are read as one answer, and "
             "the first counts where they differ.",
-            example=said.joined[0],
-            n=len(said.joined),
+            example=imported.joined[0],
+            n=len(imported.joined),
         )
-    _require_column(dataset.settings.prob, said)
-    queries = _queries(said, dataset)
+    _require_column(dataset.settings.prob, imported)
+    queries = _queries(imported, dataset)
     predictions = tuple(
-        ImportedColumns(model=model, given=said.given[model], y=queries.y).predictions(
-            dataset.settings.prob, noticed
-        )
+        ImportedColumns(
+            model=model, imported=imported.predictions[model], y=queries.y
+        ).predictions(dataset.settings.prob, noticed)
         for model in answers.models
     )
     _compare_criteria(dataset, queries, noticed)
-    of_files = tuple(found for truth in said.truths for found in truth.noticed)
+    of_files = tuple(finding for truth in imported.truths for finding in truth.noticed)
     per_post = np.bincount(queries.post, minlength=len(queries.posts))
     return EvidenceSheet(
         queries=queries,
@@ -219,7 +233,7 @@ class _ImportedQueries:
 
     queries: list[tuple[str, str]] = field(default_factory=list)
     truths: list[QueryTruth] = field(default_factory=list)
-    given: dict[str, list[ImportedPrediction | None]] = field(
+    predictions: dict[str, list[ImportedPrediction | None]] = field(
         default_factory=dict
     )  #: by model
     joined: list[str] = field(default_factory=list)  #: tasks with an earlier answer
@@ -227,33 +241,35 @@ class _ImportedQueries:
     @classmethod
     def of(cls, dataset: EvidenceDataset, answers: Answers) -> _ImportedQueries:
         """In the order of the log."""
-        said = cls(given={model: [] for model in answers.models})
+        imported = cls(predictions={model: [] for model in answers.models})
         places: dict[str, int] = {}
         for (answer,) in answers.families():
             task = answer.task
             place = places.setdefault(task.key, len(places))
-            if place == len(said.queries):
+            if place == len(imported.queries):
                 post, _, criterion = task.key.rpartition("/")
-                said.queries.append((post, criterion))
-                said.truths.append(decode_truth(task.context or "{}"))
-                for column in said.given.values():
+                imported.queries.append((post, criterion))
+                imported.truths.append(decode_truth(task.context or "{}"))
+                for column in imported.predictions.values():
                     column.append(None)
             if answer.chat is not None:
                 read = read_prediction(dataset, task, answer.chat)
-                said._add(
+                imported._add(
                     task, place, read if isinstance(read, ImportedPrediction) else None
                 )
-        return said
+        return imported
 
-    def _add(self, task: Task, place: int, given: ImportedPrediction | None) -> None:
+    def _add(
+        self, task: Task, place: int, prediction: ImportedPrediction | None
+    ) -> None:
         """Keep an answer; imports once wrote probabilities and rankings as two."""
-        column = self.given[task.model]
+        column = self.predictions[task.model]
         before = column[place]
-        if before is None or given is None:
-            column[place] = before or given
+        if before is None or prediction is None:
+            column[place] = before or prediction
             return
         self.joined.append(f"{task.model}: {task.key}")
-        column[place] = merge_answers(before, given)
+        column[place] = merge_answers(before, prediction)
 
     def in_order(self, dataset: EvidenceDataset) -> _ImportedQueries:
         """In file order of posts and then in display order of criteria."""
@@ -266,9 +282,9 @@ class _ImportedQueries:
         return _ImportedQueries(
             queries=[self.queries[i] for i in order],
             truths=[self.truths[i] for i in order],
-            given={
+            predictions={
                 model: [column[i] for i in order]
-                for model, column in self.given.items()
+                for model, column in self.predictions.items()
             },
             joined=self.joined,
         )
@@ -278,9 +294,9 @@ def _criteria(
     queries: Iterable[tuple[str, str]], dataset: EvidenceDataset
 ) -> list[str]:
     """Those of the criteria file in its order, then any other in natural order."""
-    found = natural_order(criterion for _, criterion in queries)
-    named = [criterion.id for criterion in dataset.criteria if criterion.id in found]
-    return [*named, *(name for name in found if name not in named)]
+    names = natural_order(criterion for _, criterion in queries)
+    named = [criterion.id for criterion in dataset.criteria if criterion.id in names]
+    return [*named, *(name for name in names if name not in named)]
 
 
 def _compare_criteria(
@@ -299,15 +315,15 @@ def _compare_criteria(
         )
 
 
-def _require_column(prob: str | None, said: _ImportedQueries) -> None:
+def _require_column(prob: str | None, imported: _ImportedQueries) -> None:
     if prob is None:
         return
     columns = {
         column
-        for own in said.given.values()
-        for given in own
-        if given is not None
-        for column in given.probs
+        for predictions in imported.predictions.values()
+        for prediction in predictions
+        if prediction is not None
+        for column in prediction.probs
     }
     if prob not in columns:
         known = ", ".join(sorted(columns)) or "none"
@@ -317,21 +333,21 @@ def _require_column(prob: str | None, said: _ImportedQueries) -> None:
         )
 
 
-def _queries(said: _ImportedQueries, dataset: EvidenceDataset) -> Queries:
-    posts = tuple(dict.fromkeys(post for post, _ in said.queries))
-    criteria = tuple(_criteria(said.queries, dataset))
+def _queries(imported: _ImportedQueries, dataset: EvidenceDataset) -> Queries:
+    posts = tuple(dict.fromkeys(post for post, _ in imported.queries))
+    criteria = tuple(_criteria(imported.queries, dataset))
     pools = {post.id: len(post.sentences) for post in dataset.posts}
     truths = [
         _filled(dataset, pools, *query, truth)
-        for query, truth in zip(said.queries, said.truths, strict=True)
+        for query, truth in zip(imported.queries, imported.truths, strict=True)
     ]
     folds = natural_order(t.fold for t in truths if t.fold is not None)
     names_gold = any(truth.gold is not None for truth in truths)
     return Queries(
         posts=posts,
         criteria=criteria,
-        post=_places(posts, (post for post, _ in said.queries)),
-        criterion=_places(criteria, (criterion for _, criterion in said.queries)),
+        post=_places(posts, (post for post, _ in imported.queries)),
+        criterion=_places(criteria, (criterion for _, criterion in imported.queries)),
         pool=ints(truth.pool for truth in truths),
         folds=folds,
         fold=_places(folds, (truth.fold for truth in truths)),

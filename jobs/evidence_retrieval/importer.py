@@ -44,7 +44,7 @@ from jobs.evidence_retrieval.imported import (
 )
 from jobs.evidence_retrieval.inputs import natural_order
 from jobs.evidence_retrieval.settings import EvidenceSettings
-from jobs.inputs.column_map import ColumnMap, column_map, found_words, is_field
+from jobs.inputs.column_map import ColumnMap, column_map, describe_columns, is_field
 from jobs.inputs.files import csv_columns, holds_objects
 from jobs.inputs.rows import InputFindings
 from runner.errors import DatasetError, UsageError
@@ -101,8 +101,8 @@ def _streamed(
     noticed: InputFindings,
 ) -> Iterator[ImportedQuery]:
     for part in parts:
-        beside = held.pop(part.query, None)
-        yield part if beside is None else _both(part, beside, noticed)
+        other = held.pop(part.query, None)
+        yield part if other is None else _both(part, other, noticed)
     yield from held.values()
 
 
@@ -117,7 +117,7 @@ class _ImportedNames:
         """The parts of a file, each query once, each post in one fold."""
         lines: dict[Query, str] = {}
         folds: dict[str, str] = {}
-        own = self.criteria.setdefault(reading.name, set())
+        criteria = self.criteria.setdefault(reading.name, set())
         for part in reading.read(reading.source):
             line = lines.setdefault(part.query, part.where)
             if line is not part.where:
@@ -131,7 +131,7 @@ class _ImportedNames:
                     f"fold_id is {fold}, but post {part.post} is in fold "
                     f"{folds[part.post]} already (a post belongs to one fold)"
                 )
-            own.add(part.criterion)
+            criteria.add(part.criterion)
             if reading.judges_posts:
                 self.judged.add(part.post)
             yield part
@@ -146,14 +146,14 @@ class _ImportedNames:
     def compare_criteria(self, first: FormattedFile, noticed: InputFindings) -> None:
         """All files should speak of the same criteria."""
         mine = self.criteria[first.name]
-        for name, own in self.criteria.items():
-            if odd := natural_order(own ^ mine):
+        for name, criteria in self.criteria.items():
+            if odd := natural_order(criteria ^ mine):
                 noticed.add(
                     "criteria_differ",
                     "warn",
                     name,
-                    f"{first.name} has {len(mine)} criteria and {name} has {len(own)}; "
-                    "some stand in one of the two only.",
+                    f"{first.name} has {len(mine)} criteria and {name} has "
+                    f"{len(criteria)}; some stand in one of the two only.",
                     example=odd[0],
                     n=len(odd),
                 )
@@ -164,20 +164,22 @@ def _both(
 ) -> ImportedQuery:
     """What two files say: the same of what is true, not of what a model says."""
     _compare_truth(part, other, noticed)
-    given = dict(part.given)
-    for model, said in other.given.items():
-        mine = given.get(model)
+    predictions = dict(part.predictions)
+    for model, theirs in other.predictions.items():
+        mine = predictions.get(model)
         if mine is not None:
-            _require_new(part, mine, other, said, model)
-        given[model] = said if mine is None else merge_answers(mine, said)
-    return replace(part, truth=merge_answers(part.truth, other.truth), given=given)
+            _require_new(part, mine, other, theirs, model)
+        predictions[model] = theirs if mine is None else merge_answers(mine, theirs)
+    return replace(
+        part, truth=merge_answers(part.truth, other.truth), predictions=predictions
+    )
 
 
 def _require_new(
     part: ImportedQuery,
     mine: ImportedPrediction,
     other: ImportedQuery,
-    said: ImportedPrediction,
+    theirs: ImportedPrediction,
     model: str,
 ) -> None:
     """Refuse a second answer of one model to one query.
@@ -188,13 +190,13 @@ def _require_new(
         DatasetError: both hold the same part; names both files and rows.
     """
     twice = [
-        *(f"the list {name}" for name in said.lists if name in mine.lists),
-        *(name for name in said.probs if name in mine.probs),
-        *(name for name in said.stated if name in mine.stated),
+        *(f"the list {name}" for name in theirs.lists if name in mine.lists),
+        *(name for name in theirs.probs if name in mine.probs),
+        *(name for name in theirs.stated if name in mine.stated),
         *(
             name
             for name in SINGLE
-            if None not in {getattr(mine, name), getattr(said, name)}
+            if None not in {getattr(mine, name), getattr(theirs, name)}
         ),
     ]
     if twice:
@@ -372,19 +374,22 @@ class EvidenceRetrievalImporter:
         columns = _columns(settings, named)
         named = [
             replace(
-                each,
-                form=each.form or _form(each.path, columns),
+                named_file,
+                form=named_file.form or _form(named_file.path, columns),
                 # named before files are joined, so that all that is said of one model
                 # becomes one answer, under whichever option it was given
-                model=each.model or model or MODEL,
+                model=named_file.model or model or MODEL,
             )
-            for each in named
+            for named_file in named
         ]
-        named.sort(key=lambda each: each.form not in LEADING)
-        readings = [each.reading(settings, owners, noticed, columns) for each in named]
+        named.sort(key=lambda named_file: named_file.form not in LEADING)
+        readings = [
+            named_file.reading(settings, owners, noticed, columns)
+            for named_file in named
+        ]
         for part in joined(readings, noticed):
             context = encode(part.truth)
-            for name, said in part.given.items():
+            for name, prediction in part.predictions.items():
                 yield ImportedAnswer(
                     spec=TaskSpec(
                         stage="given",
@@ -393,7 +398,7 @@ class EvidenceRetrievalImporter:
                     ),
                     model=name,
                     replicate=1,
-                    text=encode(said),
+                    text=encode(prediction),
                 )
 
 
@@ -434,10 +439,10 @@ def _columns(settings: EvidenceSettings, named: Sequence[_NamedFile]) -> ColumnM
     pairs = [pair for pair in settings.map if pair not in stored]
     if not pairs:
         return {}
-    forms = (each.form or _trec_form(each.path) for each in named)
+    forms = (named_file.form or _trec_form(named_file.path) for named_file in named)
     tables = (
-        each.path
-        for each, form in zip(named, forms, strict=True)
+        named_file.path
+        for named_file, form in zip(named, forms, strict=True)
         if not (form and FORMS[form].words)
     )
     seen = (name for path in tables for name in csv_columns(path))
@@ -470,12 +475,13 @@ def _form(path: Path, columns: ColumnMap) -> str:
     trec = _trec_form(path)
     if trec:
         return trec
-    found = [columns.get(name, name) for name in csv_columns(path)]
+    fields = [columns.get(name, name) for name in csv_columns(path)]
     for name, form in FORMS.items():
-        if form.has_columns is not None and form.has_columns(found):
+        if form.has_columns is not None and form.has_columns(fields):
             return name
     known = "; ".join(f"{name}: {form.recognised}" for name, form in FORMS.items())
     raise DatasetError(
-        f"{path.name}: fits no known format ({found_words(found, HINTED)}; {known}; "
-        "rename a column with --map OLD=NEW, or force a format with --format)."
+        f"{path.name}: fits no known format ({describe_columns(fields, HINTED)}; "
+        f"{known}; rename a column with --map OLD=NEW, or force a format with "
+        "--format)."
     )

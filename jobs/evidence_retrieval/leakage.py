@@ -35,30 +35,30 @@ def leak_check(
     name: str, findings: Iterable[Finding], *, not_checked: str = ""
 ) -> LeakCheck:
     """A check with what it finds; *findings* are not made where it cannot be done."""
-    found = () if not_checked else tuple(findings)
-    return LeakCheck(name=name, findings=found, not_checked=not_checked)
+    leaks = () if not_checked else tuple(findings)
+    return LeakCheck(name=name, findings=leaks, not_checked=not_checked)
 
 
 def shared_posts(where: str, splits: Sequence[Split]) -> Iterator[Finding]:
     """Posts in two parts of one split, or tested in two folds."""
     tested: dict[str, str] = {}
-    for own in splits:
-        parts = {"test": own.test, "tune": own.tune, "fit": own.fit}
+    for split in splits:
+        parts = {"test": split.test, "tune": split.tune, "fit": split.fit}
         for first, second in (("test", "tune"), ("test", "fit"), ("tune", "fit")):
             both = sorted({*parts[first]} & {*parts[second]})
             if both:
                 yield _error(
                     "post_overlap",
-                    f"{where}, fold {own.fold}",
+                    f"{where}, fold {split.fold}",
                     f"{len(both)} posts are both in {first} and in {second}.",
                     n=len(both),
                     example=both[0],
                 )
-        for post in own.test:
-            if tested.setdefault(post, own.fold) != own.fold:
+        for post in split.test:
+            if tested.setdefault(post, split.fold) != split.fold:
                 yield _error(
                     "post_in_two_folds",
-                    f"{where}, fold {own.fold}",
+                    f"{where}, fold {split.fold}",
                     f"Post {post} is tested in fold {tested[post]} already.",
                     example=post,
                 )
@@ -68,17 +68,20 @@ def foreign_candidates(
     posts: Iterable[Post], queries: Queries, predictions: Iterable[Predictions]
 ) -> Iterator[Finding]:
     """Rankings that hold sentences of other posts."""
-    pools = {post.id: frozenset(each.uid for each in post.sentences) for post in posts}
-    own = [pools[queries.posts[place]] for place in queries.post.tolist()]
+    pools = {
+        post.id: frozenset(sentence.uid for sentence in post.sentences)
+        for post in posts
+    }
+    query_pools = [pools[queries.posts[place]] for place in queries.post.tolist()]
     checked = set()
-    for found in predictions:
-        for name, lists in found.lists.items():
+    for prediction in predictions:
+        for name, lists in prediction.lists.items():
             if id(lists) in checked:
                 continue
             checked.add(id(lists))
             foreign = [
                 (i, uid)
-                for i, (uids, pool) in enumerate(zip(lists, own, strict=True))
+                for i, (uids, pool) in enumerate(zip(lists, query_pools, strict=True))
                 for uid in uids
                 if uid not in pool
             ]
@@ -86,7 +89,7 @@ def foreign_candidates(
                 i, uid = foreign[0]
                 yield _error(
                     "foreign_candidate",
-                    f"{found.model}, {found.config}, {name}",
+                    f"{prediction.model}, {prediction.config}, {name}",
                     f"{len(foreign)} candidates belong to another post than the query.",
                     n=len(foreign),
                     example=f"{queries.key(i)}: {uid}",
@@ -100,7 +103,9 @@ def duplicate_texts(
     first: dict[tuple[str, ...], str] = {}
     pairs = []
     for post in posts:
-        words = tuple(word for each in post.sentences for word in tokens(each.text))
+        words = tuple(
+            word for sentence in post.sentences for word in tokens(sentence.text)
+        )
         if not words or post.id not in fold_of:
             continue
         other = first.setdefault(words, post.id)
@@ -124,7 +129,7 @@ def gold_in_instructions(
     """Gold sentences inside what every prompt says."""
     if dataset.gold is None:
         return
-    said = [f" {' '.join(tokens(text))} " for text in instructions]
+    instruction_words = [f" {' '.join(tokens(text))} " for text in instructions]
     wanted = {uid for uids in dataset.gold.evidence.values() for uid in uids}
     for post in dataset.posts:
         for sentence in post.sentences:
@@ -132,7 +137,7 @@ def gold_in_instructions(
             if sentence.uid not in wanted or len(words) < FEWEST_WORDS:
                 continue
             phrase = f" {' '.join(words)} "
-            if any(phrase in text for text in said):
+            if any(phrase in text for text in instruction_words):
                 yield _error(
                     "gold_in_prompt",
                     "prompts",
@@ -164,45 +169,52 @@ def gold_features(where: str, rows: FeatureRows, y: Ints) -> Iterator[Finding]:
 
 
 def thresholds_from_test(
-    where: str, spec: GateSpec, rows: FeatureRows, y: Ints, found: Nested
+    where: str, spec: GateSpec, rows: FeatureRows, y: Ints, nested_fit: Nested
 ) -> Iterator[Finding]:
     """Thresholds that are best for the test posts and not for the tuning ones."""
-    for own in found.folds:
-        if own.gate is None:
+    for fold_result in nested_fit.folds:
+        if fold_result.gate is None:
             continue
-        test = rows_of(rows, own.split.test) & (y != UNKNOWN)
-        best = thresholds(y[test] == 1, found.probability[test], spec.targets)
-        due = thresholds(own.tune_y, own.tune_p, spec.targets)
-        used = own.gate.thresholds
+        test = rows_of(rows, fold_result.split.test) & (y != UNKNOWN)
+        best = thresholds(y[test] == 1, nested_fit.probability[test], spec.targets)
+        due = thresholds(fold_result.tune_y, fold_result.tune_p, spec.targets)
+        used = fold_result.gate.thresholds
         for name in ("tau_neg", "tau_pos"):
             value = getattr(used, name)
             if value == getattr(best, name) and value != getattr(due, name):
                 yield _error(
                     "threshold_from_test",
-                    f"{where}, fold {own.split.fold}",
+                    f"{where}, fold {fold_result.split.fold}",
                     f"{name} {value:g} is the best one of the test posts, and on the "
                     f"tuning posts it would be {getattr(due, name):g}.",
                 )
 
 
 def stated_thresholds(
-    queries: Queries, found: Predictions, targets: ThresholdTargets
+    queries: Queries, prediction: Predictions, targets: ThresholdTargets
 ) -> Iterator[Finding]:
     """The same of predictions made elsewhere, whose tuning posts nobody knows.
 
     One fold's threshold can be the best of its own rows by chance, so all must be, and
     even then it is a warning. One that decides nothing (0, infinite) says nothing.
     """
-    if found.prob is None or found.tau_neg is None or found.tau_pos is None:
+    if (
+        prediction.prob is None
+        or prediction.tau_neg is None
+        or prediction.tau_pos is None
+    ):
         return
     best = {
-        fold: thresholds(queries.y[own] == 1, found.prob[own], targets)
-        for fold, own in _judged_folds(queries, found.prob)
+        fold: thresholds(queries.y[rows] == 1, prediction.prob[rows], targets)
+        for fold, rows in _judged_folds(queries, prediction.prob)
     }
-    for name, column in (("tau_neg", found.tau_neg), ("tau_pos", found.tau_pos)):
+    for name, column in (
+        ("tau_neg", prediction.tau_neg),
+        ("tau_pos", prediction.tau_pos),
+    ):
         used = {
-            fold: float(column[own][0])
-            for fold, own in _judged_folds(queries, found.prob)
+            fold: float(column[rows][0])
+            for fold, rows in _judged_folds(queries, prediction.prob)
         }
         telling = {fold: tau for fold, tau in used.items() if 0 < tau < np.inf}
         if telling and all(tau == getattr(best[f], name) for f, tau in telling.items()):
@@ -210,7 +222,7 @@ def stated_thresholds(
             yield Finding(
                 code="threshold_from_test",
                 severity="warn",
-                where=found.model,
+                where=prediction.model,
                 message=f"{name} is the best one of the tested rows in every fold, "
                 "as if it had been chosen on them.",
                 n=len(telling),
@@ -221,9 +233,9 @@ def stated_thresholds(
 def _judged_folds(queries: Queries, p: Floats) -> Iterator[tuple[str, Bools]]:
     judged = (queries.y != UNKNOWN) & ~np.isnan(p)
     for place, fold in enumerate(queries.folds):
-        own = judged & (queries.fold == place)
-        if own.any():
-            yield fold, own
+        rows = judged & (queries.fold == place)
+        if rows.any():
+            yield fold, rows
 
 
 def _splits_as(column: Floats, truth: Bools) -> bool:
@@ -253,7 +265,7 @@ def imported_leak_checks(
     }
     known = {post.id for post in dataset.posts}
     pools_known = known.issuperset(queries.posts)
-    has_lists = any(own.lists for own in predictions)
+    has_lists = any(prediction.lists for prediction in predictions)
     return (
         leak_check(
             "duplicate post texts across folds",
@@ -274,10 +286,10 @@ def imported_leak_checks(
         leak_check(
             "thresholds chosen on test posts",
             (
-                found
-                for own in predictions
-                for found in stated_thresholds(
-                    queries, own, targets_of(dataset.settings)
+                finding
+                for prediction in predictions
+                for finding in stated_thresholds(
+                    queries, prediction, targets_of(dataset.settings)
                 )
             ),
             not_checked=_first(*_no_thresholds(queries, predictions)),
@@ -302,9 +314,13 @@ def _no_thresholds(
         yield "there are no folds"
     if (queries.y == UNKNOWN).all():
         yield "there is no gold"
-    if all(own.prob is None for own in predictions):
+    if all(prediction.prob is None for prediction in predictions):
         yield "there are no probabilities"
-    columns = [t for own in predictions for t in (own.tau_neg, own.tau_pos)]
+    columns = [
+        t
+        for prediction in predictions
+        for t in (prediction.tau_neg, prediction.tau_pos)
+    ]
     if not any(
         column is not None and ((column > 0) & (column < np.inf)).any()
         for column in columns

@@ -73,20 +73,24 @@ def deep_checks(
         fit_all: how all of them are.
     """
     chance = np.random.default_rng(folds.seed)
-    for own in splits(folds, rows.posts, y):
-        at = f"{where}, fold {own.fold}"
-        test = rows_of(rows, own.test)
-        before = fit_one(spec, rows, y, own)
+    for split in splits(folds, rows.posts, y):
+        at = f"{where}, fold {split.fold}"
+        test = rows_of(rows, split.test)
+        before = fit_one(spec, rows, y, split)
         scrambled = _permuted(y, test, chance)
-        after = fit_one(spec, rows, scrambled, _split(own.fold, rows, scrambled, folds))
-        if _said(after, rows, test) != _said(before, rows, test):
+        after = fit_one(
+            spec, rows, scrambled, _split(split.fold, rows, scrambled, folds)
+        )
+        if _output_bytes(after, rows, test) != _output_bytes(before, rows, test):
             yield _leak(
                 "gold_scramble",
                 at,
                 "With the gold of the test posts permuted, their predictions change.",
             )
-        kept, left = rows.where(~test), y[~test]
-        without = fit_one(spec, kept, left, _split(own.fold, kept, left, folds))
+        remaining, left = rows.where(~test), y[~test]
+        without = fit_one(
+            spec, remaining, left, _split(split.fold, remaining, left, folds)
+        )
         if _learnt(without) != _learnt(before):
             yield _leak(
                 "test_removal",
@@ -100,19 +104,19 @@ def deep_checks(
 
 
 def _after_shuffle(
-    where: str, rows: FeatureRows, y: Ints, found: Nested
+    where: str, rows: FeatureRows, y: Ints, nested_fit: Nested
 ) -> Iterator[Finding]:
     # by fold: pooled, the folds' different prevalences alone move the area off 0.5
-    for own in found.folds:
-        judged = rows_of(rows, own.split.test) & (y != UNKNOWN)
-        judged &= ~np.isnan(found.probability)
-        area = delong(y[judged] == 1, found.probability[judged])
-        if area is None or own.gate is None:
+    for fold_result in nested_fit.folds:
+        judged = rows_of(rows, fold_result.split.test) & (y != UNKNOWN)
+        judged &= ~np.isnan(nested_fit.probability)
+        area = delong(y[judged] == 1, nested_fit.probability[judged])
+        if area is None or fold_result.gate is None:
             continue
         if abs(area.auroc - 0.5) > STANDARD_ERRORS * area.se:
             yield _leak(
                 "label_shuffle",
-                f"{where}, fold {own.split.fold}",
+                f"{where}, fold {fold_result.split.fold}",
                 f"With all gold shuffled and everything fitted again, AUROC is "
                 f"{area.auroc:.4f}, more than {STANDARD_ERRORS} standard errors "
                 f"({area.se:.4f}) off 0.5.",
@@ -121,7 +125,7 @@ def _after_shuffle(
 
 def _split(fold: str, rows: FeatureRows, y: Ints, folds: FoldAssignment) -> Split:
     """The split of one fold, made again from what is given."""
-    return next(own for own in splits(folds, rows.posts, y) if own.fold == fold)
+    return next(split for split in splits(folds, rows.posts, y) if split.fold == fold)
 
 
 def _permuted(y: Ints, among: Bools, chance: np.random.Generator) -> Ints:
@@ -132,9 +136,11 @@ def _permuted(y: Ints, among: Bools, chance: np.random.Generator) -> Ints:
     return permuted
 
 
-def _said(result: FoldResult, rows: FeatureRows, test: Bools) -> tuple[bytes, ...]:
-    own = (column.tobytes() for column in apply_gate(result.gate, rows.where(test)))
-    return (*own, _learnt(result))
+def _output_bytes(
+    result: FoldResult, rows: FeatureRows, test: Bools
+) -> tuple[bytes, ...]:
+    columns = (column.tobytes() for column in apply_gate(result.gate, rows.where(test)))
+    return (*columns, _learnt(result))
 
 
 def _learnt(result: FoldResult) -> bytes:
@@ -166,22 +172,22 @@ def choice_checks(
         splits: of the folds.
         choose: how one fold's constants are chosen.
     """
-    for own in splits:
-        before = choose(grid, queries, own)
+    for split in splits:
+        before = choose(grid, queries, split)
         tested = [
             i
             for i, post in enumerate(queries.post.tolist())
-            if queries.posts[post] in frozenset(own.test)
+            if queries.posts[post] in frozenset(split.test)
         ]
         for code, what, changed in (
             ("gold_scramble", "permuted", _reversed(queries, tested)),
             ("test_removal", "taken away", _removed(queries, tested)),
         ):
-            if choose(grid, changed, own) != before:
+            if choose(grid, changed, split) != before:
                 yield Finding(
                     code=code,
                     severity="error",
-                    where=f"{where}, fold {own.fold}",
+                    where=f"{where}, fold {split.fold}",
                     message=f"With the gold of the test posts {what}, the fold's "
                     "choice from a grid changes.",
                 )
@@ -236,34 +242,38 @@ def leak_checks(
         leak_check(
             "candidates of another post",
             foreign_candidates(
-                dataset.posts, queries, (each.predictions for each in decided)
+                dataset.posts,
+                queries,
+                (config_predictions.predictions for config_predictions in decided),
             ),
         ),
         leak_check(
             "posts shared by the test, tuning and fitting parts",
             (
-                found
-                for where, own in fitted
-                for found in shared_posts(where, [f.split for f in own.result.folds])
+                finding
+                for where, gated in fitted
+                for finding in shared_posts(
+                    where, [f.split for f in gated.result.folds]
+                )
             ),
             not_checked=without_gate,
         ),
         leak_check(
             "features that are the gold",
             (
-                found
-                for where, own in fitted
-                for found in gold_features(where, own.of.rows, own.y)
+                finding
+                for where, gated in fitted
+                for finding in gold_features(where, gated.of.rows, gated.y)
             ),
             not_checked=without_gate,
         ),
         leak_check(
             "thresholds chosen on test posts",
             (
-                found
-                for where, own in fitted
-                for found in thresholds_from_test(
-                    where, own.spec, own.of.rows, own.y, own.result
+                finding
+                for where, gated in fitted
+                for finding in thresholds_from_test(
+                    where, gated.spec, gated.of.rows, gated.y, gated.result
                 )
             ),
             not_checked=without_gate,
@@ -279,11 +289,11 @@ def leak_checks(
 def _fitted(decided: Sequence[ConfigPredictions]) -> Iterator[tuple[str, GateOutput]]:
     """Each gate that was fitted, once: configurations that share it share its leaks."""
     seen = set()
-    for each in decided:
-        for own in each.gates.values():
-            if own.result.folds and id(own) not in seen:
-                seen.add(id(own))
-                yield each.where, own
+    for config_predictions in decided:
+        for gated in config_predictions.gates.values():
+            if gated.result.folds and id(gated) not in seen:
+                seen.add(id(gated))
+                yield config_predictions.where, gated
 
 
 def _deep(
@@ -292,9 +302,11 @@ def _deep(
     fitted: Sequence[tuple[str, GateOutput]],
     folds: FoldAssignment,
 ) -> Iterator[Finding]:
-    for where, own in fitted:
-        yield from deep_checks(where, own.spec, own.of.rows, own.y, folds)
-    for each in decided:
-        if each.grid is not None:
-            splits = [choice.split for choice in each.chosen]
-            yield from choice_checks(each.where, each.grid, queries, splits)
+    for where, gated in fitted:
+        yield from deep_checks(where, gated.spec, gated.of.rows, gated.y, folds)
+    for config_predictions in decided:
+        if config_predictions.grid is not None:
+            splits = [choice.split for choice in config_predictions.chosen]
+            yield from choice_checks(
+                config_predictions.where, config_predictions.grid, queries, splits
+            )

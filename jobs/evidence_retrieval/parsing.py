@@ -101,10 +101,10 @@ def read_probability(value: object) -> Probability | ParseFailure:
     """
     if value is None or value == "":
         return ParseFailure(reason="no_probability")
-    found = _PROBABILITY.fullmatch(value.strip()) if isinstance(value, str) else None
-    if found is None:
+    match = _PROBABILITY.fullmatch(value.strip()) if isinstance(value, str) else None
+    if match is None:
         return _OUT_OF_RANGE
-    text, percent = found.groups()
+    text, percent = match.groups()
     number = Decimal(text.replace(",", "."))
     is_guessed = not percent and not text.isdigit() and 0 < number <= 1
     share = number if is_guessed else number / 100
@@ -115,19 +115,19 @@ def read_probability(value: object) -> Probability | ParseFailure:
 
 def read_place(value: object, n: int) -> int | None:
     """The place from 0 that a number from 1 to *n* stands for: 3, "[3]" or "S3"."""
-    found = _ONE_RUN.fullmatch(value) if isinstance(value, str) else None
-    if found is None or found[0].lstrip().startswith("-"):
+    match = _ONE_RUN.fullmatch(value) if isinstance(value, str) else None
+    if match is None or match[0].lstrip().startswith("-"):
         return None
-    number = int(found[1])
+    number = int(match[1])
     return number - 1 if 1 <= number <= n else None
 
 
 def read_relevance(value: object) -> tuple[int, bool] | None:
     """A relevance of 0 to 100, and whether it had to be clipped to that."""
-    found = _RELEVANCE.fullmatch(value.strip()) if isinstance(value, str) else None
-    if found is None:
+    match = _RELEVANCE.fullmatch(value.strip()) if isinstance(value, str) else None
+    if match is None:
         return None
-    number = Decimal(found[1].replace(",", "."))
+    number = Decimal(match[1].replace(",", "."))
     within = min(max(number, Decimal(0)), Decimal(100))
     return int(within.to_integral_value(ROUND_HALF_UP)), within != number
 
@@ -197,9 +197,9 @@ def parse_assess(reply: Reply, n: int) -> Assessment | ParseFailure:
 
     Failures: `truncated`, `no_json`, `no_probability`, `probability_out_of_range`.
     """
-    found = first_object(reply.text, lambda value: "evidence_probability" in value)
-    if found is not None:
-        return _assessment(found, n)
+    payload = first_object(reply.text, lambda value: "evidence_probability" in value)
+    if payload is not None:
+        return _assessment(payload, n)
     if reply.is_truncated:
         return unread(reply, "no_json")
     if first_object(reply.text, lambda value: "sentences" in value) is not None:
@@ -216,10 +216,10 @@ def parse_assessments(
 
     Failures: `truncated`, `no_json`, `no_criteria`.
     """
-    found = first_object(reply.text, lambda value: "criteria" in value)
-    if found is None:
+    payload = first_object(reply.text, lambda value: "criteria" in value)
+    if payload is None:
         return unread(reply, "no_json")
-    listed = found["criteria"]
+    listed = payload["criteria"]
     if not isinstance(listed, list):
         return ParseFailure(reason="no_criteria")
     noted: Counter[str] = Counter()
@@ -269,7 +269,7 @@ def _relevance(value: object, n: int, noted: Counter[str]) -> dict[int, int]:
     if listed is None:
         noted["no_list"] += 1
         return {}
-    found: dict[int, int] = {}
+    by_place: dict[int, int] = {}
     below = MOST
     for number, stated in listed:
         rated = read_relevance(stated)
@@ -283,8 +283,8 @@ def _relevance(value: object, n: int, noted: Counter[str]) -> dict[int, int]:
         if place is None:
             noted["unknown_sentence"] += 1
         else:
-            found[place] = max(relevance, found.get(place, 0))
-    return found
+            by_place[place] = max(relevance, by_place.get(place, 0))
+    return by_place
 
 
 _CHAIN = re.compile(r"\[?\d{1,9}\]?(?:\s*>\s*\[?\d{1,9}\]?)+")
@@ -297,9 +297,9 @@ def parse_rerank(reply: Reply, n: int) -> Ordering | ParseFailure:
     Failures: `truncated`, `no_json`, `no_ranking`, and `incomplete_ranking` where fewer
     than half of the candidates are named.
     """
-    found = first_object(reply.text, lambda value: "ranking" in value)
-    if found is not None:
-        named = _named(found["ranking"])
+    payload = first_object(reply.text, lambda value: "ranking" in value)
+    if payload is not None:
+        named = _named(payload["ranking"])
     elif reply.is_truncated:
         return unread(reply, "no_json")
     else:
@@ -324,7 +324,7 @@ def _first_array(text: str) -> Iterable[object] | None:
     array = next(arrays(text), None)
     if array is None:
         return None
-    return [str(each) if type(each) is int else each for each in array]
+    return [str(item) if type(item) is int else item for item in array]
 
 
 def _ordering(named: Iterable[object], n: int) -> Ordering | ParseFailure:
@@ -381,7 +381,7 @@ def parse_scores(reply: Ranking, n: int) -> EndpointScores | ParseFailure:
     Failures: `bad_indices`, for one that is named twice or out of range, `bad_scores`
     for one that is not finite, and `no_scores` where there are none.
     """
-    by_place = {each.index: each.score for each in reply.results}
+    by_place = {document.index: document.score for document in reply.results}
     if len(by_place) != len(reply.results) or not by_place.keys() <= set(range(n)):
         return ParseFailure(reason="bad_indices")
     if not all(map(math.isfinite, by_place.values())):

@@ -67,24 +67,27 @@ def per_query(block: JudgedPredictions) -> PerQuery:
     if block.stated is not None:
         state[block.stated.rows] = block.stated.state
     chosen, final = block.chosen, block.final
-    found: dict[str, Floats] = {}
-    for name, own in (
-        ("evidence_recall_at_k", chosen and (chosen.found, chosen.recall)),
-        ("evidence_precision_at_k", chosen and (chosen.found, chosen.precision)),
+    columns: dict[str, Floats] = {}
+    for name, computed in (
+        ("evidence_recall_at_k", chosen and (chosen.evidence_rows, chosen.recall)),
+        (
+            "evidence_precision_at_k",
+            chosen and (chosen.evidence_rows, chosen.precision),
+        ),
         ("mrr", final and (final.rows, final.values["mrr"])),
     ):
         column = np.full(n, np.nan)
-        rows, values = own or block.given.get(name) or _nothing()
+        rows, values = computed or block.stated_values.get(name) or _nothing()
         if not len(rows):
-            rows, values = block.given.get(name) or _nothing()
+            rows, values = block.stated_values.get(name) or _nothing()
         column[rows] = values
-        found[name] = column
+        columns[name] = column
     return PerQuery(
         block=block,
         state=state,
-        recall=found["evidence_recall_at_k"],
-        precision=found["evidence_precision_at_k"],
-        mrr=found["mrr"],
+        recall=columns["evidence_recall_at_k"],
+        precision=columns["evidence_precision_at_k"],
+        mrr=columns["mrr"],
     )
 
 
@@ -95,33 +98,33 @@ def _nothing() -> tuple[Ints, Floats]:
 def rows(columns: PerQuery) -> Iterator[tuple[Cell, ...]]:
     """The lines of the file, in the sheet's order."""
     block = columns.block
-    queries, said = block.queries, block.prediction
+    queries, prediction = block.queries, block.prediction
     for i in range(len(queries)):
         y, state = int(queries.y[i]), int(columns.state[i])
         is_known = UNKNOWN not in {y, state}
         gold = queries.gold[i] if queries.gold is not None else None
         fold = int(queries.fold[i])
-        status = said.status[i]
+        status = prediction.status[i]
         yield (
             queries.folds[fold] if fold != UNKNOWN else None,
             queries.posts[queries.post[i]],
             queries.criteria[queries.criterion[i]],
-            _float(said.prob_raw, i),
-            _float(said.prob, i),
+            _float(prediction.prob_raw, i),
+            _float(prediction.prob, i),
             None if y == UNKNOWN else y,
             None if state == UNKNOWN else STATES[state],
-            _float(said.tau_neg, i),
-            _float(said.tau_pos, i),
+            _float(prediction.tau_neg, i),
+            _float(prediction.tau_pos, i),
             _int(queries.pool, i),
-            _int(said.k, i),
+            _int(prediction.k, i),
             _float(columns.recall, i),
             _float(columns.precision, i),
             _float(columns.mrr, i),
             int((state != NEG) == (y == 1)) if is_known else None,
             int((state == POS) == (y == 1)) if is_known else None,
             None if gold is None else "|".join(gold),
-            said.model,
-            said.config,
+            prediction.model,
+            prediction.config,
             None if gold is None else len(gold),
             UNJUDGED if y == UNKNOWN and status == SCORED else status,
         )
@@ -158,42 +161,49 @@ class PerQueryFiles:
         """The per-post table of each model that has one."""
         return {
             model: self._places.one(model, "per_post_multilabel")
-            for model, own in self.results.models.items()
-            if chosen_decision(own.block) is not None
+            for model, model_results in self.results.models.items()
+            if chosen_decision(model_results.block) is not None
         }
 
     def tables(self) -> Iterator[Table]:
         """Those that are tables."""
-        for model, own in self.results.models.items():
+        for model, model_results in self.results.models.items():
             for name in self._places.all(model, "per_query"):
                 yield Table(name=name, columns=PER_QUERY, caption="One row a query.")
-            if own.block.prediction.lists:
+            if model_results.block.prediction.lists:
                 columns = ("post_id", "criterion_id", "gold_ids")
-                topk = tuple(f"{step}_topk" for step in own.block.prediction.lists)
+                topk = tuple(
+                    f"{step}_topk" for step in model_results.block.prediction.lists
+                )
                 name = self._places.one(model, "per_query_lists")
                 yield Table(name=name, columns=(*columns, *topk, JUDGED))
             if model in self._tables:
-                yield Table(name=self._tables[model], columns=_post_columns(own.block))
+                yield Table(
+                    name=self._tables[model], columns=_post_columns(model_results.block)
+                )
 
     def artifacts(self) -> Iterator[Artifact]:
         """Those that are no tables."""
         if self.results.sheet.queries.gold is not None:
             yield Artifact(name="qrels.txt")
-        for model, own in self.results.models.items():
-            names = (*_rankings(own.block).values(), *_runs(own.block).values())
+        for model, model_results in self.results.models.items():
+            names = (
+                *_rankings(model_results.block).values(),
+                *_runs(model_results.block).values(),
+            )
             for name in names:
                 yield Artifact(name=self._places.one(model, name))
 
     def __iter__(self) -> Iterator[Detail]:
         yield from self._qrels()
-        for model, own in self.results.models.items():
+        for model, model_results in self.results.models.items():
             names = self._places.all(model, "per_query")
-            for cells in rows(per_query(own.block)):
+            for cells in rows(per_query(model_results.block)):
                 yield from (StreamedRow(table=name, cells=cells) for name in names)
-            if own.block.prediction.lists:
-                yield from self._lists(model, own.block)
-            if (decided := chosen_decision(own.block)) is not None:
-                for cells in _post_rows(own.block, decided):
+            if model_results.block.prediction.lists:
+                yield from self._lists(model, model_results.block)
+            if (decided := chosen_decision(model_results.block)) is not None:
+                for cells in _post_rows(model_results.block, decided):
                     yield StreamedRow(table=self._tables[model], cells=cells)
 
     def _qrels(self) -> Iterator[StreamedLine]:
@@ -229,8 +239,8 @@ class PerQueryFiles:
                 }
                 text = json.dumps(fields, ensure_ascii=False) + "\n"
                 yield StreamedLine(artifact=jsonl[step], text=text)
-                own = {_qid(post, criterion): uids}
-                text = "".join(run_lines(own, step, escape_ids=True))
+                ranking = {_qid(post, criterion): uids}
+                text = "".join(run_lines(ranking, step, escape_ids=True))
                 yield StreamedLine(artifact=runs[step], text=text)
             # without it, a blank in gold_ids would say that there is no evidence
             cells.append(int(queries.y[i] != UNKNOWN))
@@ -286,16 +296,16 @@ def _post_rows(
         states[queries.post[at], queries.criterion[at]] = block.stated.state
     folds = np.full(len(queries.posts), UNKNOWN, dtype=np.int64)
     folds[queries.post] = queries.fold
-    for post, said, true in zip(
-        decided.posts.tolist(), decided.said, decided.truth, strict=True
+    for post, predicted, true in zip(
+        decided.posts.tolist(), decided.predicted, decided.truth, strict=True
     ):
         cells: list[Cell] = []
         for pred, gold, state in zip(
-            said.tolist(), true.tolist(), states[post].tolist(), strict=True
+            predicted.tolist(), true.tolist(), states[post].tolist(), strict=True
         ):
             cells += [int(pred), int(gold)]
             cells.append(None if state == UNKNOWN else STATES[state])
-        right = said == true
+        right = predicted == true
         fold = int(folds[post])
         yield (
             queries.folds[fold] if fold != UNKNOWN else None,
@@ -304,5 +314,5 @@ def _post_rows(
             int(right.all()),
             int(right.sum()) / len(right),
             int(true.sum()),
-            int(said.sum()),
+            int(predicted.sum()),
         )

@@ -189,8 +189,8 @@ def _config(where: str, table: object) -> Config:
             raise DatasetError(
                 f"{where}: unknown key {key} (known are {known})."
             ) from error
-        said = first["msg"].removeprefix("Value error, ")
-        raise DatasetError(f"{where}: {key}: {said} (correct it).") from error
+        message = first["msg"].removeprefix("Value error, ")
+        raise DatasetError(f"{where}: {key}: {message} (correct it).") from error
 
 
 def _contradiction(config: Config, settings: EvidenceSettings) -> str | None:

@@ -125,15 +125,15 @@ def plan(dataset: EvidenceDataset) -> Iterator[TaskSpec]:
     """
     kinds = wanted(dataset)
     for post in dataset.posts:
-        asked = _Post(dataset, post)
+        post_tasks = _Post(dataset, post)
         if "assess" in kinds:
-            yield from asked.assess()
+            yield from post_tasks.assess()
         if "embed" in kinds:
-            yield asked.embed()
+            yield post_tasks.embed()
         if "rerank_api" in kinds:
-            yield from asked.rerank_api()
+            yield from post_tasks.rerank_api()
         if "rerank" in kinds and dataset.settings.first_stage in LOCAL:
-            yield from (asked.rerank(criterion) for criterion in dataset.criteria)
+            yield from (post_tasks.rerank(criterion) for criterion in dataset.criteria)
 
 
 def post_of(dataset: EvidenceDataset, spec: TaskSpec) -> str:
@@ -267,37 +267,39 @@ def _needs(config: Config) -> set[TaskKind]:
 def _after_assess(dataset: EvidenceDataset, answer: Answer) -> Iterator[TaskSpec]:
     post, criteria = asking.assessed(dataset, answer.task.key)
     is_first_stage = _starts_rerank(dataset, "assess")
-    asked = _Post(dataset, post)
+    post_tasks = _Post(dataset, post)
     for criterion in criteria:
-        found = answer.parsed
-        if isinstance(found, PostAssessment):
-            found = found.criteria.get(criterion.id)
-            if not isinstance(found, Assessment):
+        parsed = answer.parsed
+        if isinstance(parsed, PostAssessment):
+            parsed = parsed.criteria.get(criterion.id)
+            if not isinstance(parsed, Assessment):
                 # its rerank, if any, follows the answer that it gets alone
                 key = query_key(post.id, criterion.id)
                 yield TaskSpec(stage="assess", key=key)
                 continue
         if not is_first_stage:
             continue
-        if isinstance(found, Assessment):
-            order = assessed_order(dataset, post, criterion, found.relevance)
-            yield asked.rerank(criterion, order)
+        if isinstance(parsed, Assessment):
+            order = assessed_order(dataset, post, criterion, parsed.relevance)
+            yield post_tasks.rerank(criterion, order)
         else:
-            yield asked.rerank(criterion, is_unparsed=True)
+            yield post_tasks.rerank(criterion, is_unparsed=True)
 
 
 def _after_embed(dataset: EvidenceDataset, answer: Answer) -> Iterator[TaskSpec]:
     if not _starts_rerank(dataset, "embedding"):
         return
-    asked = _Post(dataset, dataset.post(answer.task.key))
-    found = answer.parsed
-    if not isinstance(found, PostVectors):
+    post_tasks = _Post(dataset, dataset.post(answer.task.key))
+    parsed = answer.parsed
+    if not isinstance(parsed, PostVectors):
         for criterion in dataset.criteria:
-            yield asked.rerank(criterion, is_unparsed=True)
+            yield post_tasks.rerank(criterion, is_unparsed=True)
         return
-    near: Iterable[Sequence[float]] = cosines(found.criteria, found.sentences).tolist()
+    near: Iterable[Sequence[float]] = cosines(
+        parsed.criteria, parsed.sentences
+    ).tolist()
     for criterion, scores in zip(dataset.criteria, near, strict=True):
-        yield asked.rerank(criterion, ranked(scores))
+        yield post_tasks.rerank(criterion, ranked(scores))
 
 
 def _after_window(dataset: EvidenceDataset, answer: Answer) -> Iterator[TaskSpec]:
@@ -306,9 +308,9 @@ def _after_window(dataset: EvidenceDataset, answer: Answer) -> Iterator[TaskSpec
         return
     query, _, _ = answer.task.key.rpartition("#")
     key = f"{query}#{listed.window + 1}"
-    found = answer.parsed
-    if isinstance(found, Ordering):
-        context = carrying(listed.after(found))
+    parsed = answer.parsed
+    if isinstance(parsed, Ordering):
+        context = carrying(listed.after(parsed))
         yield TaskSpec(stage="rerank", key=key, context=context)
     else:
         yield TaskSpec(stage="rerank", key=key, skip="unparsed_parent")

@@ -63,19 +63,19 @@ def spans(text: str) -> tuple[SentenceSpan, ...]:
 
 def _pieces(text: str) -> Iterator[SentenceSpan]:
     start = 0
-    for found in _END.finditer(text):
-        before = text[max(start, found.start() - REACH) : found.start()]
-        if found.group() == "." and _goes_on(before):
+    for match in _END.finditer(text):
+        before = text[max(start, match.start() - REACH) : match.start()]
+        if match.group() == "." and _goes_on(before):
             continue
-        yield from _trimmed(text, start, found.end())
-        start = found.end()
+        yield from _trimmed(text, start, match.end())
+        start = match.end()
     yield from _trimmed(text, start, len(text))
 
 
 def _goes_on(before: str) -> bool:
     """Whether a dot after *before* belongs to an abbreviation or an initial."""
-    found = _WORD.search(before)
-    word = found.group() if found else ""
+    match = _WORD.search(before)
+    word = match.group() if match else ""
     is_initial = bool(_CAPITAL.match(word)) and word[-1].isupper()
     return is_initial or word.lower() in ABBREVIATIONS
 

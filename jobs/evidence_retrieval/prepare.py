@@ -59,7 +59,7 @@ def folds(settings: EvidenceSettings) -> PreparedEvidence:
     overlap = sum(size.posts for size in sizes) - len(drawn)
     return PreparedEvidence(
         lines=tuple(_csv_line(row) for row in [("post_id", "fold_id"), *rows]),
-        text="\n".join([*map(_said, sizes), f"overlap: {overlap} posts"]),
+        text="\n".join([*map(_fold_line, sizes), f"overlap: {overlap} posts"]),
         json={"folds": [asdict(size) for size in sizes], "overlap": overlap},
     )
 
@@ -95,7 +95,7 @@ def _csv_line(row: tuple[str, str]) -> str:
     return line.getvalue()
 
 
-def _said(size: FoldSize) -> str:
+def _fold_line(size: FoldSize) -> str:
     """How large a fold is; queries are known where criteria are named."""
     parts = [plural(size.posts, "post")]
     if size.queries:

@@ -34,8 +34,8 @@ def criterion_block(criterion: Criterion) -> str:
 def criteria_block(criteria: Sequence[Criterion]) -> str:
     """Several criteria, a line of JSON each."""
     lines = (
-        json.dumps({"id": each.id, "text": each.text}, ensure_ascii=False)
-        for each in criteria
+        json.dumps({"id": criterion.id, "text": criterion.text}, ensure_ascii=False)
+        for criterion in criteria
     )
     return data_block("criteria", "\n".join(lines))
 
@@ -136,42 +136,45 @@ def assess(
     dataset: EvidenceDataset, sentences: TextPart, criterion: Criterion
 ) -> ChatRequest:
     """Is there evidence for one criterion, and where?"""
-    asked = dataset.prompts.messages(
+    messages = dataset.prompts.messages(
         "assess.query",
         sentences=sentences,
         criterion=criterion_block(criterion),
     )
-    return chat_request(dataset.settings, asked, ASSESS)
+    return chat_request(dataset.settings, messages, ASSESS)
 
 
 def assess_post(
     dataset: EvidenceDataset, sentences: TextPart, criteria: Sequence[Criterion]
 ) -> ChatRequest:
     """The same for all criteria at once, with as many tokens as they have alone."""
-    asked = dataset.prompts.messages(
+    messages = dataset.prompts.messages(
         "assess.post", sentences=sentences, criteria=criteria_block(criteria)
     )
     most = dataset.settings.max_output_tokens * len(criteria)
-    return chat_request(dataset.settings, asked, ASSESS_POST, max_tokens=most)
+    return chat_request(dataset.settings, messages, ASSESS_POST, max_tokens=most)
 
 
 def rerank(
     dataset: EvidenceDataset, candidates: TextPart, criterion: Criterion
 ) -> ChatRequest:
     """In which order are the candidates?"""
-    asked = dataset.prompts.messages(
+    messages = dataset.prompts.messages(
         "rerank",
         candidates=candidates,
         criterion=criterion_block(criterion),
     )
-    return chat_request(dataset.settings, asked, RERANK)
+    return chat_request(dataset.settings, messages, RERANK)
 
 
 def embed(dataset: EvidenceDataset, post: Post) -> EmbedRequest:
     """The vectors of all criteria, then of the post's sentences."""
     prefix = dataset.settings.embed_query_prefix
     return EmbedRequest(
-        texts=(*(prefix + each.text for each in dataset.criteria), *texts(post))
+        texts=(
+            *(prefix + criterion.text for criterion in dataset.criteria),
+            *texts(post),
+        )
     )
 
 

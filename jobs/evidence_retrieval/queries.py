@@ -71,7 +71,7 @@ class Predictions:
     replicates: Ints | None = None  #: (Q,) assessments that could be read
     repeat: Mapping[str, float | None] = field(default_factory=dict)
     """How far replicates differ: `flip_rate`, and `replicate_tau` between orders."""
-    given: Mapping[str, Floats] = field(default_factory=dict)
+    stated_values: Mapping[str, Floats] = field(default_factory=dict)
     """Numbers a query that were made elsewhere and cannot be recomputed."""
     counts: Mapping[str, int] = field(default_factory=dict)
     """What was noticed in replies: `scale_guessed`, `unknown_sentence`, ..."""
@@ -132,4 +132,6 @@ class EvidenceSheet:
     @property
     def leakage(self) -> tuple[Finding, ...]:
         """What the leakage checks found."""
-        return tuple(found for own in self.leak_checks for found in own.findings)
+        return tuple(
+            finding for check in self.leak_checks for finding in check.findings
+        )

@@ -78,19 +78,19 @@ SUMS = (
 )
 
 
-def comparable(own: ModelResults) -> Comparable:
+def comparable(model_results: ModelResults) -> Comparable:
     """Makers of the values of a model's headline metrics, by path."""
-    block, known = own.block, own.by_path()
-    made: dict[str, Callable[[], ItemValues]] = {}
+    block, known = model_results.block, model_results.by_path()
+    makers: dict[str, Callable[[], ItemValues]] = {}
     for path in (*CURVES, *ranking_names(block.settings), *SUMS):
         if path in known and "not recomputable" not in (known[path].note or ""):
             definition = without_interval(known[path].definition)
             make = _curve if path in CURVES else _sums
-            made[path] = partial(make, block, path, definition)
+            makers[path] = partial(make, block, path, definition)
     if ACCURACY in known and block.gated is not None and block.gated.is_probability:
         definition = without_interval(known[ACCURACY].definition)
-        made[ACCURACY] = partial(_right, block, definition)
-    return made
+        makers[ACCURACY] = partial(_right, block, definition)
+    return makers
 
 
 def _family(block: JudgedPredictions, path: str) -> str:
@@ -99,20 +99,20 @@ def _family(block: JudgedPredictions, path: str) -> str:
     return RANKING_FAMILY if path in ranking_names(block.settings) else ""
 
 
-def labels(own: ModelResults) -> Labels:
+def labels(model_results: ModelResults) -> Labels:
     """Whether each judged query is said to have evidence, at tau; of probabilities."""
-    block = own.block
-    said: list[str | None] = [None] * len(block.queries)
+    block = model_results.block
+    decisions: list[str | None] = [None] * len(block.queries)
     if block.gated is not None and block.gated.is_probability:
         decided = at_threshold(block.gated.p, block.settings.tau).tolist()
         for row, is_evidence in zip(block.gated.rows.tolist(), decided, strict=True):
-            said[row] = DECISIONS[is_evidence]
+            decisions[row] = DECISIONS[is_evidence]
     rows = np.flatnonzero(block.judged).tolist()
     return Labels(
         what="decision",
         categories=DECISIONS,
         items=[block.queries.key(row) for row in rows],
-        said=[said[row] for row in rows],
+        assigned=[decisions[row] for row in rows],
     )
 
 
@@ -200,7 +200,7 @@ class EvidenceVerdicts:
     def __iter__(self) -> Iterator[Verdict]:
         places = {self.sheet.queries.key(i): i for i in range(len(self.sheet.queries))}
         if self.answers.imported:
-            yield from self._given(places)
+            yield from self._imported_verdicts(places)
             return
         truth = self.sheet.queries.y
         expected = {key: int(truth[place]) for key, place in places.items()}
@@ -212,15 +212,17 @@ class EvidenceVerdicts:
                 if answer.reply is not None:
                     yield _read(self.dataset, answer.task, answer.reply, expected)
 
-    def _given(self, places: Mapping[str, int]) -> Iterator[Verdict]:
+    def _imported_verdicts(self, places: Mapping[str, int]) -> Iterator[Verdict]:
         """Of work made elsewhere: the column that is scored, not all that was said."""
-        said = {found.model: found for found in self.sheet.predictions}
+        by_model = {
+            prediction.model: prediction for prediction in self.sheet.predictions
+        }
         for (answer,) in self.answers.families():
             if answer.reply is not None:
                 yield _imported(
                     answer,
                     self.sheet.queries,
-                    said[answer.task.model],
+                    by_model[answer.task.model],
                     places[answer.task.key],
                     self.dataset.settings.tau,
                 )
@@ -267,17 +269,17 @@ def _batch(
     """Of a whole post: each criterion that could be read; right if all of these are."""
     values, due, pairs = [], [], []
     noted = [_noted(parsed.noted)]
-    for criterion, found in parsed.criteria.items():
+    for criterion, assessment in parsed.criteria.items():
         truth = expected[query_key(task.key, criterion)]
         due.append(f"{criterion}: {_truth(truth) or 'not judged'}")
-        if isinstance(found, ParseFailure):
-            noted.append(f"{criterion}: {found.reason}")
+        if isinstance(assessment, ParseFailure):
+            noted.append(f"{criterion}: {assessment.reason}")
             continue
-        p = found.probability
+        p = assessment.probability
         values.append(f"{criterion}: {_called(p >= tau)} {p:.2f}")
         pairs.append((p >= tau, truth))
-        if found.noted:
-            noted.append(f"{criterion}: {_noted(found.noted)}")
+        if assessment.noted:
+            noted.append(f"{criterion}: {_noted(assessment.noted)}")
     return _verdict(
         task,
         value="; ".join(values),
@@ -288,15 +290,15 @@ def _batch(
 
 
 def _imported(
-    answer: Answer, queries: Queries, said: Predictions, place: int, tau: float
+    answer: Answer, queries: Queries, prediction: Predictions, place: int, tau: float
 ) -> Verdict:
     truth = int(queries.y[place])
-    p = np.nan if said.prob is None else float(said.prob[place])
+    p = np.nan if prediction.prob is None else float(prediction.prob[place])
     if np.isnan(p):
-        best = said.lists.get(said.final, {place: ()})[place][:1]
+        best = prediction.lists.get(prediction.final, {place: ()})[place][:1]
         value = f"first {best[0]}" if best else ""
         return _verdict(answer.task, value=value, expected=_truth(truth))
-    state = UNKNOWN if said.state is None else int(said.state[place])
+    state = UNKNOWN if prediction.state is None else int(prediction.state[place])
     called = _called(p >= tau) if state == UNKNOWN else STATES[state]
     return _verdict(
         answer.task,
@@ -392,9 +394,9 @@ def score(
             *(
                 Artifact(
                     name=places.one(model, "summary.json"),
-                    text=summary_json(own, sheet, settings),
+                    text=summary_json(model_results, sheet, settings),
                 )
-                for model, own in results.models.items()
+                for model, model_results in results.models.items()
             ),
             *long_files.artifacts(),
         ),
@@ -404,12 +406,21 @@ def score(
         settings=settings.model_dump(mode="json", exclude=set(INPUTS)),
         missing=sheet.missing,
         stale=sheet.stale,
-        comparable={model: comparable(own) for model, own in results.models.items()},
-        labelled={model: partial(labels, own) for model, own in results.models.items()},
+        comparable={
+            model: comparable(model_results)
+            for model, model_results in results.models.items()
+        },
+        labelled={
+            model: partial(labels, model_results)
+            for model, model_results in results.models.items()
+        },
     )
     checks = with_verification(card, results, dataset.stored)
-    own = {model: [*trivial(each)] for model, each in results.models.items()}
-    return add_baselines(checks, own, MEASURES)
+    baselines = {
+        model: [*trivial(model_results)]
+        for model, model_results in results.models.items()
+    }
+    return add_baselines(checks, baselines, MEASURES)
 
 
 def _headline(results: EvidenceResults) -> str:
@@ -417,9 +428,9 @@ def _headline(results: EvidenceResults) -> str:
 
     The first of them that the first model has; empty where it has none.
     """
-    for own in results.models.values():
-        known = own.by_path()
-        final = own.block.prediction.final
+    for model_results in results.models.values():
+        known = model_results.by_path()
+        final = model_results.block.prediction.final
         paths = ("auroc", "ndcg@10", f"{final}.ndcg@10")
         return next((path for path in paths if path in known), "")
     return ""
@@ -427,18 +438,31 @@ def _headline(results: EvidenceResults) -> str:
 
 def _not_available(results: EvidenceResults) -> tuple[str, ...]:
     """What no model has is said once."""
-    parts = {m: own.not_available for m, own in results.models.items()}
-    every = dict.fromkeys(part for own in parts.values() for part in own)
-    shared = [part for part in every if all(part in own for own in parts.values())]
-    own = [f"{m}: {p}" for m, found in parts.items() for p in found if p not in shared]
-    return (*shared, *own)
+    parts = {
+        m: model_results.not_available for m, model_results in results.models.items()
+    }
+    every = dict.fromkeys(
+        part for model_parts in parts.values() for part in model_parts
+    )
+    shared = [
+        part
+        for part in every
+        if all(part in model_parts for model_parts in parts.values())
+    ]
+    unshared = [
+        f"{m}: {p}"
+        for m, model_parts in parts.items()
+        for p in model_parts
+        if p not in shared
+    ]
+    return (*shared, *unshared)
 
 
 def _worst(results: EvidenceResults) -> str:
     """A query with evidence that the first model with a list found the least of."""
-    for own in results.models.values():
-        final = own.block.final
+    for model_results in results.models.values():
+        final = model_results.block.final
         if final is not None and len(final.rows):
-            found = final.values["mrr"]
-            return own.block.queries.key(int(final.rows[int(found.argmin())]))
+            mrr = final.values["mrr"]
+            return model_results.block.queries.key(int(final.rows[int(mrr.argmin())]))
     return ""

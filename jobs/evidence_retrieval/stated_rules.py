@@ -52,7 +52,7 @@ def is_printed(exact: float, value: float) -> bool:
 
 
 def _column(view: PredictionView, name: str) -> Floats | None:
-    return view.prediction.given.get(name)
+    return view.prediction.stated_values.get(name)
 
 
 def _rows(view: PredictionView, wanted: Bools, holds: Callable[[int], bool]) -> Bools:
@@ -68,7 +68,7 @@ def _positive(view: PredictionView, column: Floats) -> Bools:
     return rows
 
 
-def _shown(view: PredictionView) -> Ints | None:
+def _k_in_pool(view: PredictionView) -> Ints | None:
     """K, cut at what there is to select from; 0 where it is not known."""
     k, pool = view.prediction.k, view.queries.pool
     return None if k is None else np.where(pool == UNKNOWN, k, np.minimum(k, pool))
@@ -78,7 +78,7 @@ def _recall_of_gold(view: PredictionView) -> Iterator[Violation]:
     recall, gold = _column(view, RECALL), view.queries.gold
     if recall is None or gold is None:
         return
-    counts = np.array([len(own) for own in gold], dtype=np.int64)
+    counts = np.array([len(uids) for uids in gold], dtype=np.int64)
     wanted = _positive(view, recall) & (counts > 0)
     yield Violation(
         rows=_rows(view, wanted, lambda i: is_share(recall[i], int(counts[i]))),
@@ -89,17 +89,21 @@ def _recall_of_gold(view: PredictionView) -> Iterator[Violation]:
 
 
 def _precision_of_k(view: PredictionView) -> Iterator[Violation]:
-    precision, k, shown = _column(view, PRECISION), view.prediction.k, _shown(view)
-    if precision is None or k is None or shown is None:
+    precision, k, k_in_pool = (
+        _column(view, PRECISION),
+        view.prediction.k,
+        _k_in_pool(view),
+    )
+    if precision is None or k is None or k_in_pool is None:
         return
-    wanted = _positive(view, precision) & (shown > 0)
+    wanted = _positive(view, precision) & (k_in_pool > 0)
     yield Violation(
         rows=_rows(
             view,
             wanted,
             lambda i: (
                 is_share(precision[i], int(k[i]))
-                or is_share(precision[i], int(shown[i]))
+                or is_share(precision[i], int(k_in_pool[i]))
             ),
         ),
         where=PRECISION,
@@ -121,8 +125,8 @@ def _reciprocal(view: PredictionView) -> tuple[Floats, Bools, Bools] | None:
 
 
 def _no_reciprocal(view: PredictionView) -> Iterator[Violation]:
-    if (found := _reciprocal(view)) is not None:
-        mrr, wrong, _ = found
+    if (reciprocal := _reciprocal(view)) is not None:
+        mrr, wrong, _ = reciprocal
         yield Violation(
             rows=wrong,
             where=MRR,
@@ -132,8 +136,8 @@ def _no_reciprocal(view: PredictionView) -> Iterator[Violation]:
 
 
 def _rounded_reciprocal(view: PredictionView) -> Iterator[Violation]:
-    if (found := _reciprocal(view)) is not None:
-        mrr, _, rounded = found
+    if (reciprocal := _reciprocal(view)) is not None:
+        mrr, _, rounded = reciprocal
         yield Violation(
             rows=rounded,
             where=MRR,
@@ -184,15 +188,17 @@ def _again(view: PredictionView) -> dict[str, Floats]:
     rows = np.flatnonzero(queries.y == 1)
     again = {name: np.full(len(queries), np.nan) for name in (RECALL, PRECISION, MRR)}
     done = 0
-    for found in compared(queries.gold, lists, rows):
-        own = rows[done : done + len(found.lengths)]
-        done += len(own)
-        again[MRR][own] = evaluate(found, ())[MRR]
+    for ranked_hits in compared(queries.gold, lists, rows):
+        batch_rows = rows[done : done + len(ranked_hits.lengths)]
+        done += len(batch_rows)
+        again[MRR][batch_rows] = evaluate(ranked_hits, ())[MRR]
         if k is not None:
-            selected = select(found, np.maximum(k[own], 0))
-            has_gold = found.relevant > 0
-            again[RECALL][own] = selected.recall
-            again[PRECISION][own] = np.where(has_gold, selected.precision, np.nan)
+            selected = select(ranked_hits, np.maximum(k[batch_rows], 0))
+            has_gold = ranked_hits.relevant > 0
+            again[RECALL][batch_rows] = selected.recall
+            again[PRECISION][batch_rows] = np.where(
+                has_gold, selected.precision, np.nan
+            )
     return again
 
 
@@ -251,16 +257,16 @@ def _wrongly_judged(
     wrong = _wrong(view, column, state, decides)
     filled = int((~np.isnan(column) & (state != UNKNOWN)).sum())
     by_thresholds = recomputed(view, view.settings.gate_edge)
-    beside = ""
+    suffix = ""
     if by_thresholds is not None:
         other = int(_wrong(view, column, by_thresholds, decides).sum())
-        beside = f", {other} by p and the thresholds"
+        suffix = f", {other} by p and the thresholds"
     return Violation(
         rows=wrong,
         where=name,
         message=(
             f"{name} is not what state and truth give: {int(wrong.sum())} of "
-            f"{filled} rows{beside}."
+            f"{filled} rows{suffix}."
         ),
         values=lambda i: f"{column[i]:g} stated, {1 - column[i]:g} by state and truth",
     )

@@ -47,31 +47,33 @@ SUBSETS = {"scored": "all", "has_evidence": "evidence"}
 def run_text(results: EvidenceResults, findings: Sequence[Finding]) -> str:
     """The summary of one scoring."""
     lines = [*sample_sentences(findings)]
-    for model, own in results.models.items():
-        lines += [*_model(results, model, own), ""]
+    for model, model_results in results.models.items():
+        lines += [*_model(results, model, model_results), ""]
     lines += _gaps(results)
     lines.append(_counts(results, findings))
-    lines += [each.line for each in findings if each.severity != "info"]
+    lines += [finding.line for finding in findings if finding.severity != "info"]
     return "\n".join([*(printable(line, line=LINE_CHARS) for line in lines), ""])
 
 
-def _model(results: EvidenceResults, model: str, own: ModelResults) -> Iterator[str]:
-    known, settings = own.by_path(), results.settings
+def _model(
+    results: EvidenceResults, model: str, model_results: ModelResults
+) -> Iterator[str]:
+    known, settings = model_results.by_path(), results.settings
     profile: str = settings.profile
     if settings.profile_changes:
         profile += f", changed: {', '.join(settings.profile_changes)}"
-    config = own.block.prediction.config
+    config = model_results.block.prediction.config
     yield f"evidence-retrieval  model {model}  config {config}  profile {profile}"
-    yield from _sizes(own, known)
-    yield from _table(own, known, level=settings.level)
+    yield from _sizes(model_results, known)
+    yield from _table(model_results, known, level=settings.level)
     if "states.n" in known:
-        shown = (f"{name} {known[f'states.{name}'].value:,}" for name in STATES)
-        yield f"states  {'  '.join(shown)}"
-    yield from (f"not available: {each}" for each in own.not_available)
+        state_counts = (f"{name} {known[f'states.{name}'].value:,}" for name in STATES)
+        yield f"states  {'  '.join(state_counts)}"
+    yield from (f"not available: {part}" for part in model_results.not_available)
 
 
-def _sizes(own: ModelResults, known: Mapping[str, Metric]) -> Iterator[str]:
-    queries, block = own.block.queries, own.block
+def _sizes(model_results: ModelResults, known: Mapping[str, Metric]) -> Iterator[str]:
+    queries, block = model_results.block.queries, model_results.block
     judged = int(block.judged.sum())
     positive = int((queries.y == 1).sum())
     share = f" ({positive / judged:.2%})" if judged else ""
@@ -94,15 +96,17 @@ def _sizes(own: ModelResults, known: Mapping[str, Metric]) -> Iterator[str]:
 
 
 def _table(
-    own: ModelResults, known: Mapping[str, Metric], *, level: float
+    model_results: ModelResults, known: Mapping[str, Metric], *, level: float
 ) -> Iterator[str]:
-    folds = len(own.folds)
+    folds = len(model_results.folds)
     spread = f"mean +- std ({plural(folds, 'fold')})"
     head = ["metric", "value", spread, f"{100 * level:g}% CI (posts)", "subset"]
     head.append("target")
     rows = [head]
-    rule = own.block.chosen.rule if own.block.chosen else ""
-    has_gate = own.block.gated is None or own.block.gated.is_probability
+    rule = model_results.block.chosen.rule if model_results.block.chosen else ""
+    has_gate = (
+        model_results.block.gated is None or model_results.block.gated.is_probability
+    )
     for path, label in ROWS.items():
         at = f"@{rule}" if path.startswith("evidence_") else ""
         how = "" if has_gate or path not in GATE else " (largest score)"
@@ -182,7 +186,7 @@ def _counts(results: EvidenceResults, findings: Sequence[Finding]) -> str:
     warnings = sum(finding.severity == "warn" for finding in findings)
     sheet = results.sheet
     leaks = sum(finding.severity == "error" for finding in sheet.leakage)
-    done = sum(not own.not_checked for own in sheet.leak_checks)
+    done = sum(not check.not_checked for check in sheet.leak_checks)
     every = len(sheet.leak_checks)
     leakage = f"{leaks} in {done} of {every} checks" if done else "not checked"
     sizes = "".join(

@@ -78,8 +78,8 @@ def threshold_grid(results: EvidenceResults) -> Table:
         ),
         rows=tuple(
             (model, *row)
-            for model, own in results.models.items()
-            for row in (*_tuned(results, own), *_tested(own))
+            for model, model_results in results.models.items()
+            for row in (*_tuned(results, model_results), *_tested(model_results))
         ),
         caption="Pairs of thresholds over the tuning queries of each fold, for "
         "choosing, and over test queries: not for selection. The rows marked as "
@@ -87,28 +87,30 @@ def threshold_grid(results: EvidenceResults) -> Table:
     )
 
 
-def _tuned(results: EvidenceResults, own: ModelResults) -> Iterator[tuple[Cell, ...]]:
-    said = own.block.prediction
+def _tuned(
+    results: EvidenceResults, model_results: ModelResults
+) -> Iterator[tuple[Cell, ...]]:
+    prediction = model_results.block.prediction
     for gate in results.sheet.gates:
-        is_own = (gate.model, gate.config) == (said.model, said.config)
-        if is_own and gate.tuned is not None:
+        is_headline = (gate.model, gate.config) == (prediction.model, prediction.config)
+        if is_headline and gate.tuned is not None:
             subset = f"tune of fold {gate.fold}"
             tried = _tried(gate.tuned.y, gate.tuned.p, results.settings, subset)
-            for tau_neg, tau_pos, each in tried:
-                yield (gate.fold, tau_neg, tau_pos, False, TUNE, *cells(each))
+            for tau_neg, tau_pos, metric in tried:
+                yield (gate.fold, tau_neg, tau_pos, False, TUNE, *cells(metric))
 
 
-def _tested(own: ModelResults) -> Iterator[tuple[Cell, ...]]:
-    block = own.block
+def _tested(model_results: ModelResults) -> Iterator[tuple[Cell, ...]]:
+    block = model_results.block
     gated = block.gated
     if gated is None or not gated.is_probability or block.stated is None:
         return
     deployed = (_constant(block, "tau_neg"), _constant(block, "tau_pos"))
-    by_path = own.by_path()
+    by_path = model_results.by_path()
     for name in (*OF_TAU_NEG, *OF_TAU_POS):
         yield (None, *deployed, True, DEPLOYED, *cells(by_path[name]))
-    for tau_neg, tau_pos, each in _tried(gated.y, gated.p, block.settings, "scored"):
-        yield (None, tau_neg, tau_pos, False, TEST, *cells(each))
+    for tau_neg, tau_pos, metric in _tried(gated.y, gated.p, block.settings, "scored"):
+        yield (None, tau_neg, tau_pos, False, TEST, *cells(metric))
 
 
 def _tried(
@@ -166,9 +168,9 @@ def _metrics(results: EvidenceResults) -> Table:
         name="metrics",
         columns=("model", "note", *COLUMNS),
         rows=tuple(
-            (model, each.note, *cells(each))
-            for model, own in results.models.items()
-            for each in own.whole
+            (model, metric.note, *cells(metric))
+            for model, model_results in results.models.items()
+            for metric in model_results.whole
         ),
         caption="The headline configuration over all queries; mean and std are over "
         "folds, which is no interval.",
@@ -185,14 +187,14 @@ def _per_criterion(results: EvidenceResults) -> Table:
 
 
 def _criterion_rows(results: EvidenceResults) -> Iterator[tuple[Cell, ...]]:
-    for model, own in results.models.items():
-        for criterion, metrics in own.criteria.items():
-            for each in metrics:
-                path = each.path.removeprefix(f"criterion.{criterion}.")
-                yield (model, criterion, each.note, *cells(each, path))
-        for each in own.macro:
-            path = each.path.removeprefix("macro.")
-            yield (model, "macro", each.note, *cells(each, path))
+    for model, model_results in results.models.items():
+        for criterion, metrics in model_results.criteria.items():
+            for metric in metrics:
+                path = metric.path.removeprefix(f"criterion.{criterion}.")
+                yield (model, criterion, metric.note, *cells(metric, path))
+        for metric in model_results.macro:
+            path = metric.path.removeprefix("macro.")
+            yield (model, "macro", metric.note, *cells(metric, path))
 
 
 def _ablation(results: EvidenceResults) -> Table:
@@ -243,9 +245,9 @@ def _gamma_sweep(results: EvidenceResults) -> Table:
         name="gamma_sweep",
         columns=("model", "gamma", *COLUMNS),
         rows=tuple(
-            (model, gamma, *cells(each))
-            for model, own in results.models.items()
-            for gamma, each in own.sweep
+            (model, gamma, *cells(metric))
+            for model, model_results in results.models.items()
+            for gamma, metric in model_results.sweep
         ),
         caption="K by the mass rule, with this gamma in place of the deployed ones.",
     )
@@ -259,9 +261,9 @@ def _fold_thresholds(results: EvidenceResults) -> Table:
         rows += [
             (*where, "tune", *taus, name, value) for name, value in gate.on_tune.items()
         ]
-        own = results.models.get(gate.model)
-        if own is not None and gate.config == results.sheet.headline:
-            folds = own.folds.get(gate.fold, {})
+        model_results = results.models.get(gate.model)
+        if model_results is not None and gate.config == results.sheet.headline:
+            folds = model_results.folds.get(gate.fold, {})
             rows += [
                 (*where, "test", *taus, name, folds[name].value)
                 for name in _ON_TEST
@@ -304,9 +306,9 @@ def _folds(results: EvidenceResults) -> Table:
         name="folds",
         columns=("post_id", "fold_id"),
         rows=tuple(
-            (post, queries.folds[own])
-            for post, own in zip(queries.posts, fold.tolist(), strict=True)
-            if own != UNKNOWN
+            (post, queries.folds[post_fold])
+            for post, post_fold in zip(queries.posts, fold.tolist(), strict=True)
+            if post_fold != UNKNOWN
         ),
         caption="Which posts are tested in which fold; can be given as --folds.",
     )
@@ -316,10 +318,10 @@ def _fold_sizes(results: EvidenceResults) -> Table:
     queries = results.sheet.queries
     rows = []
     for i, name in enumerate(queries.folds):
-        own = queries.fold == i
-        posts = len(np.unique(queries.post[own]))
-        positives = int(np.count_nonzero(queries.y[own] == 1))
-        rows.append((name, posts, int(own.sum()), positives))
+        in_fold = queries.fold == i
+        posts = len(np.unique(queries.post[in_fold]))
+        positives = int(np.count_nonzero(queries.y[in_fold] == 1))
+        rows.append((name, posts, int(in_fold.sum()), positives))
     return Table(
         name="fold_sizes",
         columns=("fold", "posts", "queries", "positives"),
@@ -390,7 +392,7 @@ def checks_table(sheet: EvidenceSheet, contradictions: Iterable[Finding]) -> Tab
         sheet: with its leakage checks.
         contradictions: all findings of the consistency checks.
     """
-    found = Counter(finding.code for finding in contradictions)
+    counts = Counter(finding.code for finding in contradictions)
     return Table(
         name="checks",
         columns=("kind", "check", "findings", "not_checked"),
@@ -398,14 +400,14 @@ def checks_table(sheet: EvidenceSheet, contradictions: Iterable[Finding]) -> Tab
             *(
                 (
                     "leakage",
-                    own.name,
-                    None if own.not_checked else len(own.findings),
-                    own.not_checked,
+                    check.name,
+                    None if check.not_checked else len(check.findings),
+                    check.not_checked,
                 )
-                for own in sheet.leak_checks
+                for check in sheet.leak_checks
             ),
-            *(("consistency", code, found.pop(code, 0), "") for code in OF_ROWS),
-            ("consistency", "figures and tables of this scoring", found.total(), ""),
+            *(("consistency", code, counts.pop(code, 0), "") for code in OF_ROWS),
+            ("consistency", "figures and tables of this scoring", counts.total(), ""),
         ),
         caption="Every check of leakage and consistency; one of consistency finds "
         "nothing where the columns it is about are not there.",

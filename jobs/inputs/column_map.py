@@ -18,7 +18,7 @@ from store.printable import printable
 ColumnMap: TypeAlias = Mapping[str, str]
 """The field that each renamed column holds, by the column."""
 
-SHOWN_NAMES = 20
+MAX_NAMES = 20
 """Names that a message lists; a file of another format may have hundreds."""
 
 NAME_CHARS = 40
@@ -57,7 +57,7 @@ def column_map(
         UsageError: a pair has no equals sign, its field is unknown, no file has its
             column, or two pairs name one column.
     """
-    found: dict[str, str] = {}
+    mapping: dict[str, str] = {}
     seen = list(dict.fromkeys(columns))
     for pair in pairs:
         old, is_pair, new = map(str.strip, pair.partition("="))
@@ -76,9 +76,11 @@ def column_map(
             raise UsageError(f"--map {pair}: there is no field {new} ({known}).")
         if old not in seen:
             raise _unseen(pair, old, seen, unseen)
-        if found.setdefault(old, new) != new:
-            raise UsageError(f"--map {pair}: {old} is mapped to {found[old]} already.")
-    return found
+        if mapping.setdefault(old, new) != new:
+            raise UsageError(
+                f"--map {pair}: {old} is mapped to {mapping[old]} already."
+            )
+    return mapping
 
 
 def pairs_within(
@@ -101,15 +103,15 @@ def fits(old: str, new: str, columns: Sequence[str], fields: Sequence[str]) -> b
 
 def _unseen(pair: str, old: str, seen: Sequence[str], unseen: str) -> UsageError:
     near = near_words(old, seen)
-    found = f"found: {listed(seen)}" + (f"; nearest: {near}" if near else "")
+    listing = f"found: {listed(seen)}" + (f"; nearest: {near}" if near else "")
     return UsageError(
-        f"--map {pair}: {unseen} {old} ({found}); name one as it stands in the file."
+        f"--map {pair}: {unseen} {old} ({listing}); name one as it stands in the file."
     )
 
 
 def is_field(name: str, fields: Sequence[str]) -> bool:
     """Whether a name is one of *fields*, in which `*` stands for any characters."""
-    return any(fnmatchcase(name.strip(), each) for each in fields)
+    return any(fnmatchcase(name.strip(), field) for field in fields)
 
 
 def missing_column(
@@ -132,16 +134,16 @@ def missing_column(
         takes_map: whether the file is one that `--map` applies to.
     """
     near = near_words(name, columns, spellings)
-    found = listed(columns) + (f"; nearest: {near}" if near else "")
+    listing = listed(columns) + (f"; nearest: {near}" if near else "")
     others = f", or one of {', '.join(spellings)}" if spellings else ""
     option = f", or pass --map COLUMN={name}" if takes_map else ""
     return DatasetError(
-        f"{file}: column {name!r} is missing (found: {found}); "
+        f"{file}: column {name!r} is missing (found: {listing}); "
         f"{cure or f'name it in the header{others}{option}'}."
     )
 
 
-def found_words(columns: Sequence[str], fields: Iterable[str]) -> str:
+def describe_columns(columns: Sequence[str], fields: Iterable[str]) -> str:
     """What a file has, as a message lists it, with the column nearest to each field.
 
     Only fields that are missing and have a near column are named.
@@ -155,18 +157,20 @@ def found_words(columns: Sequence[str], fields: Iterable[str]) -> str:
     return f"found: {listed(columns)}{hints}"
 
 
-def listed(names: Collection[str], limit: int = SHOWN_NAMES) -> str:
+def listed(names: Collection[str], limit: int = MAX_NAMES) -> str:
     """Names as a message lists them: printable, shortened, the first of many."""
-    shown = [_short(name) for name in list(names)[:limit]]
-    more = len(names) - len(shown)
-    return ", ".join(shown) + (f" and {more} more" if more > 0 else "") or "none"
+    short_names = [_short(name) for name in list(names)[:limit]]
+    more = len(names) - len(short_names)
+    return ", ".join(short_names) + (f" and {more} more" if more > 0 else "") or "none"
 
 
 def near_words(name: str, names: Iterable[str], spellings: Sequence[str] = ()) -> str:
     """The `nearest` names as a message lists them; empty for none."""
     every = list(names)
     near = dict.fromkeys(
-        found for each in (name, *spellings) for found in nearest(each, every)
+        near_name
+        for spelling in (name, *spellings)
+        for near_name in nearest(spelling, every)
     )
     return listed(list(near)[:3]) if near else ""
 
@@ -179,8 +183,8 @@ def nearest(name: str, names: Iterable[str], n: int = 3) -> list[str]:
     """
     wanted = _plain(name)
     scored = []
-    for place, each in enumerate(names):
-        plain = _plain(each)
+    for place, candidate in enumerate(names):
+        plain = _plain(candidate)
         if not plain or not wanted:
             continue
         matcher = difflib.SequenceMatcher(None, wanted, plain)
@@ -190,8 +194,8 @@ def nearest(name: str, names: Iterable[str], n: int = 3) -> list[str]:
         if len(short) >= SHORTEST and short in long:
             ratio = max(ratio, HELD)
         if ratio >= ALIKE:
-            scored.append((-ratio, place, each))
-    return [each for _, _, each in sorted(scored)[:n]]
+            scored.append((-ratio, place, candidate))
+    return [candidate for _, _, candidate in sorted(scored)[:n]]
 
 
 def rename_keys(value: Any, names: ColumnMap) -> Any:  # noqa: ANN401 - any JSON value
@@ -210,20 +214,20 @@ def rename_keys(value: Any, names: ColumnMap) -> Any:  # noqa: ANN401 - any JSON
 
 def keys_of(value: Any) -> Iterable[str]:  # noqa: ANN401 - any JSON value
     """All keys in a JSON value, at every depth, in order of first sight."""
-    found: dict[str, None] = {}
+    keys: dict[str, None] = {}
     waiting = [value]
     while waiting:
-        each = waiting.pop()
-        if isinstance(each, dict):
-            found.update((key, None) for key in each)
-            waiting.extend(reversed(list(each.values())))
-        elif isinstance(each, list):
-            waiting.extend(reversed(each))
-    return found
+        node = waiting.pop()
+        if isinstance(node, dict):
+            keys.update((key, None) for key in node)
+            waiting.extend(reversed(list(node.values())))
+        elif isinstance(node, list):
+            waiting.extend(reversed(node))
+    return keys
 
 
 def _example(fields: Sequence[str]) -> str:
-    return next((each for each in fields if "*" not in each), "pmid")
+    return next((field for field in fields if "*" not in field), "pmid")
 
 
 def _plain(name: str) -> str:

@@ -115,9 +115,9 @@ def cleaned_document(name: str, pages: Sequence[str]) -> Document:
     def joined(match: re.Match[str]) -> str:
         first, between, second = match.groups()
         # a name has its hyphen by right, and so has a word that has it within a line
-        is_own = second[0].isupper() or f"{first}-{second}".lower() in hyphened
+        has_hyphen = second[0].isupper() or f"{first}-{second}".lower() in hyphened
         pages = PAGE * between.count(PAGE)
-        return f"{first}{'-' if is_own else ''}{second}{pages}"
+        return f"{first}{'-' if has_hyphen else ''}{second}{pages}"
 
     text = _BREAK.sub(joined, text)
     starts = (0, *(match.end() for match in re.finditer(PAGE, text)))
@@ -225,16 +225,16 @@ def pdf_pages(path: Path, limits: PdfLimits = PDF_LIMITS) -> list[str]:
             f"{path.name}: its reader crashed, or needed more than "
             f"{limits.memory_bytes >> 20:,} MB ({_GIVE_TEXT})."
         )
-    said = json.loads(done.stdout)
-    most = {"pages": limits.pages, "characters": limits.chars}.get(said.get("error"))
+    output = json.loads(done.stdout)
+    most = {"pages": limits.pages, "characters": limits.chars}.get(output.get("error"))
     if most is not None:
         raise DatasetError(
-            f"{path.name}: it has more than {most:,} {said['error']} (keep what "
+            f"{path.name}: it has more than {most:,} {output['error']} (keep what "
             "is to be read alone)."
         )
-    if "error" in said:
-        raise DatasetError(f"{path.name}: {ERRORS[said['error']]}.")
-    pages: list[str] = said["pages"]
+    if "error" in output:
+        raise DatasetError(f"{path.name}: {ERRORS[output['error']]}.")
+    pages: list[str] = output["pages"]
     thin = sum(len(page.strip()) < SCANNED_CHARS for page in pages)
     if 2 * thin > len(pages) or not pages:
         raise DatasetError(
@@ -366,10 +366,10 @@ def read_document(path: Path) -> Document:
                 f"{path.name}: {suffix or 'a name without an end'} is not read (give a "
                 ".pdf, .txt or .xml)."
             )
-    found = cleaned_document(path.name, pages)
-    if not found.text.strip():
+    document = cleaned_document(path.name, pages)
+    if not document.text.strip():
         raise DatasetError(f"{path.name}: it holds no text (name another file).")
-    return found
+    return document
 
 
 def _text(path: Path) -> str:

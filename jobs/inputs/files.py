@@ -91,8 +91,8 @@ def read_csv(
         _note_unknown(path, [name for name in unknown if name not in wanted], noticed)
         return
     delimiter = delimiter_of(path)
-    found = records(path, delimiter)
-    columns = header_of(path, found, names)
+    table_records = records(path, delimiter)
+    columns = header_of(path, table_records, names)
     _require(path, needed, columns, cure, takes_map=takes_map)
     for name in (*needed, *optional):
         if columns.count(name) > 1:
@@ -100,10 +100,12 @@ def read_csv(
                 f"{path.name}: column {name!r} occurs twice (remove or rename one)."
             )
     _note_unknown(path, [name for name in columns if name not in wanted], noticed)
-    kept = [(place, name) for place, name in enumerate(columns) if name in wanted]
+    wanted_columns = [
+        (place, name) for place, name in enumerate(columns) if name in wanted
+    ]
     width = len(columns)
     decimal = "," if delimiter == ";" else "."
-    for line, number, cells in found:
+    for line, number, cells in table_records:
         at = line if unit == "line" else number
         if len(cells) > width or (len(cells) < width and not allow_ragged):
             may_choose = allow_ragged is not None
@@ -118,7 +120,7 @@ def read_csv(
                 "Rows end before the header does; what is missing was read as blank.",
                 example=f"{unit} {at}",
             )
-        fields = {name: cells[place] or None for place, name in kept}
+        fields = {name: cells[place] or None for place, name in wanted_columns}
         yield InputRow(
             file=path.name, line=at, fields=fields, unit=unit, decimal=decimal
         )
@@ -243,10 +245,10 @@ def read_json(path: Path) -> Any:  # noqa: ANN401 - whatever the file holds
 
 def _place(text: str, error: Exception) -> str:
     """Line and column, from 1, of the byte that an error names; empty for none."""
-    found = _BYTE.search(str(error))
-    if found is None:
+    match = _BYTE.search(str(error))
+    if match is None:
         return ""
-    before = text.encode()[: int(found[1])].decode(errors="ignore").split("\n")
+    before = text.encode()[: int(match[1])].decode(errors="ignore").split("\n")
     return f", line {len(before)}, column {len(before[-1]) + 1}"
 
 
@@ -256,14 +258,14 @@ def read_text(path: Path) -> str:
 
 
 def header_of(
-    path: Path, found: Iterator[Record], aliases: Mapping[str, str]
+    path: Path, table_records: Iterator[Record], aliases: Mapping[str, str]
 ) -> tuple[str, ...]:
     """The names in the header, taken from the front of a file's records.
 
     Raises:
         DatasetError: there is none.
     """
-    _, _, header = next(found, (0, 0, None))
+    _, _, header = next(table_records, (0, 0, None))
     if header is None:
         raise DatasetError(
             f"{path.name}: the file is empty (a header of columns is expected)."
@@ -272,9 +274,9 @@ def header_of(
 
 
 def _wrong_width(
-    where: str, given: int, width: int, *, may_choose: bool
+    where: str, field_n: int, width: int, *, may_choose: bool
 ) -> DatasetError:
-    if given > width:
+    if field_n > width:
         cure = "quote a field that holds a comma, or remove the surplus"
     elif may_choose:
         cure = (
@@ -284,7 +286,7 @@ def _wrong_width(
     else:
         cure = "complete the row"
     return DatasetError(
-        f"{where}: {plural(given, 'field')} where the header has {width} ({cure})."
+        f"{where}: {plural(field_n, 'field')} where the header has {width} ({cure})."
     )
 
 

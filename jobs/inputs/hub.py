@@ -43,11 +43,11 @@ def table_file(path: Path) -> Path:
         UsageError: the extra `hub` is missing, or the name is not of the form.
     """
     if "hf:" in path.as_posix() and not path.exists():
-        found = _NAME.search(path.as_posix())
-        if found is None:
+        match = _NAME.search(path.as_posix())
+        if match is None:
             raise UsageError(f"{path}: name a data set of the hub as {FORM}.")
         return _of_hub(
-            found["name"], found["config"], found["revision"], found["split"]
+            match["name"], match["config"], match["revision"], match["split"]
         )
     if path.is_dir():
         state = tuple(
@@ -63,7 +63,7 @@ def table_file(path: Path) -> Path:
 def _of_hub(
     name: str, config: str | None, revision: str | None, split: str | None
 ) -> Path:
-    given = "hf:" + name + (f"/{config}" if config else "")
+    source = "hf:" + name + (f"/{config}" if config else "")
     library = _library()
     try:
         loaded = library.load_dataset(
@@ -74,10 +74,10 @@ def _of_hub(
         )
     except (OSError, ValueError, RuntimeError) as error:
         raise DatasetError(
-            f"{given}: the data set cannot be read from the hub: {_first_line(error)} "
+            f"{source}: the data set cannot be read from the hub: {_first_line(error)} "
             "(check the name and the network, or name a local folder or file)."
         ) from error
-    return _kept(given, _split(given, loaded, split))
+    return _cached_csv(source, _split(source, loaded, split))
 
 
 @cache
@@ -93,7 +93,7 @@ def _of_folder(path: Path, _state: object) -> Path:
             f"{path}: the folder cannot be read as a data set: {_first_line(error)} "
             "(name a file, or a folder of Parquet, CSV or JSON lines)."
         ) from error
-    return _kept(path.name, _split(path.name, loaded, None))
+    return _cached_csv(path.name, _split(path.name, loaded, None))
 
 
 def _library() -> Any:  # noqa: ANN401 - a module
@@ -109,7 +109,7 @@ def _library() -> Any:  # noqa: ANN401 - a module
 
 
 def _split(
-    given: str,
+    source: str,
     loaded: Mapping[str, Rows] | Rows,
     split: str | None,
 ) -> Rows:
@@ -121,13 +121,13 @@ def _split(
         split = names[0]
     if split is None or split not in loaded:
         raise DatasetError(
-            f"{given}: the data set has the splits {', '.join(names)} (name one of "
+            f"{source}: the data set has the splits {', '.join(names)} (name one of "
             "them behind #, or a folder or file that holds it alone)."
         )
     return loaded[split]
 
 
-def _kept(given: str, rows: Rows) -> Path:
+def _cached_csv(source: str, rows: Rows) -> Path:
     """The rows as a CSV file of the cache, named by what it holds."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -139,12 +139,12 @@ def _kept(given: str, rows: Rows) -> Path:
         writer.writerow("" if row[name] is None else row[name] for name in names)
     if names is None:
         raise DatasetError(
-            f"{given}: the data set has no row (at least one is needed)."
+            f"{source}: the data set has no row (at least one is needed)."
         )
     content = text.getvalue().encode("utf-8", "surrogatepass")
     folder = user_cache_path("siftlog") / "datasets"
     folder.mkdir(parents=True, exist_ok=True)
-    stem = re.sub(r"[^A-Za-z0-9._-]+", "_", given.removeprefix("hf:"))
+    stem = re.sub(r"[^A-Za-z0-9._-]+", "_", source.removeprefix("hf:"))
     path = folder / f"{stem}-{hashlib.sha256(content).hexdigest()[:16]}.csv"
     if not path.exists():
         draft = path.with_suffix(".tmp")

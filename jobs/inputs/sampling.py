@@ -49,13 +49,13 @@ def draw_sample(
     every = tuple(items)
     if not limit or limit >= len(every):
         return every
-    kept = set(_ordered(range(len(every)), every, key, strata)[:limit])
-    return tuple(item for place, item in enumerate(every) if place in kept)
+    selected = set(_ordered(range(len(every)), every, key, strata)[:limit])
+    return tuple(item for place, item in enumerate(every) if place in selected)
 
 
 def report_sample(
     noticed: InputFindings,
-    kept: Sequence[T],
+    sample: Sequence[T],
     every: Sequence[T],
     unit: str,
     keeps: str = "",
@@ -64,27 +64,27 @@ def report_sample(
 
     Args:
         noticed: takes the finding; unchanged where nothing was left out.
-        kept: the sample.
+        sample: the sample.
         every: what it was drawn from.
         unit: what one item is, such as "record".
         keeps: what the draw is stratified by, such as "kind and review".
     """
-    if len(kept) == len(every):
+    if len(sample) == len(every):
         return
     shares = f"; the sample keeps the share of each {keeps}" if keeps else ""
     noticed.add(
         CODE,
         "info",
         LIMITS,
-        f"A sample of {len(kept):,} of {plural(len(every), unit)} (--limit), drawn by "
-        f"hash{shares}.",
-        n=len(kept),
+        f"A sample of {len(sample):,} of {plural(len(every), unit)} (--limit), "
+        f"drawn by hash{shares}.",
+        n=len(sample),
     )
 
 
 def sample_sentences(findings: Iterable[Finding]) -> tuple[str, ...]:
     """The sentences of a summary that say how large the sample is."""
-    return tuple(each.message for each in findings if each.code == CODE)
+    return tuple(finding.message for finding in findings if finding.code == CODE)
 
 
 def _ordered(
@@ -113,22 +113,22 @@ def _interleaved(
     before any has two. Finer strata start at random: they are often smaller than one
     item of the sample, and would all want to be first.
     """
-    *outer, own = strata
+    *outer, last_level = strata
     sizes: dict[Hashable, int] = {}
     paths = {}
     for place in order:
-        path = tuple(level(every[place]) for level in (*outer, own))
+        path = tuple(level(every[place]) for level in (*outer, last_level))
         paths[place] = path
         sizes[path] = sizes.get(path, 0) + 1
     seen: dict[Hashable, int] = {}
-    standing: dict[int, tuple[float, int]] = {}
+    positions: dict[int, tuple[float, int]] = {}
     for rank, place in enumerate(order):
         path = paths[place]
         i = seen.get(path, 0)
         seen[path] = i + 1
         start = _hashed(repr(path)) / _HASH_SPACE if outer else 0.0
-        standing[place] = ((i + start) / sizes[path], rank)
-    return sorted(order, key=standing.__getitem__)
+        positions[place] = ((i + start) / sizes[path], rank)
+    return sorted(order, key=positions.__getitem__)
 
 
 def _hashed(text: str) -> int:

@@ -223,8 +223,8 @@ def kendall_tau(first: Sequence[Hashable], second: Sequence[Hashable]) -> float 
     n = len(second)
     if n < _PAIR:
         return None
-    found = np.array([place[item] for item in first])
-    rising = np.count_nonzero(np.triu(found[None, :] > found[:, None]))
+    positions = np.array([place[item] for item in first])
+    rising = np.count_nonzero(np.triu(positions[None, :] > positions[:, None]))
     pairs = math.comb(n, _PAIR)
     return float(2 * rising - pairs) / pairs
 
@@ -282,22 +282,24 @@ def match_values(
     from scipy.sparse.csgraph import maximum_bipartite_matching  # noqa: PLC0415
 
     ends = np.cumsum([0, *map(len, partners)])
-    columns = np.array([j for own in partners for j in own], dtype=np.int64)
+    columns = np.array(
+        [j for row_partners in partners for j in row_partners], dtype=np.int64
+    )
     graph = csr_array(
         (np.ones(len(columns), dtype=np.int8), columns, ends),
         shape=(len(predicted), len(gold)),
     )
     if not len(columns):
         return ()
-    found = maximum_bipartite_matching(graph, perm_type="column")
-    return tuple((i, int(j)) for i, j in enumerate(found) if j >= 0)
+    matching = maximum_bipartite_matching(graph, perm_type="column")
+    return tuple((i, int(j)) for i, j in enumerate(matching) if j >= 0)
 
 
 def _greedy(partners: Sequence[Sequence[int]]) -> Pairs:
     taken: set[int] = set()
     pairs = []
-    for i, own in enumerate(partners):
-        free = next((j for j in own if j not in taken), None)
+    for i, row_partners in enumerate(partners):
+        free = next((j for j in row_partners if j not in taken), None)
         if free is not None:
             taken.add(free)
             pairs.append((i, free))
@@ -313,8 +315,8 @@ def match_keys(predicted: Sequence[Hashable], gold: Sequence[Hashable]) -> Pairs
     places: dict[Hashable, list[int]] = {}
     for j, key in enumerate(gold):
         places.setdefault(key, []).append(j)
-    for own in places.values():
-        own.reverse()
+    for indices in places.values():
+        indices.reverse()
     return tuple(
         (i, places[key].pop()) for i, key in enumerate(predicted) if places.get(key)
     )
@@ -362,7 +364,7 @@ def prf(of: MatchCounts, *, zero_division: float | None = None) -> Prf:
     )
 
 
-def set_recall(found: Collection[Hashable], gold: Collection[Hashable]) -> float:
+def set_recall(retrieved: Collection[Hashable], gold: Collection[Hashable]) -> float:
     """Share of the distinct gold values that were found.
 
     Raises:
@@ -373,7 +375,7 @@ def set_recall(found: Collection[Hashable], gold: Collection[Hashable]) -> float
         raise ValueError(
             "gold is empty, so there is no recall; decide before the call."
         )
-    return len(wanted & set(found)) / len(wanted)
+    return len(wanted & set(retrieved)) / len(wanted)
 
 
 def numeric_close(

@@ -73,12 +73,12 @@ class _Sorted:
         """Positives and negatives at each distinct score, replicates down."""
         gathered = np.take(block, self._cluster, axis=1)
         pairs = np.add.reduceat(gathered, self._starts, axis=1, dtype=np.int64)
-        found = []
+        class_counts = []
         for side in (self._is_positive, ~self._is_positive):
             at = np.zeros((len(block), self._distinct), dtype=np.int64)
             at[:, self._place[side]] = pairs[:, side]
-            found.append(at)
-        return tuple(found)
+            class_counts.append(at)
+        return tuple(class_counts)
 
     def by_parts(self, value_of: Callable[[Counts], Floats]) -> ValueOf:
         """*value_of* in pieces that fit the processor's cache."""
@@ -109,7 +109,7 @@ def _classes(y: Column, cluster: npt.NDArray[np.intp]) -> Support:
     return Support.of_classes(positives, negatives)
 
 
-_NOBODY = ResampledStatistic(_undefined, Support(effective=0.0, independent=0))
+_NO_SUPPORT = ResampledStatistic(_undefined, Support(effective=0.0, independent=0))
 
 
 def auroc_of(
@@ -117,7 +117,7 @@ def auroc_of(
 ) -> ResampledStatistic:
     """The area under the ROC curve of each replicate."""
     if not len(y):
-        return _NOBODY
+        return _NO_SUPPORT
     rows = _Sorted(y, score, cluster)
 
     def areas(block: Counts) -> Floats:
@@ -141,14 +141,14 @@ def tpr_of(
 
     def sensitivities(block: Counts) -> Floats:
         positives, negatives = rows.counts(block)
-        found = np.full((len(block), len(grid)), np.nan)
+        curves = np.full((len(block), len(grid)), np.nan)
         for row, tp, fp in zip(
-            found, positives.cumsum(axis=1), negatives.cumsum(axis=1), strict=True
+            curves, positives.cumsum(axis=1), negatives.cumsum(axis=1), strict=True
         ):
             if tp[-1] and fp[-1]:
                 fpr, tpr = np.append(0, fp) / fp[-1], np.append(0, tp) / tp[-1]
                 row[:] = np.interp(grid, fpr, tpr)
-        return found
+        return curves
 
     return rows.by_parts(sensitivities)
 
@@ -158,7 +158,7 @@ def auprc_of(
 ) -> ResampledStatistic:
     """The average precision of each replicate."""
     if not len(y):
-        return _NOBODY
+        return _NO_SUPPORT
     rows = _Sorted(y, score, cluster)
 
     def areas(block: Counts) -> Floats:
@@ -186,9 +186,11 @@ def ece_of(
     place = bin_of(column, bins, closed)
     clusters = int(cluster.max(initial=-1)) + 1
     # a row that is dropped is in no bin, but counts in the total
-    told = np.where(column == 1, 0.0, column - truth) if drop_one else column - truth
+    residuals = (
+        np.where(column == 1, 0.0, column - truth) if drop_one else column - truth
+    )
     gaps = np.bincount(
-        cluster * bins + place, weights=told, minlength=clusters * bins
+        cluster * bins + place, weights=residuals, minlength=clusters * bins
     ).reshape(clusters, bins)
     sizes = np.bincount(cluster, minlength=clusters).astype(np.float64)
 
@@ -299,12 +301,12 @@ def _clustered(
     if min(with_rows) < _FEWEST:
         return None
     n = [int(size.sum()) for size in sizes]
-    own = sum(
+    variance = sum(
         k / (k - 1) * math.fsum(column * column) / size**2
         for column, k, size in zip(sums, with_rows, n, strict=True)
     )
     m = len(place)
-    return own + 2 * m / (m - 1) * math.fsum(sums[0] * sums[1]) / (n[0] * n[1])
+    return variance + 2 * m / (m - 1) * math.fsum(sums[0] * sums[1]) / (n[0] * n[1])
 
 
 def _is_too_small(truth: Bools) -> bool:

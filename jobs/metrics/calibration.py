@@ -68,11 +68,11 @@ def reliability(
     columns = _columns(y, p)
     edges = np.linspace(0, 1, bins + 1)
     index = bin_of(columns.p, bins, closed)
-    found = []
+    buckets = []
     for i in range(bins):
         inside = index == i
         count, positive = int(inside.sum()), int(columns.y[inside].sum())
-        found.append(
+        buckets.append(
             Bin(
                 lo=float(edges[i]),
                 hi=float(edges[i + 1]),
@@ -82,7 +82,7 @@ def reliability(
                 interval=wilson(positive, count, level),
             )
         )
-    return tuple(found)
+    return tuple(buckets)
 
 
 def bin_of(
@@ -117,14 +117,14 @@ def ece(
         return None
     lost = (drop_zero & (columns.p == 0)) | (drop_one & (columns.p == 1))
     inside = reliability(columns.y[~lost], columns.p[~lost], bins, closed=closed)
-    return math.fsum(each.count / n * _gap(each, reference) for each in inside)
+    return math.fsum(bucket.count / n * _gap(bucket, reference) for bucket in inside)
 
 
-def _gap(each: Bin, reference: Literal["mean", "midpoint"] = "mean") -> float:
-    if each.mean_p is None or each.rate is None:
+def _gap(bucket: Bin, reference: Literal["mean", "midpoint"] = "mean") -> float:
+    if bucket.mean_p is None or bucket.rate is None:
         return 0.0
-    said = each.mean_p if reference == "mean" else (each.lo + each.hi) / 2
-    return abs(said - each.rate)
+    predicted = bucket.mean_p if reference == "mean" else (bucket.lo + bucket.hi) / 2
+    return abs(predicted - bucket.rate)
 
 
 def mce(
@@ -132,7 +132,7 @@ def mce(
 ) -> float | None:
     """The largest gap of a bin that has rows."""
     inside = reliability(y, p, bins, closed=closed)
-    return max((_gap(each) for each in inside if each.count), default=None)
+    return max((_gap(bucket) for bucket in inside if bucket.count), default=None)
 
 
 def ece_adaptive(
@@ -158,12 +158,14 @@ def ece_adaptive(
     if ties == "together":
         cuts = np.unique(np.searchsorted(p_sorted, p_sorted[cuts[cuts < n]]))
     gaps = []
-    for said, true in zip(
+    for predicted, true in zip(
         np.split(p_sorted, cuts), np.split(y_sorted, cuts), strict=True
     ):
-        if len(said):
-            gap = abs(math.fsum(said) / len(said) - int(true.sum()) / len(said))
-            gaps.append(len(said) / n * gap)
+        if len(predicted):
+            gap = abs(
+                math.fsum(predicted) / len(predicted) - int(true.sum()) / len(predicted)
+            )
+            gaps.append(len(predicted) / n * gap)
     return math.fsum(gaps)
 
 
@@ -265,10 +267,10 @@ def fit_isotonic(score: Column, y: Column, weight: Column | None = None) -> Isot
     level = np.concatenate(
         ([True], (fitted[1:-1] != fitted[:-2]) | (fitted[1:-1] != fitted[2:]), [True])
     )
-    kept = level[: len(fitted)]
+    knots = level[: len(fitted)]
     return Isotonic(
-        x=tuple(values[kept].tolist()),
-        y=tuple(np.clip(fitted[kept], 0.0, 1.0).tolist()),
+        x=tuple(values[knots].tolist()),
+        y=tuple(np.clip(fitted[knots], 0.0, 1.0).tolist()),
     )
 
 

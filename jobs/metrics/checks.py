@@ -103,11 +103,11 @@ def check_metrics(metrics: Sequence[Metric]) -> list[Finding]:
 
 
 def _split(path: str) -> tuple[str, str]:
-    found = _PATH.fullmatch(path)
-    if found is None:
+    match = _PATH.fullmatch(path)
+    if match is None:
         prefix, _, name = path.rpartition(".")
         return prefix, name
-    return found["prefix"] or "", found["name"]
+    return match["prefix"] or "", match["name"]
 
 
 def _ranges(metrics: Iterable[Metric]) -> Iterator[Finding]:
@@ -209,8 +209,8 @@ def _counts(prefix: str, group: Mapping[str, Metric]) -> Iterator[Finding]:
 
 def _of_nothing(metric: Metric) -> float | None:
     """What 0/0 is by a metric's own definition; None: undefined."""
-    found = _OF_NOTHING.search(metric.definition)
-    return None if found is None else float(found[1])
+    match = _OF_NOTHING.search(metric.definition)
+    return None if match is None else float(match[1])
 
 
 def _impossible(group: Mapping[str, Metric]) -> Iterator[Finding]:
@@ -267,12 +267,12 @@ class _Rule:
             return
         if self.scale * low.value <= high.value + TOLERANCE:
             return
-        said = f"{low.path} is {low.value!r} and {high.path} is {high.value!r}"
+        statement = f"{low.path} is {low.value!r} and {high.path} is {high.value!r}"
         if _population(low) != _population(high):
-            message = f"{said}, but they speak of different items: not comparable."
+            message = f"{statement}, but they speak of different items: not comparable."
             yield _finding("not_comparable", "info", prefix, message)
         else:
-            message = f"{said}, which cannot be: {self.why}."
+            message = f"{statement}, which cannot be: {self.why}."
             yield _finding(self.code, "error", low.path, message)
 
 
@@ -283,8 +283,8 @@ def _population(metric: Metric) -> tuple[str, int]:
 def _cross(group: Mapping[str, Metric]) -> Iterator[_Rule]:
     at: dict[str, dict[int, Metric]] = {}
     for name, metric in group.items():
-        if found := _AT_K.fullmatch(name):
-            at.setdefault(found["name"], {})[int(found["k"])] = metric
+        if match := _AT_K.fullmatch(name):
+            at.setdefault(match["name"], {})[int(match["k"])] = metric
     yield from _rising(at)
     yield from _bounded(at)
     for (_, low), (_, high) in pairwise(sorted(_by_target(group).items())):

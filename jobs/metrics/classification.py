@@ -241,11 +241,11 @@ def tpr_at_fpr(
         return None
     tpr, fpr, threshold = points.tpr, points.fpr, points.threshold
     if vertex == "interpolate":
-        found = float(np.interp(target, *_upper(fpr, tpr)))
-        return OperatingPoint(tpr=found, fpr=target, threshold=None)
+        interpolated = float(np.interp(target, *_upper(fpr, tpr)))
+        return OperatingPoint(tpr=interpolated, fpr=target, threshold=None)
     if vertex in {"drop_collinear", "nearest"}:
-        kept = _corners(points)
-        tpr, fpr, threshold = tpr[kept], fpr[kept], threshold[kept]
+        corners = _corners(points)
+        tpr, fpr, threshold = tpr[corners], fpr[corners], threshold[corners]
     if vertex == "nearest":
         index = int(np.argmin(np.abs(fpr - target)))
     else:

@@ -113,10 +113,10 @@ def quotient(above: npt.ArrayLike, below: npt.ArrayLike) -> Floats:
         np.asarray(above, dtype=np.float64), np.asarray(below, dtype=np.float64)
     )
     undefined = np.full(numerator.shape, np.nan)
-    found: Floats = np.divide(
+    quotients: Floats = np.divide(
         numerator, denominator, out=undefined, where=denominator != 0
     )
-    return found
+    return quotients
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,8 +136,8 @@ class Aggregate:
 
 def aggregate(values: Iterable[float | None], *, ddof: int = 1) -> Aggregate:
     """Describe *values*; every figure is about the defined ones."""
-    given = list(values)
-    numbers = sorted(defined(given))
+    all_values = list(values)
+    numbers = sorted(defined(all_values))
     p25, median, p75 = quantiles(numbers, (0.25, 0.5, 0.75))
     return Aggregate(
         mean=mean(numbers),
@@ -147,7 +147,7 @@ def aggregate(values: Iterable[float | None], *, ddof: int = 1) -> Aggregate:
         p75=p75,
         min=numbers[0] if numbers else None,
         max=numbers[-1] if numbers else None,
-        n=len(given),
+        n=len(all_values),
         n_defined=len(numbers),
     )
 

@@ -156,7 +156,7 @@ class Resamples:
                 raise ValueError(f"keys names {keys[right]!r} twice, at index {right}.")
         self._seed = seed
         self._level = level
-        self._asked = b
+        self._requested = b
         self._b = b if len(keys) >= _MIN_CLUSTERS else 0
         self._cluster = cluster
         self._form = form
@@ -201,10 +201,10 @@ class Resamples:
         """
         columns = SummedColumns(self._order)
         evaluate = [columns.compiled(statistic) for statistic in statistics]
-        adjusts = self._form == "adjusted" and self._asked
+        adjusts = self._form == "adjusted" and self._requested
         drawn = [
-            not adjusts or each.support.effective >= MANY_CLUSTERS
-            for each in statistics
+            not adjusts or statistic.support.effective >= MANY_CLUSTERS
+            for statistic in statistics
         ]
         values = np.empty((sum(drawn), self._b))
         start = 0
@@ -217,8 +217,8 @@ class Resamples:
             start = end
         rows = iter(values)
         return tuple(
-            self._of_sums(each, next(rows) if is_drawn else None)
-            for each, is_drawn in zip(statistics, drawn, strict=True)
+            self._of_sums(statistic, next(rows) if is_drawn else None)
+            for statistic, is_drawn in zip(statistics, drawn, strict=True)
         )
 
     def interval_of(self, statistic: ResampledStatistic) -> Interval:
@@ -229,24 +229,24 @@ class Resamples:
         self, statistics: Sequence[ResampledStatistic]
     ) -> tuple[Interval, ...]:
         """The intervals of many such statistics, from one pass over the replicates."""
-        adjusts = self._form == "adjusted" and self._asked
+        adjusts = self._form == "adjusted" and self._requested
         leaves_out = adjusts and len(self._order) <= _MOST_LEFT_OUT
         drawn = [
-            not leaves_out or each.support.effective >= MANY_CLUSTERS
-            for each in statistics
+            not leaves_out or statistic.support.effective >= MANY_CLUSTERS
+            for statistic in statistics
         ]
         values = np.empty((sum(drawn), self._b))
         start = 0
         for block in self.multiplicities() if any(drawn) else ():
             end = start + len(block)
             wanted = itertools.compress(statistics, drawn)
-            for row, each in zip(values, wanted, strict=True):
-                row[start:end] = each.value_of(block)
+            for row, statistic in zip(values, wanted, strict=True):
+                row[start:end] = statistic.value_of(block)
             start = end
         rows = iter(values)
         return tuple(
-            self._of_curve(each, next(rows) if is_drawn else None)
-            for each, is_drawn in zip(statistics, drawn, strict=True)
+            self._of_curve(statistic, next(rows) if is_drawn else None)
+            for statistic, is_drawn in zip(statistics, drawn, strict=True)
         )
 
     def band_of(
@@ -267,12 +267,12 @@ class Resamples:
         ratio of sums.
         """
         if self._b * len(self._order) <= MATRIX_BYTES:
-            yield from self._kept
+            yield from self._cached_blocks
         else:
             yield from self._drawn()
 
     @cached_property
-    def _kept(self) -> tuple[Counts, ...]:
+    def _cached_blocks(self) -> tuple[Counts, ...]:
         return tuple(self._drawn())
 
     def _drawn(self) -> Iterator[Counts]:
@@ -310,21 +310,21 @@ class Resamples:
         self, statistic: Statistic | ResampledStatistic, values: Floats
     ) -> bool:
         """Whether the percentiles of these replicates are to be replaced."""
-        if self._form == "percentile" or not self._asked:
+        if self._form == "percentile" or not self._requested:
             return False
         middle, se = _spread(values)
         if middle is None:
             return False
-        found = ClusterSample(
+        sample = ClusterSample(
             value=middle,
             se=se,
             df=1.0,
             support=statistic.support,
             range=_within(middle, statistic.range),
         )
-        if not found.varies or statistic.support.effective < MANY_CLUSTERS:
+        if not sample.varies or statistic.support.effective < MANY_CLUSTERS:
             return True
-        return found.range.is_bounded and found.rarer < COMMON
+        return sample.range.is_bounded and sample.rarer < COMMON
 
     def _adjusted(
         self,
@@ -339,19 +339,19 @@ class Resamples:
             return Interval(lo=None, hi=None, how=f"{by}: none, no value")
         support, within = statistic.support, _within(value, statistic.range)
         if without is not None:
-            found = jackknife(value, without, support, within)
+            sample = jackknife(value, without, support, within)
         else:
             df = support.effective - 1
-            found = ClusterSample(
+            sample = ClusterSample(
                 value=value, se=spread[1], df=df, support=support, range=within
             )
-        made = interval_ends(found, self._level)
-        if made is None:
+        ends = interval_ends(sample, self._level)
+        if ends is None:
             return Interval(lo=None, hi=None, how=f"{by}: none, nothing varies")
         return Interval(
-            lo=round12(made.lo),
-            hi=round12(made.hi),
-            how=f"{by}: {_RULES[made.rule](found)}, level={self._level}",
+            lo=round12(ends.lo),
+            hi=round12(ends.hi),
+            how=f"{by}: {_RULES[ends.rule](sample)}, level={self._level}",
         )
 
     def _percentiles(self, values: Floats) -> Interval:
@@ -364,27 +364,27 @@ class Resamples:
         return Interval(
             lo=lo,
             hi=hi,
-            b=self._asked,
+            b=self._requested,
             b_used=len(used),
             flagged=bool(flagged),
-            how=f"interval by {self._cluster}: percentile bootstrap, B={self._asked}, "
-            f"seed={self._seed}, level={self._level}, B_used={len(used)}",
+            how=f"interval by {self._cluster}: percentile bootstrap, "
+            f"B={self._requested}, seed={self._seed}, level={self._level}, B_used={len(used)}",
         )
 
 
 _RULES: Mapping[Rule, Callable[[ClusterSample], str]] = {
-    "exact": lambda found: (
-        f"exact bound of {found.support.independent} that do not vary"
-        if not found.varies
+    "exact": lambda sample: (
+        f"exact bound of {sample.support.independent} that do not vary"
+        if not sample.varies
         else "exact bound of 1"
     ),
-    "effective": lambda found: (
-        f"Wilson at the effective size, t with {found.df:.3g} df"
+    "effective": lambda sample: (
+        f"Wilson at the effective size, t with {sample.df:.3g} df"
     ),
-    "rare": lambda found: (
-        f"Clopper-Pearson at the effective size, t with {found.df:.3g} df"
+    "rare": lambda sample: (
+        f"Clopper-Pearson at the effective size, t with {sample.df:.3g} df"
     ),
-    "t": lambda found: f"t with {found.df:.3g} df",
+    "t": lambda sample: f"t with {sample.df:.3g} df",
 }
 """How the rule of `adjusted` is stated."""
 

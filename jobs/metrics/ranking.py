@@ -87,16 +87,16 @@ def hits(
         map(of.get, items, repeat(np.nan))
         for of, items in zip(grades, lists, strict=True)
     )
-    found = np.fromiter(grade_of, dtype=np.float64, count=int(lengths.sum()))
-    judged[inside] = ~np.isnan(found)
-    gains[inside] = np.fmax(found, 0.0)  # of a number and NaN, the number
+    item_grades = np.fromiter(grade_of, dtype=np.float64, count=int(lengths.sum()))
+    judged[inside] = ~np.isnan(item_grades)
+    gains[inside] = np.fmax(item_grades, 0.0)  # of a number and NaN, the number
     relevant = [
         sorted((g for g in of.values() if g > 0), reverse=True) for of in grades
     ]
-    wanted = np.array([len(own) for own in relevant], dtype=np.int64)
+    wanted = np.array([len(query_grades) for query_grades in relevant], dtype=np.int64)
     ideal = np.zeros((len(lists), int(wanted.max(initial=0))))
     ideal[np.arange(ideal.shape[1]) < wanted[:, None]] = [
-        grade for own in relevant for grade in own
+        grade for query_grades in relevant for grade in query_grades
     ]
     return RankedHits(
         gains=gains,
@@ -150,7 +150,7 @@ SIFTLOG = RankingRules()
 
 
 def evaluate(
-    found: RankedHits,
+    ranked_hits: RankedHits,
     ks: Sequence[int],
     rules: RankingRules = SIFTLOG,
     *,
@@ -162,21 +162,23 @@ def evaluate(
     rprec, bpref, infap, rbp and rbp_residual. A query whose gold was not retrieved has
     0, one without gold is undefined or 0 as the rules say.
     """
-    depth = found.gains.shape[1]
-    hit, rank = found.is_hit, np.arange(1, depth + 1)
+    depth = ranked_hits.gains.shape[1]
+    hit, rank = ranked_hits.is_hit, np.arange(1, depth + 1)
     so_far = _running(hit)
     precision_sums = _running(np.where(hit, so_far[:, 1:] / rank, 0.0))
     first = np.where(so_far[:, -1] > 0, (so_far == 0).sum(axis=1), 0)
     reciprocal = np.nan_to_num(quotient(1.0, first))
-    gains, ideal = (_gain(column, rules) for column in (found.gains, found.ideal))
+    gains, ideal = (
+        _gain(column, rules) for column in (ranked_hits.gains, ranked_hits.ideal)
+    )
     dcg, best = (_running(g * _discounts(g.shape[1])) for g in (gains, ideal))
-    judged = _running(found.judged)
+    judged = _running(ranked_hits.judged)
     measures: dict[str, Floats] = {}
     for k in ks:
         at = min(k, depth)
         top = so_far[:, at]
-        seen = np.minimum(k, found.lengths)
-        measures[f"recall@{k}"] = quotient(top, found.relevant)
+        seen = np.minimum(k, ranked_hits.lengths)
+        measures[f"recall@{k}"] = quotient(top, ranked_hits.relevant)
         measures[f"precision@{k}"] = (
             top / k
             if rules.precision_over == "k"
@@ -185,17 +187,25 @@ def evaluate(
         measures[f"hit@{k}"] = (top > 0).astype(np.float64)
         measures[f"mrr@{k}"] = np.where((first > 0) & (first <= k), reciprocal, 0.0)
         measures[f"map@{k}"] = _average_precision(
-            precision_sums[:, at], top, np.minimum(found.relevant, k), found, rules
+            precision_sums[:, at],
+            top,
+            np.minimum(ranked_hits.relevant, k),
+            ranked_hits,
+            rules,
         )
         measures[f"ndcg@{k}"] = quotient(dcg[:, at], best[:, min(k, ideal.shape[1])])
         measures[f"judged@{k}"] = np.nan_to_num(quotient(judged[:, at], seen))
     measures["mrr"] = reciprocal
     measures["ap"] = _average_precision(
-        precision_sums[:, depth], so_far[:, depth], found.relevant, found, rules
+        precision_sums[:, depth],
+        so_far[:, depth],
+        ranked_hits.relevant,
+        ranked_hits,
+        rules,
     )
-    measures |= _whole_list(found, so_far, judged)
-    measures |= _rbp(found, persistence)
-    empty = found.relevant == 0
+    measures |= _whole_list(ranked_hits, so_far, judged)
+    measures |= _rbp(ranked_hits, persistence)
+    empty = ranked_hits.relevant == 0
     if empty.any():
         for name, column in measures.items():
             if not name.startswith(("judged@", "rbp_residual")):
@@ -210,10 +220,10 @@ class Selected:
     recall: Floats  #: (Q,) NaN without gold
     precision: Floats  #: (Q,) of the items shown; 0.0 where none is shown
     f1: Floats  #: (Q,) harmonic mean of both, 2 hits / (shown + gold); or NaN
-    shown: Ints  #: (Q,) K, cut at the list's end
+    k_listed: Ints  #: (Q,) K, cut at the list's end
 
 
-def select(found: RankedHits, k: Ints) -> Selected:
+def select(ranked_hits: RankedHits, k: Ints) -> Selected:
     """Cut each list at its own *k*, which may be 0 or beyond the list.
 
     Raises:
@@ -222,17 +232,17 @@ def select(found: RankedHits, k: Ints) -> Selected:
     if (wrong := k < 0).any():
         index = int(np.argmax(wrong))
         raise ValueError(f"k holds {k[index]} at index {index}, not 0 or more.")
-    shown = np.minimum(k, found.lengths)
-    right = _running(found.is_hit)[np.arange(len(shown)), shown]
+    k_listed = np.minimum(k, ranked_hits.lengths)
+    right = _running(ranked_hits.is_hit)[np.arange(len(k_listed)), k_listed]
     return Selected(
-        recall=quotient(right, found.relevant),
-        precision=np.nan_to_num(quotient(right, shown)),
+        recall=quotient(right, ranked_hits.relevant),
+        precision=np.nan_to_num(quotient(right, k_listed)),
         f1=np.where(
-            found.relevant > 0,
-            quotient(2 * right, shown + found.relevant),
+            ranked_hits.relevant > 0,
+            quotient(2 * right, k_listed + ranked_hits.relevant),
             np.nan,
         ),
-        shown=shown,
+        k_listed=k_listed,
     )
 
 
@@ -253,22 +263,26 @@ def _discounts(depth: int) -> Floats:
 
 
 def _average_precision(
-    sums: Floats, top: Floats, least: Ints, found: RankedHits, rules: RankingRules
+    sums: Floats, top: Floats, least: Ints, ranked_hits: RankedHits, rules: RankingRules
 ) -> Floats:
-    below = {"gold": found.relevant, "min": least, "found": top}[rules.ap_over]
-    return np.where(found.relevant > 0, np.nan_to_num(quotient(sums, below)), np.nan)
+    below = {"gold": ranked_hits.relevant, "min": least, "found": top}[rules.ap_over]
+    return np.where(
+        ranked_hits.relevant > 0, np.nan_to_num(quotient(sums, below)), np.nan
+    )
 
 
-def _whole_list(found: RankedHits, so_far: Floats, judged: Floats) -> dict[str, Floats]:
+def _whole_list(
+    ranked_hits: RankedHits, so_far: Floats, judged: Floats
+) -> dict[str, Floats]:
     """trec_eval's measures of the whole list."""
-    hit, depth = found.is_hit, found.gains.shape[1]
-    at = np.minimum(found.relevant, depth)
+    hit, depth = ranked_hits.is_hit, ranked_hits.gains.shape[1]
+    at = np.minimum(ranked_hits.relevant, depth)
     r_hits = so_far[np.arange(len(hit)), at] if len(hit) else np.empty(0)
     # what stands above each rank
     relevant_above = so_far[:, :-1]
     refused_above = (judged - so_far)[:, :-1]
-    bound = np.minimum(found.relevant, found.irrelevant)[:, None]
-    penalty = np.minimum(refused_above, found.relevant[:, None])
+    bound = np.minimum(ranked_hits.relevant, ranked_hits.irrelevant)[:, None]
+    penalty = np.minimum(refused_above, ranked_hits.relevant[:, None])
     preferred = 1 - np.nan_to_num(quotient(penalty, bound))
     above = np.arange(depth)
     inferred = (relevant_above + INFAP_EPSILON) / (
@@ -276,24 +290,28 @@ def _whole_list(found: RankedHits, so_far: Floats, judged: Floats) -> dict[str, 
     )
     expected = (1 + (relevant_above + refused_above) * inferred) / (above + 1)
     return {
-        "rprec": quotient(r_hits, found.relevant),
-        "bpref": quotient(np.where(hit, preferred, 0.0).sum(axis=1), found.relevant),
-        "infap": quotient(np.where(hit, expected, 0.0).sum(axis=1), found.relevant),
+        "rprec": quotient(r_hits, ranked_hits.relevant),
+        "bpref": quotient(
+            np.where(hit, preferred, 0.0).sum(axis=1), ranked_hits.relevant
+        ),
+        "infap": quotient(
+            np.where(hit, expected, 0.0).sum(axis=1), ranked_hits.relevant
+        ),
     }
 
 
-def _rbp(found: RankedHits, persistence: float) -> dict[str, Floats]:
+def _rbp(ranked_hits: RankedHits, persistence: float) -> dict[str, Floats]:
     """Rank-biased precision (Moffat and Zobel, 2008).
 
     The residual is what unjudged items and those below the list could add.
     """
-    depth = found.gains.shape[1]
+    depth = ranked_hits.gains.shape[1]
     load = (1 - persistence) * persistence ** np.arange(depth)
-    inside = np.arange(depth) < found.lengths[:, None]
-    unjudged = np.where(inside & ~found.judged, load, 0.0).sum(axis=1)
+    inside = np.arange(depth) < ranked_hits.lengths[:, None]
+    unjudged = np.where(inside & ~ranked_hits.judged, load, 0.0).sum(axis=1)
     return {
-        "rbp": np.where(found.is_hit, load, 0.0).sum(axis=1),
-        "rbp_residual": unjudged + persistence**found.lengths,
+        "rbp": np.where(ranked_hits.is_hit, load, 0.0).sum(axis=1),
+        "rbp_residual": unjudged + persistence**ranked_hits.lengths,
     }
 
 
@@ -327,7 +345,7 @@ def fuse_rrf(rankings: Sequence[Sequence[str]], k: int = 60) -> list[str]:
     for items in rankings:
         for rank, item in enumerate(items, start=1):
             parts.setdefault(item, []).append(1 / (k + rank))
-    total = {item: math.fsum(own) for item, own in parts.items()}
+    total = {item: math.fsum(reciprocals) for item, reciprocals in parts.items()}
     return sorted(total, key=lambda item: -total[item])
 
 
@@ -361,10 +379,10 @@ def run_lines(
     for query, items in ranked.items():
         if not items:
             continue
-        qid, own_tag = _word(query, escape_ids), _word(tag, escape_ids)
+        qid, escaped_tag = _word(query, escape_ids), _word(tag, escape_ids)
         for rank, item in enumerate(items, start=1):
             docid, score = _word(item, escape_ids), len(items) - rank
-            yield f"{qid} Q0 {docid} {rank} {score} {own_tag}\n"
+            yield f"{qid} Q0 {docid} {rank} {score} {escaped_tag}\n"
 
 
 def _word(text: str, escape: bool) -> str:
@@ -385,11 +403,11 @@ def read_qrels(path: Path, *, escape_ids: bool = False) -> dict[str, dict[str, f
     gold: dict[str, dict[str, float]] = {}
     for number, words in _fields(path, _QREL_FIELDS, "qid 0 docid rel"):
         query, _, item, grade = words
-        own = gold.setdefault(_id(query, escape_ids), {})
+        grades = gold.setdefault(_id(query, escape_ids), {})
         item = _id(item, escape_ids)
-        if item in own:
+        if item in grades:
             raise ValueError(f"{path}, line {number}: {item!r} is judged twice.")
-        own[item] = _float(grade, path, number)
+        grades[item] = _float(grade, path, number)
     return gold
 
 
@@ -420,12 +438,14 @@ def read_run(path: Path, *, escape_ids: bool = False) -> RunFile:
         )
     ranked: dict[str, Sequence[str]] = {}
     contradicting: list[str] = []
-    for query, own in lines.items():
-        ids = [item for item, _, _ in own]
+    for query, entries in lines.items():
+        ids = [item for item, _, _ in entries]
         if len(set(ids)) < len(ids):
             raise ValueError(f"{path}: query {query!r} lists an item twice.")
-        ranked[query] = order([score for _, _, score in own], ids, ties="trec")
-        if ranked[query] != [item for item, _, _ in sorted(own, key=lambda x: x[1])]:
+        ranked[query] = order([score for _, _, score in entries], ids, ties="trec")
+        if ranked[query] != [
+            item for item, _, _ in sorted(entries, key=lambda x: x[1])
+        ]:
             contradicting.append(query)
     return RunFile(
         ranked=ranked,

@@ -202,10 +202,10 @@ def jackknife(
 def _exact(sample: ClusterSample, level: float) -> IntervalEnds:
     within, value = sample.range, sample.value
     k = sample.support.independent if not sample.varies else 1
-    kept = ((1 - level) / 2) ** (1 / k) if k else 0.0
+    factor = ((1 - level) / 2) ** (1 / k) if k else 0.0
     return IntervalEnds(
-        lo=within.lowest + (value - within.lowest) * kept,
-        hi=within.highest - (within.highest - value) * kept,
+        lo=within.lowest + (value - within.lowest) * factor,
+        hi=within.highest - (within.highest - value) * factor,
         rule="exact",
     )
 

@@ -19,7 +19,7 @@ from jobs.metrics.columns import Bools, Column, Floats, Ints, labels
 @dataclass(frozen=True, slots=True)
 class _Order:
     relevant: Bools
-    found: Ints  #: relevant records among the first k, k from 1
+    hits: Ints  #: relevant records among the first k, k from 1
 
     @property
     def n(self) -> int:
@@ -27,7 +27,7 @@ class _Order:
 
     @property
     def p(self) -> int:
-        return int(self.found[-1]) if self.n else 0
+        return int(self.hits[-1]) if self.n else 0
 
 
 def _order(column: Column) -> _Order:
@@ -42,7 +42,7 @@ def _reading(order: _Order, level: float) -> int:
     """
     above, below = Decimal(str(level)).as_integer_ratio()
     needed = -(-above * order.p // below)
-    return int(np.searchsorted(order.found, max(needed, 1), side="left")) + 1
+    return int(np.searchsorted(order.hits, max(needed, 1), side="left")) + 1
 
 
 Wss = Literal["cohen", "no_offset", "asreview"]
@@ -64,15 +64,15 @@ def wss(column: Column, level: float = 0.95, *, form: Wss = "cohen") -> float | 
 
 
 def _wss_asreview(order: _Order, level: float) -> float:
-    chance = _random_found(order)
+    chance = _random_hits(order)
     above, below = Decimal(str(level)).as_integer_ratio()
     i = max(above * order.p // below, 0) or order.p
     by_chance = int(np.searchsorted(chance, i, side="left")) + 1
-    here = int(np.searchsorted(order.found, i, side="left")) + 1
+    here = int(np.searchsorted(order.hits, i, side="left")) + 1
     return (by_chance - here) / order.n
 
 
-def _random_found(order: _Order) -> Floats:
+def _random_hits(order: _Order) -> Floats:
     """What a random order is expected to have found at each rank, rounded half even."""
     return np.round(np.linspace(0, order.p, order.n))
 
@@ -87,7 +87,7 @@ def tnr_at_recall(column: Column, level: float = 0.95) -> float | None:
         return None
     k = _reading(order, level)
     irrelevant = order.n - order.p
-    read = k - int(order.found[k - 1])
+    read = k - int(order.hits[k - 1])
     return (irrelevant - read) / irrelevant
 
 
@@ -103,7 +103,7 @@ def recall_at_share(
     if not order.p:
         return None
     k = _share(order, share, ceil=ceil)
-    return int(order.found[k - 1]) / order.p if k else 0.0
+    return int(order.hits[k - 1]) / order.p if k else 0.0
 
 
 def _share(order: _Order, share: float, *, ceil: bool = False) -> int:
@@ -120,7 +120,7 @@ def erf(column: Column, share: float = 0.10) -> int | None:
     k = _share(order, share)
     if not k:
         return 0
-    return int(order.found[k - 1]) - int(_random_found(order)[k - 1])
+    return int(order.hits[k - 1]) - int(_random_hits(order)[k - 1])
 
 
 def atd_records(column: Column) -> float | None:
@@ -146,7 +146,7 @@ def screening_loss(column: Column) -> float | None:
     if p in {0, n}:
         return None
     best = p * (2 * n - (p - 1)) / 2
-    return (best - int(order.found.sum())) / (p * (n - p))
+    return (best - int(order.hits.sum())) / (p * (n - p))
 
 
 def screening_ndcg(column: Column) -> float | None:
@@ -177,7 +177,7 @@ def last_relevant_rank(column: Column) -> int | None:
 def recall_curve(column: Column) -> Floats | None:
     """Recall after each record."""
     order = _order(column)
-    return order.found / order.p if order.p else None
+    return order.hits / order.p if order.p else None
 
 
 def nnr_at_recall(column: Column, level: float = 0.95) -> float | None:
@@ -186,4 +186,4 @@ def nnr_at_recall(column: Column, level: float = 0.95) -> float | None:
     if not order.p:
         return None
     k = _reading(order, level)
-    return k / int(order.found[k - 1])
+    return k / int(order.hits[k - 1])

@@ -227,13 +227,13 @@ def aurc(confidence: Column, error: Column) -> float | None:
 
 def excess_aurc(confidence: Column, error: Column) -> float | None:
     """How far `aurc` is above the best that so many errors allow: all of them last."""
-    found = aurc(confidence, error)
-    if found is None:
+    area = aurc(confidence, error)
+    if area is None:
         return None
     wrong = labels("error", error)
     n, errors = len(wrong), int(wrong.sum())
     rank = np.arange(1, n + 1)
-    return found - math.fsum(np.maximum(0, rank - (n - errors)) / rank) / n
+    return area - math.fsum(np.maximum(0, rank - (n - errors)) / rank) / n
 
 
 @dataclass(frozen=True, slots=True)

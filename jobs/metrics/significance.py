@@ -89,18 +89,18 @@ def sign_flip(
     by_group: dict[str, list[float]] = {group: [] for group in sorted(set(groups))}
     for difference, group in zip(differences, groups, strict=True):
         by_group[group].append(difference)
-    sums = [math.fsum(own) for own in by_group.values()]
-    kept = np.array([total for total in sums if abs(total) > NEGLIGIBLE])
-    m = len(kept)
+    sums = [math.fsum(group_differences) for group_differences in by_group.values()]
+    nonzero = np.array([total for total in sums if abs(total) > NEGLIGIBLE])
+    m = len(nonzero)
     if not m:
         return 1.0
-    observed = abs(math.fsum(kept)) - NEGLIGIBLE
+    observed = abs(math.fsum(nonzero)) - NEGLIGIBLE
     if m <= _EXACT_CLUSTERS:
-        return float(np.mean(_totals(_all_signs(m), kept) >= observed))
+        return float(np.mean(_totals(_all_signs(m), nonzero) >= observed))
     rng = np.random.default_rng(seed)
     # many draws at a time: the generator's stream is the same as one by one
     extreme = sum(
-        int(np.sum(_totals(2 * rng.integers(0, 2, (rows, m)) - 1, kept) >= observed))
+        int(np.sum(_totals(2 * rng.integers(0, 2, (rows, m)) - 1, nonzero) >= observed))
         for rows in _blocks(max(1, _BLOCK_SIGNS // m))
     )
     return (1 + extreme) / (_DRAWS + 1)
@@ -282,9 +282,9 @@ class ConfidenceSequence:
         """
         m = (bound + 1) / 2
         most = MOST_AT_STAKE / m if m > 0 else math.inf
-        stakes = np.minimum(self._stakes, most)
+        bets = np.minimum(self._bets, most)
         with np.errstate(over="ignore", under="ignore"):
-            capital = np.cumprod(1 + stakes * (self._scaled - m))
+            capital = np.cumprod(1 + bets * (self._scaled - m))
         return np.asarray(capital, dtype=np.float64)
 
     @cached_property
@@ -292,7 +292,7 @@ class ConfidenceSequence:
         return (np.array(self.values, dtype=np.float64) + 1) / 2
 
     @cached_property
-    def _stakes(self) -> Floats:
+    def _bets(self) -> Floats:
         """What is staked on each unit, from those before it alone.
 
         The predictable plug-in of section 4.2: sqrt(2 log(2/alpha) / (v t log(t + 1)))
@@ -301,14 +301,14 @@ class ConfidenceSequence:
         """
         log_odds = math.log(2 / self.alpha)
         total, squares, variance = 0.5, 0.25, 0.25
-        stakes = []
+        bets = []
         for t, x in enumerate(self._scaled.tolist(), 1):
             spread = variance * t * math.log(t + 1)
-            stakes.append(math.sqrt(2 * log_odds / spread))
+            bets.append(math.sqrt(2 * log_odds / spread))
             total += x
             squares += (x - total / (t + 1)) ** 2
             variance = squares / (t + 1)
-        return np.array(stakes, dtype=np.float64)
+        return np.array(bets, dtype=np.float64)
 
 
 def _lowest(seen: ConfidenceSequence) -> float:
@@ -316,13 +316,13 @@ def _lowest(seen: ConfidenceSequence) -> float:
 
     The higher the bound, the less is won against it by betting on more.
     """
-    shown, possible = -1.0, 1.0
-    if seen.first_above(shown) is None:
-        return shown
+    proven, possible = -1.0, 1.0
+    if seen.first_above(proven) is None:
+        return proven
     for _ in range(_HALVINGS):
-        middle = (shown + possible) / 2
+        middle = (proven + possible) / 2
         if seen.first_above(middle) is None:
             possible = middle
         else:
-            shown = middle
-    return shown
+            proven = middle
+    return proven

@@ -25,7 +25,7 @@ from runner.scorecard import StreamedLine
 
 EVAL_RESULTS = "eval_results.jsonl"
 
-NOT_ASKED = frozenset({"no_paper_text", "paper_too_long", "not_in_file"})
+SKIP_REASONS = frozenset({"no_paper_text", "paper_too_long", "not_in_file"})
 """Why a question is planned and not asked; any other reason is an error."""
 
 FILES: Mapping[Mode, tuple[str, ...]] = {
@@ -154,7 +154,7 @@ def answer_fields(
     """The scored answer to one question."""
     return {
         **question_fields(item.question),
-        **_reply_fields("response", _own_reply(item)),
+        **_reply_fields("response", _question_reply(item)),
         "had_paper_context": item.had_paper,
         "model": model,
         **question_facts(item.question, judgement),
@@ -164,7 +164,7 @@ def answer_fields(
 
 def unanswered_fields(item: QuestionItem, model: str) -> dict[str, Any]:
     """A question without a reply: why it was not asked, or what the call ended with."""
-    name = "skip_reason" if item.absent in NOT_ASKED else "error"
+    name = "skip_reason" if item.absent in SKIP_REASONS else "error"
     return {
         **question_fields(item.question),
         "response": None,
@@ -232,8 +232,8 @@ def _response(
 ) -> dict[str, Any]:
     """One answer; older records do not say what was asked, so it is not *known*."""
     return {
-        **_asked(item.question, is_known=is_known),
-        **_reply_fields("model_response", _own_reply(item)),
+        **_question_ids(item.question, is_known=is_known),
+        **_reply_fields("model_response", _question_reply(item)),
         "parsed": judgement.value,
         "rule": judgement.rule,
         "correct": judgement.right,
@@ -244,15 +244,15 @@ def _response(
 def _other(item: QuestionItem, *, is_known: bool) -> dict[str, Any]:
     """A question that counts for no recalled variant: with a reply, or the error."""
     return {
-        **_asked(item.question, is_known=is_known),
+        **_question_ids(item.question, is_known=is_known),
         "variant": item.question.variant,
-        **_reply_fields("model_response", _own_reply(item)),
+        **_reply_fields("model_response", _question_reply(item)),
         "expected_answer": expected(item.question),
         "error": item.absent,
     }
 
 
-def _asked(question: PaperQuestion, *, is_known: bool) -> dict[str, Any]:
+def _question_ids(question: PaperQuestion, *, is_known: bool) -> dict[str, Any]:
     return {
         "source_pipeline": question.pipeline,
         "question_id": question.question_id,
@@ -261,13 +261,13 @@ def _asked(question: PaperQuestion, *, is_known: bool) -> dict[str, Any]:
     }
 
 
-def _own_reply(item: QuestionItem) -> Reply | None:
+def _question_reply(item: QuestionItem) -> Reply | None:
     """The reply to a question alone: of a batch, the part that is about it."""
     if item.reply is None or item.batch is None:
         return item.reply
     parts = split_batch(item.reply, len(item.batch.keys)).answers
-    own = parts[item.batch.keys.index(item.question.key)]
-    return replace(item.reply, text="") if own is None else own
+    part = parts[item.batch.keys.index(item.question.key)]
+    return replace(item.reply, text="") if part is None else part
 
 
 def _reply_fields(name: str, reply: Reply | None) -> dict[str, str | None]:

@@ -60,9 +60,9 @@ class ReadPrompt:
 def read_prompt(request: ChatRequest) -> ReadPrompt:
     """The paper and the questions of a request of this job."""
     # by the marks, not by parts: a request that came over a wire has lost its parts
-    asked = next(m.text for m in request.messages if m.role == "user")
-    paper = _PAPER.search(asked)
-    blocks = tuple(_BLOCK.finditer(asked, paper.end() if paper else 0))
+    user_text = next(m.text for m in request.messages if m.role == "user")
+    paper = _PAPER.search(user_text)
+    blocks = tuple(_BLOCK.finditer(user_text, paper.end() if paper else 0))
     return ReadPrompt(
         paper=paper["text"] if paper else "",
         questions=tuple(_question(block["text"]) for block in blocks),
@@ -110,7 +110,7 @@ def spell_out(text: str) -> str:
     return _MENTION.sub(spelt, text)
 
 
-KEPT_PAPERS = 8
+CACHED_PAPERS = 8
 
 _REFERENCES = re.compile(
     r"^#+ *(?:\d+\.? *)?(?:references|bibliography|literature cited)\b.*",
@@ -187,7 +187,7 @@ def position(name: str, text: str) -> int | None:
     return None
 
 
-@functools.lru_cache(maxsize=KEPT_PAPERS)
+@functools.lru_cache(maxsize=CACHED_PAPERS)
 def index(text: str) -> PaperIndex:
     """Index a paper's text."""
     passages = tuple(_passages(_plain(_REFERENCES.sub("", text))))
@@ -292,17 +292,17 @@ def find_variants(paper: PaperIndex) -> tuple[str, ...]:
 
 def _names(text: str) -> Iterator[str]:
     """The names in a passage, in PharmGKB's spelling."""
-    for found in _NAME.finditer(text):
-        if found["rsid"]:
-            yield found["rsid"]
-        elif found["hla"]:
-            yield found["hla"].upper()
-        elif found["star"]:
-            yield f"{found['gene']}{found['star']}".upper().replace("XN", "xN")
+    for match in _NAME.finditer(text):
+        if match["rsid"]:
+            yield match["rsid"]
+        elif match["hla"]:
+            yield match["hla"].upper()
+        elif match["star"]:
+            yield f"{match['gene']}{match['star']}".upper().replace("XN", "xN")
         else:
-            phenotype = found["phenotype"].replace("ultra-", "ultra")
+            phenotype = match["phenotype"].replace("ultra-", "ultra")
             phenotype = phenotype.replace("metaboliser", "metabolizer")
-            yield f"{found['gene'].upper()} {phenotype}"
+            yield f"{match['gene'].upper()} {phenotype}"
 
 
 LETTERS = "abcd"
@@ -321,25 +321,25 @@ def choose(paper: PaperIndex, question: ChoicePrompt) -> str:
     sentence = words(fold(question.sentence))
     options = [fold(option) for option in question.options]
     shares = [
-        _share(paper, sentence, option) if _stands(paper, option) else 0.0
+        _share(paper, sentence, option) if _mentions(paper, option) else 0.0
         for option in options
     ]
     for number, option in enumerate(options):
         if _NONE.match(option):
             others = options[:number] + options[number + 1 :]
-            shares[number] = -1.0 if any(_stands(paper, o) for o in others) else 2.0
+            shares[number] = -1.0 if any(_mentions(paper, o) for o in others) else 2.0
     return LETTERS[shares.index(max(shares))]
 
 
-def _stands(paper: PaperIndex, option: str) -> bool:
+def _mentions(paper: PaperIndex, option: str) -> bool:
     return any(occurs(name, paper.text) for name in names(option))
 
 
 def _share(paper: PaperIndex, sentence: frozenset[str], option: str) -> float:
     """The best passage's share of the words' weight, with the bonus."""
-    own = frozenset().union(*(words(name) for name in names(option)))
-    scores = overlap(paper, sentence | own)
-    rarest = _rarest(paper, sentence - own)
+    option_words = frozenset().union(*(words(name) for name in names(option)))
+    scores = overlap(paper, sentence | option_words)
+    rarest = _rarest(paper, sentence - option_words)
     if rarest:
         for number in paper.places[rarest]:
             text = paper.passages[number].text
@@ -393,14 +393,14 @@ class _PValue:
 def find_study(paper: PaperIndex, question: StudyPrompt) -> tuple[str, str]:
     """The p-value as the paper puts it, and "yes" or "no"; or not found twice."""
     variants = names(fold(question.fields.get("Variant", "")))
-    found = max(
+    best = max(
         _candidates(paper, variants, _topic_shares(paper, question)),
         key=lambda candidate: candidate[0],
         default=None,
     )
-    if found is None:
+    if best is None:
         return NOT_FOUND, NOT_FOUND
-    return found[1].text, "yes" if found[1].is_significant else "no"
+    return best[1].text, "yes" if best[1].is_significant else "no"
 
 
 def _topic_shares(paper: PaperIndex, question: StudyPrompt) -> dict[int, float]:
@@ -438,11 +438,11 @@ def _first_position(variants: tuple[str, ...], text: str) -> int | None:
 
 
 def _p_values(text: str) -> Iterator[_PValue]:
-    for found in _P_VALUE.finditer(text.translate(_SIGNS).translate(_RAISED)):
+    for match in _P_VALUE.finditer(text.translate(_SIGNS).translate(_RAISED)):
         yield _PValue(
-            start=found.start(),
-            operator=found["op"] or found["after"] or "=",
-            number=found["number"],
+            start=match.start(),
+            operator=match["op"] or match["after"] or "=",
+            number=match["number"],
         )
 
 

@@ -82,8 +82,8 @@ def _notice_repeats(
     settings: InvestigationSettings,
     noticed: InputFindings,
 ) -> None:
-    kept = naming.distinct(paper.variants, "keep")
-    if len(kept) < len(paper.variants):
+    distinct_variants = naming.distinct(paper.variants, "keep")
+    if len(distinct_variants) < len(paper.variants):
         noticed.add(
             "repeated_variants",
             "info",
@@ -91,7 +91,9 @@ def _notice_repeats(
             "Some papers list a variant more than once; it counts once.",
             example=paper.pmcid,
         )
-    if len(naming.distinct(paper.variants, settings.variant_case)) < len(kept):
+    if len(naming.distinct(paper.variants, settings.variant_case)) < len(
+        distinct_variants
+    ):
         noticed.add(
             "merged_variants",
             "info",
@@ -151,9 +153,9 @@ def question_files(settings: InvestigationSettings) -> dict[Pipeline, Path]:
         if named is not None:
             files[pipeline] = named
         elif settings.questions is not None:
-            found = settings.questions / FILES[pipeline]
-            if found.exists():
-                files[pipeline] = found
+            path = settings.questions / FILES[pipeline]
+            if path.exists():
+                files[pipeline] = path
     return files
 
 
@@ -344,8 +346,8 @@ def sentences_of(
         naming.normalize(question.variant, case),
         *naming.parts(question.variant, case),
     )
-    found = (dataset.sentences.get((question.pmcid, name), ()) for name in names)
-    return tuple(dict.fromkeys(itertools.chain.from_iterable(found)))
+    sentences = (dataset.sentences.get((question.pmcid, name), ()) for name in names)
+    return tuple(dict.fromkeys(itertools.chain.from_iterable(sentences)))
 
 
 def unsourced(dataset: InvestigationDataset) -> Iterator[PaperQuestion]:

@@ -98,7 +98,7 @@ class GroundingFacts:
 def bench_facts(dataset: InvestigationDataset) -> BenchFacts:
     """Count papers and truth variants."""
     sizes = [len(paper.variants) for paper in dataset.bench]
-    kept = [len(naming.distinct(p.variants, "keep")) for p in dataset.bench]
+    unfolded = [len(naming.distinct(p.variants, "keep")) for p in dataset.bench]
     folded = [len(naming.distinct(p.variants, "fold")) for p in dataset.bench]
     truth = [
         variant
@@ -116,7 +116,7 @@ def bench_facts(dataset: InvestigationDataset) -> BenchFacts:
             few < many for few, many in zip(folded, sizes, strict=True)
         ),
         distinct_fold=sum(folded),
-        distinct_keep=sum(kept),
+        distinct_keep=sum(unfolded),
         classes={name: classes[name] for name in naming.VARIANT_CLASSES},
         kinds={name: kinds[name] for name in naming.VARIANT_KINDS if kinds[name]},
     )
@@ -208,12 +208,12 @@ def grounding_facts(dataset: InvestigationDataset) -> GroundingFacts:
             continue
         truth = plan.truth_variants(dataset, paper.pmcid)
         verdicts = variants.ground(dataset.papers.text(paper.pmcid), truth)
-        for variant, stands in verdicts.items():
-            if stands is None:
+        for variant, is_grounded in verdicts.items():
+            if is_grounded is None:
                 continue
             judged[naming.variant_class(variant)] += 1
-            grounded[naming.variant_class(variant)] += stands
-            if not stands:
+            grounded[naming.variant_class(variant)] += is_grounded
+            if not is_grounded:
                 ungrounded.append(f"{paper.pmcid}: {truth[variant]}")
     classes = [name for name in naming.VARIANT_CLASSES if name in variants.JUDGED]
     return GroundingFacts(
@@ -235,17 +235,17 @@ def _leaks(question: PaperQuestion) -> bool:
     """Whether the answer stands in what is shown of the question itself."""
     if question.options and question.correct:
         answer = question.options["abcd".index(question.correct)]
-        return _stands_in(answer, question.sentence)
+        return _occurs_in(answer, question.sentence)
     number = _NUMBER.search(question.expected_p_value)
-    return bool(number) and _stands_in(number[0] if number else "", question.sentence)
+    return bool(number) and _occurs_in(number[0] if number else "", question.sentence)
 
 
-def _stands_in(answer: str, sentence: str) -> bool:
+def _occurs_in(answer: str, sentence: str) -> bool:
     pattern = rf"(?<!\w){re.escape(answer)}(?!\w)"
     return re.search(pattern, sentence, re.IGNORECASE) is not None
 
 
-SHOWN = 10
+MOST_EXAMPLES = 10
 """Examples of a list in the text; the JSON has all of them."""
 
 
@@ -315,11 +315,11 @@ def _link_lines(links: Sequence[LinkFacts]) -> Iterator[str]:
         f"  link    with questions   questions   links   most a variant   "
         f"cap {cap}: questions   links"
     )
-    for each in links:
+    for facts in links:
         yield (
-            f"  {each.link:<6}{each.variants_with_questions:>16,}"
-            f"{each.questions:>12,}{each.links:>8,}{each.most_questions:>17,}"
-            f"{each.questions_capped:>{len(str(cap)) + 19},}{each.links_capped:>8,}"
+            f"  {facts.link:<6}{facts.variants_with_questions:>16,}"
+            f"{facts.questions:>12,}{facts.links:>8,}{facts.most_questions:>17,}"
+            f"{facts.questions_capped:>{len(str(cap)) + 19},}{facts.links_capped:>8,}"
         )
 
 
@@ -359,5 +359,9 @@ def _counts(counts: Mapping[str, int]) -> str:
 def _examples(names: Sequence[str]) -> str:
     if not names:
         return ""
-    more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
-    return f": {', '.join(names[:SHOWN])}{more}"
+    more = (
+        f" and {len(names) - MOST_EXAMPLES:,} more"
+        if len(names) > MOST_EXAMPLES
+        else ""
+    )
+    return f": {', '.join(names[:MOST_EXAMPLES])}{more}"

@@ -109,7 +109,7 @@ WORDING: Final = PromptCatalog(
 )
 
 
-KEPT_PAPERS = 64
+CACHED_PAPERS = 64
 """Papers whose questions are held by key: those that are asked about in a row."""
 
 
@@ -199,7 +199,7 @@ class InvestigationDataset:
     def __post_init__(self) -> None:
         by_pmcid = {paper.pmcid: paper for paper in self.bench}
         object.__setattr__(self, "_by_pmcid", by_pmcid)
-        object.__setattr__(self, "_questions_of", lru_cache(KEPT_PAPERS)(self._keyed))
+        object.__setattr__(self, "_questions_of", lru_cache(CACHED_PAPERS)(self._keyed))
 
     def _keyed(self, pmcid: str) -> Mapping[str, PaperQuestion]:
         return {question.key: question for question in self.questions.get(pmcid, ())}

@@ -56,20 +56,20 @@ def selections(
 ) -> tuple[PaperSelection, ...]:
     """Cut *items* into papers and their words; *run*: papers that only a run knows."""
     known = {*(paper.pmcid for paper in dataset.bench), *dataset.questions, *run}
-    found: list[tuple[str, list[str]]] = []
+    selected: list[tuple[str, list[str]]] = []
     for item in items:
         pmcid, slash, key = item.partition("/")
         if pmcid in known:
-            found.append((pmcid, [key] if slash and key else []))
-        elif found:
-            found[-1][1].append(item)
+            selected.append((pmcid, [key] if slash and key else []))
+        elif selected:
+            selected[-1][1].append(item)
         else:
             raise UsageError(
                 f"There is no paper {item!r} here: name a paper of the bench first, "
                 "then its variants or questions."
             )
     return tuple(
-        PaperSelection(pmcid=pmcid, words=tuple(words)) for pmcid, words in found
+        PaperSelection(pmcid=pmcid, words=tuple(words)) for pmcid, words in selected
     )
 
 
@@ -116,7 +116,7 @@ def truth_lines(case: ExplainedPaper, dataset: InvestigationDataset) -> Iterator
     settings = dataset.settings
     truth = naming.distinct(case.truth, settings.variant_case)
     groups = plan.links(case.questions, truth, settings)
-    stands = _grounded(case.pmcid, truth, dataset)
+    grounded = _grounded(case.pmcid, truth, dataset)
     yield (
         f"truth      {len(truth)} variants, {len(case.truth)} as listed "
         f"({settings.variant_case} case, {settings.variant_link} links)"
@@ -125,7 +125,7 @@ def truth_lines(case: ExplainedPaper, dataset: InvestigationDataset) -> Iterator
     for name, spelling in truth.items():
         yield (
             f"  {spelling:<{width}}  {naming.variant_class(name):<11}  "
-            f"{len(groups[name]):>2} questions  {_IN_TEXT[stands.get(name)]}"
+            f"{len(groups[name]):>2} questions  {_IN_TEXT[grounded.get(name)]}"
         ).rstrip()
     bench = dataset.paper(case.pmcid)
     joined = [group for group in (bench.raw_variants if bench else ()) if group[1:]]
@@ -151,9 +151,9 @@ def list_lines(paper: GradedPaper, dataset: InvestigationDataset) -> Iterator[st
     ]
     yield f"  missed     {', '.join(missed) or 'none'}"
     besides = {n: s for n, s in paper.predicted.items() if n not in paper.truth}
-    stands = _grounded(record.pmcid, besides, dataset)
+    grounded = _grounded(record.pmcid, besides, dataset)
     named = (
-        f"{spelt} ({word})" if (word := _IN_TEXT[stands.get(name)]) else spelt
+        f"{spelt} ({word})" if (word := _IN_TEXT[grounded.get(name)]) else spelt
         for name, spelt in besides.items()
     )
     yield f"  besides    {', '.join(named) or 'nothing'}"
@@ -294,15 +294,15 @@ def _marked(
     """The run's view of the named papers; the other families are passed over."""
     wanted = {paper_of(item) for item in items}
     lens = ScoringVariant.of(dataset.settings)
-    found: dict[str, tuple[GradedPaper, ...]] = {}
+    graded: dict[str, tuple[GradedPaper, ...]] = {}
     for family in families:
         pmcid = paper_of(family[0].task.key)
         if pmcid in wanted:
             paper = grade(
                 read_extraction_reply(record_of(dataset, family), lens.rules), lens
             )
-            found[pmcid] = (*found.get(pmcid, ()), paper)
-    return found
+            graded[pmcid] = (*graded.get(pmcid, ()), paper)
+    return graded
 
 
 def _case(

@@ -58,7 +58,7 @@ class CountFigures:
         average = RECALL if self.survey.mode == "extract" else SCORE
         word = WORDS[average.path]
         counts = {
-            model: _counts(self.survey.tallies[model].papers.values(average.value))
+            model: _counts(self.survey.by_model[model].papers.values(average.value))
             for model in self.models
         }
         most = max(map(max, counts.values()))
@@ -74,9 +74,9 @@ class CountFigures:
                     x=Axis(label=word, lo=0, hi=1),
                     y=Axis(label="papers", lo=0, hi=most),
                     height=0.8,
-                    marks=(Histogram(edges=BINS, counts=own, series=series),),
+                    marks=(Histogram(edges=BINS, counts=bin_counts, series=series),),
                 )
-                for series, (model, own) in enumerate(counts.items())
+                for series, (model, bin_counts) in enumerate(counts.items())
             ),
         )
 
@@ -97,7 +97,7 @@ class CountFigures:
                     y=Axis(label=WORDS[SCORE.path], lo=0, hi=1),
                     marks=(
                         ReferenceLine(way="diagonal", label="ceiling"),
-                        _scattered(self.survey.tallies[model].papers, series),
+                        _scattered(self.survey.by_model[model].papers, series),
                     ),
                     square=True,
                 )
@@ -107,11 +107,13 @@ class CountFigures:
 
     def differences(self, pairs: Sequence[PaperModelPair]) -> Iterator[Figure]:
         """What every two models differ by, average for average."""
-        shown = [p for p in pairs if {p.left, p.right} <= {*self.models}]
-        paths = list(dict.fromkeys(path for pair in shown for path in pair.averages))
+        visible_pairs = [p for p in pairs if {p.left, p.right} <= {*self.models}]
+        paths = list(
+            dict.fromkeys(path for pair in visible_pairs for path in pair.averages)
+        )
         if not paths:
             return
-        names = tuple(f"{p.left} - {p.right}\nn = {p.papers:,}" for p in shown)
+        names = tuple(f"{p.left} - {p.right}\nn = {p.papers:,}" for p in visible_pairs)
         yield Figure(
             name="differences",
             title="Differences between models",
@@ -125,7 +127,7 @@ class CountFigures:
                     y=Axis(names=names),
                     marks=(
                         ReferenceLine(way="vertical", at=0.0),
-                        _forest(shown, path),
+                        _forest(visible_pairs, path),
                     ),
                 )
                 for path in paths
@@ -135,7 +137,7 @@ class CountFigures:
     def outcomes(self) -> Figure:
         """What became of every question."""
         totals = [
-            self.survey.tallies[model].breakdown.pipelines[TOTAL]
+            self.survey.by_model[model].breakdown.pipelines[TOTAL]
             for model in self.models
         ]
         parts: Mapping[str, Numbers] = {
@@ -186,16 +188,16 @@ class CountFigures:
                     ),
                 )
                 for model in self.models
-                if (stated := self.survey.tallies[model].study.significances)
+                if (stated := self.survey.by_model[model].study.significances)
             ),
         )
 
 
 def _scattered(papers: PaperScores, series: int) -> Points:
-    found = zip(papers.values(RECALL.value), papers.values(SCORE.value), strict=True)
+    points = zip(papers.values(RECALL.value), papers.values(SCORE.value), strict=True)
     places = dict.fromkeys(
         (round(recall, SHARE_DIGITS), round(score, SHARE_DIGITS))
-        for recall, score in found
+        for recall, score in points
         if recall is not None and score is not None
     )
     return Points(
@@ -206,8 +208,8 @@ def _scattered(papers: PaperScores, series: int) -> Points:
 
 
 def _forest(pairs: Sequence[PaperModelPair], path: str) -> Points:
-    found = [pair.averages.get(path) for pair in pairs]
-    gaps = [each.gap if each else None for each in found]
+    comparisons = [pair.averages.get(path) for pair in pairs]
+    gaps = [comparison.gap if comparison else None for comparison in comparisons]
     return Points(
         x=tuple(gap.value if gap else None for gap in gaps),
         y=tuple(range(len(pairs))),
@@ -246,7 +248,7 @@ def figures(
         pairs: every two models.
     """
     return build_figures(
-        lambda: _shown(survey, metrics, pairs),
+        lambda: _figure_input(survey, metrics, pairs),
         (
             averages,
             papers,
@@ -270,7 +272,7 @@ class _FigureInput:
     pairs: Sequence[PaperModelPair]
     rates: _Rates
     counted: CountFigures
-    asked: Sequence[str]  #: pipelines with answers, and their total
+    answered_pipelines: Sequence[str]  #: pipelines with answers, and their total
 
     @property
     def has_averages(self) -> bool:
@@ -281,79 +283,87 @@ class _FigureInput:
     def has_fields(self) -> bool:
         """Whether study parameters were asked for."""
         models = self.rates.models.values()
-        return any("study_param.both.accuracy" in own for own in models)
+        return any("study_param.both.accuracy" in by_path for by_path in models)
 
 
-def _shown(
+def _figure_input(
     survey: RunTally, metrics: Mapping[str, ByPath], pairs: Sequence[PaperModelPair]
 ) -> _FigureInput:
     names = tuple(metrics)[:MOST_MODELS]
     left = len(metrics) > len(names)
     more = f" The first {len(names)} of {len(metrics)} models." if left else ""
-    tallies = [survey.tallies[model] for model in names]
+    model_counts = [survey.by_model[model] for model in names]
     return _FigureInput(
         survey=survey,
         pairs=pairs,
         rates=_Rates(models={name: metrics[name] for name in names}, more=more),
         counted=CountFigures(survey=survey, models=names, more=more),
-        asked=[
+        answered_pipelines=[
             name
             for name in (*PIPELINES, TOTAL)
-            if any(tally.breakdown.pipelines[name].answered for tally in tallies)
+            if any(tally.breakdown.pipelines[name].answered for tally in model_counts)
         ],
     )
 
 
-def averages(shown: _FigureInput) -> Figure | None:
+def averages(figure_input: _FigureInput) -> Figure | None:
     """Means over papers."""
-    paths = [average.path for average in AVERAGES[shown.survey.mode]]
-    return _averages(shown.rates, paths) if paths else None
+    paths = [average.path for average in AVERAGES[figure_input.survey.mode]]
+    return _averages(figure_input.rates, paths) if paths else None
 
 
-def papers(shown: _FigureInput) -> Figure | None:
+def papers(figure_input: _FigureInput) -> Figure | None:
     """How many papers lie where."""
-    return shown.counted.papers() if shown.has_averages else None
+    return figure_input.counted.papers() if figure_input.has_averages else None
 
 
-def ceiling(shown: _FigureInput) -> Figure | None:
+def ceiling(figure_input: _FigureInput) -> Figure | None:
     """The score of each paper against its recall."""
-    return shown.counted.ceiling() if shown.survey.mode == "investigate" else None
+    return (
+        figure_input.counted.ceiling()
+        if figure_input.survey.mode == "investigate"
+        else None
+    )
 
 
-def differences(shown: _FigureInput) -> Iterator[Figure]:
+def differences(figure_input: _FigureInput) -> Iterator[Figure]:
     """Papers on which two models differ."""
-    if shown.has_averages:
-        yield from shown.counted.differences(shown.pairs)
+    if figure_input.has_averages:
+        yield from figure_input.counted.differences(figure_input.pairs)
 
 
-def classes(shown: _FigureInput) -> Figure | None:
+def classes(figure_input: _FigureInput) -> Figure | None:
     """Recall by class of variants."""
-    return _classes(shown.rates) if shown.has_averages else None
+    return _classes(figure_input.rates) if figure_input.has_averages else None
 
 
-def kinds(shown: _FigureInput) -> Figure | None:
+def kinds(figure_input: _FigureInput) -> Figure | None:
     """Recall by kind of variants."""
-    return _kinds(shown.rates) if shown.has_averages else None
+    return _kinds(figure_input.rates) if figure_input.has_averages else None
 
 
-def pipelines(shown: _FigureInput) -> Figure | None:
+def pipelines(figure_input: _FigureInput) -> Figure | None:
     """Accuracy by pipeline."""
-    return _pipelines(shown.rates, shown.asked) if shown.asked else None
+    return (
+        _pipelines(figure_input.rates, figure_input.answered_pipelines)
+        if figure_input.answered_pipelines
+        else None
+    )
 
 
-def outcomes(shown: _FigureInput) -> Figure | None:
+def outcomes(figure_input: _FigureInput) -> Figure | None:
     """What became of the questions."""
-    return shown.counted.outcomes() if shown.asked else None
+    return figure_input.counted.outcomes() if figure_input.answered_pipelines else None
 
 
-def fields(shown: _FigureInput) -> Figure | None:
+def fields(figure_input: _FigureInput) -> Figure | None:
     """Accuracy by study parameter."""
-    return _fields(shown.rates) if shown.has_fields else None
+    return _fields(figure_input.rates) if figure_input.has_fields else None
 
 
-def significance(shown: _FigureInput) -> Figure | None:
+def significance(figure_input: _FigureInput) -> Figure | None:
     """Stated against expected significance."""
-    return shown.counted.significance() if shown.has_fields else None
+    return figure_input.counted.significance() if figure_input.has_fields else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -369,27 +379,27 @@ class _Rates:
         begin = (1 - len(self.models)) / 2 * gap
         return tuple(
             Points(
-                x=_values(found),
+                x=_values(metrics),
                 y=tuple(place + begin + series * gap for place in range(len(paths))),
-                lo=tuple(m.lo if m else None for m in found),
-                hi=tuple(m.hi if m else None for m in found),
+                lo=tuple(m.lo if m else None for m in metrics),
+                hi=tuple(m.hi if m else None for m in metrics),
                 label=model,
                 series=series,
             )
-            for series, (model, found) in enumerate(self._at(paths))
+            for series, (model, metrics) in enumerate(self._at(paths))
         )
 
     def bars(self, paths: Sequence[str]) -> tuple[Bars, ...]:
         """A bar with its interval for each model at each path."""
         return tuple(
             Bars(
-                values=_values(found),
-                lo=tuple(m.lo if m else None for m in found),
-                hi=tuple(m.hi if m else None for m in found),
+                values=_values(metrics),
+                lo=tuple(m.lo if m else None for m in metrics),
+                hi=tuple(m.hi if m else None for m in metrics),
                 label=model,
                 series=series,
             )
-            for series, (model, found) in enumerate(self._at(paths))
+            for series, (model, metrics) in enumerate(self._at(paths))
         )
 
     def panel(
@@ -400,19 +410,19 @@ class _Rates:
         return Panel(x=Axis(label=label, lo=0, hi=1), y=Axis(names=names), marks=marks)
 
     def _at(self, paths: Sequence[str]) -> Iterator[tuple[str, list[Metric | None]]]:
-        for model, own in self.models.items():
-            yield model, [own.get(path) for path in paths]
+        for model, by_path in self.models.items():
+            yield model, [by_path.get(path) for path in paths]
 
     def _n(self, path: str) -> str:
         """Of all models, or a range where they differ."""
-        found = [own[path] for own in self.models.values() if path in own]
-        sizes = [m.n if m.n_defined is None else m.n_defined for m in found]
+        metrics = [by_path[path] for by_path in self.models.values() if path in by_path]
+        sizes = [m.n if m.n_defined is None else m.n_defined for m in metrics]
         low, high = min(sizes, default=0), max(sizes, default=0)
         return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
-def _values(found: Sequence[Metric | None]) -> Numbers:
-    return tuple(metric.value if metric else None for metric in found)
+def _values(metrics: Sequence[Metric | None]) -> Numbers:
+    return tuple(metric.value if metric else None for metric in metrics)
 
 
 def _averages(rates: _Rates, paths: Sequence[str]) -> Figure:
@@ -453,7 +463,7 @@ def _kinds(rates: _Rates) -> Figure:
 
 def _recalls(rates: _Rates, prefix: str) -> dict[str, str]:
     """The recalls below *prefix* by path, with what each is of."""
-    every = dict.fromkeys(path for own in rates.models.values() for path in own)
+    every = dict.fromkeys(path for by_path in rates.models.values() for path in by_path)
     return {
         path: path.split(".")[1]
         for path in every
@@ -461,8 +471,8 @@ def _recalls(rates: _Rates, prefix: str) -> dict[str, str]:
     }
 
 
-def _pipelines(rates: _Rates, asked: Sequence[str]) -> Figure:
-    words = {f"pipeline.{name}.accuracy": name for name in asked}
+def _pipelines(rates: _Rates, answered_pipelines: Sequence[str]) -> Figure:
+    words = {f"pipeline.{name}.accuracy": name for name in answered_pipelines}
     return Figure(
         name="pipelines",
         title="Right answers by question pipeline",

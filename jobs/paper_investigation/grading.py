@@ -100,11 +100,13 @@ class GradedPaper:
     @property
     def uses(self) -> dict[str, list[str]]:
         """Which recalled variants each question counts for, by its key."""
-        found: dict[str, list[str]] = {}
-        for variant, asked in self.links.items():
-            for marked in asked:
-                found.setdefault(marked.item.question.key, []).append(variant)
-        return found
+        variants_by_question: dict[str, list[str]] = {}
+        for variant, answers in self.links.items():
+            for marked in answers:
+                variants_by_question.setdefault(marked.item.question.key, []).append(
+                    variant
+                )
+        return variants_by_question
 
     @property
     def question_accuracy(self) -> float | None:
@@ -133,8 +135,8 @@ class GradedPaper:
             return self.score
         return self._score(
             mean(
-                ratio(sum(question.is_right for question in asked), len(asked))
-                for asked in self.links.values()
+                ratio(sum(question.is_right for question in answers), len(answers))
+                for answers in self.links.values()
             )
         )
 
@@ -168,8 +170,8 @@ def grade(reading: ExtractionReading, lens: ScoringVariant) -> GradedPaper:
     """Compare what was read, by the rules of *lens*, with the truth."""
     record, listed = reading.record, reading.listed
     if record.mode == "questions":
-        asked = tuple(reading.questions.values())
-        return GradedPaper(record=record, questions=asked, stale=record.strays)
+        answers = tuple(reading.questions.values())
+        return GradedPaper(record=record, questions=answers, stale=record.strays)
     truth = distinct(record.truth, lens.settings.variant_case)
     if isinstance(listed, VariantList):
         return _marked_paper(reading, lens, truth, listed)
@@ -217,14 +219,20 @@ def _with_questions(
     wanted: Iterable[str] = paper.truth if settings.ask == "all" else recalled
     groups = plan.links((i.question for i in record.items), wanted, settings)
     keys = {question.key for group in groups.values() for question in group}
-    asked = {key: marked for key, marked in read.items() if key in keys}
+    linked_answers = {key: marked for key, marked in read.items() if key in keys}
     links = {
-        variant: own
+        variant: answers
         for variant in recalled
-        if (own := tuple(asked[q.key] for q in groups[variant] if q.key in asked))
+        if (
+            answers := tuple(
+                linked_answers[q.key]
+                for q in groups[variant]
+                if q.key in linked_answers
+            )
+        )
     }
     accuracies = dict(_accuracies(links))
-    counted = {own.item.question.key for group in links.values() for own in group}
+    counted = {answer.item.question.key for group in links.values() for answer in group}
     unlinked = tuple(variant for variant in recalled if not groups[variant])
     left_out = (marked for key, marked in read.items() if key not in keys)
     return replace(
@@ -236,8 +244,12 @@ def _with_questions(
         ),
         links=links,
         accuracies=accuracies,
-        questions=tuple(own for key, own in asked.items() if key in counted),
-        aside=tuple(own for key, own in asked.items() if key not in counted),
+        questions=tuple(
+            answer for key, answer in linked_answers.items() if key in counted
+        ),
+        aside=tuple(
+            answer for key, answer in linked_answers.items() if key not in counted
+        ),
         unlinked=unlinked,
         unasked=tuple(
             item
@@ -261,8 +273,8 @@ def _listed(
 def _accuracies(
     links: Mapping[str, tuple[GradedAnswer, ...]],
 ) -> Iterator[tuple[str, float]]:
-    for variant, asked in links.items():
-        verdicts = [q.judgement.right for q in asked if q.judgement]
+    for variant, answers in links.items():
+        verdicts = [q.judgement.right for q in answers if q.judgement]
         accuracy = ratio(sum(verdicts), len(verdicts))
         if accuracy is not None:
             yield variant, accuracy
@@ -275,9 +287,9 @@ def _questions_skip(
 
     A paper without questions has one: 0.
     """
-    asked = [question for group in links.values() for question in group]
-    if any(question.item.absent == "open" for question in asked):
+    answers = [question for group in links.values() for question in group]
+    if any(question.item.absent == "open" for question in answers):
         return "open"
-    if asked:
+    if answers:
         return "questions_failed"
     return None if is_complete else "questions_not_asked"

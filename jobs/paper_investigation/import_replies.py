@@ -104,7 +104,7 @@ def _answer(row: JsonRow, spec: TaskSpec, model: str, replicate: int) -> Importe
 def _families(source: ImportedFile) -> tuple[dict[PaperKey, _Family], int]:
     """Every line checked, by the paper it is about, and how many are not used."""
     settings = source.settings
-    papers, asked = _papers(settings), _asked(settings)
+    papers, question_papers = _papers(settings), _question_papers(settings)
     families: dict[PaperKey, _Family] = {}
     unused = 0
     for row in map(_named, source.rows()):
@@ -126,7 +126,7 @@ def _families(source: ImportedFile) -> tuple[dict[PaperKey, _Family], int]:
                 )
             family.extraction = place
         elif kind == "question":
-            pmcid = _paper_asked(row, asked)
+            pmcid = _question_paper(row, question_papers)
             family = families.setdefault((model, replicate, pmcid), _Family())
             family.questions.append(place)
         else:
@@ -147,15 +147,15 @@ def _papers(settings: InvestigationSettings) -> frozenset[str]:
     return frozenset(paper.pmcid for paper in bench)
 
 
-def _asked(settings: InvestigationSettings) -> Mapping[str, str]:
+def _question_papers(settings: InvestigationSettings) -> Mapping[str, str]:
     """The paper of each known question, by pipeline and id."""
     questions = read_questions(settings, InputFindings())
     return {q.key: pmcid for pmcid, group in questions.items() for q in group}
 
 
-def _paper_asked(row: JsonRow, asked: Mapping[str, str]) -> str:
+def _question_paper(row: JsonRow, question_papers: Mapping[str, str]) -> str:
     key = f"{pipeline_of(row, 'source_pipeline')}:{row.required('question_id')}"
-    pmcid = asked.get(key)
+    pmcid = question_papers.get(key)
     if pmcid is None:
         raise row.error(f"question {key} is unknown (check --questions)")
     return pmcid

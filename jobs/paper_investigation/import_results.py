@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from jobs.inputs.column_map import ColumnMap, found_words, rename_keys
+from jobs.inputs.column_map import ColumnMap, describe_columns, rename_keys
 from jobs.inputs.rows import InputFindings
 from jobs.paper_investigation.bench import LETTERS, paper_id, read_question
 from jobs.paper_investigation.dataset import PaperQuestion
@@ -65,8 +65,8 @@ class ImportedFile:
     def paper_of(self, row: JsonRow) -> str:
         """The row's paper."""
         if "pmcid" not in row.fields:
-            found = found_words(list(row.fields), ("pmcid",))
-            raise row.error(f"pmcid is missing ({found}; pass --map KEY=pmcid)")
+            field_words = describe_columns(list(row.fields), ("pmcid",))
+            raise row.error(f"pmcid is missing ({field_words}; pass --map KEY=pmcid)")
         return paper_id(row, self.settings)
 
 
@@ -199,9 +199,11 @@ def _entry(
 def _question(entry: JsonRow, pmcid: str) -> PaperQuestion:
     pipeline = pipeline_of(entry, "source_pipeline")
     if _holds_question(entry):
-        asked = entry.fields["question"]
+        question_fields = entry.fields["question"]
         ids = {"pmcid": pmcid, "question_id": entry.text("question_id")}
-        full = read_question(pipeline, replace(entry, fields={**asked, **ids}))
+        full = read_question(
+            pipeline, replace(entry, fields={**question_fields, **ids})
+        )
         return replace(full, unknown=())
     question = PaperQuestion(
         pipeline=pipeline,

@@ -13,7 +13,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from jobs.inputs.column_map import column_map, found_words, keys_of
+from jobs.inputs.column_map import column_map, describe_columns, keys_of
 from jobs.paper_investigation.dataset import BenchPaper
 from jobs.paper_investigation.import_replies import read_flat
 from jobs.paper_investigation.import_results import (
@@ -36,7 +36,7 @@ NOT_IN_FILE = "not_in_file"
 NO_TEXT = "no_paper_text"
 """Why a paper was skipped that has no text, in runs of the job too."""
 
-SHOWN = 3
+MOST_NAMED = 3
 """Papers that the note at import names."""
 
 
@@ -50,8 +50,8 @@ class AnsweredKeys:
     def add(self, answer: ImportedAnswer) -> None:
         """Take in an answer."""
         if not answer.descends:
-            own = self.keys.setdefault((answer.model, answer.replicate), set())
-            own.add(answer.spec.key)
+            keys = self.keys.setdefault((answer.model, answer.replicate), set())
+            keys.add(answer.spec.key)
 
 
 def absent_answers(
@@ -105,13 +105,13 @@ def _skipped(
     skips them for that reason.
     """
     noun = "paper" if stage == "extract" else "question"
-    for (model, replicate), own in answered.keys.items():
-        lacking = [key for key in contexts if key not in own]
-        told = [key for key in lacking if key not in textless]
-        more = "" if len(told) <= SHOWN else ", ..."
+    for (model, replicate), keys in answered.keys.items():
+        lacking = [key for key in contexts if key not in keys]
+        missing = [key for key in lacking if key not in textless]
+        more = "" if len(missing) <= MOST_NAMED else ", ..."
         note = (
-            f"{model}: the files lack {plural(len(told), noun)} of "
-            f"{len(contexts):,} ({', '.join(told[:SHOWN])}{more}); counted as "
+            f"{model}: the files lack {plural(len(missing), noun)} of "
+            f"{len(contexts):,} ({', '.join(missing[:MOST_NAMED])}{more}); counted as "
             f"skipped, {NOT_IN_FILE}."
         )
         for key in lacking:
@@ -124,7 +124,7 @@ def _skipped(
                 ),
                 model=model,
                 replicate=replicate,
-                notes=(note,) if told else (),
+                notes=(note,) if missing else (),
             )
 
 
@@ -132,7 +132,7 @@ def _stored(paper: BenchPaper, mode: Mode) -> StoredPaper:
     return StoredPaper(mode=mode, truth=paper.variants, title=paper.title)
 
 
-LOOKED_AT = 100
+SAMPLED_ROWS = 100
 """Objects of a file whose keys are known to `--map`."""
 
 FIELDS = (
@@ -272,7 +272,7 @@ def _mapped(sources: list[ImportedFile], pairs: Sequence[str]) -> list[ImportedF
         return sources
     keys: dict[str, None] = {}
     for source in sources:
-        for row in islice(source.rows(), LOOKED_AT):
+        for row in islice(source.rows(), SAMPLED_ROWS):
             keys.update(dict.fromkeys(keys_of(row.fields)))
     columns = column_map(pairs, FIELDS, keys)
     return [replace(source, columns=columns) for source in sources]
@@ -289,10 +289,10 @@ def _form(source: ImportedFile, name: str | None) -> ResultForm:
             return form
     known = "; ".join(f"{name}: {words}" for name, words in importer.formats.items())
     needed = {name for form in FORMS.values() for name in form.needs}
-    found = found_words(list(row.fields), sorted(needed))
+    field_words = describe_columns(list(row.fields), sorted(needed))
     raise row.error(
-        f"fits no known format by its fields ({found}; {known}; rename a key with "
-        "--map OLD=NEW, or force a format with --format)"
+        f"fits no known format by its fields ({field_words}; {known}; rename a key "
+        "with --map OLD=NEW, or force a format with --format)"
     )
 
 

@@ -42,7 +42,7 @@ from runner.json_entries import BOM
 
 SUFFIXES = (".md", ".txt")
 
-KEPT_TEXTS = 16
+CACHED_TEXTS = 16
 """Texts held at once: those of the papers whose questions are under way."""
 
 _ID_LINE = re.compile(r"^\*\*PMCID:\*\*\s*(\S+)", re.MULTILINE)
@@ -85,7 +85,7 @@ class PaperFiles:
     ) -> None:
         self._places = places
         self._encoding: Encoding = encoding
-        self._text = functools.lru_cache(maxsize=KEPT_TEXTS)(self._read)
+        self._text = functools.lru_cache(maxsize=CACHED_TEXTS)(self._read)
 
     def __contains__(self, pmcid: str) -> bool:
         return pmcid in self._places
@@ -104,8 +104,8 @@ class PaperFiles:
         """The text's first heading; None without one, or without the text."""
         if pmcid not in self:
             return None
-        found = _TITLE.search(self.text(pmcid)[:_HEAD])
-        return found[1] if found else None
+        heading = _TITLE.search(self.text(pmcid)[:_HEAD])
+        return heading[1] if heading else None
 
     def _read(self, pmcid: str) -> str:
         return self._places[pmcid].read(self._encoding)
@@ -353,14 +353,14 @@ def _some_questions(
 ) -> Mapping[str, tuple[PaperQuestion, ...]]:
     """A sample of the questions: pipelines and papers keep their share."""
     every = tuple(itertools.chain.from_iterable(questions.values()))
-    kept = draw_sample(
+    sample = draw_sample(
         every,
         limit,
         key=lambda question: question.key,
         strata=(lambda question: question.pipeline, lambda question: question.pmcid),
     )
-    report_sample(noticed, kept, every, "question", "pipeline and paper")
-    keys = {question.key for question in kept}
+    report_sample(noticed, sample, every, "question", "pipeline and paper")
+    keys = {question.key for question in sample}
     cut = {
         pmcid: tuple(q for q in group if q.key in keys)
         for pmcid, group in questions.items()
@@ -375,7 +375,7 @@ def _some_papers(
     noticed: InputFindings,
 ) -> tuple[BenchPaper, ...]:
     """A sample of the papers: those that each pipeline asks about keep their share."""
-    kept = draw_sample(
+    sample = draw_sample(
         bench,
         limit,
         key=lambda paper: paper.pmcid,
@@ -387,8 +387,8 @@ def _some_papers(
             ),
         ),
     )
-    report_sample(noticed, kept, bench, "paper", "set of pipelines with questions")
-    return kept
+    report_sample(noticed, sample, bench, "paper", "set of pipelines with questions")
+    return sample
 
 
 def _notice_unsourced(dataset: InvestigationDataset, noticed: InputFindings) -> None:

@@ -443,13 +443,15 @@ def metrics(
         resamples: of the papers that the measures' statistics are columns over.
         papers: how many these are.
     """
-    given = tuple(measures)
-    drawn = iter(resamples.intervals([m.statistic for m in given if m.statistic]))
+    model_measures = tuple(measures)
+    drawn = iter(
+        resamples.intervals([m.statistic for m in model_measures if m.statistic])
+    )
     return tuple(
         _bootstrapped(measure, next(drawn), papers)
         if measure.statistic
         else plain(measure)
-        for measure in given
+        for measure in model_measures
     )
 
 

@@ -87,7 +87,7 @@ class AnswerVerdicts:
 
     def add(self, paper: GradedPaper) -> None:
         """Note the verdicts on one paper's questions, in its replicate."""
-        own = self._verdicts.setdefault(paper.record.model, bytearray())
+        verdicts = self._verdicts.setdefault(paper.record.model, bytearray())
         for marked in paper.questions:
             if marked.judgement is None:
                 continue
@@ -96,15 +96,15 @@ class AnswerVerdicts:
             if number == len(self._papers):
                 self._papers.append(paper.record.pmcid)
                 self._pipelines.append(marked.item.question.pipeline)
-            own.extend(bytes(max(0, number + 1 - len(own))))
-            own[number] = _verdict(marked.judgement)
+            verdicts.extend(bytes(max(0, number + 1 - len(verdicts))))
+            verdicts[number] = _verdict(marked.judgement)
 
     def shares(self, model: str) -> Iterator[str]:
         """The paths of what *model* has answers to."""
         answered = set(self._answered(model))
-        asked = {self._pipelines[number] for number in answered}
+        pipelines = {self._pipelines[number] for number in answered}
         for path, share in SHARES.items():
-            if share.pipeline in {TOTAL, *asked}:
+            if share.pipeline in {TOTAL, *pipelines}:
                 yield path
 
     def values(self, model: str, path: str) -> ItemValues:
@@ -128,8 +128,8 @@ class AnswerVerdicts:
 
     def _answered(self, model: str) -> list[int]:
         verdicts = np.frombuffer(self._verdicts.get(model, b""), dtype=np.uint8)
-        found: list[int] = np.flatnonzero(verdicts).tolist()
-        return found
+        numbers: list[int] = np.flatnonzero(verdicts).tolist()
+        return numbers
 
 
 def _verdict(judgement: AnswerJudgement) -> int:
@@ -147,17 +147,17 @@ def _name(key: str, replicate: int) -> str:
 
 
 def comparable(
-    model: str, papers: PaperScores, ballots: AnswerVerdicts, mode: Mode
+    model: str, papers: PaperScores, verdicts: AnswerVerdicts, mode: Mode
 ) -> Comparable:
     """Makers of the items of *model*'s headline metrics, by path."""
-    made: dict[str, Callable[[], ItemValues]] = {}
+    makers: dict[str, Callable[[], ItemValues]] = {}
     for average in AVERAGES[mode]:
-        made[average.path] = partial(averaged, papers, average)
+        makers[average.path] = partial(averaged, papers, average)
     for pooled in POOLED[mode]:
-        made[pooled.path] = partial(summed, papers, pooled)
-    for path in ballots.shares(model) if mode != "extract" else ():
-        made[path] = partial(ballots.values, model, path)
-    return made
+        makers[pooled.path] = partial(summed, papers, pooled)
+    for path in verdicts.shares(model) if mode != "extract" else ():
+        makers[path] = partial(verdicts.values, model, path)
+    return makers
 
 
 def averaged(papers: PaperScores, average: PaperAverage) -> ItemValues:
@@ -216,56 +216,56 @@ class ModelPairing:
     """What comparing the models of a run takes."""
 
     papers: Mapping[str, PaperScores]  #: by model; none in mode questions
-    ballots: AnswerVerdicts
+    verdicts: AnswerVerdicts
     averages: tuple[PaperAverage, ...]  #: those that the mode has
     settings: ComparisonSettings
 
     def pairs(self, models: Sequence[str]) -> tuple[PaperModelPair, ...]:
         """Every two *models*, in order, with Holm's correction over all of them."""
-        found = model_pairs(
+        compared = model_pairs(
             {
                 model: {
-                    each.path: partial(averaged, self.papers[model], each)
-                    for each in self.averages
+                    average.path: partial(averaged, self.papers[model], average)
+                    for average in self.averages
                 }
                 for model in models
             },
-            [each.path for each in self.averages],
+            [average.path for average in self.averages],
             self.settings,
         )
-        made = [self._pair(each) for each in found]
-        corrected = holm([each.sign_p for each in made])
+        pairs = [self._pair(pair) for pair in compared]
+        corrected = holm([pair.sign_p for pair in pairs])
         return tuple(
-            replace(each, sign_p=_stored(each.sign_p), sign_p_holm=_stored(p))
-            for each, p in zip(made, corrected, strict=True)
+            replace(pair, sign_p=_stored(pair.sign_p), sign_p_holm=_stored(p))
+            for pair, p in zip(pairs, corrected, strict=True)
         )
 
-    def _pair(self, found: ModelPair) -> PaperModelPair:
-        ours, theirs = self.papers[found.left], self.papers[found.right]
+    def _pair(self, pair: ModelPair) -> PaperModelPair:
+        ours, theirs = self.papers[pair.left], self.papers[pair.right]
         shared = sorted(set(ours.scored) & set(theirs.scored))
         path = f"pipeline.{TOTAL}.accuracy"
         verdicts = pair_items(
-            *(self.ballots.values(model, path) for model in (found.right, found.left))
+            *(self.verdicts.values(model, path) for model in (pair.right, pair.left))
         )
-        standing = verdicts.standing()
-        made = PaperModelPair(
-            left=found.left,
-            right=found.right,
+        win_loss = verdicts.outcomes()
+        paper_pair = PaperModelPair(
+            left=pair.left,
+            right=pair.right,
             papers=len(shared),
             only_left=len(ours.scored) - len(shared),
             only_right=len(theirs.scored) - len(shared),
-            averages=found.metrics,
+            averages=pair.metrics,
             questions=verdicts.overlap.n,
-            mcnemar_p=_stored(mcnemar(standing.wins, standing.losses).p)
+            mcnemar_p=_stored(mcnemar(win_loss.wins, win_loss.losses).p)
             if verdicts.items
             else None,
         )
-        score = found.metrics.get(SCORE.path)
-        if not shared or score is None or score.standing is None:
-            return made
-        wins, losses = score.standing.wins, score.standing.losses
+        score = pair.metrics.get(SCORE.path)
+        if not shared or score is None or score.outcomes is None:
+            return paper_pair
+        wins, losses = score.outcomes.wins, score.outcomes.losses
         return replace(
-            _with_parts(made, ours, theirs, shared),
+            _with_parts(paper_pair, ours, theirs, shared),
             wins=wins,
             losses=losses,
             sign_p=mcnemar(wins, losses).p,
@@ -273,7 +273,10 @@ class ModelPairing:
 
 
 def _with_parts(
-    made: PaperModelPair, ours: PaperScores, theirs: PaperScores, shared: Sequence[str]
+    paper_pair: PaperModelPair,
+    ours: PaperScores,
+    theirs: PaperScores,
+    shared: Sequence[str],
 ) -> PaperModelPair:
     """What the difference of the scores is made of.
 
@@ -286,7 +289,9 @@ def _with_parts(
         (r_a, f_a), (r_b, f_b) = (_factors(papers, pmcid) for papers in (ours, theirs))
         by_recall.append((r_a - r_b) * (f_a + f_b) / 2)
         by_accuracy.append((f_a - f_b) * (r_a + r_b) / 2)
-    return replace(made, recall_part=mean(by_recall), accuracy_part=mean(by_accuracy))
+    return replace(
+        paper_pair, recall_part=mean(by_recall), accuracy_part=mean(by_accuracy)
+    )
 
 
 def _factors(papers: PaperScores, pmcid: str) -> tuple[float, float]:

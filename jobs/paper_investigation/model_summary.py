@@ -68,11 +68,11 @@ def investigation_text(
         settings: of the scoring.
         results: name of the file with the scored records.
     """
-    form = _recorded if settings.profile == "clinpgx-qa" else _own
+    form = _recorded if settings.profile == "clinpgx-qa" else _standard
     return "\n".join([*form(model, tally, metrics, settings, results), ""])
 
 
-def _own(
+def _standard(
     model: str,
     tally: ModelTally,
     metrics: Mapping[str, Metric],
@@ -129,7 +129,7 @@ def _recorded(
     yield ""
     groups = tally.breakdown.pipelines
     yield from _pipelines(
-        [(p, groups[p]) for p in sorted(PIPELINES) if groups[p].asked]
+        [(p, groups[p]) for p in sorted(PIPELINES) if groups[p].total]
     )
     yield from _table_end(groups[TOTAL], "0.000")
     scored = set(papers.scored)
@@ -340,7 +340,7 @@ def _extraction_examples(word: str, papers: Iterable[GradedPaper]) -> Iterator[s
 
 
 SENTENCE_CHARS = 120
-SHOWN_CHARS = 500
+LINE_CHARS = 500
 
 _STUDY_LINE = f"  {'-' * 25} {'-' * 10} {'-' * 10} {'-' * 10} {'-' * 8}"
 
@@ -397,12 +397,12 @@ def _study(model: str, tally: ModelTally, pipeline: Pipeline) -> Iterator[str]:
     yield "By question_type:"
     yield (f"  {'Type':<25} {'P-value':>10} {'Signif.':>10} {'Both':>10} {'Total':>8}")
     yield _STUDY_LINE
-    for name, own in sorted(tally.study.types.items()):
+    for name, counts in sorted(tally.study.types.items()):
         rates = "".join(
-            f" {percent(right, own.answered):>9}"
-            for right in (own.p_value, own.significance, own.both)
+            f" {percent(right, counts.answered):>9}"
+            for right in (counts.p_value, counts.significance, counts.both)
         )
-        yield f"  {name:<25}{rates} {own.answered:>8}"
+        yield f"  {name:<25}{rates} {counts.answered:>8}"
     yield ""
     yield "By table_type:"
     yield from _by_type(tally, pipeline, "table_type", 20)
@@ -425,7 +425,9 @@ def _by_type(
     tally: ModelTally, pipeline: Pipeline, kind: TypeOf, width: int
 ) -> Iterator[str]:
     groups = tally.breakdown.types[kind][pipeline]
-    rows = ((name, own.right, own.answered) for name, own in sorted(groups.items()))
+    rows = (
+        (name, counts.right, counts.answered) for name, counts in sorted(groups.items())
+    )
     yield from _type_table("Type", width, rows)
 
 
@@ -480,5 +482,5 @@ def _study_example(item: QuestionItem, judgement: AnswerJudgement) -> Iterator[s
     yield f"  Raw response: {_line(item.reply.text if item.reply else '')}"
 
 
-def _line(text: str, chars: int = SHOWN_CHARS) -> str:
+def _line(text: str, chars: int = LINE_CHARS) -> str:
     return printable(" ".join(text.split()), line=chars)

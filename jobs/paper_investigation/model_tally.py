@@ -80,8 +80,8 @@ class TrivialAnswers:
     def baselines(self) -> Iterator[TrivialBaseline]:
         """Always the most frequent answer of a pipeline; always "not found"."""
         frequent = {
-            name: min(own, key=lambda answer: (-own[answer], answer))
-            for name, own in self._answers.items()
+            name: min(counts, key=lambda answer: (-counts[answer], answer))
+            for name, counts in self._answers.items()
         }
         absent = {**frequent, STUDY: _absent()}
         yield from self._always(
@@ -114,7 +114,7 @@ class TrivialAnswers:
     ) -> Iterator[TrivialBaseline]:
         """The baselines of one way to answer, those of all questions first."""
         right = {pipe: self._answers[pipe][answer] for pipe, answer in chosen.items()}
-        n = {pipe: own.total() for pipe, own in self._answers.items()}
+        n = {pipe: counts.total() for pipe, counts in self._answers.items()}
         for path, weights, papers in (
             (SCORE.path, self._score, self._scored),
             (QUESTION_ACC.path, self._accuracy, self._with_questions),
@@ -172,21 +172,21 @@ class Smallest(Generic[T]):
 
     def __init__(self, n: int) -> None:
         self._n = n
-        self._kept: list[tuple[Key, int, T]] = []
+        self._smallest: list[tuple[Key, int, T]] = []
         self._seen = 0
 
     def add(self, key: Key, item: T) -> None:
         """Keep *item* if its key is small enough; the earlier of equal ones wins."""
         self._seen += 1
         # the number keeps items themselves from being compared
-        bisect.insort(self._kept, (key, self._seen, item))
-        del self._kept[self._n :]
+        bisect.insort(self._smallest, (key, self._seen, item))
+        del self._smallest[self._n :]
 
     def __iter__(self) -> Iterator[T]:
-        return (item for _, _, item in self._kept)
+        return (item for _, _, item in self._smallest)
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._smallest)
 
 
 def random_key(seed: int, model: str, question: str) -> Key:
@@ -256,8 +256,8 @@ class ModelTally:
     @property
     def best(self) -> list[GradedPaper]:
         """Papers with the highest recall, descending; the old profile ascends."""
-        kept = list(self._best)
-        return kept[::-1] if self._is_recorded else kept
+        papers = list(self._best)
+        return papers[::-1] if self._is_recorded else papers
 
     def examples(self, pipeline: Pipeline, *, is_right: bool) -> list[Answered]:
         """A few answers drawn by seed; kept in mode questions."""
@@ -309,24 +309,24 @@ class ModelTally:
             if judgement is not None:
                 question = item.question
                 key = random_key(seed, paper.record.model, question.question_id)
-                kept = self._answers[question.pipeline, judgement.right]
-                kept.add(key, (item, judgement))
+                examples = self._answers[question.pipeline, judgement.right]
+                examples.add(key, (item, judgement))
 
 
 def over_replicates(
-    tallies: Sequence[ModelTally],
+    by_replicate: Sequence[ModelTally],
     repeats: ReplicateAnswers,
     averages: Sequence[PaperAverage],
 ) -> Iterator[MeasuredValue]:
     """Every metric of each replicate, and how much they vary.
 
     Args:
-        tallies: of one model, by replicate.
+        by_replicate: of one model, by replicate.
         repeats: of the same model.
         averages: whose spread is given.
     """
     for average in averages:
-        values = [mean(tally.papers.values(average.value)) for tally in tallies]
+        values = [mean(tally.papers.values(average.value)) for tally in by_replicate]
         yield MeasuredValue(
             path=f"{average.path}~sd",
             value=std(values),
@@ -335,7 +335,7 @@ def over_replicates(
             definition="std@1(of the replicates' averages, ddof=1)",
         )
     yield from repeats.measures()
-    for replicate, tally in enumerate(tallies, start=1):
+    for replicate, tally in enumerate(by_replicate, start=1):
         for measure in tally.measures():
             path = f"replicate.{replicate}.{measure.path}"
             yield replace(measure, path=path, statistic=None)
@@ -357,15 +357,15 @@ class ReplicateAnswers:
         for marked in paper.questions:
             if marked.judgement is not None:
                 value = marked.judgement.value.encode()
-                given = self._answers.setdefault(marked.item.key, [])
-                given.append(blake2b(value, digest_size=8).digest())
+                digests = self._answers.setdefault(marked.item.key, [])
+                digests.append(blake2b(value, digest_size=8).digest())
 
     def measures(self) -> Iterator[MeasuredValue]:
         """Equal answers, and overlap of the predicted sets."""
         full = [g for g in self._answers.values() if len(g) == self._replicates]
         yield rate(
             "replicates.same_answers",
-            sum(len(set(given)) == 1 for given in full),
+            sum(len(set(digests)) == 1 for digests in full),
             len(full),
             "questions with one answer in all replicates / answered in all",
         )

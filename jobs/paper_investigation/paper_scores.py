@@ -107,17 +107,25 @@ class PaperScores:
     @property
     def scored(self) -> list[str]:
         """Papers with a score in some replicate, ascending as text."""
-        return sorted(p for p, own in self._figures.items() if _skip(own) is None)
+        return sorted(
+            p for p, replicates in self._figures.items() if _skip(replicates) is None
+        )
 
     @property
     def skips(self) -> dict[str, str]:
         """The other papers and why, in order."""
-        reasons = {pmcid: _skip(own) for pmcid, own in self._figures.items()}
+        reasons = {
+            pmcid: _skip(replicates) for pmcid, replicates in self._figures.items()
+        }
         return {pmcid: reason for pmcid, reason in reasons.items() if reason}
 
     def value(self, pmcid: str, of: Value) -> float | None:
         """A paper's value: its mean over the replicates that have one."""
-        values = [of(each) for each in self._figures[pmcid] if each.skip is None]
+        values = [
+            of(replicate)
+            for replicate in self._figures[pmcid]
+            if replicate.skip is None
+        ]
         # most runs have one replicate, and large ones are asked this a million times
         return values[0] if len(values) == 1 else mean(values)
 
@@ -132,31 +140,37 @@ class PaperScores:
     def parsed_values(self, of: Value) -> list[float | None]:
         """The value of each paper whose extraction was read, scored or not."""
         return [
-            mean(of(each) for each in own if each.is_parsed)
-            for own in self._figures.values()
-            if any(each.is_parsed for each in own)
+            mean(of(replicate) for replicate in replicates if replicate.is_parsed)
+            for replicates in self._figures.values()
+            if any(replicate.is_parsed for replicate in replicates)
         ]
 
     def total(self, of: Callable[[PaperScore], int]) -> int:
         """The total over all papers and replicates, skipped ones included."""
-        return sum(of(each) for own in self._figures.values() for each in own)
+        return sum(
+            of(replicate)
+            for replicates in self._figures.values()
+            for replicate in replicates
+        )
 
     def accuracies(self) -> list[float]:
         """The question accuracy of every recalled variant of every scored paper."""
         return [
             accuracy
             for pmcid in self.scored
-            for each in self._counted(pmcid)
-            for accuracy in each.accuracies
+            for replicate in self._counted(pmcid)
+            for accuracy in replicate.accuracies
         ]
 
     def _counted(self, pmcid: str) -> list[PaperScore]:
-        return [each for each in self._figures[pmcid] if each.skip is None]
+        return [
+            replicate for replicate in self._figures[pmcid] if replicate.skip is None
+        ]
 
 
 def _skip(replicates: Sequence[PaperScore]) -> str | None:
     """Why a paper has no score in any replicate; None where one has."""
-    reasons = [each.skip for each in replicates]
+    reasons = [replicate.skip for replicate in replicates]
     return None if None in reasons else reasons[0]
 
 

@@ -143,9 +143,11 @@ def read_letter(reply: Reply, options: Options | None) -> Letter | ParseFailure:
     A JSON object with a text under "answer" stands for the whole reply. *options* are
     the texts of a to d, None where they are unknown.
     """
-    found = last_object(reply.text, lambda value: isinstance(value.get("answer"), str))
-    origin = "" if found is None else "json."
-    text = _clean(reply.text if found is None else found["answer"])
+    answer_object = last_object(
+        reply.text, lambda value: isinstance(value.get("answer"), str)
+    )
+    origin = "" if answer_object is None else "json."
+    text = _clean(reply.text if answer_object is None else answer_object["answer"])
     texts = tuple(_clean(option) for option in options or ())
     for name, rule in LETTER_RULES:
         if letter := rule(text, texts):
@@ -219,8 +221,10 @@ def _is_choice(text: str, letter: str, end: int, options: Options) -> bool:
     """Whether a letter in prose that ends at *end* is meant as one; see the module."""
     if letter not in "aA" or _CHOSEN.match(text, end):
         return True
-    own = _folded(options[0]) if options else ""
-    return bool(own) and text[end:].lstrip(_OPENERS).casefold().startswith(own)
+    first_option = _folded(options[0]) if options else ""
+    return bool(first_option) and text[end:].lstrip(_OPENERS).casefold().startswith(
+        first_option
+    )
 
 
 LETTER_RULES: tuple[tuple[str, Rule], ...] = (
@@ -244,14 +248,14 @@ _YES_NO = {True: "yes", False: "no"}
 
 def read_study(reply: Reply) -> StudyAnswer | ParseFailure:
     """The last JSON object that has both fields; a null is read as an empty text."""
-    found = last_object(reply.text, _has_both)
-    if found is None:
+    answer_object = last_object(reply.text, _has_both)
+    if answer_object is None:
         return unread(reply, "no_object")
-    significance = found["significance"]
+    significance = answer_object["significance"]
     if isinstance(significance, bool):
         significance = _YES_NO[significance]
     return StudyAnswer(
-        p_value=_text(found["p_value"]).strip(),
+        p_value=_text(answer_object["p_value"]).strip(),
         significance=_text(significance).strip().lower(),
         rule="object",
     )

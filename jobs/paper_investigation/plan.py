@@ -80,13 +80,13 @@ def links(
     Every variant has an entry, in the order given; an empty one where no question
     names it.
     """
-    found: dict[str, list[PaperQuestion]] = {variant: [] for variant in variants}
+    by_variant: dict[str, list[PaperQuestion]] = {variant: [] for variant in variants}
     for question in questions:
         for variant in question_variants(question, settings):
-            if variant in found:
-                found[variant].append(question)
+            if variant in by_variant:
+                by_variant[variant].append(question)
     cap = settings.max_questions_per_variant or None
-    return {variant: tuple(own[:cap]) for variant, own in found.items()}
+    return {variant: tuple(linked[:cap]) for variant, linked in by_variant.items()}
 
 
 def linked_questions(
@@ -96,7 +96,7 @@ def linked_questions(
     return links(dataset.questions.get(pmcid, ()), variants, dataset.settings)
 
 
-def asked_questions(
+def variant_questions(
     dataset: InvestigationDataset, pmcid: str, variants: Sequence[str]
 ) -> tuple[PaperQuestion, ...]:
     """The questions of *variants*, each once: pipeline order, then file order."""
@@ -115,10 +115,11 @@ def batches(
     taken: set[str] = set()
     cut: list[tuple[PaperQuestion, ...]] = []
     for group in groups.values():
-        own = [question for question in group if question.key not in taken]
-        taken.update(question.key for question in own)
+        new_questions = [question for question in group if question.key not in taken]
+        taken.update(question.key for question in new_questions)
         cut.extend(
-            tuple(own[start : start + size]) for start in range(0, len(own), size)
+            tuple(new_questions[start : start + size])
+            for start in range(0, len(new_questions), size)
         )
     return tuple(cut)
 
@@ -161,7 +162,9 @@ def follow_up(
         # recalled variants first: their batches are those of a run without `all`
         wanted += tuple(v for v in truth_variants(dataset, pmcid) if v not in predicted)
     links = linked_questions(dataset, pmcid, wanted)
-    yield from _asking(settings, pmcid, asked_questions(dataset, pmcid, wanted), links)
+    yield from _asking(
+        settings, pmcid, variant_questions(dataset, pmcid, wanted), links
+    )
 
 
 def _asking(
@@ -208,8 +211,8 @@ def _skip(dataset: InvestigationDataset, pmcid: str) -> str | None:
     """Why a paper cannot be asked about; None where it can."""
     settings = dataset.settings
     if pmcid not in dataset.papers:
-        is_asked_anyway = settings.mode == "questions" and settings.closed_book
-        return None if is_asked_anyway else "no_paper_text"
+        needs_no_text = settings.mode == "questions" and settings.closed_book
+        return None if needs_no_text else "no_paper_text"
     if settings.context_tokens and not settings.max_chars:
         tokens = len(dataset.papers.text(pmcid)) / CHARS_PER_TOKEN
         if tokens + settings.max_tokens_extract > settings.context_tokens:

@@ -73,8 +73,8 @@ def batch_values(
     book: PromptBook, questions: Sequence[PaperQuestion]
 ) -> dict[str, str]:
     """What the prompt of several questions shows, numbered from 1."""
-    asked = {question_prompt(each) for each in questions}
-    tasks = (f"{prompt}.task" for prompt in QUESTION_PROMPTS if prompt in asked)
+    prompt_names = {question_prompt(question) for question in questions}
+    tasks = (f"{prompt}.task" for prompt in QUESTION_PROMPTS if prompt in prompt_names)
     entries = (
         book.text("batch.entry", number=str(number), question=question_block(question))
         for number, question in enumerate(questions, start=1)
@@ -150,24 +150,24 @@ def request(dataset: InvestigationDataset, task: Task) -> ChatRequest:
     settings, book = dataset.settings, dataset.prompts
     if task.stage == "extract":
         listed = book.text(f"extract.reference_{settings.reference_alleles}")
-        prompt, shown = "extract", {"reference_alleles": listed}
+        prompt, values = "extract", {"reference_alleles": listed}
         schema, max_tokens = VARIANTS, settings.max_tokens_extract
     elif task.stage == "batch":
         questions = batch_of(dataset, task)
-        prompt, shown = "batch", batch_values(book, questions)
+        prompt, values = "batch", batch_values(book, questions)
         schema = BATCH
         max_tokens = settings.max_tokens_question * len(questions)
     else:
         question = question_of(dataset, task)
         prompt = question_prompt(question)
-        shown = question_values(book, question)
+        values = question_values(book, question)
         schema = CHOICE if question.is_mcq else STUDY
         max_tokens = settings.max_tokens_question
     messages = book.messages(
         prompt,
         paper=_paper(dataset, prompt, paper_of(task.key)),
         form=_form(dataset, prompt),
-        **shown,
+        **values,
     )
     schema_sent = schema if settings.structured == "auto" else None
     return _chat(settings, task.model, messages, schema_sent, max_tokens)

@@ -37,7 +37,7 @@ TYPES: tuple[TypeOf, ...] = ("question_type", "table_type")
 class QuestionGroup:
     """Questions that have something in common."""
 
-    asked: int = 0
+    total: int = 0
     right: int = 0
     unparsed: int = 0
     missing: Counter[str] = field(default_factory=Counter)  #: by reason
@@ -46,11 +46,11 @@ class QuestionGroup:
     @property
     def answered(self) -> int:
         """Questions that have a reply, readable or not."""
-        return self.asked - self.missing.total()
+        return self.total - self.missing.total()
 
     def add(self, question: GradedAnswer) -> None:
         """Count one question."""
-        self.asked += 1
+        self.total += 1
         judgement = question.judgement
         if judgement is None:
             self.missing[question.item.absent or ""] += 1

@@ -141,18 +141,23 @@ _QUESTION = msgspec.json.Decoder(StoredQuestion)
 
 
 def _sparse(value: Any) -> dict[str, Any]:  # noqa: ANN401 - any dataclass
-    named = ((each, getattr(value, each.name)) for each in dataclasses.fields(value))
+    named = (
+        (data_field, getattr(value, data_field.name))
+        for data_field in dataclasses.fields(value)
+    )
     return {
-        each.name: _sparse(content) if dataclasses.is_dataclass(content) else content
-        for each, content in named
-        if content != _default(each)
+        data_field.name: _sparse(content)
+        if dataclasses.is_dataclass(content)
+        else content
+        for data_field, content in named
+        if content != _default(data_field)
     }
 
 
-def _default(each: dataclasses.Field[Any]) -> object:
-    if each.default_factory is dataclasses.MISSING:
-        return each.default
-    return each.default_factory()
+def _default(data_field: dataclasses.Field[Any]) -> object:
+    if data_field.default_factory is dataclasses.MISSING:
+        return data_field.default
+    return data_field.default_factory()
 
 
 def records(dataset: InvestigationDataset, answers: Answers) -> Iterator[PaperRecord]:
@@ -240,16 +245,16 @@ def _questions_alone(dataset: InvestigationDataset, answer: Answer) -> PaperReco
     """The record of a question, or a batch, that no extraction came before."""
     pmcid = paper_of(answer.task.key)
     if answer.task.stage == "question" and answer.task.context is not None:
-        asked, strays = [_imported_item(answer)], 0
+        question_items, strays = [_imported_item(answer)], 0
     else:
         items, strays = _items(dataset, pmcid, [answer])
-        asked = [item for item in items if item.task is not None]
+        question_items = [item for item in items if item.task is not None]
     return PaperRecord(
         pmcid=pmcid,
         model=answer.task.model,
         replicate=answer.task.replicate,
         mode="questions",
-        items=tuple(asked),
+        items=tuple(question_items),
         strays=strays,
     )
 
@@ -265,18 +270,20 @@ def _items(
     questions = dataset.questions_of(pmcid)
     preferred = "batch" if dataset.settings.batch_questions else "question"
     had_paper = not dataset.settings.closed_book or pmcid in dataset.papers
-    found: dict[str, QuestionItem] = {}
+    by_key: dict[str, QuestionItem] = {}
     strays = 0
     for answer in answers:
         task = answer.task
-        asked = _asked(dataset, task, questions)
-        strays += not asked
+        task_questions = _task_questions(dataset, task, questions)
+        strays += not task_questions
         batch = (
-            QuestionBatch.of(tuple(asked.values())) if task.stage == "batch" else None
+            QuestionBatch.of(tuple(task_questions.values()))
+            if task.stage == "batch"
+            else None
         )
-        for key, question in asked.items():
-            if key not in found or task.stage == preferred:
-                found[key] = QuestionItem(
+        for key, question in task_questions.items():
+            if key not in by_key or task.stage == preferred:
+                by_key[key] = QuestionItem(
                     question=question,
                     task=task.number,
                     stage=task.stage,
@@ -285,11 +292,13 @@ def _items(
                     batch=batch,
                     had_paper=had_paper,
                 )
-    items = (found.get(key) or QuestionItem(question=q) for key, q in questions.items())
+    items = (
+        by_key.get(key) or QuestionItem(question=q) for key, q in questions.items()
+    )
     return tuple(items), strays
 
 
-def _asked(
+def _task_questions(
     dataset: InvestigationDataset, task: Task, questions: Mapping[str, PaperQuestion]
 ) -> dict[str, PaperQuestion]:
     """The questions that *task* asks, as far as the data still holds them."""

@@ -125,18 +125,18 @@ def p_value_right_robust(expected: str, answer: str, tolerance: float) -> bool:
     """
     if is_not_found(expected) or is_not_found(answer):
         return is_not_found(expected) and is_not_found(answer)
-    wanted, given = read_p_value(expected), read_p_value(answer)
+    wanted, stated = read_p_value(expected), read_p_value(answer)
     if wanted is None:
         return _same_text(expected, answer)
-    if given is None:
+    if stated is None:
         return False
     if not wanted.is_bound:
-        return not given.is_bound and _is_close(given.value, wanted.value, tolerance)
-    satisfies = BOUNDS[wanted.operator](given.value, wanted.value)
-    if not given.is_bound:
+        return not stated.is_bound and _is_close(stated.value, wanted.value, tolerance)
+    satisfies = BOUNDS[wanted.operator](stated.value, wanted.value)
+    if not stated.is_bound:
         return satisfies
-    return given.operator[0] == wanted.operator[0] and (
-        satisfies or _is_close(given.value, wanted.value, tolerance)
+    return stated.operator[0] == wanted.operator[0] and (
+        satisfies or _is_close(stated.value, wanted.value, tolerance)
     )
 
 
@@ -153,9 +153,9 @@ def _plain(text: str) -> str:
     return _DECIMAL_COMMA.sub(r"\1.\2", text)
 
 
-def _is_close(given: float, wanted: float, tolerance: float) -> bool:
+def _is_close(stated: float, wanted: float, tolerance: float) -> bool:
     # The last factor admits a value that is exactly at the border but for its rounding.
-    return abs(given - wanted) <= tolerance * abs(wanted) * (1 + 1e-9)
+    return abs(stated - wanted) <= tolerance * abs(wanted) * (1 + 1e-9)
 
 
 def _same_text(expected: str, answer: str) -> bool:
@@ -224,12 +224,12 @@ def read_study_clinpgx(reply: Reply) -> StudyAnswer | ParseFailure:
     """The first object without inner braces; a missing field is "parse_error"."""
     text = _FENCE_MARK.sub("", reply.text)
     start = max(0, text.find("{"))
-    found = _decoded(text[start : text.find("}", start) + 1])
-    if not isinstance(found, dict):
+    answer_object = _decoded(text[start : text.find("}", start) + 1])
+    if not isinstance(answer_object, dict):
         return unread(reply, "no_object")
     return StudyAnswer(
-        p_value=wellformed(str(found.get("p_value", PARSE_ERROR))),
-        significance=wellformed(str(found.get("significance", PARSE_ERROR))),
+        p_value=wellformed(str(answer_object.get("p_value", PARSE_ERROR))),
+        significance=wellformed(str(answer_object.get("significance", PARSE_ERROR))),
         rule="first_object",
     )
 
@@ -252,18 +252,24 @@ def p_value_right_clinpgx(expected: str, answer: str, tolerance: float) -> bool:
     wanted = next(_numbers(expected), None)
     if wanted is None:
         return expected.strip().lower() == answer.strip().lower()
-    given = list(_numbers(answer))
+    stated_numbers = list(_numbers(answer))
     bound = _CLINPGX_BOUND.match(expected)
     if bound is None:
-        return _agrees(wanted, given, tolerance)
+        return _agrees(wanted, stated_numbers, tolerance)
     front = _CLINPGX_BOUND.match(answer)
-    if front and front[1][0] == bound[1][0] and _agrees(wanted, given[:1], tolerance):
+    if (
+        front
+        and front[1][0] == bound[1][0]
+        and _agrees(wanted, stated_numbers[:1], tolerance)
+    ):
         return True
-    return any(BOUNDS[bound[1]](number, wanted) for number in given)
+    return any(BOUNDS[bound[1]](number, wanted) for number in stated_numbers)
 
 
-def _agrees(wanted: float, given: Iterable[float], tolerance: float) -> bool:
-    return any(math.isclose(wanted, number, rel_tol=tolerance) for number in given)
+def _agrees(wanted: float, stated_numbers: Iterable[float], tolerance: float) -> bool:
+    return any(
+        math.isclose(wanted, number, rel_tol=tolerance) for number in stated_numbers
+    )
 
 
 def _decoded(text: str) -> Any:  # noqa: ANN401 - whatever the model wrote
@@ -374,12 +380,12 @@ def parse_batch(
         batched = batches[kind]
         if isinstance(batched, ParseFailure):
             return batched
-        own = batched.answers[index]
-        if own is None:
+        part = batched.answers[index]
+        if part is None:
             return unread(reply, "missing_in_batch")
         if kind == "study":
-            return parse_study(own, p_rules)
-        return parse_letter(own, letter_rules, options[index])
+            return parse_study(part, p_rules)
+        return parse_letter(part, letter_rules, options[index])
 
     return tuple(parse(index, kind) for index, kind in enumerate(kinds))
 

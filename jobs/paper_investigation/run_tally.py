@@ -115,25 +115,25 @@ class RecordedAgreement:
     def add(self, paper: GradedPaper) -> None:
         """Compare one paper and its answers."""
         record = paper.record
-        stated, made = record.recorded, paper_facts(paper)
-        self._compare(record.model, record.pmcid, stated, made)
+        stated, recomputed = record.recorded, paper_facts(paper)
+        self._compare(record.model, record.pmcid, stated, recomputed)
         for marked in (*paper.questions, *paper.aside):
             item, judgement = marked.item, marked.judgement
             if judgement is not None:
-                made = question_facts(item.question, judgement)
-                self._compare(record.model, item.key, item.recorded, made)
+                recomputed = question_facts(item.question, judgement)
+                self._compare(record.model, item.key, item.recorded, recomputed)
 
     def _compare(
         self,
         model: str,
         where: str,
         stated: Mapping[str, Fact],
-        made: Mapping[str, Fact],
+        recomputed: Mapping[str, Fact],
     ) -> None:
         for fact, recorded in stated.items():
             tally = self.facts.setdefault(fact, FactTally())
             tally.compared += 1
-            if self._comparable(recorded) == self._comparable(made[fact]):
+            if self._comparable(recorded) == self._comparable(recomputed[fact]):
                 tally.agreeing += 1
             elif len(self.differences) < LISTED_DIFFERENCES:
                 self.differences.append(
@@ -142,7 +142,7 @@ class RecordedAgreement:
                         where=where,
                         fact=fact,
                         recorded=recorded,
-                        recomputed=made[fact],
+                        recomputed=recomputed[fact],
                     )
                 )
 
@@ -158,7 +158,7 @@ class RecordedAgreement:
             yield self.profile, fact, tally.compared, tally.agreeing
 
 
-KEPT_DRAWS = 4
+CACHED_DRAWS = 4
 """Sets of papers whose resamples are held; the models of a run mostly share one."""
 
 
@@ -173,15 +173,15 @@ class RunTally:
         self.lenses = ScoringVariants.of(settings, mode)
         self.models = answers.models
         self.replicates = range(1, answers.replicates + 1)
-        self.tallies = {model: ModelTally(self.lenses, mode) for model in self.models}
+        self.by_model = {model: ModelTally(self.lenses, mode) for model in self.models}
         self.by_replicate = {
             (model, replicate): ModelTally(self.lenses, mode)
             if len(self.replicates) > 1
-            else self.tallies[model]
+            else self.by_model[model]
             for model in self.models
             for replicate in self.replicates
         }
-        self.ballots = AnswerVerdicts()
+        self.verdicts = AnswerVerdicts()
         self._repeats = {
             model: ReplicateAnswers(answers.replicates) for model in self.models
         }
@@ -195,7 +195,7 @@ class RunTally:
             ),
         )
         self.contradictions: list[str] = []  #: records at odds with their own lists
-        self._draw = lru_cache(maxsize=KEPT_DRAWS)(
+        self._draw = lru_cache(maxsize=CACHED_DRAWS)(
             partial(
                 Resamples,
                 b=settings.boot_b,
@@ -217,8 +217,8 @@ class RunTally:
 
         paper = seen(self.lenses.chosen)
         others = {name: seen(lens) for name, lens in self.lenses.others.items()}
-        self.tallies[record.model].add(paper, others)
-        self.ballots.add(paper)
+        self.by_model[record.model].add(paper, others)
+        self.verdicts.add(paper)
         self._gathering.add(paper)
         if len(self.replicates) > 1:
             self.by_replicate[record.model, record.replicate].add(paper, others)
@@ -241,28 +241,32 @@ class RunTally:
 
     def grounding(self) -> Grounding:
         """Look all variants up in the papers' texts."""
-        return self._gathering.looked_up()
+        return self._gathering.ground_all()
 
     def metrics(self, model: str, grounding: Grounding) -> tuple[Metric, ...]:
         """Everything there is to say about *model*."""
-        tally = self.tallies[model]
+        tally = self.by_model[model]
         measures = [*tally.measures(), *grounding.measures(model)]
         if len(self.replicates) > 1:
-            own = [self.by_replicate[model, each] for each in self.replicates]
-            measures += over_replicates(own, self._repeats[model], AVERAGES[self.mode])
+            replicates = [
+                self.by_replicate[model, replicate] for replicate in self.replicates
+            ]
+            measures += over_replicates(
+                replicates, self._repeats[model], AVERAGES[self.mode]
+            )
         papers = tally.clusters
         return MEASURES.describe(metrics(measures, self.draw(papers), len(papers)))
 
     def comparable(self, model: str) -> Comparable:
         """What *model* can be compared in, item by item."""
-        papers = self.tallies[model].papers
-        return comparable(model, papers, self.ballots, self.mode)
+        papers = self.by_model[model].papers
+        return comparable(model, papers, self.verdicts, self.mode)
 
     def pairs(self) -> tuple[PaperModelPair, ...]:
         """Every two models."""
         return ModelPairing(
-            papers={model: tally.papers for model, tally in self.tallies.items()},
-            ballots=self.ballots,
+            papers={model: tally.papers for model, tally in self.by_model.items()},
+            verdicts=self.verdicts,
             averages=AVERAGES[self.mode],
             settings=self.lenses.chosen.settings,
         ).pairs(self.models)
@@ -270,9 +274,9 @@ class RunTally:
 
 def tally_run(dataset: InvestigationDataset, answers: Answers) -> RunTally:
     """Count everything; what kind of work it is, the records say themselves."""
-    made: RunTally | None = None
+    tally: RunTally | None = None
     for record in records(dataset, answers):
-        if made is None:
-            made = RunTally(dataset, answers, record.mode)
-        made.add(record)
-    return made or RunTally(dataset, answers, dataset.settings.mode)
+        if tally is None:
+            tally = RunTally(dataset, answers, record.mode)
+        tally.add(record)
+    return tally or RunTally(dataset, answers, dataset.settings.mode)

@@ -105,7 +105,7 @@ def findings(survey: RunTally, *, imported: bool, has_bench: bool) -> Iterator[F
         has_bench: whether the truth comes from a bench, whose own oddities were
             noticed when it was read.
     """
-    for model, tally in survey.tallies.items():
+    for model, tally in survey.by_model.items():
         yield from _replies(model, tally)
         yield from _plan(model, tally, imported=imported)
         merged = tally.papers.total(lambda paper: paper.merged)
@@ -180,9 +180,9 @@ def _plan(model: str, tally: ModelTally, *, imported: bool) -> Iterator[Finding]
 
 def _agreement(survey: RunTally) -> Iterator[Finding]:
     chosen = survey.agreements[0]
-    wrong = sum(each.compared - each.agreeing for each in chosen.facts.values())
+    wrong = sum(tally.compared - tally.agreeing for tally in chosen.facts.values())
     if wrong:
-        compared = sum(each.compared for each in chosen.facts.values())
+        compared = sum(tally.compared for tally in chosen.facts.values())
         first = chosen.differences[0]
         yield Finding(
             code="differs_from_file",
@@ -211,7 +211,7 @@ def score(dataset: InvestigationDataset, answers: Answers) -> Scorecard:
     counted = tally_run(dataset, answers)
     grounding = counted.grounding()
     models = {model: counted.metrics(model, grounding) for model in counted.models}
-    by_path = {model: {m.path: m for m in own} for model, own in models.items()}
+    by_path = {model: {m.path: m for m in metrics} for model, metrics in models.items()}
     pairs = counted.pairs()
     noticed = (
         *dataset.findings,
@@ -229,7 +229,7 @@ def score(dataset: InvestigationDataset, answers: Answers) -> Scorecard:
         other_rules=counted.lenses.others[counted.lenses.rules].rules,
         grounding=grounding,
     )
-    tallies = counted.tallies.values()
+    model_counts = counted.by_model.values()
     card = Scorecard(
         models=models,
         summary=run_text(
@@ -253,20 +253,23 @@ def score(dataset: InvestigationDataset, answers: Answers) -> Scorecard:
             dataset=dataset, answers=answers, mode=counted.mode, sources=sources
         ),
         settings=_printed(settings),
-        missing=sum(tally.replies.unasked for tally in tallies),
-        stale=sum(tally.replies.stale for tally in tallies),
+        missing=sum(tally.replies.unasked for tally in model_counts),
+        stale=sum(tally.replies.stale for tally in model_counts),
         comparable={model: counted.comparable(model) for model in counted.models},
     )
     return add_baselines(
         card,
-        {model: [*own.trivial.baselines()] for model, own in counted.tallies.items()},
+        {
+            model: [*tally.trivial.baselines()]
+            for model, tally in counted.by_model.items()
+        },
         MEASURES,
     )
 
 
 def _worst_paper(counted: RunTally) -> str:
     """The paper that the first model with scores did worst on."""
-    for tally in counted.tallies.values():
+    for tally in counted.by_model.values():
         papers = tally.papers
         if papers.scored and counted.mode == "investigate":
             return min(papers.scored, key=lambda p: papers.value(p, SCORE.value) or 0)
@@ -282,12 +285,14 @@ def _artifacts(
     names = slugs(counted.models)
     for (model, replicate), tally in counted.by_replicate.items():
         named = partial(file_name, names[model], replicate)
-        own = metrics[model]
+        model_metrics = metrics[model]
         if len(counted.replicates) > 1:
-            own = {each.path: plain(each) for each in tally.measures()}
+            model_metrics = {
+                measure.path: plain(measure) for measure in tally.measures()
+            }
         if counted.mode == "questions":
             groups = tally.breakdown.pipelines
-            for pipeline in (name for name in PIPELINES if groups[name].asked):
+            for pipeline in (name for name in PIPELINES if groups[name].total):
                 results = named(f"{pipeline}_{EVAL_RESULTS}")
                 text = questions_text(model, tally, pipeline, results)
                 yield Artifact(name=results)
@@ -296,7 +301,7 @@ def _artifacts(
         files = tuple(map(named, FILES[counted.mode]))
         yield from (Artifact(name=name) for name in files)
         write, rest = _TEXTS[counted.mode]
-        text = write(model, tally, own, settings, files[-1])
+        text = write(model, tally, model_metrics, settings, files[-1])
         yield Artifact(name=named(rest), text=text)
 
 

@@ -83,15 +83,15 @@ def _title(results: RunResults) -> str:
 
 def _counts(survey: RunTally, models: Mapping[str, ByPath]) -> str:
     def total(path: str) -> int:
-        return sum(int(own[path].value or 0) for own in models.values())
+        return sum(int(metrics[path].value or 0) for metrics in models.values())
 
     parts = []
     if survey.mode != "questions":
         skips = Counter[str]()
-        for tally in survey.tallies.values():
+        for tally in survey.by_model.values():
             skips.update(tally.papers.skips.values())
         papers = max(
-            (len(tally.papers) for tally in survey.tallies.values()), default=0
+            (len(tally.papers) for tally in survey.by_model.values()), default=0
         )
         why = f" ({reasons(skips)})" if skips else ""
         times = f" x {len(models)} models" if len(models) > 1 else ""
@@ -100,13 +100,13 @@ def _counts(survey: RunTally, models: Mapping[str, ByPath]) -> str:
             f"scored {total('papers_scored')}, skipped {skips.total()}{why}"
         )
     if survey.mode != "extract":
-        asked, links, missing, unparsed = (
+        questions, links, missing, unparsed = (
             total(f"pipeline.{TOTAL}.{name}")
             for name in ("questions", "links", "missing", "unparsed")
         )
         linked = f" {links} links," if survey.mode == "investigate" else ""
         parts.append(
-            f"questions {asked} answered,{linked} {missing} missing, "
+            f"questions {questions} answered,{linked} {missing} missing, "
             f"{unparsed} unparsed"
         )
     return "    ".join(parts)
@@ -202,34 +202,37 @@ def _table(columns: Sequence[Column], models: Mapping[str, ByPath]) -> Iterator[
 
 
 def _pair(pair: PaperModelPair) -> str:
-    found = pair.averages[SCORE.path]
-    gap = found.gap
+    comparison = pair.averages[SCORE.path]
+    gap = comparison.gap
     value = fixed(gap.value, "+.3f")
     dropped = pair.only_left + pair.only_right
     return (
         f"{pair.left} - {pair.right}   score {value} "
         f"{ends(gap.interval.lo, gap.interval.hi, '.2f')}   {pair.papers} papers"
-        f"{f' ({dropped} dropped)' if dropped else ''}, {p_value_words(found)}"
+        f"{f' ({dropped} dropped)' if dropped else ''}, {p_value_words(comparison)}"
     )
 
 
 def _remarks(models: Mapping[str, ByPath]) -> Iterator[str]:
     """What only some runs have: missing answers, hidden questions, replicates."""
     for path, words, show in REMARKS:
-        values = {m: own[path].value for m, own in models.items() if path in own}
+        values = {
+            m: by_path[path].value for m, by_path in models.items() if path in by_path
+        }
         if any(value is not None for value in values.values()):
-            shown = (f"{m} {show(value)}" for m, value in values.items())
-            yield f"{words}: {', '.join(shown)}"
+            rendered = (f"{m} {show(value)}" for m, value in values.items())
+            yield f"{words}: {', '.join(rendered)}"
 
 
 def _flips(survey: RunTally) -> Iterator[str]:
     if survey.mode == "extract":
         return
-    flips = {model: tally.flips for model, tally in survey.tallies.items()}
+    flips = {model: tally.flips for model, tally in survey.by_model.items()}
     changed = [
-        f"{model} {own.to_right[TOTAL]} to right, {own.to_wrong[TOTAL]} to wrong"
-        for model, own in flips.items()
-        if own.to_right[TOTAL] or own.to_wrong[TOTAL]
+        f"{model} {flip_counts.to_right[TOTAL]} to right, "
+        f"{flip_counts.to_wrong[TOTAL]} to wrong"
+        for model, flip_counts in flips.items()
+        if flip_counts.to_right[TOTAL] or flip_counts.to_wrong[TOTAL]
     ]
     yield f"verdicts under {survey.lenses.rules}: {'; '.join(changed) or 'the same'}"
 
@@ -249,8 +252,8 @@ def _agreement(survey: RunTally) -> Iterator[str]:
                 for fact, tally in agreement.facts.items()
             )
             yield f"agreement with the files, profile {agreement.profile}: {facts}"
-        for each in agreement.differences:
+        for difference in agreement.differences:
             yield (
-                f"  {each.model} {each.where} {each.fact}: "
-                f"{each.recorded} there, {each.recomputed} here"
+                f"  {difference.model} {difference.where} {difference.fact}: "
+                f"{difference.recorded} there, {difference.recomputed} here"
             )

@@ -73,7 +73,7 @@ def _variants(paper: GradedPaper, sources: RowSources) -> Iterator[Cells]:
     accuracies = paper.accuracies
     spellings = {**predicted, **paper.truth}
     for variant in dict.fromkeys((*paper.truth, *predicted)):
-        asked = paper.links.get(variant, ())
+        answers = paper.links.get(variant, ())
         yield (
             spellings[variant],
             variant,
@@ -82,8 +82,8 @@ def _variants(paper: GradedPaper, sources: RowSources) -> Iterator[Cells]:
             variant in predicted if paper.is_parsed else None,
             variant in paper.recalled if paper.is_parsed else None,
             sources.grounding.verdict(paper.record.pmcid, spellings[variant]),
-            sum(marked.judgement is not None for marked in asked),
-            sum(marked.is_right for marked in asked),
+            sum(marked.judgement is not None for marked in answers),
+            sum(marked.is_right for marked in answers),
             accuracies.get(variant),
             variant_kind(variant),
         )
@@ -399,7 +399,7 @@ def agreement_tables(agreements: Iterable[RecordedAgreement]) -> tuple[Table, Ta
         Table(
             name="agreement",
             columns=("profile", "fact", "compared", "agreeing"),
-            rows=tuple(row for each in agreements for row in each.rows()),
+            rows=tuple(row for agreement in agreements for row in agreement.rows()),
             caption="Facts stated by the imported files against recomputed ones.",
         ),
         Table(
@@ -407,15 +407,15 @@ def agreement_tables(agreements: Iterable[RecordedAgreement]) -> tuple[Table, Ta
             columns=("profile", "model", "where", "fact", "recorded", "recomputed"),
             rows=tuple(
                 (
-                    each.profile,
+                    agreement.profile,
                     difference.model,
                     difference.where,
                     difference.fact,
                     _cell(difference.recorded),
                     _cell(difference.recomputed),
                 )
-                for each in agreements
-                for difference in each.differences
+                for agreement in agreements
+                for difference in agreement.differences
             ),
             caption="The first differences under each profile.",
         ),

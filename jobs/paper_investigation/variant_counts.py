@@ -161,29 +161,29 @@ class ExtractionCounts:
                 "tp / (tp + fn), unparsed papers' truth in fn",
             )
         yield from self._by_kind(papers)
-        for size, own in self._sizes.items():
-            if own:
-                yield _by_size(f"truth_size.{size}.recall", [r for r, _ in own])
-                yield _by_size(f"truth_size.{size}.score", [s for _, s in own])
+        for size, scores in self._sizes.items():
+            if scores:
+                yield _by_size(f"truth_size.{size}.recall", [r for r, _ in scores])
+                yield _by_size(f"truth_size.{size}.score", [s for _, s in scores])
 
     def _by_kind(self, papers: Sequence[str]) -> Iterator[MeasuredValue]:
         every = self._kinds.values()
         clusters = [self._kinds.get(pmcid, KindRecall()) for pmcid in papers]
         for kind, words in VARIANT_KINDS.items():
-            truth = sum(own.truth[kind] for own in every)
+            truth = sum(recall.truth[kind] for recall in every)
             if truth:
                 yield rate(
                     f"kind.{kind}.recall",
-                    sum(own.recalled[kind] for own in every),
+                    sum(recall.recalled[kind] for recall in every),
                     truth,
                     f"recalled / truth, in parsed papers, of {words}",
                     Ratio(
-                        [own.recalled[kind] for own in clusters],
-                        [own.truth[kind] for own in clusters],
+                        [recall.recalled[kind] for recall in clusters],
+                        [recall.truth[kind] for recall in clusters],
                     ),
                 )
-        if any(own.truth["reference_allele"] for own in every):
-            recalls = [own.recall_of_others for own in clusters]
+        if any(recall.truth["reference_allele"] for recall in every):
+            recalls = [recall.recall_of_others for recall in clusters]
             yield MeasuredValue(
                 path="avg_variant_recall~without_reference_alleles",
                 value=mean(recalls),
@@ -243,24 +243,24 @@ class Grounding:
 
     def verdict(self, pmcid: str, variant: str) -> bool | None:
         """Whether *variant* stands in the text; None where that is not judged."""
-        found = self.verdicts.get(pmcid, {})
-        return found.get(naming.normalize(variant, "fold"))
+        verdicts = self.verdicts.get(pmcid, {})
+        return verdicts.get(naming.normalize(variant, "fold"))
 
     def ungrounded(self, model: str) -> int:
         """Predicted variants of *model* that the texts do not hold."""
         classes = self.classes.get(model, {}).values()
-        return sum(own.judged - own.grounded for own in classes)
+        return sum(counts.judged - counts.grounded for counts in classes)
 
     def measures(self, model: str) -> Iterator[MeasuredValue]:
         """Grounded over judged, of the truth and of *model*'s lists, by class."""
         for name, key in (("truth", TRUTH), ("predicted", model)):
             classes = self.classes.get(key, {})
             for kind in VARIANT_CLASSES:
-                if own := classes.get(kind):
+                if counts := classes.get(kind):
                     yield rate(
                         f"grounding.{name}.{kind}",
-                        own.grounded,
-                        own.judged,
+                        counts.grounded,
+                        counts.judged,
                         "in the text / judged variants of papers with text",
                     )
 
@@ -288,7 +288,7 @@ class GroundingCollector:
         if paper.predicted is not None:
             _note(seen, record.model, paper.predicted.values())
 
-    def looked_up(self) -> Grounding:
+    def ground_all(self) -> Grounding:
         """Read the texts, each once."""
         verdicts: dict[str, dict[str, bool | None]] = {}
         classes: dict[str, dict[VariantClass, GroundedCounts]] = {}
@@ -298,11 +298,11 @@ class GroundingCollector:
                 if is_grounded is None:
                     continue
                 for who, n in seen[variant].items():
-                    own = classes.setdefault(who, {}).setdefault(
+                    counts = classes.setdefault(who, {}).setdefault(
                         naming.variant_class(variant), GroundedCounts()
                     )
-                    own.judged += n
-                    own.grounded += n * is_grounded
+                    counts.judged += n
+                    counts.grounded += n * is_grounded
         return Grounding(verdicts=verdicts, classes=classes)
 
 

@@ -144,7 +144,7 @@ _WORD = re.compile(r"[^\W_]+")
 
 # Folding joins a star to the word before it, as in "CYP2C9 *2". A gene is written in
 # capitals, so a star behind a lower-case word ("and *3") starts a name of its own.
-_OWN_STAR = re.compile(r"(?<=[a-z])\s+(?=\*)")
+_SEPARATE_STAR = re.compile(r"(?<=[a-z])\s+(?=\*)")
 
 
 def ground(text: str, variants: Iterable[str]) -> dict[str, bool | None]:
@@ -154,9 +154,11 @@ def ground(text: str, variants: Iterable[str]) -> dict[str, bool | None]:
     """
     ways = {variant: tuple(_ways(variant)) for variant in variants}
     names = {name for either in ways.values() for way in either for name in way}
-    found = _occurring(normalize(_OWN_STAR.sub(",", plain_signs(text)), "fold"), names)
+    present = _occurring(
+        normalize(_SEPARATE_STAR.sub(",", plain_signs(text)), "fold"), names
+    )
     return {
-        variant: any(found.issuperset(way) for way in either) if either else None
+        variant: any(present.issuperset(way) for way in either) if either else None
         for variant, either in ways.items()
     }
 
@@ -182,15 +184,15 @@ def _occurring(text: str, names: Iterable[str]) -> set[str]:
     for name in names:
         if word := _WORD.search(name):
             by_word[word[0]].append((name, word.start()))
-    found = set()
+    present = set()
     for word in _WORD.finditer(text):
         for name, offset in by_word.get(word[0], ()):
             start = word.start() - offset
-            if text.startswith(name, start) and _stands_alone(text, start, len(name)):
-                found.add(name)
-    return found
+            if text.startswith(name, start) and _is_whole_word(text, start, len(name)):
+                present.add(name)
+    return present
 
 
-def _stands_alone(text: str, start: int, length: int) -> bool:
+def _is_whole_word(text: str, start: int, length: int) -> bool:
     before, after = text[start - 1 : start], text[start + length : start + length + 1]
     return not before.isalnum() and not after.isalnum()

@@ -51,9 +51,9 @@ def sentences(text: str) -> Iterator[TextSentence]:
 
 def _sentence(text: str, start: int, end: int) -> Iterator[TextSentence]:
     raw = text[start:end]
-    own = raw.strip()
-    if own:
-        yield TextSentence(text=own, start=start + len(raw) - len(raw.lstrip()))
+    stripped = raw.strip()
+    if stripped:
+        yield TextSentence(text=stripped, start=start + len(raw) - len(raw.lstrip()))
 
 
 def shorten_quote(sentence: str, place: int) -> str:
@@ -125,25 +125,25 @@ def _values(
     text: str, names: Sequence[str], pool: Bm25 | None
 ) -> Iterator[dict[str, Any]]:
     for sentence in sentences(text):
-        said = sentence.text
-        found = list(_VALUE.finditer(said))
-        held = [each for each in found if _AT.search(_before(said, each))]
+        sentence_text = sentence.text
+        matches = list(_VALUE.finditer(sentence_text))
+        held = [match for match in matches if _AT.search(_before(sentence_text, match))]
         # what holds at 4 K is a value only where nothing else is one
-        stated = [each for each in found if each not in held] or held
-        listed = _nearest_listed(said, names, pool) if pool and stated else ""
-        for each in stated:
-            label = _phrase(_before(said, each))
+        stated = [match for match in matches if match not in held] or held
+        listed = _nearest_listed(sentence_text, names, pool) if pool and stated else ""
+        for match in stated:
+            label = _phrase(_before(sentence_text, match))
             name = listed or label
             if not name:
                 continue
             yield {
                 "property": name,
                 **({"label": label or None} if name == OTHER else {}),
-                "material": _material(said),
-                "condition": _condition(said, each, held),
-                "quote": shorten_quote(said, each.start()),
-                "value": each["value"],
-                "unit": each["unit"],
+                "material": _material(sentence_text),
+                "condition": _condition(sentence_text, match, held),
+                "quote": shorten_quote(sentence_text, match.start()),
+                "value": match["value"],
+                "unit": match["unit"],
             }
 
 
@@ -153,10 +153,10 @@ def _before(sentence: str, match: re.Match[str]) -> str:
 
 def _phrase(before: str) -> str:
     """The nearest words before a number that may name what it is."""
-    said = _PHRASE_BEFORE.search(before)
-    if said is None:
+    match = _PHRASE_BEFORE.search(before)
+    if match is None:
         return ""
-    phrase, _, _ = said["phrase"].partition(" at ")
+    phrase, _, _ = match["phrase"].partition(" at ")
     words = _BORDER.split(phrase)[-1].split()
     return " ".join(words[-_MOST_WORDS:])
 
@@ -168,8 +168,10 @@ def _nearest_listed(sentence: str, names: Sequence[str], pool: Bm25) -> str:
 
 
 def _material(sentence: str) -> str | None:
-    found = (match[0] for match in _FORMULA.finditer(sentence))
-    return next((each for each in found if any(map(str.isdigit, each))), None)
+    formulas = (match[0] for match in _FORMULA.finditer(sentence))
+    return next(
+        (formula for formula in formulas if any(map(str.isdigit, formula))), None
+    )
 
 
 def _condition(
@@ -178,28 +180,34 @@ def _condition(
     """What is said to hold near a value."""
     first = max(value.start() - _NEARBY, 0)
     last = value.end() + _NEARBY
-    told = [
-        f"at {each[0]}"
-        for each in held
-        if each is not value and first <= each.start() < last
+    conditions = [
+        f"at {match[0]}"
+        for match in held
+        if match is not value and first <= match.start() < last
     ]
-    told += [match[0] for match in _FIELD.finditer(sentence, first, last)]
-    return "; ".join(told) or None
+    conditions += [match[0] for match in _FIELD.finditer(sentence, first, last)]
+    return "; ".join(conditions) or None
 
 
 def find_quotes(text: str, rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """A quote for each row, or its withdrawal."""
-    said = list(sentences(text))
-    return {"rows": [_quote_row(said, row) for row in rows]}
+    text_sentences = list(sentences(text))
+    return {"rows": [_quote_row(text_sentences, row) for row in rows]}
 
 
-def _quote_row(said: Sequence[TextSentence], row: Mapping[str, Any]) -> dict[str, Any]:
+def _quote_row(
+    text_sentences: Sequence[TextSentence], row: Mapping[str, Any]
+) -> dict[str, Any]:
     value = re.compile(rf"(?<![\w.]){re.escape(row['value'])}(?![\w]|\.[0-9])")
     words = set(tokens(f"{row['property']} {row['unit']}"))
-    found = [(each, match) for each in said if (match := value.search(each.text))]
-    if not found:
+    matches = [
+        (sentence, match)
+        for sentence in text_sentences
+        if (match := value.search(sentence.text))
+    ]
+    if not matches:
         return {"id": row["id"], "quote": None, "withdraw": True}
-    best, match = max(found, key=lambda pair: len(words & set(tokens(pair[0].text))))
+    best, match = max(matches, key=lambda pair: len(words & set(tokens(pair[0].text))))
     quote = shorten_quote(best.text, match.start())
     return {"id": row["id"], "quote": quote, "withdraw": False}
 
@@ -314,45 +322,47 @@ def _words(name: str) -> set[str]:
 
 def baseline(request: ChatRequest) -> str:
     """The reply to a prompt, by what it shows."""
-    asked = "".join(each.text for each in request.messages if each.role == "user")
-    told = dict(read_blocks(asked))
-    answer = next(answer for name, answer in _ANSWERS.items() if name in told)
-    return json.dumps(answer(told), ensure_ascii=False)
+    prompt = "".join(
+        message.text for message in request.messages if message.role == "user"
+    )
+    blocks = dict(read_blocks(prompt))
+    answer = next(answer for name, answer in _ANSWERS.items() if name in blocks)
+    return json.dumps(answer(blocks), ensure_ascii=False)
 
 
-def _extract_reply(told: Mapping[str, str]) -> dict[str, Any]:
-    return extract_values(told["paper"])
+def _extract_reply(blocks: Mapping[str, str]) -> dict[str, Any]:
+    return extract_values(blocks["paper"])
 
 
-def _listed_reply(told: Mapping[str, str]) -> dict[str, Any]:
+def _listed_reply(blocks: Mapping[str, str]) -> dict[str, Any]:
     return extract_values(
-        told["paper"], [each["name"] for each in _lines(told["names"])]
+        blocks["paper"], [line["name"] for line in _lines(blocks["names"])]
     )
 
 
-def _wanted_reply(told: Mapping[str, str]) -> dict[str, Any]:
-    found = extract_values(
-        told["paper"], [each["name"] for each in _lines(told["wanted"])]
+def _wanted_reply(blocks: Mapping[str, str]) -> dict[str, Any]:
+    extracted = extract_values(
+        blocks["paper"], [line["name"] for line in _lines(blocks["wanted"])]
     )
-    rows = [each for each in found["properties"] if each["property"] != OTHER]
+    rows = [row for row in extracted["properties"] if row["property"] != OTHER]
     return {"properties": rows}
 
 
-def _requote_reply(told: Mapping[str, str]) -> dict[str, Any]:
-    return find_quotes(told["paper"], _lines(told["rows"]))
+def _requote_reply(blocks: Mapping[str, str]) -> dict[str, Any]:
+    return find_quotes(blocks["paper"], _lines(blocks["rows"]))
 
 
-def _verify_reply(told: Mapping[str, str]) -> dict[str, Any]:
-    return verify_names(_name(told), _lines(told["target"])[0]["name"])
+def _verify_reply(blocks: Mapping[str, str]) -> dict[str, Any]:
+    return verify_names(_name(blocks), _lines(blocks["target"])[0]["name"])
 
 
-def _choice_reply(told: Mapping[str, str]) -> dict[str, Any]:
-    targets = {each["letter"]: each["name"] for each in _lines(told["targets"])}
-    return choose_target(_name(told), targets)
+def _choice_reply(blocks: Mapping[str, str]) -> dict[str, Any]:
+    targets = {line["letter"]: line["name"] for line in _lines(blocks["targets"])}
+    return choose_target(_name(blocks), targets)
 
 
-def _name(told: Mapping[str, str]) -> str:
-    return next(each["name"] for each in _lines(told["predicted"]) if "name" in each)
+def _name(blocks: Mapping[str, str]) -> str:
+    return next(line["name"] for line in _lines(blocks["predicted"]) if "name" in line)
 
 
 def _lines(block: str) -> list[dict[str, str]]:

@@ -35,7 +35,7 @@ class ExcludedRows:
         rubric = dataset.rubric
         return cls(
             properties=sum(
-                comparer.left_out(own.kind) for own in rubric.properties.values()
+                comparer.left_out(prop.kind) for prop in rubric.properties.values()
             ),
             is_chosen=dataset.settings.pymatgen == "leave_out",
             truth=sum(
@@ -43,7 +43,9 @@ class ExcludedRows:
             ),
             all_truth=len(dataset.truth),
             predicted={
-                model: column.first.fates.fates.count(RowOutcome.LEFT_OUT)
+                model: column.first.row_outcomes.prediction_outcomes.count(
+                    RowOutcome.LEFT_OUT
+                )
                 for model, column in results.columns.items()
             },
             lacks_pint=dataset.settings.units == "convert" and not comparer.has_pint,
@@ -173,7 +175,7 @@ def _of_rubric(results: PropertyResults) -> Iterator[Finding]:
 def _of_aliases(results: PropertyResults) -> Iterator[Finding]:
     """What aliases do to the numbers, where some act."""
     acting = [column.first.aliases for column in results.columns.values()]
-    entries = {entry for own in acting for entry in own.accepted}
+    entries = {entry for alias_set in acting for entry in alias_set.accepted}
     if not entries:
         return
     drafts = sum(entry.is_draft for entry in entries)
@@ -197,9 +199,9 @@ def _of_aliases(results: PropertyResults) -> Iterator[Finding]:
             n=len(entries),
         )
     several = sum(
-        len(own.targets) > 1
+        len(renamed_name.targets) > 1
         for column in results.columns.values()
-        for own in column.first.fates.renamed
+        for renamed_name in column.first.row_outcomes.renamed
     )
     if several:
         yield Finding(
@@ -213,19 +215,24 @@ def _of_aliases(results: PropertyResults) -> Iterator[Finding]:
 
 
 def _of_model(column: ScoredModel) -> Iterator[Finding]:
-    fates = column.first.fates
-    yield from _papers_of(column.model, fates)
-    yield from _of_copies(column.model, fates)
+    outcomes = column.first.row_outcomes
+    yield from _papers_of(column.model, outcomes)
+    yield from _of_copies(column.model, outcomes)
     for word, (severity, message) in COUNTED.items():
-        n = sum(own.fates.predicted.counts.get(word, 0) for own in column.replicates)
+        n = sum(
+            replicate.row_outcomes.predicted.counts.get(word, 0)
+            for replicate in column.replicates
+        )
         if n:
             yield Finding(
                 code=word, severity=severity, where=column.model, message=message, n=n
             )
     unsure = [
         row.refno
-        for row, fate in zip(fates.predictions, fates.fates, strict=True)
-        if fate is RowOutcome.UNGROUNDED
+        for row, outcome in zip(
+            outcomes.predictions, outcomes.prediction_outcomes, strict=True
+        )
+        if outcome is RowOutcome.UNGROUNDED
     ]
     if unsure:
         yield Finding(
@@ -233,14 +240,17 @@ def _of_model(column: ScoredModel) -> Iterator[Finding]:
             severity="warn",
             where=column.model,
             message="Rows whose quote stands less well in its paper than "
-            f"min_grounding={fates.dataset.settings.min_grounding} asks are left out.",
+            f"min_grounding={outcomes.dataset.settings.min_grounding} asks are "
+            "left out.",
             n=len(unsure),
             example=unsure[0],
         )
     absent = [
         row.refno
-        for row, own in zip(fates.predictions, column.first.standing, strict=True)
-        if own.quote.level is GroundingLevel.ABSENT
+        for row, grounding in zip(
+            outcomes.predictions, column.first.groundings, strict=True
+        )
+        if grounding.quote.level is GroundingLevel.ABSENT
     ]
     if absent:
         yield Finding(
@@ -251,7 +261,7 @@ def _of_model(column: ScoredModel) -> Iterator[Finding]:
             n=len(absent),
             example=absent[0],
         )
-    flagged = [row.refno for row in fates.predictions if row.flag]
+    flagged = [row.refno for row in outcomes.predictions if row.flag]
     if flagged:
         yield Finding(
             code="flagged",
@@ -264,15 +274,19 @@ def _of_model(column: ScoredModel) -> Iterator[Finding]:
         )
 
 
-def _of_copies(model: str, fates: RowOutcomes) -> Iterator[Finding]:
+def _of_copies(model: str, outcomes: RowOutcomes) -> Iterator[Finding]:
     """Predictions that are the truth, row for row: hardly any model is that good."""
-    scored = [fate for fate in fates.fates if fate in {RowOutcome.TP, RowOutcome.FP}]
-    missed = list(fates.truth_fates).count(RowOutcome.FN)
+    scored = [
+        outcome
+        for outcome in outcomes.prediction_outcomes
+        if outcome in {RowOutcome.TP, RowOutcome.FP}
+    ]
+    missed = list(outcomes.truth_outcomes).count(RowOutcome.FN)
     if len(scored) < PERFECT or missed or RowOutcome.FP in scored:
         return
     verbatim = sum(
-        fates.predictions[place].value == fates.truth[partner].value
-        for place, partner in fates.pairs()
+        outcomes.predictions[place].value == outcomes.truth[partner].value
+        for place, partner in outcomes.pairs()
     )
     yield Finding(
         code="all_correct",
@@ -285,11 +299,11 @@ def _of_copies(model: str, fates: RowOutcomes) -> Iterator[Finding]:
     )
 
 
-def _papers_of(model: str, fates: RowOutcomes) -> Iterator[Finding]:
+def _papers_of(model: str, outcomes: RowOutcomes) -> Iterator[Finding]:
     """Papers that only one side has, or that no reply can be read of."""
-    curated = fates.dataset.truth_by_paper.keys()
-    stated = {row.refno for row in fates.predictions}
-    in_common = fates.dataset.settings.paper_set == "common"
+    curated = outcomes.dataset.truth_by_paper.keys()
+    stated = {row.refno for row in outcomes.predictions}
+    in_common = outcomes.dataset.settings.paper_set == "common"
     if stated and not stated & curated:
         yield Finding(
             code="none_in_common",
@@ -309,7 +323,7 @@ def _papers_of(model: str, fates: RowOutcomes) -> Iterator[Finding]:
             n=len(alone),
             example=alone[0],
         )
-    silent = sorted(curated - stated - fates.predicted.outcomes.keys())
+    silent = sorted(curated - stated - outcomes.predicted.outcomes.keys())
     if silent:
         what = "is not counted" if in_common else "is missed"
         yield Finding(
@@ -328,20 +342,20 @@ def _papers_of(model: str, fates: RowOutcomes) -> Iterator[Finding]:
         (PaperState.SKIPPED, "Papers were not asked about and are in no count."),
         (PaperState.OPEN, "Papers are not answered yet and are in no count."),
     ):
-        found = {
-            refno: own.reason
-            for refno, own in sorted(fates.predicted.outcomes.items())
-            if own.state is state
+        reasons = {
+            refno: outcome.reason
+            for refno, outcome in sorted(outcomes.predicted.outcomes.items())
+            if outcome.state is state
         }
-        if found:
-            refno, reason = next(iter(found.items()))
-            is_cut = "truncated" in found.values()
+        if reasons:
+            refno, reason = next(iter(reasons.items()))
+            is_cut = "truncated" in reasons.values()
             advice = f" Truncated replies: --partial keep, and {RAISE}."
             yield Finding(
                 code=f"papers_{state}",
                 severity="info" if state is PaperState.SKIPPED else "warn",
                 where=model,
                 message=message + advice * is_cut,
-                n=len(found),
+                n=len(reasons),
                 example=f"{refno} ({reason})" if reason else refno,
             )

@@ -149,45 +149,45 @@ def read_rubric(
     name, word = header.need(NAME_SPELLINGS), header.need(("rubric",))
     si, condition = header.first(("SI",)), header.first((CONDITION_RUBRIC,))
     definition = header.first(("definition", "description"))
-    found: dict[str, Property] = {}
+    properties: dict[str, Property] = {}
     dropped = conditions = 0
     for cells in table.rows:
         if cells.at(condition):
             conditions += 1
             continue
-        own, said = as_meant(cells.at(name)), cells.at(word)
-        if not own or said in BROKEN:
+        property_name, kind_word = as_meant(cells.at(name)), cells.at(word)
+        if not property_name or kind_word in BROKEN:
             dropped += 1
             continue
-        kind = WORDS.get(said.lower())
+        kind = WORDS.get(kind_word.lower())
         if kind is None:
             if not is_unknown_exact:
                 raise cells.error(
-                    f"rubric is {said!r} (one of {', '.join(WORDS)} is expected; "
+                    f"rubric is {kind_word!r} (one of {', '.join(WORDS)} is expected; "
                     "--unknown-rubric exact reads others so)"
                 )
             kind = ComparisonKind.EXACT
-        if own in found:
+        if property_name in properties:
             noticed.add(
                 "rubric_twice",
                 "warn",
                 path.name,
                 "Names have several rows; the last one holds.",
-                example=own,
+                example=property_name,
             )
-            del found[own]
+            del properties[property_name]
         unit = cells.at(si)
-        found[own] = Property(
-            name=own,
+        properties[property_name] = Property(
+            name=property_name,
             kind=kind,
             si="" if unit in BROKEN else unit,
             definition=as_meant(cells.at(definition)),
             source_row=cells.number,
         )
-    if not found:
+    if not properties:
         raise DatasetError(f"{path.name}: no row has a name and a rubric (add rows).")
     return RubricFile(
-        rubric=Rubric(properties=found), dropped=dropped, conditions=conditions
+        rubric=Rubric(properties=properties), dropped=dropped, conditions=conditions
     )
 
 
@@ -206,12 +206,12 @@ def read_clusters(path: Path) -> ClusterTable:
     Raises:
         DatasetError: the file is no such object.
     """
-    found = read_json(path)
-    if not isinstance(found, dict):
+    clusters = read_json(path)
+    if not isinstance(clusters, dict):
         raise DatasetError(
-            f"{path.name}: {kind_of(found)} (an object of properties is expected)."
+            f"{path.name}: {kind_of(clusters)} (an object of properties is expected)."
         )
-    for name, texts in found.items():
+    for name, texts in clusters.items():
         if not isinstance(texts, dict) or not all(
             isinstance(category, str) for category in texts.values()
         ):
@@ -219,7 +219,7 @@ def read_clusters(path: Path) -> ClusterTable:
                 f"{path.name}: {name} is {kind_of(texts)} (an object of texts, each "
                 "with its category, is expected)."
             )
-    return found
+    return clusters
 
 
 def read_space_groups(path: Path) -> SpaceGroupTable:
@@ -228,18 +228,18 @@ def read_space_groups(path: Path) -> SpaceGroupTable:
     Raises:
         DatasetError: the file is no such object, or a number is none of a space group.
     """
-    found = read_json(path)
-    if not isinstance(found, dict):
+    numbers = read_json(path)
+    if not isinstance(numbers, dict):
         raise DatasetError(
-            f"{path.name}: {kind_of(found)} (an object of symbols is expected)."
+            f"{path.name}: {kind_of(numbers)} (an object of symbols is expected)."
         )
-    for symbol, number in found.items():
+    for symbol, number in numbers.items():
         if type(number) is not int or not 1 <= number <= GROUPS:
             raise DatasetError(
                 f"{path.name}: {symbol} is {number!r} (a number from 1 to {GROUPS} is "
                 "expected)."
             )
-    return found
+    return numbers
 
 
 def read_unit_table(path: Path) -> tuple[UnitTableRow, ...]:

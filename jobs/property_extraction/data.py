@@ -63,7 +63,7 @@ class PropertyDataset:
             return tuple(described.values())
         names = self.truth_names | {row.name for row in self.truth}
         return (
-            *(own for name, own in described.items() if name in names),
+            *(prop for name, prop in described.items() if name in names),
             *(
                 Property(name=name, kind=ComparisonKind.EXACT)
                 for name in sorted(names - described.keys())
@@ -71,13 +71,13 @@ class PropertyDataset:
         )
 
     def __post_init__(self) -> None:
-        found: dict[str, list[int]] = {}
+        places: dict[str, list[int]] = {}
         for place, row in enumerate(self.truth):
-            found.setdefault(row.refno, []).append(place)
+            places.setdefault(row.refno, []).append(place)
         object.__setattr__(
             self,
             "truth_by_paper",
-            {refno: tuple(found[refno]) for refno in sorted(found)},
+            {refno: tuple(places[refno]) for refno in sorted(places)},
         )
 
 

@@ -103,31 +103,36 @@ def paper_lines(results: PropertyResults, refno: str) -> Iterator[str]:
     for model, column in results.columns.items():
         yield ""
         yield from hanging_lines("", one_line(model))
-        yield from _model(column.first.fates, refno)
+        yield from _model(column.first.row_outcomes, refno)
 
 
-def _model(fates: RowOutcomes, refno: str) -> Iterator[str]:
-    outcome = fates.predicted.outcomes.get(refno)
-    if refno not in fates.papers:
+def _model(outcomes: RowOutcomes, refno: str) -> Iterator[str]:
+    outcome = outcomes.predicted.outcomes.get(refno)
+    if refno not in outcomes.papers:
         why = "" if outcome is None else f": {outcome.state}"
         reason = f", {outcome.reason}" if outcome is not None and outcome.reason else ""
         yield f"  not scored{why}{one_line(reason)}"
         return
     rows = [
-        fate
-        for row, fate in zip(fates.predictions, fates.fates, strict=True)
+        row_outcome
+        for row, row_outcome in zip(
+            outcomes.predictions, outcomes.prediction_outcomes, strict=True
+        )
         if row.refno == refno
     ]
     apart = {
-        fate: rows.count(fate) for fate in dict.fromkeys(rows) if fate not in COUNTED
+        row_outcome: rows.count(row_outcome)
+        for row_outcome in dict.fromkeys(rows)
+        if row_outcome not in COUNTED
     }
     others = "".join(
-        f", {n:,} {fate.replace('_', ' ')}" for fate, n in sorted(apart.items())
+        f", {n:,} {row_outcome.replace('_', ' ')}"
+        for row_outcome, n in sorted(apart.items())
     )
     yield f"  predicted {plural(len(rows), 'row')}{others}"
     groups = sorted(
         (-fn, -fp, name, tp)
-        for (paper, name), (tp, fp, fn) in fates.tallies().items()
+        for (paper, name), (tp, fp, fn) in outcomes.group_counts().items()
         if paper == refno
     )
     counts = {
@@ -136,18 +141,18 @@ def _model(fates: RowOutcomes, refno: str) -> Iterator[str]:
         "fn": [-fn for fn, *_ in groups],
     }
     yield "  " + "  ".join(f"{word.upper()} {sum(n):,}" for word, n in counts.items())
-    shown = groups[:ROWS]
+    listed_groups = groups[:ROWS]
     yield from text_table(
         [
             *(
-                TextColumn(title=word, cells=[f"{each:,}" for each in n[:ROWS]])
+                TextColumn(title=word, cells=[f"{count:,}" for count in n[:ROWS]])
                 for word, n in counts.items()
             ),
             TextColumn(
                 title="property",
                 cells=[
                     shortened(one_line(name), PAPER_NAME_CELLS)
-                    for _, _, name, _ in shown
+                    for _, _, name, _ in listed_groups
                 ],
                 has_words=True,
             ),
@@ -171,21 +176,23 @@ def alias_lines(results: PropertyResults, name: str) -> Iterator[str]:
         yield "name       neither truth nor rubric has it"
     # crossfitted drafts are each model's own
     sets = [column.first.aliases for column in results.columns.values()]
-    for each in dict.fromkeys(sets or [dataset.aliases]):
-        yield from hanging_lines("alias set  ", f"{each.id} ({each.status_mix})")
+    for alias_set in dict.fromkeys(sets or [dataset.aliases]):
+        yield from hanging_lines(
+            "alias set  ", f"{alias_set.id} ({alias_set.status_mix})"
+        )
     entries = dict.fromkeys(
-        entry for each in sets or [dataset.aliases] for entry in each.entries
+        entry for alias_set in sets or [dataset.aliases] for entry in alias_set.entries
     )
-    own = [entry for entry in entries if entry.pred_name == name]
-    for entry in own:
+    name_entries = [entry for entry in entries if entry.pred_name == name]
+    for entry in name_entries:
         yield from _entry(results, entry)
-    if not own:
+    if not name_entries:
         yield "no entry: it stands for itself"
     led = [entry for entry in entries if entry.gt_name == name != entry.pred_name]
     if led:
         yield "stands in for it:"
     for entry in led:
-        yield from hanging_lines(f"  {entry.status:<10} ", one_line(entry.shown))
+        yield from hanging_lines(f"  {entry.status:<10} ", one_line(entry.label))
     yield from _candidates(results, name)
 
 
@@ -194,24 +201,26 @@ def _entry(results: PropertyResults, entry: AliasEntry) -> Iterator[str]:
     yield from hanging_lines("=> ", one_line(entry.gt_name))
     if entry.refno is not None:
         yield from hanging_lines("  in       ", one_line(entry.refno))
-    asked = f", asked: {', '.join(entry.models)}" if entry.models else ""
+    models = f", asked: {', '.join(entry.models)}" if entry.models else ""
     votes = f", {plural(entry.votes, 'vote')}" if entry.votes else ""
     yield from hanging_lines(
-        "  status   ", one_line(f"{entry.status} by {entry.source}{votes}{asked}")
+        "  status   ", one_line(f"{entry.status} by {entry.source}{votes}{models}")
     )
     if entry.reason:
         yield from hanging_lines("  reason   ", one_line(entry.reason))
     similar = "" if entry.avg_sim is None else f", similarity {entry.avg_sim:.3f}"
     yield f"  seen     as a candidate in {plural(entry.count, 'paper')}{similar}"
     for model, column in results.columns.items():
-        fates = column.first.fates
+        outcomes = column.first.row_outcomes
         rows = [
             place
-            for place, renamed in enumerate(fates.renamed)
-            if renamed.entry(fates.names[place]) == entry
+            for place, renamed in enumerate(outcomes.renamed)
+            if renamed.entry(outcomes.names[place]) == entry
         ]
-        matched = sum(fates.fates[place] is RowOutcome.TP for place in rows)
-        papers = len({fates.predictions[place].refno for place in rows})
+        matched = sum(
+            outcomes.prediction_outcomes[place] is RowOutcome.TP for place in rows
+        )
+        papers = len({outcomes.predictions[place].refno for place in rows})
         effect = (
             f"{plural(len(rows), 'row')} renamed in {plural(papers, 'paper')}, "
             f"{matched:,} matched"
@@ -224,29 +233,34 @@ def _entry(results: PropertyResults, entry: AliasEntry) -> Iterator[str]:
 def _candidates(results: PropertyResults, name: str) -> Iterator[str]:
     """What a name that is wrong somewhere may mean."""
     for model, column in results.columns.items():
-        found = [
-            own
-            for own in column.mismatches.candidates
-            if own.pred_name == name and own.gt_name != name
+        candidates = [
+            candidate
+            for candidate in column.mismatches.candidates
+            if candidate.pred_name == name and candidate.gt_name != name
         ][:LISTED_CANDIDATES]
-        if not found:
+        if not candidates:
             continue
         yield ""
         yield from hanging_lines("candidates of ", one_line(model))
         yield from text_table(
             [
-                TextColumn(title="papers", cells=[f"{own.count:,}" for own in found]),
                 TextColumn(
-                    title="similar", cells=[number(own.avg_sim) for own in found]
+                    title="papers",
+                    cells=[f"{candidate.count:,}" for candidate in candidates],
                 ),
                 TextColumn(
-                    title="values", cells=[f"{own.value_hits:,}" for own in found]
+                    title="similar",
+                    cells=[number(candidate.avg_sim) for candidate in candidates],
+                ),
+                TextColumn(
+                    title="values",
+                    cells=[f"{candidate.value_hits:,}" for candidate in candidates],
                 ),
                 TextColumn(
                     title="missed name",
                     cells=[
-                        shortened(one_line(own.gt_name), ALIAS_NAME_CELLS)
-                        for own in found
+                        shortened(one_line(candidate.gt_name), ALIAS_NAME_CELLS)
+                        for candidate in candidates
                     ],
                     has_words=True,
                 ),
@@ -277,20 +291,20 @@ def explain(
     sheet = NOTHING if answers is None else run_predictions(plain, answers)
     results = measure_run(plain, sheet)
     chosen = explained_items(items, _papers(results), _names(results))
-    pages = ("\n".join(_lines(results, own)) for own in chosen)
+    pages = ("\n".join(_lines(results, item)) for item in chosen)
     return "\n\n".join(pages) + "\n"
 
 
-def _lines(results: PropertyResults, own: ExplainedItem) -> Iterator[str]:
-    title = "  ".join(one_line(part) for part in (own.refno, own.name) if part)
+def _lines(results: PropertyResults, item: ExplainedItem) -> Iterator[str]:
+    title = "  ".join(one_line(part) for part in (item.refno, item.name) if part)
     yield cut(title, WIDTH)
-    if own.refno is None:
-        yield from alias_lines(results, own.name or "")
-    elif own.name is None:
-        yield from paper_lines(results, own.refno)
+    if item.refno is None:
+        yield from alias_lines(results, item.name or "")
+    elif item.name is None:
+        yield from paper_lines(results, item.refno)
     else:
-        yield from group_lines(results, own.refno, own.name)
-    if own.refno is not None:
+        yield from group_lines(results, item.refno, item.name)
+    if item.refno is not None:
         for finding in ExcludedRows.of(results).findings():
             yield from hanging_lines("note: ", finding.message)
 
@@ -302,8 +316,11 @@ def _papers(results: PropertyResults) -> frozenset[str]:
             *results.dataset.papers,
             *(
                 refno
-                for own in results.sheet.predicted
-                for refno in (*own.outcomes, *(row.refno for row in own.predictions))
+                for replicate in results.sheet.predicted
+                for refno in (
+                    *replicate.outcomes,
+                    *(row.refno for row in replicate.predictions),
+                )
             ),
         }
     )
@@ -313,7 +330,11 @@ def _names(results: PropertyResults) -> frozenset[str]:
     return frozenset(
         {
             *results.dataset.canonical,
-            *(row.name for own in results.sheet.predicted for row in own.predictions),
+            *(
+                row.name
+                for replicate in results.sheet.predicted
+                for row in replicate.predictions
+            ),
             *(
                 name
                 for entry in results.dataset.aliases.entries

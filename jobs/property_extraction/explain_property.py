@@ -48,13 +48,17 @@ class PropertyGroup:
         cls, results: PropertyResults, column: ScoredModel, refno: str, name: str
     ) -> PropertyGroup:
         """The rows that were stated under a name, or that an alias leads to it."""
-        fates = column.first.fates
+        outcomes = column.first.row_outcomes
         predicted = [
             place
-            for place, row in enumerate(fates.predictions)
-            if row.refno == refno and name in {row.name, *fates.renamed[place].targets}
+            for place, row in enumerate(outcomes.predictions)
+            if row.refno == refno
+            and name in {row.name, *outcomes.renamed[place].targets}
         ]
-        names = {name, *(own for at in predicted for own in fates.renamed[at].targets)}
+        names = {
+            name,
+            *(target for at in predicted for target in outcomes.renamed[at].targets),
+        }
         return cls(
             results=results,
             column=column,
@@ -68,15 +72,15 @@ class PropertyGroup:
     def targets(self) -> Sequence[str]:
         """What the name stands for in this paper, as far as it is stated there."""
         stated = (at for at in self.predicted if self._row(at).name == self.name)
-        return next((self.fates.renamed[at].targets for at in stated), ())
+        return next((self.row_outcomes.renamed[at].targets for at in stated), ())
 
     def _row(self, place: int) -> Prediction:
-        return self.fates.predictions[place]
+        return self.row_outcomes.predictions[place]
 
     @property
-    def fates(self) -> RowOutcomes:
+    def row_outcomes(self) -> RowOutcomes:
         """Those of all rows."""
-        return self.column.first.fates
+        return self.column.first.row_outcomes
 
     @property
     def stated(self) -> Sequence[Prediction]:
@@ -86,18 +90,18 @@ class PropertyGroup:
     @property
     def curated(self) -> Sequence[TruthRow]:
         """The truth rows."""
-        return [self.fates.truth[at] for at in self.truth]
+        return [self.row_outcomes.truth[at] for at in self.truth]
 
     @property
     def names(self) -> frozenset[str]:
         """All names of its rows."""
-        booked = {self.fates.names[at] for at in self.predicted}
+        booked = {self.row_outcomes.names[at] for at in self.predicted}
         return frozenset({*booked, *(row.name for row in self.curated), self.name})
 
     def compared(self, place: int, other: int) -> ValueComparison | None:
         """How a prediction compares with a truth row; None: their names differ."""
-        row, truth = self._row(place), self.fates.truth[other]
-        if truth.name not in self.fates.renamed[place].targets:
+        row, truth = self._row(place), self.row_outcomes.truth[other]
+        if truth.name not in self.row_outcomes.renamed[place].targets:
             return None
         kind = self.results.dataset.rubric.kind(truth.name)
         return self.results.comparer.compare(kind, truth.name, row, truth)
@@ -105,7 +109,7 @@ class PropertyGroup:
     def pairs(self) -> Iterator[tuple[int, int]]:
         """Positions of the rows that are paired, from 0 on both sides."""
         for i, place in enumerate(self.predicted):
-            partner = self.fates.partners[place]
+            partner = self.row_outcomes.partners[place]
             if partner in self.truth:
                 yield i, self.truth.index(partner)
 
@@ -113,8 +117,8 @@ class PropertyGroup:
 def truth_of(results: PropertyResults, refno: str, names: set[str]) -> Sequence[int]:
     """Places of the truth rows of a paper that have one of some names."""
     truth = results.dataset.truth
-    own = results.dataset.truth_by_paper.get(refno, ())
-    return [place for place in own if truth[place].name in names]
+    places = results.dataset.truth_by_paper.get(refno, ())
+    return [place for place in places if truth[place].name in names]
 
 
 ROWS = 20
@@ -127,7 +131,7 @@ VALUE_CELLS = 18
 UNIT_CELLS = 12
 NAME_CELLS = 24
 
-SAID: Mapping[Reason, str] = {
+REASON_TEXTS: Mapping[Reason, str] = {
     "equal": "equal",
     "different": "no",
     "no_number": "no number",
@@ -153,7 +157,10 @@ def predicted_lines(group: PropertyGroup) -> Iterator[str]:
                     "read",
                     [_read(group.results.comparer, row.value) for _, row in rows],
                 ),
-                _words("counts", [str(group.fates.fates[at]) for at, _ in rows]),
+                _words(
+                    "counts",
+                    [str(group.row_outcomes.prediction_outcomes[at]) for at, _ in rows],
+                ),
                 _words("stated as", [_name(row.name) for _, row in rows]),
             ],
             indent="    ",
@@ -191,13 +198,15 @@ def unit_lines(group: PropertyGroup) -> Iterator[str]:
         (row.unit, truth.unit) for row in group.stated for truth in group.curated
     )
     yield "  units"
-    for own, other in pairs:
-        found = group.results.comparer.conversion(own, other)
-        factor = f", x {found.factor:g}" if found.status == "converted" else ""
-        offset = f" {found.offset:+g}" if found.offset else ""
+    for predicted_unit, other in pairs:
+        conversion = group.results.comparer.conversion(predicted_unit, other)
+        factor = (
+            f", x {conversion.factor:g}" if conversion.status == "converted" else ""
+        )
+        offset = f" {conversion.offset:+g}" if conversion.offset else ""
         yield cut(
-            f"    {one_line(own) or 'none'} -> {one_line(other) or 'none'}: "
-            f"{found.status}{factor}{offset}",
+            f"    {one_line(predicted_unit) or 'none'} -> {one_line(other) or 'none'}: "
+            f"{conversion.status}{factor}{offset}",
             WIDTH,
         )
 
@@ -231,13 +240,13 @@ def edge_lines(group: PropertyGroup) -> Iterator[str]:
         yield f"    and {len(group.truth) - ACROSS:,} more truth rows"
 
 
-def _cell(told: ValueComparison | None, *, is_paired: bool) -> str:
-    if told is None:
+def _cell(comparison: ValueComparison | None, *, is_paired: bool) -> str:
+    if comparison is None:
         return NONE  # another name
-    text = SAID[told.reason]
-    if told.error is not None:
-        error = told.error if told.error > ROUNDING else 0.0
-        text = f"{'= ' if told.match else ''}{error:.2g}"
+    text = REASON_TEXTS[comparison.reason]
+    if comparison.error is not None:
+        error = comparison.error if comparison.error > ROUNDING else 0.0
+        text = f"{'= ' if comparison.match else ''}{error:.2g}"
     return f"[{text}]" if is_paired else text
 
 
@@ -277,16 +286,17 @@ def group_lines(results: PropertyResults, refno: str, name: str) -> Iterator[str
     """All of the page but its head."""
     dataset = results.dataset
     groups = [
-        PropertyGroup.of(results, own, refno, name) for own in results.columns.values()
+        PropertyGroup.of(results, column, refno, name)
+        for column in results.columns.values()
     ]
-    targets = dict.fromkeys(target for own in groups for target in own.targets)
+    targets = dict.fromkeys(target for group in groups for target in group.targets)
     for target in targets or [name]:
         if target != name:
             yield from hanging_lines("stands for ", one_line(target))
         yield from _rule(dataset.rubric, target)
     if not groups:
-        own = truth_of(results, refno, {name})
-        yield from truth_lines([dataset.truth[at] for at in own], results.comparer)
+        places = truth_of(results, refno, {name})
+        yield from truth_lines([dataset.truth[at] for at in places], results.comparer)
     for group in groups:
         yield ""
         yield from hanging_lines("", one_line(group.column.model))
@@ -321,32 +331,42 @@ def _group(group: PropertyGroup) -> Iterator[str]:
 def _pairs(group: PropertyGroup) -> Iterator[str]:
     method = group.results.dataset.settings.matching
     yield f"  pairing, {method}: {METHODS[method]}"
-    found = [f"p{i + 1} = t{j + 1}" for i, j in group.pairs()]
-    yield from hanging_lines("    ", ", ".join(found) or "no pair")
+    pairs = [f"p{i + 1} = t{j + 1}" for i, j in group.pairs()]
+    yield from hanging_lines("    ", ", ".join(pairs) or "no pair")
 
 
 def _near(group: PropertyGroup) -> Iterator[str]:
     """Names that may mean another one, where rows are left on both sides."""
     papers = group.column.mismatches.papers
-    found = [
-        own
+    near_targets = [
+        near_name
         for paper in papers
         if paper.refno == group.refno
-        for own in near_names(paper, NEAR)
-        if own.pred_name != own.gt_name
-        and (own.pred_name in group.names or own.gt_name in group.names)
+        for near_name in near_names(paper, NEAR)
+        if near_name.pred_name != near_name.gt_name
+        and (near_name.pred_name in group.names or near_name.gt_name in group.names)
     ]
-    found.sort(key=lambda own: (-own.value_hits, -own.similarity, own.pred_name))
-    if not found:
+    near_targets.sort(
+        key=lambda near_name: (
+            -near_name.value_hits,
+            -near_name.similarity,
+            near_name.pred_name,
+        )
+    )
+    if not near_targets:
         return
-    shown = found[:LISTED]
+    listed_targets = near_targets[:LISTED]
     yield "  near targets: wrong names, and the missed ones that they may mean"
     yield from text_table(
         [
             TextColumn(
-                title="similar", cells=[number(own.similarity) for own in shown]
+                title="similar",
+                cells=[number(near_name.similarity) for near_name in listed_targets],
             ),
-            TextColumn(title="values", cells=[f"{own.value_hits:,}" for own in shown]),
+            TextColumn(
+                title="values",
+                cells=[f"{near_name.value_hits:,}" for near_name in listed_targets],
+            ),
             *(
                 TextColumn(
                     title=title,
@@ -356,30 +376,35 @@ def _near(group: PropertyGroup) -> Iterator[str]:
                     has_words=True,
                 )
                 for title, names in (
-                    ("predicted", [own.pred_name for own in shown]),
-                    ("missed", [own.gt_name for own in shown]),
+                    (
+                        "predicted",
+                        [near_name.pred_name for near_name in listed_targets],
+                    ),
+                    ("missed", [near_name.gt_name for near_name in listed_targets]),
                 )
             ),
         ],
         indent="    ",
     )
-    if found[LISTED:]:
-        yield f"    and {len(found) - LISTED:,} more, in alias_candidates.csv"
+    if near_targets[LISTED:]:
+        yield f"    and {len(near_targets) - LISTED:,} more, in alias_candidates.csv"
 
 
 def _quotes(group: PropertyGroup) -> Iterator[str]:
     """What each predicted row is about, by itself, and where its quote stands."""
     text = group.results.dataset.papers.paper(group.refno).text
-    shown = list(zip(group.predicted, group.stated, strict=True))[:LISTED]
-    if shown:
+    listed_rows = list(zip(group.predicted, group.stated, strict=True))[:LISTED]
+    if listed_rows:
         yield "  quotes"
-    for i, (place, row) in enumerate(shown, start=1):
-        found, quote = group.column.first.standing[place].quote, row.quote
+    for i, (place, row) in enumerate(listed_rows, start=1):
+        quote_match, quote = group.column.first.groundings[place].quote, row.quote
         where = ""
-        if found.start is not None:
-            where = f"characters {found.start:,} to {found.end:,} of the paper"
-            quote = text[found.start : found.end]
-        about = (str(found.level), where, row.material, row.condition, row.flag)
+        if quote_match.start is not None:
+            where = (
+                f"characters {quote_match.start:,} to {quote_match.end:,} of the paper"
+            )
+            quote = text[quote_match.start : quote_match.end]
+        about = (str(quote_match.level), where, row.material, row.condition, row.flag)
         yield from hanging_lines(
             f"    p{i:<3} ", "; ".join(filter(None, map(one_line, about)))
         )

@@ -54,18 +54,18 @@ NAME_CELLS = 36
 """Of a model's name below a bar: a picture has no more, and cuts off the end."""
 
 
-def rates(shown: PlottedResults) -> Figure | None:
+def rates(plotted: PlottedResults) -> Figure | None:
     """Precision, recall and F1 of all rows, with intervals."""
-    if not shown.results.papers:
+    if not plotted.results.papers:
         return None
     marks = []
-    for model in shown.models:
-        found = [model.column.metric(word) for word in WORDS]
+    for model in plotted.models:
+        metrics = [model.column.metric(word) for word in WORDS]
         marks.append(
             Bars(
-                values=tuple(own.value for own in found),
-                lo=tuple(own.lo for own in found),
-                hi=tuple(own.hi for own in found),
+                values=tuple(metric.value for metric in metrics),
+                lo=tuple(metric.lo for metric in metrics),
+                hi=tuple(metric.hi for metric in metrics),
                 label=model.name,
                 series=model.series,
             )
@@ -73,7 +73,7 @@ def rates(shown: PlottedResults) -> Figure | None:
     return Figure(
         name="rates",
         title="Precision, recall and F1",
-        caption=f"All rows together. Bars: {shown.drawn}.{shown.rest}",
+        caption=f"All rows together. Bars: {plotted.drawn}.{plotted.rest}",
         panels=(
             Panel(
                 x=Axis(names=("precision", "recall", "F1")),
@@ -84,17 +84,17 @@ def rates(shown: PlottedResults) -> Figure | None:
     )
 
 
-def aliases(shown: PlottedResults) -> Figure | None:
+def aliases(plotted: PlottedResults) -> Figure | None:
     """What aliases do to the true positives."""
-    models = [own for own in shown.models if own.column.first.aliases.accepted]
+    models = [model for model in plotted.models if model.column.first.aliases.accepted]
     if not models:
         return None
-    sets = dict.fromkeys(own.column.first.aliases.id for own in models)
+    sets = dict.fromkeys(model.column.first.aliases.id for model in models)
     return Figure(
         name="aliases",
         title="Values found, by alias set",
         caption="Matched rows of the first replicate without aliases, and under those "
-        f"that act: {', '.join(sets)}.{shown.rest}",
+        f"that act: {', '.join(sets)}.{plotted.rest}",
         panels=(
             Panel(
                 x=Axis(names=("no aliases", "with aliases")),
@@ -102,8 +102,12 @@ def aliases(shown: PlottedResults) -> Figure | None:
                 marks=tuple(
                     Bars(
                         values=(
-                            model.column.unrenamed.fates.count(RowOutcome.TP),
-                            model.column.first.fates.fates.count(RowOutcome.TP),
+                            model.column.unrenamed.prediction_outcomes.count(
+                                RowOutcome.TP
+                            ),
+                            model.column.first.row_outcomes.prediction_outcomes.count(
+                                RowOutcome.TP
+                            ),
                         ),
                         label=model.name,
                         series=model.series,
@@ -115,22 +119,22 @@ def aliases(shown: PlottedResults) -> Figure | None:
     )
 
 
-def quotes(shown: PlottedResults) -> Figure | None:
+def quotes(plotted: PlottedResults) -> Figure | None:
     """How many rows of each model have which kind of quote."""
-    if not len(shown.results.dataset.papers):
+    if not len(plotted.results.dataset.papers):
         return None
     return Figure(
         name="quotes",
         title="Whether quotes stand in their papers",
         caption="Predicted rows by their quote: in the paper word for word (ligatures, "
         "dashes and blanks apart, or with parts left out), nearly, or not at all. Rows "
-        f"of papers without a text are left out.{shown.rest}",
+        f"of papers without a text are left out.{plotted.rest}",
         panels=(
             Panel(
                 x=Axis(
                     names=tuple(
                         shortened(one_line(model.name), NAME_CELLS)
-                        for model in shown.models
+                        for model in plotted.models
                     )
                 ),
                 y=Axis(label="rows", lo=0),
@@ -143,7 +147,7 @@ def quotes(shown: PlottedResults) -> Figure | None:
                                 )
                                 for level in levels
                             )
-                            for model in shown.models
+                            for model in plotted.models
                         ),
                         label=label,
                         series=series,
@@ -158,9 +162,9 @@ def quotes(shown: PlottedResults) -> Figure | None:
 STEPS = ("truth", "name found", "value found")
 
 
-def waterfall(shown: PlottedResults) -> Figure | None:
+def waterfall(plotted: PlottedResults) -> Figure | None:
     """A bar a step: the truth rows that are left, and on them those lost there."""
-    models = [model for model in shown.models if _counts(model)[0]]
+    models = [model for model in plotted.models if _counts(model)[0]]
     if not models:
         return None
     return Figure(
@@ -169,7 +173,7 @@ def waterfall(shown: PlottedResults) -> Figure | None:
         caption="Truth rows; those whose name is predicted in their paper, under an "
         "alias where one acts; and those whose value is too. Lost at the second step: "
         "not found, or otherwise named; at the third: the value is wrong, or there are "
-        f"fewer of them.{shown.rest}",
+        f"fewer of them.{plotted.rest}",
         columns=SIDE_BY_SIDE[len(models)],
         panels=tuple(_panel(model) for model in models),
     )
@@ -177,10 +181,10 @@ def waterfall(shown: PlottedResults) -> Figure | None:
 
 def _counts(model: PlottedModel) -> tuple[int, int, int]:
     """Truth rows, those whose name is found, and those whose value is."""
-    own = model.column.first.counts
-    named = (own.tp + own.fp) > 0
-    truth = own.tp + own.fn
-    return int(truth.sum()), int(truth[named].sum()), int(own.tp.sum())
+    counts = model.column.first.counts
+    named = (counts.tp + counts.fp) > 0
+    truth = counts.tp + counts.fn
+    return int(truth.sum()), int(truth[named].sum()), int(counts.tp.sum())
 
 
 def _panel(model: PlottedModel) -> Panel:
@@ -203,57 +207,60 @@ MOST_ROWS = 24
 """Properties in one figure; a page has no more. The tables hold all."""
 
 
-def recall(shown: PlottedResults) -> Figure | None:
+def recall(plotted: PlottedResults) -> Figure | None:
     """Recall of each property, those with the most truth rows first."""
     n: Counter[str] = Counter()
     rates: dict[str, dict[str, float | None]] = {}
-    for model in shown.models:
+    for model in plotted.models:
         counts = model.column.first.counts
         # models differ in truth where papers failed: the most of them stands
         n |= Counter(dict(zip(counts.names, _truth(counts), strict=True)))
         rates[model.name] = dict(
             zip(counts.names, by_name(counts, "recall"), strict=True)
         )
-    found = sorted((own for own in n if n[own]), key=lambda own: (-n[own], own))
-    if not found:
+    ranked_names = sorted(
+        (name for name in n if n[name]), key=lambda name: (-n[name], name)
+    )
+    if not ranked_names:
         return None
-    names = found[:MOST_ROWS]
+    names = ranked_names[:MOST_ROWS]
     left = (
-        f" Of {len(found):,} properties the {len(names):,} with the most truth rows."
-        if len(found) > len(names)
+        f" Of {len(ranked_names):,} properties the {len(names):,} with the most "
+        "truth rows."
+        if len(ranked_names) > len(names)
         else ""
     )
     return Figure(
         name="recall-by-property",
         title="Recall by property",
         caption="Share of each property's curated values that is found, of n in all."
-        f"{left}{shown.rest}",
+        f"{left}{plotted.rest}",
         panels=(
             Panel(
                 x=Axis(label="recall", lo=0, hi=1),
                 y=Axis(
                     names=tuple(
-                        f"{shortened(one_line(own), NAME_CELLS)}\nn = {n[own]:,}"
-                        for own in names
+                        f"{shortened(one_line(name), NAME_CELLS)}\nn = {n[name]:,}"
+                        for name in names
                     )
                 ),
                 marks=tuple(
                     Bars(
-                        values=tuple(rates[model.name].get(own) for own in names),
-                        label=model.name if len(shown.models) > 1 else "",
+                        values=tuple(rates[model.name].get(name) for name in names),
+                        label=model.name if len(plotted.models) > 1 else "",
                         series=model.series,
                     )
-                    for model in shown.models
+                    for model in plotted.models
                 ),
             ),
         ),
     )
 
 
-def trade(shown: PlottedResults) -> Figure | None:
+def trade(plotted: PlottedResults) -> Figure | None:
     """Precision against recall: a point for all properties that have the same two."""
     panels = tuple(
-        panel for model in shown.models if (panel := _points(model)) is not None
+        panel for model in plotted.models if (panel := _points(model)) is not None
     )
     if not panels:
         return None
@@ -261,7 +268,7 @@ def trade(shown: PlottedResults) -> Figure | None:
         name="precision-recall-by-property",
         title="Precision against recall by property",
         caption="Properties that are both curated and predicted; the number beside a "
-        f"point is how many have these two rates.{shown.rest}",
+        f"point is how many have these two rates.{plotted.rest}",
         columns=SIDE_BY_SIDE[len(panels)],
         panels=panels,
     )
@@ -270,11 +277,11 @@ def trade(shown: PlottedResults) -> Figure | None:
 def _points(model: PlottedModel) -> Panel | None:
     counts = model.column.first.counts
     pairs = Counter(
-        (found, right)
-        for found, right in zip(
+        (recall_value, right)
+        for recall_value, right in zip(
             by_name(counts, "recall"), by_name(counts, "precision"), strict=True
         )
-        if found is not None and right is not None
+        if recall_value is not None and right is not None
     )
     if not pairs:
         return None

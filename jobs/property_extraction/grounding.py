@@ -203,7 +203,9 @@ def ground(paper: PaperText, quote: str) -> QuoteMatch:
         )
     start = paper.folded.text.find(folded)
     if start >= 0:
-        return _found(paper, GroundingLevel.NORMALISED, start, start + len(folded))
+        return _quote_match(
+            paper, GroundingLevel.NORMALISED, start, start + len(folded)
+        )
     return _elided(paper, folded) or _near(paper, folded)
 
 
@@ -219,12 +221,12 @@ def _elided(paper: PaperText, quote: str) -> QuoteMatch | None:
         # the earliest place of each part leaves most room for those after it
         end, limit = start + len(parts[0]), start + ELIDED_CHARS
         for part in parts[1:]:
-            found = text.find(part, end, limit)
-            if found < 0:
+            part_start = text.find(part, end, limit)
+            if part_start < 0:
                 break
-            end = found + len(part)
+            end = part_start + len(part)
         else:
-            return _found(paper, GroundingLevel.ELIDED, start, end)
+            return _quote_match(paper, GroundingLevel.ELIDED, start, end)
         start = text.find(parts[0], start + 1)
     return None
 
@@ -237,15 +239,19 @@ def _near(paper: PaperText, quote: str) -> QuoteMatch:
     if len(wanted) > len(text):
         # the partial ratio would look for the text in the quote
         if fuzz.ratio(wanted, text, score_cutoff=NEAR):
-            return _found(paper, GroundingLevel.NEAR, 0, len(text))
+            return _quote_match(paper, GroundingLevel.NEAR, 0, len(text))
         return QuoteMatch(level=GroundingLevel.ABSENT)
-    found = fuzz.partial_ratio_alignment(wanted, text, score_cutoff=NEAR)
-    if found is None or found.dest_start == found.dest_end:
+    alignment = fuzz.partial_ratio_alignment(wanted, text, score_cutoff=NEAR)
+    if alignment is None or alignment.dest_start == alignment.dest_end:
         return QuoteMatch(level=GroundingLevel.ABSENT)
-    return _found(paper, GroundingLevel.NEAR, found.dest_start, found.dest_end)
+    return _quote_match(
+        paper, GroundingLevel.NEAR, alignment.dest_start, alignment.dest_end
+    )
 
 
-def _found(paper: PaperText, level: GroundingLevel, start: int, end: int) -> QuoteMatch:
+def _quote_match(
+    paper: PaperText, level: GroundingLevel, start: int, end: int
+) -> QuoteMatch:
     begin, stop = paper.folded.span(start, end)
     return QuoteMatch(level=level, start=begin, end=stop)
 
@@ -296,7 +302,7 @@ def numbers_in(text: str) -> tuple[float, ...]:
     return tuple(sorted(set(_stated(printed))))
 
 
-def stands(value: float, numbers: Sequence[float]) -> bool:
+def is_among(value: float, numbers: Sequence[float]) -> bool:
     """Whether a number is among those of `numbers_in`."""
     slack = CLOSE * abs(value)
     place = bisect_left(numbers, value - slack)

@@ -84,8 +84,8 @@ def _text(verdict: NameVerdict) -> str:
     """The reply that says this; nothing for one that nobody could read."""
     if verdict.is_match is None:
         return ""
-    said = {"is_match": verdict.is_match, "reason": verdict.reason}
-    return json.dumps(said, ensure_ascii=False)
+    reply = {"is_match": verdict.is_match, "reason": verdict.reason}
+    return json.dumps(reply, ensure_ascii=False)
 
 
 FORMAT = "predictions"
@@ -150,7 +150,9 @@ class _Read:
     replicates: Mapping[Path, int]
     columns: ColumnMap
     notes: list[str] = field(default_factory=list)
-    found: dict[tuple[str, int, str], list[ImportedRow]] = field(default_factory=dict)
+    rows_by_key: dict[tuple[str, int, str], list[ImportedRow]] = field(
+        default_factory=dict
+    )
     """By model, replicate and paper."""
     without_rows: dict[tuple[str, int, str], PredictedRow] = field(default_factory=dict)
     """Rows that only say what became of a paper."""
@@ -177,32 +179,34 @@ class _Read:
                 )
             number = self.replicates.get(path, row.replicate)
             key = (name, number, row.refno)
-            told = self.found.setdefault(key, [])
+            paper_rows = self.rows_by_key.setdefault(key, [])
             if row.status:
                 self.without_rows[key] = row
             else:
-                told.append(_told(row))
+                paper_rows.append(_imported_row(row))
 
     def answers(self) -> Iterator[ImportedAnswer]:
         """An answer a paper, and a failure for each file that was left out."""
-        if not self.found:
+        if not self.rows_by_key:
             raise DatasetError("The files hold no prediction (add rows).")
-        for key, told in self.found.items():
+        for key, paper_rows in self.rows_by_key.items():
             name, number, refno = key
-            own = None if told else self.without_rows.get(key)
-            status, reason = (own.status, own.reason) if own else ("scored", "")
+            status_row = None if paper_rows else self.without_rows.get(key)
+            status, reason = (
+                (status_row.status, status_row.reason) if status_row else ("scored", "")
+            )
             skip = (reason or "skipped") if status == "skipped" else None
             error = (reason or "failed") if status == "failed" else None
             yield ImportedAnswer(
                 spec=TaskSpec(stage=ROWS_STAGE, key=refno, skip=skip),
                 model=name,
                 replicate=number,
-                text=text_of_rows(told) if status == "scored" else None,
+                text=text_of_rows(paper_rows) if status == "scored" else None,
                 error=error,
                 notes=tuple(self.notes),
             )
             self.notes.clear()
-        first, _, _ = next(iter(self.found))
+        first, _, _ = next(iter(self.rows_by_key))
         for file in self.unread:
             # nobody knows whose rows it holds; the run counts it among its failures
             yield ImportedAnswer(
@@ -213,7 +217,7 @@ class _Read:
             )
 
 
-def _told(row: PredictedRow) -> ImportedRow:
+def _imported_row(row: PredictedRow) -> ImportedRow:
     return ImportedRow(
         row=row.row,
         name=row.name,

@@ -51,8 +51,8 @@ class TableHeader:
 
     def first(self, spellings: Sequence[str]) -> int | None:
         """The place of the first spelling that is there."""
-        found = (self.names.index(name) for name in spellings if name in self.names)
-        return next(found, None)
+        places = (self.names.index(name) for name in spellings if name in self.names)
+        return next(places, None)
 
     def need(self, spellings: Sequence[str]) -> int:
         """The place of the first spelling that is there.
@@ -60,8 +60,8 @@ class TableHeader:
         Raises:
             DatasetError: none is.
         """
-        found = self.first(spellings)
-        if found is None:
+        place = self.first(spellings)
+        if place is None:
             raise missing_column(
                 self.file,
                 spellings[0],
@@ -69,7 +69,7 @@ class TableHeader:
                 spellings=spellings,
                 takes_map=True,
             )
-        return found
+        return place
 
     def value(self, spelling: str, others: Sequence[str] = ()) -> int:
         """The place of the values: *spelling*, or the only column that could be them.
@@ -82,14 +82,18 @@ class TableHeader:
         """
         if spelling in self.names:
             return self.names.index(spelling)
-        found = [
+        candidates = [
             name
             for name in self.names
             if name in others
             or ("value" in name.lower() and not ASIDE.search(name.lower()))
         ]
-        self._require_one(found, spelling)
-        return self.names.index(found[0]) if found else self.need((spelling, *others))
+        self._require_one(candidates, spelling)
+        return (
+            self.names.index(candidates[0])
+            if candidates
+            else self.need((spelling, *others))
+        )
 
     def predicted_unit(self, spelling: str, others: Sequence[str]) -> int | None:
         """The place of the units of predictions.
@@ -97,15 +101,15 @@ class TableHeader:
         Raises:
             DatasetError: one of *others* is there, and a column of predicted units.
         """
-        found = self.first((spelling, *others))
-        if found is not None and self.names[found] != spelling:
+        place = self.first((spelling, *others))
+        if place is not None and self.names[place] != spelling:
             rivals = [
                 name
                 for name in self.names
                 if "pred" in name.lower() and "unit" in name.lower()
             ]
-            self._require_one([self.names[found], *rivals], spelling)
-        return found
+            self._require_one([self.names[place], *rivals], spelling)
+        return place
 
     def _require_one(self, names: Sequence[str], spelling: str) -> None:
         if len(names) > 1:
@@ -157,13 +161,13 @@ def open_table(
     """
     if holds_objects(path):
         return _open_objects(path, missing, renamed or {})
-    found = records(path, delimiter_of(path))
-    names = header_of(path, found, renamed or {})
+    table_records = records(path, delimiter_of(path))
+    names = header_of(path, table_records, renamed or {})
     _require_distinct(path, names)
     header = TableHeader(file=path.name, names=names)
 
     def rows() -> Iterator[TableRow]:
-        for _, number, cells in found:
+        for _, number, cells in table_records:
             if len(cells) != len(names):
                 raise DatasetError(
                     f"{path.name} row {number}: {plural(len(cells), 'field')} where "

@@ -67,8 +67,8 @@ def mapped_in(settings: PropertySettings, path: Path) -> ColumnMap:
     if not settings.map:
         return {}
     columns = open_table(path).header.names
-    own = pairs_within(settings.map, MAPPED_FIELDS, columns)
-    return column_map(own, MAPPED_FIELDS, columns)
+    pairs = pairs_within(settings.map, MAPPED_FIELDS, columns)
+    return column_map(pairs, MAPPED_FIELDS, columns)
 
 
 def named_truth(settings: PropertySettings, noticed: InputFindings) -> TruthFile:
@@ -183,9 +183,9 @@ def _files(name: str, named: Path | tuple[Path, ...] | None) -> Iterator[InputFi
     paths = named if isinstance(named, tuple) else (named,)
     for number, path in enumerate(paths, start=1):
         if path is not None:
-            own = name if number == 1 else f"{name}.{number}"
+            setting = name if number == 1 else f"{name}.{number}"
             yield InputFile(
-                setting=own, path=table_file(path) if name == "truth" else path
+                setting=setting, path=table_file(path) if name == "truth" else path
             )
 
 
@@ -211,12 +211,12 @@ def load(settings: PropertySettings) -> PropertyDataset:
             n=truth.blank,
         )
     papers = PaperLibrary() if settings.papers is None else read_papers(settings.papers)
-    kept = _sample(papers, truth.rows, rubric, settings.limit, noticed)
+    sampled = _sample(papers, truth.rows, rubric, settings.limit, noticed)
     return PropertyDataset(
         settings=settings,
         prompts=WORDING.book(settings.prompts),
-        papers=papers.only(kept),
-        truth=tuple(row for row in truth.rows if row.refno in kept),
+        papers=papers.only(sampled),
+        truth=tuple(row for row in truth.rows if row.refno in sampled),
         truth_blank=truth.blank,
         truth_names=frozenset(row.name for row in truth.rows),
         rubric=rubric,
@@ -227,7 +227,13 @@ def load(settings: PropertySettings) -> PropertyDataset:
         unit_table=named_unit_table(settings),
         aliases=_aliases(settings, canonical_names(truth.rows, rubric)),
         rules=tuple(
-            input_hashes([own for own in inputs(settings) if own.setting in RULES])
+            input_hashes(
+                [
+                    input_file
+                    for input_file in inputs(settings)
+                    if input_file.setting in RULES
+                ]
+            )
         ),
         findings=noticed.findings(),
     )
@@ -245,14 +251,14 @@ def _sample(
     for row in truth:
         kinds.setdefault(row.refno, set()).add(rubric.kind(row.name))
     every = sorted({*papers, *kinds})
-    kept = draw_sample(
+    sampled = draw_sample(
         every,
         limit,
         key=lambda refno: refno,
         strata=(lambda refno: (refno in papers, tuple(sorted(kinds.get(refno, ())))),),
     )
-    report_sample(noticed, kept, every, "paper", "set of kinds of properties")
-    return frozenset(kept)
+    report_sample(noticed, sampled, every, "paper", "set of kinds of properties")
+    return frozenset(sampled)
 
 
 def _aliases(settings: PropertySettings, canonical: frozenset[str]) -> AliasSet:
@@ -260,10 +266,10 @@ def _aliases(settings: PropertySettings, canonical: frozenset[str]) -> AliasSet:
         return AliasSet()
     # brings numerical libraries, which a run's first call must not wait for
     from jobs.property_extraction.aliases.files import (  # noqa: PLC0415 - see above
-        given_aliases,
+        acting_aliases,
     )
 
-    return given_aliases(
+    return acting_aliases(
         settings.aliases,
         canonical=canonical,
         accept_drafts=settings.accept_drafts,
@@ -280,7 +286,7 @@ def _verifying(settings: PropertySettings, noticed: InputFindings) -> PropertyDa
         read_predictions(path, missing, mapped_in(settings, path))
         for path in prediction_files(settings.preds)
     )
-    found = (
+    questions = (
         _judged(settings)
         if settings.candidates is None
         else name_questions(
@@ -289,13 +295,13 @@ def _verifying(settings: PropertySettings, noticed: InputFindings) -> PropertyDa
             _verified(settings),
         )
     )
-    every = tuple(found)
-    kept = draw_sample(every, settings.limit, key=lambda question: question.key)
-    report_sample(noticed, kept, every, "pair")
+    every = tuple(questions)
+    sampled = draw_sample(every, settings.limit, key=lambda question: question.key)
+    report_sample(noticed, sampled, every, "pair")
     return PropertyDataset(
         settings=settings,
         prompts=WORDING.book(settings.prompts),
-        questions={question.key: question for question in kept},
+        questions={question.key: question for question in sampled},
         rubric=_described(settings, noticed),
         findings=noticed.findings(),
     )
@@ -336,15 +342,19 @@ def _verified(settings: PropertySettings) -> frozenset[tuple[str, str]]:
         read_verdicts(path, mapped_in(settings, path)) for path in settings.verdicts
     )
     return frozenset(
-        (each.pred_name, each.gt_name) for each in verdicts if each.is_match is not None
+        (verdict.pred_name, verdict.gt_name)
+        for verdict in verdicts
+        if verdict.is_match is not None
     )
 
 
 def _rubric(settings: PropertySettings, noticed: InputFindings) -> Rubric:
-    found = named_rubric(settings, noticed)
+    rubric_file = named_rubric(settings, noticed)
     if settings.rubric is not None:
-        _note_dropped(settings.rubric, found.dropped, found.conditions, noticed)
-    return found.rubric
+        _note_dropped(
+            settings.rubric, rubric_file.dropped, rubric_file.conditions, noticed
+        )
+    return rubric_file.rubric
 
 
 def truth_name(settings: PropertySettings) -> str:

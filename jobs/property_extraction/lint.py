@@ -80,9 +80,11 @@ def truth_rules(rubric: Rubric, comparer: Comparer) -> Sequence[LintRule[TruthRo
         return rubric.kind(row.name) is ComparisonKind.SI
 
     def no_number(row: TruthRow) -> str:
-        found = comparer.number(row.value)
+        number = comparer.number(row.value)
         return (
-            "" if found.value is not None else f"{row.value!r} is {READ[found.status]}"
+            ""
+            if number.value is not None
+            else f"{row.value!r} is {READ[number.status]}"
         )
 
     return (
@@ -121,26 +123,29 @@ def rubric_rules(comparer: Comparer) -> Sequence[LintRule[Property]]:
         LintRule(
             problem=LintKind.SPREADSHEET,
             asks=_always,
-            finds=lambda own: own.name if own.name in ERRORS else "",
+            finds=lambda prop: prop.name if prop.name in ERRORS else "",
         ),
         LintRule(
             problem=LintKind.SI_UNFIT,
-            asks=lambda own: own.kind is not ComparisonKind.SI,
-            finds=lambda own: f"{own.kind} in {own.si}" if own.si else "",
+            asks=lambda prop: prop.kind is not ComparisonKind.SI,
+            finds=lambda prop: f"{prop.kind} in {prop.si}" if prop.si else "",
         ),
         LintRule(
             problem=LintKind.UNKNOWN_UNIT,
-            asks=lambda own: own.kind is ComparisonKind.SI,
-            finds=lambda own: _unknown(comparer, own.si),
+            asks=lambda prop: prop.kind is ComparisonKind.SI,
+            finds=lambda prop: _unknown(comparer, prop.si),
         ),
     )
 
 
 def unit_rules(table: Iterable[UnitTableRow]) -> Sequence[LintRule[UnitTableRow]]:
     """The rule of a table of units."""
-    off = {own.row: own.factor for own in unit_disagreements(table)}
+    off = {
+        disagreement.row: disagreement.factor
+        for disagreement in unit_disagreements(table)
+    }
 
-    def told(row: UnitTableRow) -> str:
+    def factor_message(row: UnitTableRow) -> str:
         if row not in off:
             return ""
         known = off[row]
@@ -148,12 +153,12 @@ def unit_rules(table: Iterable[UnitTableRow]) -> Sequence[LintRule[UnitTableRow]
             return f"{row.name} is none of {row.si}"
         return f"{row.name} is {known:.7g} {row.si}, not {row.factor:.7g}"
 
-    return (LintRule(problem=LintKind.FACTOR, asks=_always, finds=told),)
+    return (LintRule(problem=LintKind.FACTOR, asks=_always, finds=factor_message),)
 
 
 def _unknown(comparer: Comparer, cell: str) -> str:
-    found = comparer.unit(cell)
-    return "" if found.blank or found.unit is not None else cell
+    stated_unit = comparer.unit(cell)
+    return "" if stated_unit.blank or stated_unit.unit is not None else cell
 
 
 def _always(_: object) -> bool:
@@ -183,7 +188,7 @@ class LintIssue:
     row: int  #: in its file; the header is row 1
     problem: LintKind
     name: str  #: of the property, or the unit
-    told: str  #: what is odd about it
+    message: str  #: what is odd about it
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +204,7 @@ class LintFindings:
     """All that was found."""
 
     issues: tuple[LintIssue, ...]  #: by input, then row
-    tallies: Mapping[
+    problem_counts: Mapping[
         tuple[Source, LintKind], LintTally
     ]  #: of every rule that was asked
     rows: Mapping[Source, int]
@@ -207,7 +212,7 @@ class LintFindings:
     @property
     def odd(self) -> int:
         """Rows with a problem."""
-        return len({(each.source, each.row) for each in self.issues})
+        return len({(issue.source, issue.row) for issue in self.issues})
 
 
 def lint_rows(
@@ -225,32 +230,32 @@ def lint_rows(
         comparer: how values and units are read.
     """
     issues: list[LintIssue] = []
-    tallies: dict[tuple[Source, LintKind], LintTally] = {}
+    problem_counts: dict[tuple[Source, LintKind], LintTally] = {}
 
     def held(source: Source, every: Iterable[R], rules: Sequence[LintRule[R]]) -> int:
-        asked = dict.fromkeys((rule.problem for rule in rules), 0)
-        found = dict(asked)
+        checked = dict.fromkeys((rule.problem for rule in rules), 0)
+        flagged = dict(checked)
         n = 0
         for row in every:
             n += 1
             for rule in rules:
                 if not rule.asks(row):
                     continue
-                asked[rule.problem] += 1
-                if told := rule.finds(row):
-                    found[rule.problem] += 1
+                checked[rule.problem] += 1
+                if message := rule.finds(row):
+                    flagged[rule.problem] += 1
                     issues.append(
                         LintIssue(
                             source=source,
                             row=row.source_row,
                             problem=rule.problem,
                             name=row.name,
-                            told=told,
+                            message=message,
                         )
                     )
-        for problem, of in asked.items():
+        for problem, of in checked.items():
             if of:
-                tallies[source, problem] = LintTally(found[problem], of)
+                problem_counts[source, problem] = LintTally(flagged[problem], of)
         return n
 
     rows: dict[Source, int] = {
@@ -258,7 +263,7 @@ def lint_rows(
         "rubric": held("rubric", rubric.properties.values(), rubric_rules(comparer)),
         "unit_table": held("unit_table", unit_table, unit_rules(unit_table)),
     }
-    return LintFindings(issues=tuple(issues), tallies=tallies, rows=rows)
+    return LintFindings(issues=tuple(issues), problem_counts=problem_counts, rows=rows)
 
 
 COLUMNS = ("source", "row", "problem", "property_name", "told")
@@ -272,34 +277,34 @@ _FIRST = 34
 class Lint:
     """The result, for people and for programs."""
 
-    looked: LintFindings
+    row_findings: LintFindings
     findings: tuple[Finding, ...]  #: of reading the files
 
     @property
     def share(self) -> float | None:
         """Rows without a problem, of all."""
-        rows = sum(self.looked.rows.values())
-        return ratio(rows - self.looked.odd, rows)
+        rows = sum(self.row_findings.rows.values())
+        return ratio(rows - self.row_findings.odd, rows)
 
     @property
     def lines(self) -> Sequence[str]:
         """A CSV of the issues."""
-        text = csv_lines((COLUMNS, *map(cells, self.looked.issues)))
+        text = csv_lines((COLUMNS, *map(cells, self.row_findings.issues)))
         return text.removesuffix("\n").split("\n")
 
     @property
     def json(self) -> dict[str, object]:
         """Every count and every issue."""
         return {
-            "rows": dict(self.looked.rows),
+            "rows": dict(self.row_findings.rows),
             "share": self.share,
             "problems": [
-                {"source": source, "problem": problem, "n": own.n, "of": own.of}
-                for (source, problem), own in self.looked.tallies.items()
+                {"source": source, "problem": problem, "n": tally.n, "of": tally.of}
+                for (source, problem), tally in self.row_findings.problem_counts.items()
             ],
             "issues": [
-                dict(zip(COLUMNS, cells(each), strict=True))
-                for each in self.looked.issues
+                dict(zip(COLUMNS, cells(issue), strict=True))
+                for issue in self.row_findings.issues
             ],
         }
 
@@ -311,7 +316,7 @@ class Lint:
 
 def cells(issue: LintIssue) -> tuple[str, int, str, str, str]:
     """An issue as a row of `COLUMNS`."""
-    return (issue.source, issue.row, issue.problem, issue.name, issue.told)
+    return (issue.source, issue.row, issue.problem, issue.name, issue.message)
 
 
 def lint(settings: PropertySettings) -> Lint:
@@ -331,44 +336,53 @@ def lint(settings: PropertySettings) -> Lint:
     unit_table = named_unit_table(settings)
     comparer = Comparer(settings, unit_table=unit_table)
     return Lint(
-        looked=lint_rows(truth, rubric, unit_table, comparer),
+        row_findings=lint_rows(truth, rubric, unit_table, comparer),
         findings=noticed.findings(),
     )
 
 
-def _lines(found: Lint) -> Iterator[str]:
-    looked = found.looked
+def _lines(lint_result: Lint) -> Iterator[str]:
+    row_findings = lint_result.row_findings
     first: dict[tuple[str, str], LintIssue] = {}
-    for each in looked.issues:
-        first.setdefault((each.source, each.problem), each)
-    tallies = looked.tallies.items()
+    for issue in row_findings.issues:
+        first.setdefault((issue.source, issue.problem), issue)
+    problem_counts = row_findings.problem_counts.items()
     yield from text_table(
         [
             TextColumn(
-                title="in", cells=[key[0] for key, _ in tallies], has_words=True
+                title="in", cells=[key[0] for key, _ in problem_counts], has_words=True
             ),
-            TextColumn(title="rows", cells=[f"{own.n:,}" for _, own in tallies]),
-            TextColumn(title="of", cells=[f"{own.of:,}" for _, own in tallies]),
             TextColumn(
-                title="problem", cells=[key[1] for key, _ in tallies], has_words=True
+                title="rows", cells=[f"{tally.n:,}" for _, tally in problem_counts]
+            ),
+            TextColumn(
+                title="of", cells=[f"{tally.of:,}" for _, tally in problem_counts]
+            ),
+            TextColumn(
+                title="problem",
+                cells=[key[1] for key, _ in problem_counts],
+                has_words=True,
             ),
             TextColumn(
                 title="first",
-                cells=[_example(first.get(key)) for key, _ in tallies],
+                cells=[_example(first.get(key)) for key, _ in problem_counts],
                 has_words=True,
             ),
         ],
         indent="",
     )
-    found_ones = {each.problem for each in looked.issues}
+    problems = {issue.problem for issue in row_findings.issues}
     for problem, advice in ADVICE.items():
-        if problem in found_ones:
+        if problem in problems:
             yield f"{problem}: {advice}"
-    for finding in found.findings:
+    for finding in lint_result.findings:
         yield f"{finding.severity}: {one_line(finding.where)}: {finding.message}"
-    if looked.issues:
-        yield f"rows without a problem: {found.share:.1%} (--out FILE.csv lists others)"
+    if row_findings.issues:
+        yield (
+            f"rows without a problem: {lint_result.share:.1%} (--out FILE.csv "
+            "lists others)"
+        )
 
 
 def _example(issue: LintIssue | None) -> str:
-    return "" if issue is None else f"row {issue.row}: {clip(issue.told, _FIRST)}"
+    return "" if issue is None else f"row {issue.row}: {clip(issue.message, _FIRST)}"

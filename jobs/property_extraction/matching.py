@@ -32,7 +32,7 @@ class BundleLink:
 
     left: int
     right: int
-    is_own: bool  #: the prediction's own name is the truth's, without an alias
+    is_unaliased: bool  #: the prediction's own name is the truth's, without an alias
     error: float  #: relative
 
 
@@ -77,10 +77,10 @@ def _components(n_left: int, links: Sequence[BundleLink]) -> list[list[BundleLin
 
     for link in links:
         parent[root(link.left)] = root(n_left + link.right)
-    found: dict[int, list[BundleLink]] = {}
+    by_root: dict[int, list[BundleLink]] = {}
     for link in links:
-        found.setdefault(root(link.left), []).append(link)
-    return list(found.values())
+        by_root.setdefault(root(link.left), []).append(link)
+    return list(by_root.values())
 
 
 def _solved(
@@ -106,7 +106,8 @@ def _star(
     room |= {("right", link.right): right[link.right] for link in links}
     flows = []
     for link in sorted(
-        links, key=lambda link: (not link.is_own, link.error, link.left, link.right)
+        links,
+        key=lambda link: (not link.is_unaliased, link.error, link.left, link.right),
     ):
         ends = (("left", link.left), ("right", link.right))
         n = min(room[end] for end in ends)
@@ -131,9 +132,13 @@ def _assigned(
     for link in links:
         meets_left[link.left] += right[link.right]
         meets_right[link.right] += left[link.left]
-    rows = [each for each in lefts for _ in range(min(left[each], meets_left[each]))]
+    rows = [
+        bundle for bundle in lefts for _ in range(min(left[bundle], meets_left[bundle]))
+    ]
     columns = [
-        each for each in rights for _ in range(min(right[each], meets_right[each]))
+        bundle
+        for bundle in rights
+        for _ in range(min(right[bundle], meets_right[bundle]))
     ]
     costs = _costs(links, len(rows), len(columns))
     by_ends = {
@@ -159,10 +164,12 @@ def _costs(links: Sequence[BundleLink], rows: int, columns: int) -> list[int]:
     most = min(rows, columns)
     steps = max(1, min(_STEPS, _EXACT // (most * (most + 1) * (most + 1) + 1)))
     worst = max(link.error for link in links) or 1.0
-    own = most * steps + 1
-    pair = most * own + own + 1
+    name_bonus = most * steps + 1
+    pair = most * name_bonus + name_bonus + 1
     return [
-        round(link.error / worst * steps) - (own if link.is_own else 0) - pair
+        round(link.error / worst * steps)
+        - (name_bonus if link.is_unaliased else 0)
+        - pair
         for link in links
     ]
 
@@ -244,10 +251,10 @@ class _Side:
 
     @classmethod
     def of(cls, keys: Iterable[Hashable]) -> _Side:
-        found: dict[Hashable, list[int]] = {}
+        by_key: dict[Hashable, list[int]] = {}
         for place, key in enumerate(keys):
-            found.setdefault(key, []).append(place)
-        return cls(bundles=list(found.values()))
+            by_key.setdefault(key, []).append(place)
+        return cls(bundles=list(by_key.values()))
 
 
 def pairs_of_paper(
@@ -269,12 +276,12 @@ def pairs_of_paper(
         material: what two materials must share to be compared.
     """
     left = _Side.of(
-        (own.names, each.name, each.value, each.unit, material(each.material))
-        for own in predictions
-        for each in (own.prediction,)
+        (named.names, row.name, row.value, row.unit, material(row.material))
+        for named in predictions
+        for row in (named.prediction,)
     ).bundles
     right = _Side.of(
-        (each.name, each.value, each.unit, material(each.material)) for each in truths
+        (row.name, row.value, row.unit, material(row.material)) for row in truths
     ).bundles
     links = list(
         _links(
@@ -288,7 +295,9 @@ def pairs_of_paper(
         return []
     if method == "greedy":
         return _greedy(left, right, links)
-    flows = solve([len(each) for each in left], [len(each) for each in right], links)
+    flows = solve(
+        [len(bundle) for bundle in left], [len(bundle) for bundle in right], links
+    )
     # the earliest of equal rows are the matched ones, on both sides
     taken_left, taken_right = [0] * len(left), [0] * len(right)
     pairs = []
@@ -308,23 +317,23 @@ def _links(
 ) -> Iterator[BundleLink]:
     """Edges between bundles, each told by a row; property by property."""
     offered: dict[tuple[str, str], list[tuple[int, Prediction]]] = {}
-    for place, own in predictions:
-        about = material(own.prediction.material)
-        for name in own.names:
-            offered.setdefault((name, about), []).append((place, own.prediction))
+    for place, named in predictions:
+        about = material(named.prediction.material)
+        for name in named.names:
+            offered.setdefault((name, about), []).append((place, named.prediction))
     wanted: dict[tuple[str, str], list[tuple[int, TruthRow]]] = {}
     for place, row in truths:
         wanted.setdefault((row.name, material(row.material)), []).append((place, row))
     for (name, about), rows in wanted.items():
         stated = offered.get((name, about), [])
         for edge in edges_of(
-            name, [own for _, own in stated], [row for _, row in rows]
+            name, [prediction for _, prediction in stated], [row for _, row in rows]
         ):
             place, prediction = stated[edge.prediction]
             yield BundleLink(
                 left=place,
                 right=rows[edge.truth][0],
-                is_own=prediction.name == name,
+                is_unaliased=prediction.name == name,
                 error=edge.error,
             )
 

@@ -99,30 +99,30 @@ def _percent(above: int, below: int) -> float | None:
     return ratio(PERCENT * above, below)
 
 
-def name_metrics(fates: RowOutcomes) -> Iterator[Metric]:
+def name_metrics(outcomes: RowOutcomes) -> Iterator[Metric]:
     """Coverage of names, and how often a truth row's name is predicted in its paper."""
     stated = {
-        (row.refno, fates.renamed[place].targets)
-        for place, row in enumerate(fates.predictions)
-        if fates.fates[place] in {RowOutcome.TP, RowOutcome.FP}
+        (row.refno, outcomes.renamed[place].targets)
+        for place, row in enumerate(outcomes.predictions)
+        if outcomes.prediction_outcomes[place] in {RowOutcome.TP, RowOutcome.FP}
     }
-    told = {(refno, name) for refno, targets in stated for name in targets}
+    predicted_names = {(refno, name) for refno, targets in stated for name in targets}
     wanted = {
         (row.refno, row.name)
-        for row, fate in zip(fates.truth, fates.truth_fates, strict=True)
-        if fate in {RowOutcome.TP, RowOutcome.FN}
+        for row, outcome in zip(outcomes.truth, outcomes.truth_outcomes, strict=True)
+        if outcome in {RowOutcome.TP, RowOutcome.FN}
     }
     truth_names = {name for _, name in wanted}
-    found = truth_names & {name for _, name in told}
+    covered_names = truth_names & {name for _, name in predicted_names}
     yield Metric(
         path="name_coverage",
-        value=ratio(len(found), len(truth_names)),
+        value=ratio(len(covered_names), len(truth_names)),
         n=len(truth_names),
         definition="name_coverage@1(truth names predicted at least once / all)",
     )
     yield Metric(
         path="name_recall",
-        value=ratio(len(wanted & told), len(wanted)),
+        value=ratio(len(wanted & predicted_names), len(wanted)),
         n=len(wanted),
         definition="name_recall@1((paper, property) of truth with a prediction of "
         "that name / all)",
@@ -145,9 +145,13 @@ class Mismatches:
 
     def metrics(self, k: int) -> Iterator[Metric]:
         """How many pairs of names there are, and how many of them may mean the same."""
-        sides = [(sorted(own.predicted), sorted(own.missed)) for own in self.papers]
-        spelled = [each for own in self.near for each in own if each.rank <= k]
-        by_name = Counter(each.pred_name for each in self.review)
+        sides = [
+            (sorted(paper.predicted), sorted(paper.missed)) for paper in self.papers
+        ]
+        spelled = [
+            near_name for near in self.near for near_name in near if near_name.rank <= k
+        ]
+        by_name = Counter(candidate.pred_name for candidate in self.review)
         n = sum(len(wrong) * len(missed) for wrong, missed in sides)
         near_by = (
             f"near@1(the {k} most similar missed names of each wrong name of a paper)"
@@ -155,20 +159,22 @@ class Mismatches:
         numbers: Mapping[str, tuple[float | None, str]] = {
             "pairs": (n, "pairs@1(wrong names x missed names of a paper, over papers)"),
             "contained": (
-                sum(count_contained(*own) for own in sides),
+                sum(count_contained(*side) for side in sides),
                 "contained@1(pairs with one name, lower-cased, within the other)",
             ),
             "near": (len(spelled), near_by),
             "near_distinct": (
-                len({(each.pred_name, each.gt_name) for each in spelled}),
+                len(
+                    {(near_name.pred_name, near_name.gt_name) for near_name in spelled}
+                ),
                 f"{near_by}; each pair of names once",
             ),
             "similarity": (
-                mean(each.similarity for each in spelled),
+                mean(near_name.similarity for near_name in spelled),
                 f"{near_by}; mean of 2 LCS / (length + length), lower-cased",
             ),
             "by_value": (
-                sum(each.value_hits > 0 for each in self.candidates),
+                sum(candidate.value_hits > 0 for candidate in self.candidates),
                 "by_value@1(candidates with a missed number in a known unit)",
             ),
             "clashing": (
@@ -191,60 +197,60 @@ class Mismatches:
 
     def crossfitted(self, dataset: PropertyDataset) -> AliasSet:
         """The given aliases, and for other names what the other papers suggest."""
-        settings, given = dataset.settings, dataset.aliases
+        settings, aliases = dataset.settings, dataset.aliases
         drafts = crossfitted(
             {
-                paper.refno: own
-                for paper, own in zip(self.papers, self.near, strict=True)
+                paper.refno: near
+                for paper, near in zip(self.papers, self.near, strict=True)
             },
             k=settings.k,
             top=settings.top,
             canonical=dataset.canonical,
             same_name=settings.same_name,
         )
-        settled = {entry.pred_name for entry in given.accepted}
+        settled = {entry.pred_name for entry in aliases.accepted}
         further = (entry for entry in drafts if entry.pred_name not in settled)
-        return replace(given, entries=(*given.entries, *further))
+        return replace(aliases, entries=(*aliases.entries, *further))
 
 
 def find_mismatches(
-    fates: RowOutcomes, comparer: Comparer, canonical: Container[str]
+    outcomes: RowOutcomes, comparer: Comparer, canonical: Container[str]
 ) -> Mismatches:
     """Compare wrong with missed names, paper by paper."""
-    settings = fates.dataset.settings
-    wrong = list(_wrong(fates))
-    papers = list(_papers(fates, wrong, comparer))
-    found = [list(near_names(paper, settings.k)) for paper in papers]
-    reviewed = review_candidates(found, settings.k, settings.top, canonical)
+    settings = outcomes.dataset.settings
+    wrong = list(_wrong(outcomes))
+    papers = list(_papers(outcomes, wrong, comparer))
+    near = [list(near_names(paper, settings.k)) for paper in papers]
+    reviewed = review_candidates(near, settings.k, settings.top, canonical)
     return Mismatches(
         papers=papers,
-        near=found,
-        candidates=alias_candidates(found, canonical, _examples(wrong)),
+        near=near,
+        candidates=alias_candidates(near, canonical, _examples(wrong)),
         review=reviewed,
         draft=draft_targets(reviewed, settings.same_name),
     )
 
 
-def _wrong(fates: RowOutcomes) -> Iterator[_Wrong]:
+def _wrong(outcomes: RowOutcomes) -> Iterator[_Wrong]:
     """The false positives, and the names that they are booked on.
 
     A name that has an alias is settled: of its rows with another value the alias's
     target is the wrong name, and that is a right one.
     """
-    for place, fate in enumerate(fates.fates):
-        if fate is RowOutcome.FP:
-            yield fates.names[place], fates.predictions[place]
+    for place, outcome in enumerate(outcomes.prediction_outcomes):
+        if outcome is RowOutcome.FP:
+            yield outcomes.names[place], outcomes.predictions[place]
 
 
 def _papers(
-    fates: RowOutcomes, false_positives: Iterable[_Wrong], comparer: Comparer
+    outcomes: RowOutcomes, false_positives: Iterable[_Wrong], comparer: Comparer
 ) -> Iterator[PaperMismatch]:
     wrong: dict[str, list[_Wrong]] = {}
     for name, row in false_positives:
         wrong.setdefault(row.refno, []).append((name, row))
     missed: dict[str, list[TruthRow]] = {}
-    for truth, fate in zip(fates.truth, fates.truth_fates, strict=True):
-        if fate is RowOutcome.FN:
+    for truth, outcome in zip(outcomes.truth, outcomes.truth_outcomes, strict=True):
+        if outcome is RowOutcome.FN:
             missed.setdefault(truth.refno, []).append(truth)
     for refno in sorted(wrong.keys() & missed.keys()):
         yield PaperMismatch(
@@ -269,11 +275,11 @@ def _value_hits(
 
 def _examples(wrong: Iterable[_Wrong]) -> Mapping[str, list[PredictionExample]]:
     """The first predictions of each wrong name."""
-    found: dict[str, list[PredictionExample]] = {}
+    examples: dict[str, list[PredictionExample]] = {}
     for name, row in wrong:
-        own = found.setdefault(name, [])
-        if len(own) < EXAMPLES:
-            own.append(
+        name_examples = examples.setdefault(name, [])
+        if len(name_examples) < EXAMPLES:
+            name_examples.append(
                 PredictionExample(
                     value=row.value,
                     unit=row.unit,
@@ -281,4 +287,4 @@ def _examples(wrong: Iterable[_Wrong]) -> Mapping[str, list[PredictionExample]]:
                     quote=row.quote,
                 )
             )
-    return found
+    return examples

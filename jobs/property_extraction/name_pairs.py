@@ -66,7 +66,7 @@ def read_candidates(path: Path) -> tuple[NamePair, ...]:
         for name in ("count", "avg_sim", "value_hits", "canonical", "examples")
         if (place := header.first((name,))) is not None
     }
-    found: dict[tuple[str, str], NamePair] = {}
+    pairs: dict[tuple[str, str], NamePair] = {}
     for cells in table.rows:
         pair = NamePair(
             pred_name=_name(cells, places, "pred_name"),
@@ -77,8 +77,8 @@ def read_candidates(path: Path) -> tuple[NamePair, ...]:
             canonical=_read(cells, places, "canonical", _truth_of),
             examples=tuple(_listed(cells, as_meant(cells.at(places.get("examples"))))),
         )
-        found.setdefault((pair.pred_name, pair.gt_name), pair)
-    return tuple(found.values())
+        pairs.setdefault((pair.pred_name, pair.gt_name), pair)
+    return tuple(pairs.values())
 
 
 def with_examples(
@@ -88,9 +88,9 @@ def with_examples(
     pairs = tuple(pairs)
     wanted: dict[str, list[str]] = {pair.pred_name: [] for pair in pairs}
     for row in predictions:
-        told = wanted.get(row.name)
-        if row.value and told is not None and len(told) < MOST_EXAMPLES:
-            told.append(
+        examples = wanted.get(row.name)
+        if row.value and examples is not None and len(examples) < MOST_EXAMPLES:
+            examples.append(
                 example_line({name: getattr(row, name) for name in EXAMPLE_FIELDS})
             )
     return tuple(
@@ -101,8 +101,8 @@ def with_examples(
 
 def example_line(fields: Mapping[str, str]) -> str:
     """A prediction in a line of at most 300 characters."""
-    told = (fields.get(name, "") for name in EXAMPLE_FIELDS)
-    return " | ".join(" ".join(text.split()) for text in told if text)[:_CHARS]
+    texts = (fields.get(name, "") for name in EXAMPLE_FIELDS)
+    return " | ".join(" ".join(text.split()) for text in texts if text)[:_CHARS]
 
 
 def _name(cells: TableRow, places: Mapping[str, int], column: str) -> str:
@@ -136,10 +136,10 @@ def _share(text: str) -> float:
 
 
 def _truth_of(text: str) -> bool:
-    found = {"true": True, "false": False}.get(text.lower())
-    if found is None:
+    is_true = {"true": True, "false": False}.get(text.lower())
+    if is_true is None:
         raise ValueError(f"is {text!r} (true or false is expected)")
-    return found
+    return is_true
 
 
 def _listed(cells: TableRow, text: str) -> Iterator[str]:
@@ -147,19 +147,21 @@ def _listed(cells: TableRow, text: str) -> Iterator[str]:
     if not text:
         return
     try:
-        given = json.loads(text)
+        examples = json.loads(text)
     except (ValueError, RecursionError):
-        given = None
-    if not isinstance(given, list):
+        examples = None
+    if not isinstance(examples, list):
         raise cells.error(
             "examples is no JSON list (leave it empty, or write it as "
             'alias_candidates.csv has it, [{"value": ..., "unit": ...}])'
         )
-    for each in given[:MOST_EXAMPLES]:
-        if isinstance(each, dict):
-            yield example_line({name: _text(each.get(name)) for name in EXAMPLE_FIELDS})
+    for example in examples[:MOST_EXAMPLES]:
+        if isinstance(example, dict):
+            yield example_line(
+                {name: _text(example.get(name)) for name in EXAMPLE_FIELDS}
+            )
         else:
-            yield _text(each)[:_CHARS]
+            yield _text(example)[:_CHARS]
 
 
 def _text(value: object) -> str:
@@ -212,13 +214,13 @@ def _ruling(verdicts: list[NameVerdict]) -> NameRuling:
     yes = sum(verdict.is_match is True for verdict in verdicts)
     no = sum(verdict.is_match is False for verdict in verdicts)
     is_match = None if yes == no else yes > no
-    said = sorted((v.model, v.reason) for v in verdicts if v.is_match is is_match)
+    reasons = sorted((v.model, v.reason) for v in verdicts if v.is_match is is_match)
     tie = f"{yes} for, {no} against"
     return NameRuling(
         is_match=is_match,
         votes=yes,
         models=tuple(sorted({v.model for v in verdicts if v.model})),
-        reason=tie if is_match is None else said[0][1],
+        reason=tie if is_match is None else reasons[0][1],
     )
 
 

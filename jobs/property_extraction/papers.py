@@ -22,7 +22,7 @@ from runner.json_entries import BOM, lines_of
 
 SUFFIXES: Final = (".txt", ".md", ".pdf")
 
-KEPT: Final = 16
+CACHED_PAPERS: Final = 16
 """Papers that are held at once: those that are asked about in a row."""
 
 # the key of a piece of a paper; a whole one must not look like it
@@ -80,7 +80,7 @@ class PaperLibrary:
 
     def __init__(self, places: Mapping[str, _Place] | None = None) -> None:
         self._places = places or {}
-        self._paper = lru_cache(maxsize=KEPT)(self._read)
+        self._paper = lru_cache(maxsize=CACHED_PAPERS)(self._read)
 
     def __contains__(self, refno: object) -> bool:
         return refno in self._places
@@ -95,7 +95,7 @@ class PaperLibrary:
     def only(self, refnos: Container[str]) -> PaperLibrary:
         """Those of the papers that are named."""
         return PaperLibrary(
-            {own: at for own, at in self._places.items() if own in refnos}
+            {refno: at for refno, at in self._places.items() if refno in refnos}
         )
 
     def paper(self, refno: str) -> PaperText:
@@ -138,7 +138,7 @@ def _filed(folder: Path) -> dict[str, _Place]:
         paths = sorted(folder.iterdir())
     except OSError as error:
         raise _unreadable(folder, error) from error
-    found: dict[str, _Place] = {}
+    places: dict[str, _Place] = {}
     twins: dict[str, Path] = {}
     for path in paths:
         if path.suffix not in SUFFIXES or not path.is_file():
@@ -149,13 +149,13 @@ def _filed(folder: Path) -> dict[str, _Place]:
                 f"{folder.name}: {twin.name} and {path.name} are the same paper (keep "
                 "one of the two)."
             )
-        found[path.stem] = _place(path)
-    if not found:
+        places[path.stem] = _place(path)
+    if not places:
         raise DatasetError(
             f"{folder}: no paper in it (a paper is a file such as Paper_1.txt, .md or "
             ".pdf, named by its refno)."
         )
-    return found
+    return places
 
 
 def _place(path: Path) -> _Place:
@@ -172,7 +172,7 @@ def _place(path: Path) -> _Place:
 
 
 def _listed(path: Path) -> dict[str, _Place]:
-    found: dict[str, _Place] = {}
+    places: dict[str, _Place] = {}
     lines: dict[str, int] = {}
     for number, start, line in _lines(path):
         row = _row(path, number, line)
@@ -184,10 +184,10 @@ def _listed(path: Path) -> dict[str, _Place]:
             raise row.error(f"{refno} stands on line {first} too (keep one of the two)")
         if not isinstance(row.fields.get("text"), str):
             raise row.error("text is missing (leave it empty for a paper without one)")
-        found[refno] = _Line(path=path, start=start, size=len(line))
-    if not found:
+        places[refno] = _Line(path=path, start=start, size=len(line))
+    if not places:
         raise DatasetError(f"{path.name}: no paper in it (a line a paper is expected).")
-    return found
+    return places
 
 
 def _lines(path: Path) -> Iterator[tuple[int, int, bytes]]:

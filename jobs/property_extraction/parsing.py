@@ -88,7 +88,7 @@ def text_of(value: object) -> str:
         case list():
             return "; ".join(filter(None, map(scalar, value)))
         case dict():
-            fields = ((scalar(key), scalar(each)) for key, each in value.items())
+            fields = ((scalar(key), scalar(item)) for key, item in value.items())
             return "; ".join(f"{key}={text}" for key, text in fields if text)
         case _:
             return scalar(value)
@@ -141,25 +141,25 @@ def parse_extraction(
     text = reply_content(reply)
     if isinstance(text, ParseFailure):
         return text
-    found = _whole(text)
-    if found is None and not reply.is_truncated:
-        found = _listed_entries(text)
-    if found is not None:
-        return _read(found)
+    entries = _whole(text)
+    if entries is None and not reply.is_truncated:
+        entries = _listed_entries(text)
+    if entries is not None:
+        return _read(entries)
     if not reply.is_truncated and not _is_cut(text):
         return ParseFailure(reason="no_properties")
-    remains = list(objects(text, lambda each: "property" in each))
-    kept = _read(remains)
-    if partial == "keep" and kept.rows:
-        return replace(kept, is_partial=True)
+    remains = list(objects(text, lambda entry: "property" in entry))
+    extraction = _read(remains)
+    if partial == "keep" and extraction.rows:
+        return replace(extraction, is_partial=True)
     return ParseFailure(reason="truncated", detail=plural(len(remains), "whole object"))
 
 
 def _whole(text: str) -> list[object] | None:
     """The list of a reply that is an object from end to end, or has one in a fence."""
     for piece in (text, *(match[1] for match in _FENCE.finditer(text))):
-        if (own := _properties(whole_object(piece.strip()))) is not None:
-            return own
+        if (entries := _properties(whole_object(piece.strip()))) is not None:
+            return entries
     return None
 
 
@@ -169,14 +169,14 @@ def _listed_entries(text: str) -> list[object] | None:
     An empty list counts where nothing else stands: inside a broken object it may be
     anything.
     """
-    first = next(objects(text, lambda each: _properties(each) is not None), None)
+    first = next(objects(text, lambda entry: _properties(entry) is not None), None)
     if first is not None:
         return _properties(first)
-    for found in arrays(text, as_written=True):
-        if any(isinstance(each, dict) and "property" in each for each in found):
-            return found
-        if not found and "{" not in text:
-            return found
+    for entries in arrays(text, as_written=True):
+        if any(isinstance(entry, dict) and "property" in entry for entry in entries):
+            return entries
+        if not entries and "{" not in text:
+            return entries
     return None
 
 
@@ -187,17 +187,17 @@ def _is_cut(text: str) -> bool:
 
 
 def _properties(value: Object | None) -> list[object] | None:
-    given = None if value is None else value.get("properties")
-    return given if isinstance(given, list) else None
+    entries = None if value is None else value.get("properties")
+    return entries if isinstance(entries, list) else None
 
 
-def _read(given: Sequence[object]) -> ParsedExtraction:
+def _read(entries: Sequence[object]) -> ParsedExtraction:
     rows: list[ReportedValue] = []
     dropped = 0
-    for entry in given:
-        own = list(_rows(entry)) if isinstance(entry, dict) else []
-        rows += own
-        dropped += not own
+    for entry in entries:
+        entry_rows = list(_rows(entry)) if isinstance(entry, dict) else []
+        rows += entry_rows
+        dropped += not entry_rows
     return ParsedExtraction(
         rows=tuple(rows[:MOST_ROWS]),
         dropped=dropped,
@@ -210,9 +210,9 @@ def _rows(entry: Object) -> Iterator[ReportedValue]:
     name = text_of(entry.get("property"))
     if name.casefold() == OTHER:
         name = text_of(entry.get("label")) or name
-    given = entry.get("value")
-    for each in given if isinstance(given, list) else [given]:
-        value, unit = scalar(each), text_of(entry.get("unit"))
+    stated = entry.get("value")
+    for stated_value in stated if isinstance(stated, list) else [stated]:
+        value, unit = scalar(stated_value), text_of(entry.get("unit"))
         if not name or not value:
             continue
         if not unit:
@@ -250,13 +250,13 @@ def parse_requote(reply: Reply) -> ParsedQuotes | ParseFailure:
     text = reply_content(reply)
     if isinstance(text, ParseFailure):
         return text
-    found = first_object_with("rows", text)
-    given = _listed_quotes(text) if found is None else found["rows"]
-    if not isinstance(given, list):
+    reply_object = first_object_with("rows", text)
+    entries = _listed_quotes(text) if reply_object is None else reply_object["rows"]
+    if not isinstance(entries, list):
         return parse_failure(reply, "no_rows")
     quotes: dict[int, str] = {}
     withdrawn: set[int] = set()
-    for entry in given:
+    for entry in entries:
         if not isinstance(entry, dict):
             continue
         number = _number(entry)
@@ -273,9 +273,9 @@ def _listed_quotes(text: str) -> list[Object] | None:
     """The first list of nothing but objects."""
     return next(
         (
-            found
-            for found in arrays(text, as_written=True)
-            if found and all(isinstance(each, dict) for each in found)
+            entries
+            for entries in arrays(text, as_written=True)
+            if entries and all(isinstance(entry, dict) for entry in entries)
         ),
         None,
     )
@@ -313,21 +313,21 @@ def parse_verdict(reply: Reply) -> ParsedVerdict | ParseFailure:
     text = reply_content(reply)
     if isinstance(text, ParseFailure):
         return text
-    found = list(objects(text, lambda each: "is_match" in each))
-    if found:
-        said = {WORDS.get(_word(each["is_match"])) for each in found}
+    entries = list(objects(text, lambda entry: "is_match" in entry))
+    if entries:
+        verdicts = {WORDS.get(_word(entry["is_match"])) for entry in entries}
     else:
-        said = {
+        verdicts = {
             WORDS[word.lower()] for word in _VERDICT_WORD.findall(_LACK.sub("", text))
         }
-    if len(said) > 1:
+    if len(verdicts) > 1:
         return ParseFailure(reason="ambiguous")
-    if not said:
+    if not verdicts:
         return parse_failure(reply, "no_verdict")
-    (is_match,) = said
+    (is_match,) = verdicts
     if is_match is None:
         return ParseFailure(reason="bad_verdict")
-    return ParsedVerdict(is_match=is_match, reason=_reason(found))
+    return ParsedVerdict(is_match=is_match, reason=_reason(entries))
 
 
 @guarded
@@ -343,26 +343,27 @@ def parse_choice(reply: Reply, targets: Sequence[str]) -> ParsedChoice | ParseFa
     text = reply_content(reply)
     if isinstance(text, ParseFailure):
         return text
-    found = list(objects(text, lambda each: "target" in each))
-    if not found and "{" in text:
+    entries = list(objects(text, lambda entry: "target" in entry))
+    if not entries and "{" in text:
         return parse_failure(reply, "no_target")
     meant = _meanings(targets)
-    given = [each["target"] for each in found] or [text]
-    said = {
-        None if each is None else meant.get(_word(each), len(targets)) for each in given
+    choices = [entry["target"] for entry in entries] or [text]
+    chosen = {
+        None if choice is None else meant.get(_word(choice), len(targets))
+        for choice in choices
     }
-    if len(said) > 1:
+    if len(chosen) > 1:
         return ParseFailure(reason="ambiguous")
-    (target,) = said
+    (target,) = chosen
     if target == len(targets):
-        return parse_failure(reply, "bad_target" if found else "no_target")
-    return ParsedChoice(target=target, reason=_reason(found))
+        return parse_failure(reply, "bad_target" if entries else "no_target")
+    return ParsedChoice(target=target, reason=_reason(entries))
 
 
 def letter(place: int) -> str:
     """The letter of a target: A to Z, then AA, AB, ..., as a spreadsheet's columns."""
-    before, own = divmod(place, 26)
-    return (letter(before - 1) if before else "") + chr(ord("A") + own)
+    before, remainder = divmod(place, 26)
+    return (letter(before - 1) if before else "") + chr(ord("A") + remainder)
 
 
 def _meanings(targets: Sequence[str]) -> dict[str, int | None]:
@@ -376,5 +377,5 @@ def _word(value: object) -> str:
     return text_of(value).strip(_EDGES).casefold()
 
 
-def _reason(found: Sequence[Object]) -> str:
-    return text_of(found[-1].get("reason")) if found else ""
+def _reason(entries: Sequence[Object]) -> str:
+    return text_of(entries[-1].get("reason")) if entries else ""

@@ -83,20 +83,27 @@ def fit(
     """
     if settings.chunk == "off" or settings.mode == "verify" or not limits:
         return settings
-    given = settings.model_fields_set
-    windows = [own.context_tokens for own in limits.values() if own.context_tokens]
+    set_fields = settings.model_fields_set
+    windows = [
+        model_limits.context_tokens
+        for model_limits in limits.values()
+        if model_limits.context_tokens
+    ]
     reply = settings.max_output_tokens
-    if "max_output_tokens" not in given:
+    if "max_output_tokens" not in set_fields:
         # a third of a window at most, so that text and instructions have the rest
         bounds = [MOST_REPLY, *(window // 3 for window in windows)]
-        reply = min(*bounds, *(own.output_tokens or reply for own in limits.values()))
+        reply = min(
+            *bounds,
+            *(model_limits.output_tokens or reply for model_limits in limits.values()),
+        )
     rooms = (settings.max_prompt_tokens, *(window - reply for window in windows))
     part = max(min(reply, min(rooms) - PROMPT_TOKENS), LEAST_PART)
     length = max(part * CHARS_PER_TOKEN, 2 * settings.chunk_overlap)
     return settings.model_copy(
         update={
             "max_output_tokens": reply,
-            "max_chars": settings.max_chars if "max_chars" in given else length,
+            "max_chars": settings.max_chars if "max_chars" in set_fields else length,
         }
     )
 
@@ -135,9 +142,9 @@ def _cut(text: str, most: int, overlap: int) -> Iterator[PaperPiece]:
 
 def _end(text: str, least: int, most: int) -> int:
     for kind in _ENDS:
-        found = deque(kind.finditer(text, least, most), maxlen=1)
-        if found:
-            return found[0].end()
+        matches = deque(kind.finditer(text, least, most), maxlen=1)
+        if matches:
+            return matches[0].end()
     return most
 
 
@@ -145,8 +152,8 @@ def _start(text: str, least: int, most: int) -> int:
     """The first word that begins at *least* or after it, before *most*."""
     if least == 0 or text[least - 1].isspace():
         return least
-    found = _ENDS[-1].search(text, least, most)
-    return least if found is None else found.end()
+    match = _ENDS[-1].search(text, least, most)
+    return least if match is None else match.end()
 
 
 _ROWS = msgspec.json.Decoder(tuple[ReportedValue, ...])
@@ -171,19 +178,19 @@ def extract_request(dataset: PropertyDataset, text: str) -> ChatRequest:
     """Which values does the text report?"""
     names, book = dataset.settings.names, dataset.prompts
     is_all = dataset.settings.properties == "all"
-    shown: dict[str, str | TextPart] = {"paper": prompts.paper_part(text)}
+    parts: dict[str, str | TextPart] = {"paper": prompts.paper_part(text)}
     if names == "listed" or not is_all:
-        shown["names"] = prompts.names_part(dataset.listed, are_all=not is_all)
+        parts["names"] = prompts.names_part(dataset.listed, are_all=not is_all)
     if not is_all:
-        shown["naming"] = book.text(f"extract.wanted.naming_{names}")
-    asked = book.messages(
+        parts["naming"] = book.text(f"extract.wanted.naming_{names}")
+    messages = book.messages(
         f"extract.{names if is_all else 'wanted'}",
         quote_chars=str(prompts.QUOTE_CHARS),
-        **shown,
+        **parts,
     )
     # a property that is not wanted is left out, so that no reply names one "other"
     return chat_request(
-        dataset.settings, asked, prompts.EXTRACT[names if is_all else "free"]
+        dataset.settings, messages, prompts.EXTRACT[names if is_all else "free"]
     )
 
 
@@ -191,33 +198,35 @@ def requote_request(
     dataset: PropertyDataset, text: str, rows: Sequence[ReportedValue]
 ) -> ChatRequest:
     """Where does the paper say these values?"""
-    asked = dataset.prompts.messages(
+    messages = dataset.prompts.messages(
         "requote",
         quote_chars=str(prompts.QUOTE_CHARS),
         paper=prompts.paper_part(text),
         rows=prompts.rows_part(rows),
     )
-    return chat_request(dataset.settings, asked, prompts.REQUOTE)
+    return chat_request(dataset.settings, messages, prompts.REQUOTE)
 
 
 def verify_request(dataset: PropertyDataset, question: NameQuestion) -> ChatRequest:
     """Do two names mean one property; or, which of its targets does a name mean?"""
-    examples = dict.fromkeys(each for pair in question.pairs for each in pair.examples)
+    examples = dict.fromkeys(
+        example for pair in question.pairs for example in pair.examples
+    )
     predicted = prompts.predicted_part(
         dataset.settings.field, question.pred_name, list(examples)
     )
     targets = [_target(dataset, name) for name in question.targets]
     if question.is_choice:
-        asked = dataset.prompts.messages(
+        messages = dataset.prompts.messages(
             "verify.choice",
             predicted=predicted,
             targets=prompts.targets_part(targets),
         )
-        return chat_request(dataset.settings, asked, prompts.CHOOSE)
-    asked = dataset.prompts.messages(
+        return chat_request(dataset.settings, messages, prompts.CHOOSE)
+    messages = dataset.prompts.messages(
         "verify.pair", predicted=predicted, target=prompts.target_part(targets[0])
     )
-    return chat_request(dataset.settings, asked, prompts.VERIFY)
+    return chat_request(dataset.settings, messages, prompts.VERIFY)
 
 
 def pieces_of(dataset: PropertyDataset, refno: str) -> tuple[PaperPiece, ...]:
@@ -237,11 +246,11 @@ def text_of(dataset: PropertyDataset, key: str) -> str:
     text = dataset.papers.text(refno)
     if number is None:
         return text
-    found = pieces_of(dataset, refno)
-    if number > len(found):
+    paper_pieces = pieces_of(dataset, refno)
+    if number > len(paper_pieces):
         raise KeyError(key)
-    own = found[number - 1]
-    return text[own.start : own.end]
+    piece = paper_pieces[number - 1]
+    return text[piece.start : piece.end]
 
 
 def context_of_rows(rows: Sequence[ReportedValue]) -> str:
@@ -256,8 +265,8 @@ def rows_of_context(context: str | None) -> tuple[ReportedValue, ...]:
 
 def _target(dataset: PropertyDataset, name: str) -> Property:
     """What is known of a name."""
-    found = dataset.rubric.properties.get(name)
-    return found or Property(name=name, kind=ComparisonKind.EXACT)
+    prop = dataset.rubric.properties.get(name)
+    return prop or Property(name=name, kind=ComparisonKind.EXACT)
 
 
 def planned_stages(dataset: PropertyDataset) -> frozenset[str]:
@@ -293,13 +302,15 @@ def follow_up(
     if not dataset.settings.requote or refno not in dataset.papers:
         return
     paper = dataset.papers.paper(refno)
-    asked = rows.ungrounded(paper, list(rows.count_mentions(extractions)))
-    if asked:
+    ungrounded_rows = rows.ungrounded(paper, list(rows.count_mentions(extractions)))
+    if ungrounded_rows:
         yield TaskSpec(
             stage="requote",
             key=refno,
-            skip=_too_long(dataset, requote_request(dataset, paper.text, asked)),
-            context=context_of_rows(asked),
+            skip=_too_long(
+                dataset, requote_request(dataset, paper.text, ungrounded_rows)
+            ),
+            context=context_of_rows(ungrounded_rows),
         )
 
 
@@ -313,12 +324,12 @@ def _paper(dataset: PropertyDataset, refno: str) -> Iterator[TaskSpec]:
     if not text.strip():
         yield TaskSpec(stage="extract", key=refno, skip="empty_text")
         return
-    found = pieces_of(dataset, refno)
-    for number, piece in enumerate(found, start=1):
+    paper_pieces = pieces_of(dataset, refno)
+    for number, piece in enumerate(paper_pieces, start=1):
         request = extract_request(dataset, text[piece.start : piece.end])
         yield TaskSpec(
             stage="extract",
-            key=piece_key(refno, number if len(found) > 1 else None),
+            key=piece_key(refno, number if len(paper_pieces) > 1 else None),
             skip=_too_long(dataset, request),
             group=group,
         )

@@ -79,10 +79,10 @@ def prediction_files(paths: Sequence[Path]) -> Iterator[Path]:
         if not path.is_dir():
             yield path
             continue
-        found = sorted(path.glob("*.csv"), key=lambda each: each.name)
-        if not found:
+        csv_files = sorted(path.glob("*.csv"), key=lambda file: file.name)
+        if not csv_files:
             raise DatasetError(f"{path}: there is no *.csv file in this folder.")
-        yield from found
+        yield from csv_files
 
 
 def column_notes(
@@ -164,7 +164,7 @@ class _Places:
             for place, name in enumerate(header.names)
             if name.startswith(CONDITIONS)
         )
-        found = cls(
+        places = cls(
             refno=header.need(REFNO),
             name=header.need(NAME),
             value=header.value(VALUE, OTHER_VALUES),
@@ -180,10 +180,10 @@ class _Places:
             flag=header.first(FLAG),
             status=header.first(STATUS),
         )
-        used = {getattr(found, each.name) for each in fields(found)}
+        used = {getattr(places, place_field.name) for place_field in fields(places)}
         used |= {place for _, place in conditions}
         return replace(
-            found,
+            places,
             extra=tuple(
                 (intern(name), place)
                 for place, name in enumerate(header.names)
@@ -192,7 +192,7 @@ class _Places:
         )
 
     def read(self, cells: TableRow) -> PredictedRow:
-        told = [
+        conditions = [
             f"{name}={cells.at(place)}"
             for name, place in self.conditions
             if cells.at(place)
@@ -207,7 +207,7 @@ class _Places:
             value=as_meant(cells.at(self.value)) or cells.at(self.number),
             unit=intern(cells.at(self.unit)),
             material=intern(as_meant(cells.at(self.material))),
-            condition="; ".join([plain, *told] if plain else told),
+            condition="; ".join([plain, *conditions] if plain else conditions),
             quote=as_meant(cells.at(self.quote)),
             model=intern(cells.at(self.model)),
             replicate=self._replicate(cells),

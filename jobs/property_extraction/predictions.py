@@ -69,7 +69,9 @@ class RunPredictions:
 
     def of(self, model: str) -> tuple[ReplicatePredictions, ...]:
         """A model's replicates."""
-        return tuple(own for own in self.predicted if own.model == model)
+        return tuple(
+            replicate for replicate in self.predicted if replicate.model == model
+        )
 
 
 def run_predictions(dataset: PropertyDataset, answers: Answers) -> RunPredictions:
@@ -86,22 +88,24 @@ def run_predictions(dataset: PropertyDataset, answers: Answers) -> RunPrediction
     stale = 0
     for family in answers.families():
         for answer in family:
-            own = columns.get((answer.task.model, answer.task.replicate))
-            if own is None or not own.add(answer):
+            column = columns.get((answer.task.model, answer.task.replicate))
+            if column is None or not column.add(answer):
                 stale += answer.reply is not None
-    told = {model for (model, _), own in columns.items() if own.outcomes}
+    answered_models = {
+        model for (model, _), column in columns.items() if column.outcomes
+    }
     predicted = tuple(
-        own.predicted(model, replicate)
-        for (model, replicate), own in columns.items()
+        column.predicted(model, replicate)
+        for (model, replicate), column in columns.items()
         # of imported models each brings as many replicates as it has
-        if own.outcomes or not (answers.imported and model in told)
+        if column.outcomes or not (answers.imported and model in answered_models)
     )
     return RunPredictions(
         models=answers.models,
         replicates=answers.replicates,
         imported=answers.imported,
         predicted=predicted,
-        missing=sum(own.missing for own in columns.values()),
+        missing=sum(column.missing for column in columns.values()),
         stale=stale,
     )
 
@@ -115,7 +119,7 @@ class _PaperAnswers:
     failed: str = ""
     skipped: str = ""
     is_open: bool = False
-    asked: str | None = None  #: context of the second request
+    requote_context: str | None = None  #: context of the second request
     requoted: ParsedQuotes | None = None
 
     @property
@@ -145,7 +149,7 @@ class _ReplicateAnswers:
     @property
     def missing(self) -> int:
         """Tasks that are due and not there."""
-        return len(self.planned) - sum(own.answered for own in self.papers.values())
+        return len(self.planned) - sum(paper.answered for paper in self.papers.values())
 
     def add(self, answer: Answer) -> bool:
         """Take in an answer; False: the plan no longer asks for it."""
@@ -162,32 +166,32 @@ class _ReplicateAnswers:
 
     def _extracted(self, answer: Answer) -> None:
         refno, number = paper_of(answer.task.key)
-        own = self.papers.setdefault(refno, _PaperAnswers())
+        paper = self.papers.setdefault(refno, _PaperAnswers())
         if answer.is_open:
-            own.is_open = True
+            paper.is_open = True
             return
-        own.answered += 1
+        paper.answered += 1
         if answer.skip is not None:
-            own.skipped = answer.skip
+            paper.skipped = answer.skip
             return
         if answer.chat is None:
-            own.failed = answer.error or "failed"
+            paper.failed = answer.error or "failed"
             return
         match plan.read_extraction(self.dataset, answer.task, answer.chat):
             case ParseFailure(reason=reason):
-                own.failed = reason
-            case found:
-                own.pieces[number or 1] = found
-                self.counts["dropped"] += found.dropped
-                self.counts["cut"] += found.cut
+                paper.failed = reason
+            case extraction:
+                paper.pieces[number or 1] = extraction
+                self.counts["dropped"] += extraction.dropped
+                self.counts["cut"] += extraction.cut
 
     def _requoted(self, answer: Answer) -> None:
         refno, _ = paper_of(answer.task.key)
-        own = self.papers.setdefault(refno, _PaperAnswers())
-        own.asked = answer.task.context
+        paper = self.papers.setdefault(refno, _PaperAnswers())
+        paper.requote_context = answer.task.context
         if answer.chat is not None:
-            found = plan.read_requote(self.dataset, answer.task, answer.chat)
-            own.requoted = None if isinstance(found, ParseFailure) else found
+            quotes = plan.read_requote(self.dataset, answer.task, answer.chat)
+            paper.requoted = None if isinstance(quotes, ParseFailure) else quotes
 
     def _imported(self, answer: Answer) -> None:
         refno, reply = answer.task.key, answer.chat
@@ -209,29 +213,29 @@ class _ReplicateAnswers:
                 )
             case rows:
                 self.outcomes[refno] = PaperOutcome(state=PaperState.SCORED)
-                kept = [row for row in rows if row.value]
-                self.counts["blank"] += len(rows) - len(kept)
-                self.rows += kept
+                stated_rows = [row for row in rows if row.value]
+                self.counts["blank"] += len(rows) - len(stated_rows)
+                self.rows += stated_rows
 
     def predicted(self, model: str, replicate: int) -> ReplicatePredictions:
         """All of it, papers ascending."""
         rows = sorted(self.rows, key=lambda row: row.row)
         for refno, pieces in self.due.items():
-            own = self.papers.setdefault(refno, _PaperAnswers())
-            own.is_open |= own.answered < pieces
-        for refno, own in sorted(self.papers.items()):
-            self.outcomes[refno] = own.outcome
-            if own.outcome.state is PaperState.SCORED:
-                parts = [own.pieces[number] for number in sorted(own.pieces)]
-                self.counts["partial"] += any(each.is_partial for each in parts)
+            paper = self.papers.setdefault(refno, _PaperAnswers())
+            paper.is_open |= paper.answered < pieces
+        for refno, paper in sorted(self.papers.items()):
+            self.outcomes[refno] = paper.outcome
+            if paper.outcome.state is PaperState.SCORED:
+                parts = [paper.pieces[number] for number in sorted(paper.pieces)]
+                self.counts["partial"] += any(part.is_partial for part in parts)
                 self.counts["parted"] += len(parts) > 1
                 self.counts["repeated"] += count_repeated(parts)
                 rows += rows_of_paper(
                     refno,
                     parts,
                     first=len(rows) + 1,
-                    asked=asking.rows_of_context(own.asked),
-                    requoted=own.requoted,
+                    requote_rows=asking.rows_of_context(paper.requote_context),
+                    requoted=paper.requoted,
                     paper=self.dataset.papers.paper(refno),
                 )
         return ReplicatePredictions(
@@ -264,30 +268,34 @@ def consensus(
             f"{replicates[0].model} has {plural(len(replicates), 'replicate')} (ask "
             f"with --replicates {least}, or score with --set consensus=0)."
         )
-    found: Counter[tuple[str, ...]] = Counter()
+    counts: Counter[tuple[str, ...]] = Counter()
     first: dict[tuple[str, ...], Prediction] = {}
-    for own in replicates:
+    for replicate in replicates:
         for key, row in {
-            _row_key(row): row for row in reversed(own.predictions)
+            _row_key(row): row for row in reversed(replicate.predictions)
         }.items():
-            found[key] += 1
+            counts[key] += 1
             first.setdefault(key, row)
     return ReplicatePredictions(
         model=replicates[0].model,
         replicate=0,
         predictions=tuple(
             sorted(
-                (row for key, row in first.items() if found[key] >= least),
+                (row for key, row in first.items() if counts[key] >= least),
                 key=lambda row: row.row,
             )
         ),
         outcomes={
             refno: _consensus_outcome(
-                [own.outcomes.get(refno) for own in replicates], least
+                [replicate.outcomes.get(refno) for replicate in replicates], least
             )
-            for refno in sorted({refno for own in replicates for refno in own.outcomes})
+            for refno in sorted(
+                {refno for replicate in replicates for refno in replicate.outcomes}
+            )
         },
-        counts=dict(sum((Counter(own.counts) for own in replicates), Counter())),
+        counts=dict(
+            sum((Counter(replicate.counts) for replicate in replicates), Counter())
+        ),
     )
 
 
@@ -296,10 +304,16 @@ def _row_key(row: Prediction) -> tuple[str, ...]:
 
 
 def _consensus_outcome(
-    found: Sequence[PaperOutcome | None], least: int
+    outcomes: Sequence[PaperOutcome | None], least: int
 ) -> PaperOutcome:
-    read = [own for own in found if own is not None and own.state is PaperState.SCORED]
+    read = [
+        outcome
+        for outcome in outcomes
+        if outcome is not None and outcome.state is PaperState.SCORED
+    ]
     others = [
-        own for own in found if own is not None and own.state is not PaperState.SCORED
+        outcome
+        for outcome in outcomes
+        if outcome is not None and outcome.state is not PaperState.SCORED
     ]
     return read[0] if len(read) >= least or not others else others[0]

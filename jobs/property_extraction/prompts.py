@@ -121,7 +121,7 @@ def names_part(properties: Iterable[Property], *, are_all: bool) -> TextPart:
         properties: of the database.
         are_all: no others are asked for.
     """
-    lines = "\n".join(_line(**_property_fields(each)) for each in properties)
+    lines = "\n".join(_line(**_property_fields(prop)) for prop in properties)
     return TextPart(
         text=data_block("wanted" if are_all else "names", lines), cache=True
     )
@@ -151,8 +151,8 @@ def rows_part(rows: Sequence[ReportedValue]) -> TextPart:
 
 def predicted_part(field: str, name: str, examples: Sequence[str]) -> TextPart:
     """A name that a model gave, and what it found under it."""
-    shown = [example[:QUOTE_CHARS] for example in examples]
-    lines = (_line(field=field), _line(name=name), *(_line(found=e) for e in shown))
+    clipped = [example[:QUOTE_CHARS] for example in examples]
+    lines = (_line(field=field), _line(name=name), *(_line(found=e) for e in clipped))
     return TextPart(text=data_block("predicted", "\n".join(lines)))
 
 
@@ -164,15 +164,15 @@ def target_part(target: Property) -> TextPart:
 def targets_part(targets: Sequence[Property]) -> TextPart:
     """The properties that a name may mean, by their letters."""
     lines = (
-        _line(letter=letter(place), **_property_fields(each))
-        for place, each in enumerate(targets)
+        _line(letter=letter(place), **_property_fields(target))
+        for place, target in enumerate(targets)
     )
     return TextPart(text=data_block("targets", "\n".join(lines)))
 
 
 def _property_fields(target: Property) -> dict[str, str]:
-    told = {"name": target.name, "definition": target.definition, "unit": target.si}
-    return {name: text for name, text in told.items() if text}
+    texts = {"name": target.name, "definition": target.definition, "unit": target.si}
+    return {name: text for name, text in texts.items() if text}
 
 
 def _line(**fields: object) -> str:

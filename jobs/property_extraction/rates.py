@@ -38,18 +38,22 @@ class GroupCounts:
     fn: Ints
 
     @classmethod
-    def of(cls, fates: RowOutcomes) -> GroupCounts:
+    def of(cls, outcomes: RowOutcomes) -> GroupCounts:
         """The counts of one replicate."""
-        tallies = fates.tallies()
-        names = sorted({name for _, name in tallies})
-        paper_at = {refno: at for at, refno in enumerate(fates.papers)}
+        counts_by_group = outcomes.group_counts()
+        names = sorted({name for _, name in counts_by_group})
+        paper_at = {refno: at for at, refno in enumerate(outcomes.papers)}
         name_at = {name: at for at, name in enumerate(names)}
-        cells = np.array([*tallies.values()], dtype=np.int64).reshape(-1, 3)
+        cells = np.array([*counts_by_group.values()], dtype=np.int64).reshape(-1, 3)
         return cls(
-            papers=fates.papers,
+            papers=outcomes.papers,
             names=names,
-            paper=np.array([paper_at[refno] for refno, _ in tallies], dtype=np.int64),
-            name=np.array([name_at[name] for _, name in tallies], dtype=np.int64),
+            paper=np.array(
+                [paper_at[refno] for refno, _ in counts_by_group], dtype=np.int64
+            ),
+            name=np.array(
+                [name_at[name] for _, name in counts_by_group], dtype=np.int64
+            ),
             tp=cells[:, 0],
             fp=cells[:, 1],
             fn=cells[:, 2],
@@ -122,29 +126,32 @@ def micro(basis: RateBasis, prefix: str = "") -> Iterator[Metric]:
         basis: of the model.
         prefix: of the paths, such as `grounded.`.
     """
-    cells = [_aligned(own, basis.papers) for own in basis.counts]
-    totals = [own.totals() for own in cells]
+    cells = [_aligned(counts, basis.papers) for counts in basis.counts]
+    totals = [count_columns.totals() for count_columns in cells]
     for at, word in enumerate(("tp", "fp", "fn")):
-        values = [own[at] for own in totals]
-        found = aggregate(values)
+        values = [total[at] for total in totals]
+        summary = aggregate(values)
         yield Metric(
             path=prefix + word,
-            value=values[0] if len(values) == 1 else found.mean,
+            value=values[0] if len(values) == 1 else summary.mean,
             n=len(basis.papers),
-            std=found.std,
+            std=summary.std,
             definition=f"{word}@1({basis.rules})",
         )
     statistics = [_drawn(cells, word) for word in WORDS]
     for word, ends in zip(WORDS, basis.draws.intervals_of(statistics), strict=True):
-        rates = [ratio(*map(_total, own.sums()[word])) for own in cells]
-        found = aggregate(rates)
+        rates = [
+            ratio(*map(_total, count_columns.sums()[word])) for count_columns in cells
+        ]
+        summary = aggregate(rates)
         yield Metric(
             path=prefix + word,
             value=_mean(rates),
-            n=sum(_total(own.sums()[word][1]) for own in cells) // len(cells),
+            n=sum(_total(count_columns.sums()[word][1]) for count_columns in cells)
+            // len(cells),
             lo=ends.lo,
             hi=ends.hi,
-            std=found.std,
+            std=summary.std,
             definition=with_interval(
                 f"{word}@1({FORMULAS[word]}; all rows together, {basis.rules})", ends
             ),
@@ -155,7 +162,7 @@ def micro(basis: RateBasis, prefix: str = "") -> Iterator[Metric]:
 def macro(basis: RateBasis) -> Iterator[Metric]:
     """Means over properties: with 0/0 as 0, and with what is undefined left out."""
     for word in WORDS:
-        by_replicate = [by_name(own, word) for own in basis.counts]
+        by_replicate = [by_name(counts, word) for counts in basis.counts]
         n = len(basis.counts[0].names)
         filled = [
             aggregate([0.0 if rate is None else rate for rate in rates]).mean
@@ -169,13 +176,13 @@ def macro(basis: RateBasis) -> Iterator[Metric]:
             definition=f"{word}@1({FORMULAS[word]}; mean over properties, 0/0=0, "
             f"{basis.rules})",
         )
-        found = [aggregate(rates) for rates in by_replicate]
-        means = [own.mean for own in found]
+        summaries = [aggregate(rates) for rates in by_replicate]
+        means = [summary.mean for summary in summaries]
         yield Metric(
             path=f"macro.{word}~defined",
             value=_mean(means),
             n=n,
-            n_defined=found[0].n_defined,
+            n_defined=summaries[0].n_defined,
             std=aggregate(means).std,
             definition=f"{word}@1({FORMULAS[word]}; mean over properties with one, "
             f"{basis.rules})",
@@ -186,34 +193,36 @@ def by_paper(basis: RateBasis) -> Iterator[Metric]:
     """Means over papers, with their spread and median, of the first replicate."""
     cells = basis.counts[0].by_paper()
     for word in WORDS:
-        found = aggregate(rates_of(cells, word))
+        summary = aggregate(rates_of(cells, word))
         for path, value, std in (
-            (f"by_paper.{word}", found.mean, found.std),
-            (f"by_paper.{word}.median", found.median, None),
+            (f"by_paper.{word}", summary.mean, summary.std),
+            (f"by_paper.{word}.median", summary.median, None),
         ):
             yield Metric(
                 path=path,
                 value=value,
-                n=found.n,
-                n_defined=found.n_defined,
+                n=summary.n,
+                n_defined=summary.n_defined,
                 std=std,
                 definition=f"{word}@1({FORMULAS[word]}; over papers, replicate 1, "
                 f"{basis.rules})",
             )
 
 
-def failed_as_empty(basis: RateBasis, fates: Sequence[RowOutcomes]) -> Iterator[Metric]:
+def failed_as_empty(
+    basis: RateBasis, replicate_outcomes: Sequence[RowOutcomes]
+) -> Iterator[Metric]:
     """Recall and F1 where a paper that failed counts as one without any prediction."""
-    cells = [own.by_paper() for own in basis.counts]
-    failed = [own.failed for own in fates]
+    cells = [counts.by_paper() for counts in basis.counts]
+    failed = [outcomes.failed for outcomes in replicate_outcomes]
     lost = [
-        sum(len(own.dataset.truth_by_paper.get(refno, ())) for refno in papers)
-        for own, papers in zip(fates, failed, strict=True)
+        sum(len(outcomes.dataset.truth_by_paper.get(refno, ())) for refno in papers)
+        for outcomes, papers in zip(replicate_outcomes, failed, strict=True)
     ]
     for word in ("recall", "f1"):
         rates = []
-        for own, fn in zip(cells, lost, strict=True):
-            above, below = map(_total, own.sums()[word])
+        for count_columns, fn in zip(cells, lost, strict=True):
+            above, below = map(_total, count_columns.sums()[word])
             rates.append(ratio(above, below + fn))
         yield Metric(
             path=f"{word}~failed_as_empty",
@@ -238,24 +247,25 @@ def rates_of(cells: CountColumns, word: str) -> list[float | None]:
 
 def _aligned(counts: GroupCounts, papers: Sequence[str]) -> CountColumns:
     """Sums by paper, over the papers of all models."""
-    own = counts.by_paper()
+    cells = counts.by_paper()
     if list(counts.papers) == list(papers):
-        return own
+        return cells
     place = {refno: at for at, refno in enumerate(papers)}
     at = np.array([place[refno] for refno in counts.papers], dtype=np.int64)
 
     def spread(column: Ints) -> Ints:
-        found = np.zeros(len(papers), dtype=np.int64)
-        found[at] = column
-        return found
+        aligned = np.zeros(len(papers), dtype=np.int64)
+        aligned[at] = column
+        return aligned
 
-    return CountColumns(spread(own.tp), spread(own.fp), spread(own.fn))
+    return CountColumns(spread(cells.tp), spread(cells.fp), spread(cells.fn))
 
 
 def _drawn(cells: Sequence[CountColumns], word: str) -> ResampledStatistic:
     """The mean over replicates of a rate, in each draw of papers."""
     columns = [
-        tuple(column.astype(np.float64) for column in own.sums()[word]) for own in cells
+        tuple(column.astype(np.float64) for column in count_columns.sums()[word])
+        for count_columns in cells
     ]
 
     def values(block: Drawn) -> Floats:
@@ -270,7 +280,7 @@ def _drawn(cells: Sequence[CountColumns], word: str) -> ResampledStatistic:
         mean: Floats = np.mean(rates, axis=0)
         return mean
 
-    below = np.sum([own for _, own in columns], axis=0)
+    below = np.sum([denominator for _, denominator in columns], axis=0)
     return ResampledStatistic(values, Support.of(below))
 
 

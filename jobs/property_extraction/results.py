@@ -41,17 +41,17 @@ OTHERS = (
 class ScoredReplicate:
     """One replicate of a model, or the consensus of several, scored."""
 
-    fates: RowOutcomes
+    row_outcomes: RowOutcomes
     counts: GroupCounts
     compared: Mapping[int, ValueComparison]  #: by prediction: with its partner or name
-    standing: Sequence[RowGrounding]  #: by prediction
+    groundings: Sequence[RowGrounding]  #: by prediction
     aliases: AliasSet  #: that acted: the given ones, and drafts that were cross-fitted
-    found: Mismatches | None = None  #: before those drafts; None: there were none
+    mismatches: Mismatches | None = None  #: before those drafts; None: there were none
 
     @property
     def replicate(self) -> int:
         """Its number; 0: a consensus."""
-        return self.fates.predicted.replicate
+        return self.row_outcomes.predicted.replicate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,8 +71,8 @@ class ScoredModel:
 
     def metric(self, path: str) -> Metric:
         """A metric by its path; raise `KeyError` where there is none."""
-        found = {metric.path: metric for metric in self.metrics}
-        return found[path]
+        by_path = {metric.path: metric for metric in self.metrics}
+        return by_path[path]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,16 +101,17 @@ def measure_run(dataset: PropertyDataset, sheet: RunPredictions) -> PropertyResu
     )
     scored = {
         model: [
-            scoring.replicate(own) for own in _columns(sheet, model, settings.consensus)
+            scoring.replicate(predicted)
+            for predicted in _columns(sheet, model, settings.consensus)
         ]
         for model in sheet.models
     }
     papers = sorted(
         {
             refno
-            for own in scored.values()
-            for each in own
-            for refno in each.fates.papers
+            for replicates in scored.values()
+            for replicate in replicates
+            for refno in replicate.row_outcomes.papers
         }
     )
     draws = Resamples(
@@ -126,8 +127,8 @@ def measure_run(dataset: PropertyDataset, sheet: RunPredictions) -> PropertyResu
         sheet=sheet,
         comparer=scoring.comparer,
         columns={
-            model: scoring.column(model, own, papers, draws)
-            for model, own in scored.items()
+            model: scoring.column(model, replicates, papers, draws)
+            for model, replicates in scored.items()
         },
         papers=papers,
         draws=draws,
@@ -138,8 +139,8 @@ def _columns(
     sheet: RunPredictions, model: str, least: int
 ) -> Sequence[ReplicatePredictions]:
     """A model's replicates, or the one that they agree on."""
-    own = sheet.of(model)
-    return (consensus(own, least),) if least else own
+    replicates = sheet.of(model)
+    return (consensus(replicates, least),) if least else replicates
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,30 +151,30 @@ class _Scoring:
     comparer: Comparer
 
     def replicate(self, predicted: ReplicatePredictions) -> ScoredReplicate:
-        standing = row_groundings(self.dataset, predicted, self.comparer)
+        groundings = row_groundings(self.dataset, predicted, self.comparer)
         least = self.dataset.settings.min_grounding
-        aliases, found = self.dataset.aliases, None
-        fates = self._fates(predicted, standing, least, aliases)
+        aliases, mismatches = self.dataset.aliases, None
+        outcomes = self._row_outcomes(predicted, groundings, least, aliases)
         if self.dataset.settings.crossfit:
-            found = self._mismatches(fates)
-            aliases = found.crossfitted(fates.dataset)
-            fates = self._fates(predicted, standing, least, aliases)
+            mismatches = self._mismatches(outcomes)
+            aliases = mismatches.crossfitted(outcomes.dataset)
+            outcomes = self._row_outcomes(predicted, groundings, least, aliases)
         return ScoredReplicate(
-            fates=fates,
-            counts=GroupCounts.of(fates),
-            compared=dict(row_metrics.compared_rows(fates, self.comparer)),
-            standing=standing,
+            row_outcomes=outcomes,
+            counts=GroupCounts.of(outcomes),
+            compared=dict(row_metrics.compared_rows(outcomes, self.comparer)),
+            groundings=groundings,
             aliases=aliases,
-            found=found,
+            mismatches=mismatches,
         )
 
-    def _mismatches(self, fates: RowOutcomes) -> Mismatches:
-        return find_mismatches(fates, self.comparer, self.dataset.canonical)
+    def _mismatches(self, outcomes: RowOutcomes) -> Mismatches:
+        return find_mismatches(outcomes, self.comparer, self.dataset.canonical)
 
-    def _fates(
+    def _row_outcomes(
         self,
         predicted: ReplicatePredictions,
-        standing: Sequence[RowGrounding],
+        groundings: Sequence[RowGrounding],
         least: Grounding,
         aliases: AliasSet,
     ) -> RowOutcomes:
@@ -187,7 +188,7 @@ class _Scoring:
                 self.dataset.settings.name_match,
                 canonical=self.dataset.canonical,
             ),
-            lambda place: standing[place].quote.level in levels,
+            lambda place: groundings[place].quote.level in levels,
         )
 
     def column(
@@ -198,10 +199,10 @@ class _Scoring:
         draws: Resamples,
     ) -> ScoredModel:
         first = replicates[0]
-        found = first.found or self._mismatches(first.fates)
+        mismatches = first.mismatches or self._mismatches(first.row_outcomes)
         rules = self._rules(first.aliases)
         basis = RateBasis(
-            counts=[own.counts for own in replicates],
+            counts=[replicate.counts for replicate in replicates],
             papers=papers,
             draws=draws,
             rules=rules,
@@ -211,22 +212,29 @@ class _Scoring:
             yield from rates.micro(basis)
             yield from rates.macro(basis)
             yield from rates.by_paper(basis)
-            yield from rates.failed_as_empty(basis, [own.fates for own in replicates])
-            yield from name_metrics.name_metrics(first.fates)
+            yield from rates.failed_as_empty(
+                basis, [replicate.row_outcomes for replicate in replicates]
+            )
+            yield from name_metrics.name_metrics(first.row_outcomes)
             yield from Encompassment.of(first.counts).metrics(first.aliases)
             yield from row_metrics.status_metrics(
-                first.fates, self.comparer, first.compared
+                first.row_outcomes, self.comparer, first.compared
             )
-            yield from row_metrics.grounding_metrics(first.fates, first.standing)
-            yield from found.metrics(self.dataset.settings.k)
+            yield from row_metrics.grounding_metrics(
+                first.row_outcomes, first.groundings
+            )
+            yield from mismatches.metrics(self.dataset.settings.k)
             if len(self.dataset.papers):
                 counts = [
                     GroupCounts.of(
-                        self._fates(
-                            own.fates.predicted, own.standing, "grounded", own.aliases
+                        self._row_outcomes(
+                            replicate.row_outcomes.predicted,
+                            replicate.groundings,
+                            "grounded",
+                            replicate.aliases,
                         )
                     )
-                    for own in replicates
+                    for replicate in replicates
                 ]
                 yield from rates.micro(
                     RateBasis(
@@ -241,16 +249,18 @@ class _Scoring:
         return ScoredModel(
             model=model,
             replicates=replicates,
-            mismatches=found,
+            mismatches=mismatches,
             metrics=tuple(metrics()),
             unrenamed=self._unrenamed(first),
         )
 
-    def _unrenamed(self, own: ScoredReplicate) -> RowOutcomes:
-        if not own.aliases.accepted:
-            return own.fates
+    def _unrenamed(self, replicate: ScoredReplicate) -> RowOutcomes:
+        if not replicate.aliases.accepted:
+            return replicate.row_outcomes
         least = self.dataset.settings.min_grounding
-        return self._fates(own.fates.predicted, own.standing, least, AliasSet())
+        return self._row_outcomes(
+            replicate.row_outcomes.predicted, replicate.groundings, least, AliasSet()
+        )
 
     def _rules(self, aliases: AliasSet) -> str:
         """The rules of scoring, as definitions name them.
@@ -258,11 +268,13 @@ class _Scoring:
         Those that most scorings share are named only where they are others: numbers
         are compared between runs only if their definitions are equal.
         """
-        own = self.dataset.settings
-        shared = type(own).model_fields
+        settings = self.dataset.settings
+        shared = type(settings).model_fields
         named = [*RULES]
-        named += [name for name in OTHERS if getattr(own, name) != shared[name].default]
-        told = [f"{name}={getattr(own, name)}" for name in named]
+        named += [
+            name for name in OTHERS if getattr(settings, name) != shared[name].default
+        ]
+        rules = [f"{name}={getattr(settings, name)}" for name in named]
         if self.comparer.left_out(ComparisonKind.PYMATGEN):
-            told.append("compositions left out")
-        return ", ".join([*told, f"aliases={aliases.id}"])
+            rules.append("compositions left out")
+        return ", ".join([*rules, f"aliases={aliases.id}"])

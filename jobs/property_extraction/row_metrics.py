@@ -13,8 +13,8 @@ from jobs.property_extraction.grounding import (
     GroundingLevel,
     QuoteMatch,
     ground,
+    is_among,
     numbers_in,
-    stands,
 )
 from jobs.property_extraction.predictions import ReplicatePredictions
 from jobs.property_extraction.row_outcomes import RowOutcome, RowOutcomes, identity
@@ -30,22 +30,27 @@ NUMBERS: tuple[NumberStatus, ...] = ("value", "bound", "range", "not_a_number")
 
 
 def status_metrics(
-    fates: RowOutcomes, comparer: Comparer, told: Mapping[int, ValueComparison]
+    outcomes: RowOutcomes,
+    comparer: Comparer,
+    comparisons: Mapping[int, ValueComparison],
 ) -> Iterator[Metric]:
     """Abstentions, repeats, and the statuses of units and numbers.
 
     Args:
-        fates: of one replicate.
+        outcomes: of one replicate.
         comparer: that reads their numbers.
-        told: what `compared_rows` says of them.
+        comparisons: what `compared_rows` says of them.
     """
     inside = [
         (place, row)
-        for place, row in enumerate(fates.predictions)
-        if fates.fates[place] is not RowOutcome.OUTSIDE
+        for place, row in enumerate(outcomes.predictions)
+        if outcomes.prediction_outcomes[place] is not RowOutcome.OUTSIDE
     ]
     n = len(inside)
-    abstained = sum(fates.fates[place] is RowOutcome.ABSTAINED for place, _ in inside)
+    abstained = sum(
+        outcomes.prediction_outcomes[place] is RowOutcome.ABSTAINED
+        for place, _ in inside
+    )
     yield Metric(
         path="rows", value=n, n=n, definition="rows@1(predicted in scored papers)"
     )
@@ -68,20 +73,20 @@ def status_metrics(
         n=n,
         definition="repeats@1(rows that equal an earlier one in all fields)",
     )
-    yield from _units(fates, told)
-    yield from _numbers(fates, comparer)
+    yield from _units(outcomes, comparisons)
+    yield from _numbers(outcomes, comparer)
 
 
-def _numbers(fates: RowOutcomes, comparer: Comparer) -> Iterator[Metric]:
-    rubric = fates.dataset.rubric
+def _numbers(outcomes: RowOutcomes, comparer: Comparer) -> Iterator[Metric]:
+    rubric = outcomes.dataset.rubric
     for prefix, only_si in (("numbers", False), ("numbers.si", True)):
         statuses = Counter(
             comparer.number(row.value).status
-            for place, row in enumerate(fates.predictions)
-            if fates.fates[place] is not RowOutcome.OUTSIDE
+            for place, row in enumerate(outcomes.predictions)
+            if outcomes.prediction_outcomes[place] is not RowOutcome.OUTSIDE
             and (
                 not only_si
-                or rubric.kind(fates.renamed[place].name) is ComparisonKind.SI
+                or rubric.kind(outcomes.renamed[place].name) is ComparisonKind.SI
             )
         )
         of = "of properties in SI" if only_si else "of all properties"
@@ -94,14 +99,16 @@ def _numbers(fates: RowOutcomes, comparer: Comparer) -> Iterator[Metric]:
             )
 
 
-def _units(fates: RowOutcomes, told: Mapping[int, ValueComparison]) -> Iterator[Metric]:
+def _units(
+    outcomes: RowOutcomes, comparisons: Mapping[int, ValueComparison]
+) -> Iterator[Metric]:
     """Of predictions against their partner, or the first truth row of their name."""
     every: Counter[str] = Counter()
     matched: Counter[str] = Counter()
-    for place, own in told.items():
-        every[own.unit_status] += 1
-        if fates.partners[place] >= 0:
-            matched[own.unit_status] += 1
+    for place, comparison in comparisons.items():
+        every[comparison.unit_status] += 1
+        if outcomes.partners[place] >= 0:
+            matched[comparison.unit_status] += 1
     for prefix, counted, of in (
         ("units", every, "rows against the truth of their name"),
         ("units.tp", matched, "matched rows against their truth"),
@@ -117,26 +124,26 @@ def _units(fates: RowOutcomes, told: Mapping[int, ValueComparison]) -> Iterator[
 
 
 def compared_rows(
-    fates: RowOutcomes, comparer: Comparer
+    outcomes: RowOutcomes, comparer: Comparer
 ) -> Iterator[tuple[int, ValueComparison]]:
     """Each row that counts, by its place, with how it compares.
 
     With its partner, or with the first truth row of its name in its paper; a row of a
     name that the truth lacks is passed over.
     """
-    rubric = fates.dataset.rubric
+    rubric = outcomes.dataset.rubric
     first: dict[tuple[str, str], TruthRow] = {}
-    for truth in fates.truth:
+    for truth in outcomes.truth:
         first.setdefault((truth.refno, truth.name), truth)
-    for place, fate in enumerate(fates.fates):
-        if fate not in {RowOutcome.TP, RowOutcome.FP}:
+    for place, outcome in enumerate(outcomes.prediction_outcomes):
+        if outcome not in {RowOutcome.TP, RowOutcome.FP}:
             continue
         row, name, partner = (
-            fates.predictions[place],
-            fates.names[place],
-            fates.partners[place],
+            outcomes.predictions[place],
+            outcomes.names[place],
+            outcomes.partners[place],
         )
-        other = first.get((row.refno, name)) if partner < 0 else fates.truth[partner]
+        other = first.get((row.refno, name)) if partner < 0 else outcomes.truth[partner]
         if other is not None:
             yield place, comparer.compare(rubric.kind(name), name, row, other)
 
@@ -177,35 +184,37 @@ def row_groundings(
     by_paper: dict[str, list[int]] = {}
     for place, row in enumerate(predicted.predictions):
         by_paper.setdefault(row.refno, []).append(place)
-    found: dict[int, RowGrounding] = {}
+    groundings: dict[int, RowGrounding] = {}
     for refno, places in sorted(by_paper.items()):
         paper = dataset.papers.paper(refno)
         stated = numbers_in(paper.text) if paper.text else ()
         for place in places:
             row = predicted.predictions[place]
             value = comparer.number(row.value).value
-            found[place] = RowGrounding(
+            groundings[place] = RowGrounding(
                 quote=ground(paper, row.quote),
                 is_in_quote=None
                 if value is None or not row.quote
-                else stands(value, numbers_in(row.quote)),
+                else is_among(value, numbers_in(row.quote)),
                 is_in_text=None
                 if value is None or not paper.text
-                else stands(value, stated),
+                else is_among(value, stated),
             )
-    return [found[place] for place in range(len(predicted.predictions))]
+    return [groundings[place] for place in range(len(predicted.predictions))]
 
 
 def grounding_metrics(
-    fates: RowOutcomes, standing: Sequence[RowGrounding]
+    outcomes: RowOutcomes, groundings: Sequence[RowGrounding]
 ) -> Iterator[Metric]:
     """Levels, the rates of fabricated and grounded quotes, and numbers that stand."""
     inside = [
-        own
-        for own, fate in zip(standing, fates.fates, strict=True)
-        if fate not in UNSTATED
+        grounding
+        for grounding, outcome in zip(
+            groundings, outcomes.prediction_outcomes, strict=True
+        )
+        if outcome not in UNSTATED
     ]
-    levels = Counter(own.quote.level for own in inside)
+    levels = Counter(grounding.quote.level for grounding in inside)
     for level in LEVELS:
         yield Metric(
             path=f"grounding.{level}",
@@ -227,11 +236,11 @@ def grounding_metrics(
         definition="grounded_rate@1((exact + normalised + elided) / rows with quote "
         "and text)",
     )
-    for path, told, where in (
-        ("value_in_quote", [own.is_in_quote for own in inside], "quote"),
-        ("value_in_text", [own.is_in_text for own in inside], "text"),
+    for path, checks, where in (
+        ("value_in_quote", [grounding.is_in_quote for grounding in inside], "quote"),
+        ("value_in_text", [grounding.is_in_text for grounding in inside], "text"),
     ):
-        known = [each for each in told if each is not None]
+        known = [check for check in checks if check is not None]
         yield Metric(
             path=path,
             value=ratio(sum(known), len(known)),

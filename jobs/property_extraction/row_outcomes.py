@@ -42,17 +42,17 @@ class RowOutcomes:
     predicted: ReplicatePredictions
     papers: tuple[str, ...]  #: that are scored, ascending
     renamed: Sequence[RenamedName]  #: by prediction
-    fates: Sequence[RowOutcome]  #: by prediction
+    prediction_outcomes: Sequence[RowOutcome]  #: by prediction
     partners: Sequence[int]  #: by prediction: the place of its truth row, or -1
-    truth_fates: Sequence[RowOutcome]  #: by truth row
+    truth_outcomes: Sequence[RowOutcome]  #: by truth row
     truth_partners: Sequence[int]  #: by truth row: the place of its prediction, or -1
     names: Sequence[str] = field(init=False, repr=False, compare=False)
     """By prediction: the name that it is booked on, its partner's if it has one."""
 
     def __post_init__(self) -> None:
         names = [
-            own.name if partner < 0 else self.truth[partner].name
-            for own, partner in zip(self.renamed, self.partners, strict=True)
+            renamed_name.name if partner < 0 else self.truth[partner].name
+            for renamed_name, partner in zip(self.renamed, self.partners, strict=True)
         ]
         object.__setattr__(self, "names", names)
 
@@ -81,17 +81,19 @@ class RowOutcomes:
             if partner >= 0:
                 yield place, partner
 
-    def tallies(self) -> Mapping[tuple[str, str], tuple[int, int, int]]:
+    def group_counts(self) -> Mapping[tuple[str, str], tuple[int, int, int]]:
         """TP, FP and FN by paper and name, ascending; groups without any left out."""
-        found: dict[tuple[str, str], list[int]] = {}
-        for place, fate in enumerate(self.fates):
-            if fate in COUNTED:
+        counts: dict[tuple[str, str], list[int]] = {}
+        for place, outcome in enumerate(self.prediction_outcomes):
+            if outcome in COUNTED:
                 key = (self.predictions[place].refno, self.names[place])
-                found.setdefault(key, [0, 0, 0])[COUNTED.index(fate)] += 1
-        for row, fate in zip(self.truth, self.truth_fates, strict=True):
-            if fate is RowOutcome.FN:
-                found.setdefault((row.refno, row.name), [0, 0, 0])[2] += 1
-        return {key: (own[0], own[1], own[2]) for key, own in sorted(found.items())}
+                counts.setdefault(key, [0, 0, 0])[COUNTED.index(outcome)] += 1
+        for row, outcome in zip(self.truth, self.truth_outcomes, strict=True):
+            if outcome is RowOutcome.FN:
+                counts.setdefault((row.refno, row.name), [0, 0, 0])[2] += 1
+        return {
+            key: (count[0], count[1], count[2]) for key, count in sorted(counts.items())
+        }
 
 
 RowRule: TypeAlias = Callable[[int], bool]
@@ -117,25 +119,28 @@ def row_outcomes(
     settings, rubric = dataset.settings, dataset.rubric
     papers = _scored(dataset, predicted)
     predictions = predicted.predictions
-    renamed = [renaming.renamed(each.refno, each.name) for each in predictions]
-    fates = []
+    renamed = [
+        renaming.renamed(prediction.refno, prediction.name)
+        for prediction in predictions
+    ]
+    prediction_outcomes = []
     seen: set[tuple[str, ...]] = set()
-    for place, each in enumerate(predictions):
-        fate = RowOutcome.FP
-        if each.refno not in papers:
-            fate = RowOutcome.OUTSIDE
+    for place, prediction in enumerate(predictions):
+        outcome = RowOutcome.FP
+        if prediction.refno not in papers:
+            outcome = RowOutcome.OUTSIDE
         elif comparer.left_out(rubric.kind(renamed[place].name)):
-            fate = RowOutcome.LEFT_OUT
-        elif settings.abstentions == "leave_out" and is_abstention(each.value):
-            fate = RowOutcome.ABSTAINED
+            outcome = RowOutcome.LEFT_OUT
+        elif settings.abstentions == "leave_out" and is_abstention(prediction.value):
+            outcome = RowOutcome.ABSTAINED
         elif not is_grounded(place):
-            fate = RowOutcome.UNGROUNDED
+            outcome = RowOutcome.UNGROUNDED
         elif settings.dedupe == "exact":
-            key = identity(each)
-            fate = RowOutcome.REPEATED if key in seen else RowOutcome.FP
+            key = identity(prediction)
+            outcome = RowOutcome.REPEATED if key in seen else RowOutcome.FP
             seen.add(key)
-        fates.append(fate)
-    truth_fates = [
+        prediction_outcomes.append(outcome)
+    truth_outcomes = [
         RowOutcome.OUTSIDE
         if row.refno not in papers
         else RowOutcome.LEFT_OUT
@@ -145,21 +150,21 @@ def row_outcomes(
     ]
     partners, truth_partners = [-1] * len(predictions), [-1] * len(dataset.truth)
     named = [
-        NamedPrediction(each, own.targets)
-        for each, own in zip(predictions, renamed, strict=True)
+        NamedPrediction(prediction, renamed_name.targets)
+        for prediction, renamed_name in zip(predictions, renamed, strict=True)
     ]
-    offered = _by_paper(predictions, fates)
-    for place, partner in _pairs(dataset, named, offered, truth_fates, comparer):
+    offered = _by_paper(predictions, prediction_outcomes)
+    for place, partner in _pairs(dataset, named, offered, truth_outcomes, comparer):
         partners[place], truth_partners[partner] = partner, place
-        fates[place] = truth_fates[partner] = RowOutcome.TP
+        prediction_outcomes[place] = truth_outcomes[partner] = RowOutcome.TP
     return RowOutcomes(
         dataset=dataset,
         predicted=predicted,
         papers=tuple(sorted(papers)),
         renamed=renamed,
-        fates=fates,
+        prediction_outcomes=prediction_outcomes,
         partners=partners,
-        truth_fates=truth_fates,
+        truth_outcomes=truth_outcomes,
         truth_partners=truth_partners,
     )
 
@@ -188,7 +193,7 @@ def _scored(
 ) -> frozenset[str]:
     """Papers that count: of truth or predictions or of both, and not failed."""
     curated = dataset.truth_by_paper.keys()
-    stated = {each.refno for each in predicted.predictions}
+    stated = {prediction.refno for prediction in predicted.predictions}
     stated |= {
         refno
         for refno, outcome in predicted.outcomes.items()
@@ -205,21 +210,21 @@ def _scored(
 
 
 def _by_paper(
-    predictions: Sequence[Prediction], fates: Sequence[RowOutcome]
+    predictions: Sequence[Prediction], prediction_outcomes: Sequence[RowOutcome]
 ) -> Mapping[str, Sequence[int]]:
     """Places of the predictions that count."""
-    found: dict[str, list[int]] = {}
-    for place, each in enumerate(predictions):
-        if fates[place] is RowOutcome.FP:
-            found.setdefault(each.refno, []).append(place)
-    return found
+    places: dict[str, list[int]] = {}
+    for place, prediction in enumerate(predictions):
+        if prediction_outcomes[place] is RowOutcome.FP:
+            places.setdefault(prediction.refno, []).append(place)
+    return places
 
 
 def _pairs(
     dataset: PropertyDataset,
     named: Sequence[NamedPrediction],
     offered: Mapping[str, Sequence[int]],
-    truth_fates: Sequence[RowOutcome],
+    truth_outcomes: Sequence[RowOutcome],
     comparer: Comparer,
 ) -> Iterator[tuple[int, int]]:
     """Places of predictions and truth rows that are paired, paper by paper."""
@@ -230,9 +235,11 @@ def _pairs(
         return comparer.edges(dataset.rubric.kind(name), name, stated, truths)
 
     material = material_key(dataset.settings)
-    for refno, own in dataset.truth_by_paper.items():
+    for refno, truth_places in dataset.truth_by_paper.items():
         places = offered.get(refno, [])
-        wanted = [place for place in own if truth_fates[place] is RowOutcome.FN]
+        wanted = [
+            place for place in truth_places if truth_outcomes[place] is RowOutcome.FN
+        ]
         for left, right in pairs_of_paper(
             [named[place] for place in places],
             [dataset.truth[place] for place in wanted],

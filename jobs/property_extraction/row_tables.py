@@ -111,8 +111,8 @@ class PropertyRowTables:
         for column in self.results.columns.values():
             yield from self._matched(column)
             yield from self._grounded(column)
-            for own in column.replicates:
-                yield from _stated(own.fates.predicted)
+            for replicate in column.replicates:
+                yield from _stated(replicate.row_outcomes.predicted)
         for row in self.results.dataset.truth:
             yield StreamedRow(
                 table="gt_dump",
@@ -129,32 +129,35 @@ class PropertyRowTables:
     def _matched(self, column: ScoredModel) -> Iterator[Detail]:
         matches = self.folders.of(column.model, "score_pr_matches")
         rows = self.folders.of(column.model, "score_pr_rows")
-        for own in column.replicates:
-            for cells in self._rows(own):
+        for replicate in column.replicates:
+            for cells in self._rows(replicate):
                 yield StreamedRow(table=matches, cells=cells[: len(MATCHES)])
                 yield StreamedRow(table=rows, cells=cells)
 
-    def _rows(self, own: ScoredReplicate) -> Iterator[tuple[Cell, ...]]:
-        aliases = own.aliases.id  # a hash of all of them
-        for fate, place in _in_order(own.fates):
-            if fate is RowOutcome.FN:
-                yield self._missed(own.fates, place)
+    def _rows(self, replicate: ScoredReplicate) -> Iterator[tuple[Cell, ...]]:
+        aliases = replicate.aliases.id  # a hash of all of them
+        for outcome, place in _in_order(replicate.row_outcomes):
+            if outcome is RowOutcome.FN:
+                yield self._missed(replicate.row_outcomes, place)
             else:
-                yield self._predicted(own, place, aliases)
+                yield self._predicted(replicate, place, aliases)
 
     def _predicted(
-        self, own: ScoredReplicate, place: int, aliases: str
+        self, replicate: ScoredReplicate, place: int, aliases: str
     ) -> tuple[Cell, ...]:
-        fates, dataset = own.fates, self.results.dataset
-        row, partner = fates.predictions[place], fates.partners[place]
-        truth = None if partner < 0 else fates.truth[partner]
-        name = fates.names[place]
-        acted = fates.renamed[place].entry(name) is not None
-        told, quote = own.compared.get(place), own.standing[place].quote
+        outcomes, dataset = replicate.row_outcomes, self.results.dataset
+        row, partner = outcomes.predictions[place], outcomes.partners[place]
+        truth = None if partner < 0 else outcomes.truth[partner]
+        name = outcomes.names[place]
+        acted = outcomes.renamed[place].entry(name) is not None
+        comparison, quote = (
+            replicate.compared.get(place),
+            replicate.groundings[place].quote,
+        )
         return (
             row.refno,
             name,
-            str(fates.fates[place]),
+            str(outcomes.prediction_outcomes[place]),
             row.value,
             None if truth is None else truth.value,
             row.row,
@@ -164,19 +167,19 @@ class PropertyRowTables:
             str(dataset.rubric.kind(name)),
             row.unit or None,
             None if truth is None else truth.unit or None,
-            None if told is None else told.unit_status or None,
-            "no_truth" if told is None else told.reason,
+            None if comparison is None else comparison.unit_status or None,
+            "no_truth" if comparison is None else comparison.reason,
             row.material or None,
             row.condition or None,
             str(quote.level),
             quote.start,
             quote.end,
-            fates.predicted.model,
-            fates.predicted.replicate,
+            outcomes.predicted.model,
+            outcomes.predicted.replicate,
         )
 
-    def _missed(self, fates: RowOutcomes, place: int) -> tuple[Cell, ...]:
-        row = fates.truth[place]
+    def _missed(self, outcomes: RowOutcomes, place: int) -> tuple[Cell, ...]:
+        row = outcomes.truth[place]
         return (
             row.refno,
             row.name,
@@ -197,15 +200,17 @@ class PropertyRowTables:
             None,
             None,
             None,
-            fates.predicted.model,
-            fates.predicted.replicate,
+            outcomes.predicted.model,
+            outcomes.predicted.replicate,
         )
 
     def _grounded(self, column: ScoredModel) -> Iterator[Detail]:
         table = self.folders.of(column.model, "grounding")
-        for own in column.replicates:
-            predicted = own.fates.predicted
-            for row, standing in zip(predicted.predictions, own.standing, strict=True):
+        for replicate in column.replicates:
+            predicted = replicate.row_outcomes.predicted
+            for row, grounding in zip(
+                predicted.predictions, replicate.groundings, strict=True
+            ):
                 yield StreamedRow(
                     table=table,
                     cells=(
@@ -216,11 +221,11 @@ class PropertyRowTables:
                         row.unit or None,
                         row.mentions,
                         row.quote or None,
-                        str(standing.quote.level),
-                        standing.quote.start,
-                        standing.quote.end,
-                        standing.is_in_quote,
-                        standing.is_in_text,
+                        str(grounding.quote.level),
+                        grounding.quote.start,
+                        grounding.quote.end,
+                        grounding.is_in_quote,
+                        grounding.is_in_text,
                         row.flag or None,
                         predicted.model,
                         predicted.replicate,
@@ -237,35 +242,37 @@ def _stated(predicted: ReplicatePredictions) -> Iterator[StreamedRow]:
     for refno in dict.fromkeys((*rows, *predicted.outcomes)):
         for row in rows.get(refno, ()):
             cells = (row.name, row.value, row.unit, row.material, row.condition)
-            told = (*cells, row.quote, row.mentions, row.flag)
-            stated = (cell or None for cell in told)
+            all_cells = (*cells, row.quote, row.mentions, row.flag)
+            stated = (cell or None for cell in all_cells)
             yield StreamedRow(table="predictions", cells=(refno, *stated, None, *who))
         if refno not in rows:
-            own = predicted.outcomes[refno]
-            state = "failed" if own.state is PaperState.OPEN else str(own.state)
-            reason = own.reason or ("open" if own.state is PaperState.OPEN else "")
+            outcome = predicted.outcomes[refno]
+            state = "failed" if outcome.state is PaperState.OPEN else str(outcome.state)
+            reason = outcome.reason or (
+                "open" if outcome.state is PaperState.OPEN else ""
+            )
             status = f"{state}: {reason}" if reason else state
             blank = (None,) * (len(PREDICTIONS) - len(who) - 2)
             yield StreamedRow(table="predictions", cells=(refno, *blank, status, *who))
 
 
-def _in_order(fates: RowOutcomes) -> list[tuple[RowOutcome, int]]:
+def _in_order(outcomes: RowOutcomes) -> list[tuple[RowOutcome, int]]:
     """Places of the rows that count: by paper, name, status and file row."""
-    found = [
+    sort_keys = [
         (
-            fates.predictions[place].refno,
-            fates.names[place],
-            STATUSES.index(fate),
+            outcomes.predictions[place].refno,
+            outcomes.names[place],
+            STATUSES.index(outcome),
             place,
         )
-        for place, fate in enumerate(fates.fates)
-        if fate in STATUSES
+        for place, outcome in enumerate(outcomes.prediction_outcomes)
+        if outcome in STATUSES
     ]
-    found += [
-        (row.refno, row.name, STATUSES.index(fate), place)
-        for place, (row, fate) in enumerate(
-            zip(fates.truth, fates.truth_fates, strict=True)
+    sort_keys += [
+        (row.refno, row.name, STATUSES.index(outcome), place)
+        for place, (row, outcome) in enumerate(
+            zip(outcomes.truth, outcomes.truth_outcomes, strict=True)
         )
-        if fate is RowOutcome.FN
+        if outcome is RowOutcome.FN
     ]
-    return [(STATUSES[status], place) for _, _, status, place in sorted(found)]
+    return [(STATUSES[status], place) for _, _, status, place in sorted(sort_keys)]

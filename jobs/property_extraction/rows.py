@@ -71,17 +71,17 @@ def count_mentions(extractions: Sequence[ParsedExtraction]) -> dict[ReportedValu
     is no new row, whatever its quote. It counts as often as in the part that has it
     most. Within a part, rows that differ in any field are different rows.
     """
-    found: dict[ReportedValue, int] = {}
+    mentions: dict[ReportedValue, int] = {}
     stated: dict[tuple[str, ...], ReportedValue] = {}
     for extraction in extractions:
-        own = Counter(
-            row if row in found else stated.get(_content(row), row)
+        part_counts = Counter(
+            row if row in mentions else stated.get(_content(row), row)
             for row in extraction.rows
         )
-        for row, n in own.items():
-            found[row] = max(n, found.get(row, 0))
+        for row, n in part_counts.items():
+            mentions[row] = max(n, mentions.get(row, 0))
             stated.setdefault(_content(row), row)
-    return found
+    return mentions
 
 
 def count_repeated(extractions: Sequence[ParsedExtraction]) -> int:
@@ -108,7 +108,7 @@ def rows_of_paper(
     extractions: Sequence[ParsedExtraction],
     *,
     first: int = 1,
-    asked: Sequence[ReportedValue] = (),
+    requote_rows: Sequence[ReportedValue] = (),
     requoted: ParsedQuotes | None = None,
     paper: PaperText | None = None,
 ) -> tuple[Prediction, ...]:
@@ -118,7 +118,7 @@ def rows_of_paper(
         refno: of the paper.
         extractions: of its pieces, in their order.
         first: number of the first row; the others follow.
-        asked: rows that a second request was about, in the order of their numbers.
+        requote_rows: rows of a second request, in the order of their numbers.
         requoted: what the reply to it says; None: nothing was asked, or it is lacking.
         paper: in which new quotes are looked up; needed with *requoted*.
     """
@@ -127,7 +127,7 @@ def rows_of_paper(
         if requoted is None or paper is None
         else {
             row: _second_look(row, number, requoted, paper)
-            for number, row in enumerate(asked, start=1)
+            for number, row in enumerate(requote_rows, start=1)
         }
     )
     return tuple(
@@ -213,21 +213,21 @@ def text_of_rows(rows: list[ImportedRow]) -> str:
 def parse_rows(refno: str, reply: Reply) -> tuple[Prediction, ...] | ParseFailure:
     """The rows of an answer, as predictions."""
     try:
-        found = _DECODER.decode(reply.text or "")
+        decoded = _DECODER.decode(reply.text or "")
     except msgspec.DecodeError:
         return ParseFailure(reason="unreadable_import")
     return tuple(
         Prediction(
             refno=refno,
-            name=each.name,
-            value=each.value,
-            unit=each.unit,
-            material=each.material,
-            condition=each.condition,
-            quote=each.quote,
-            mentions=each.mentions,
-            flag=each.flag,
-            row=each.row,
+            name=row.name,
+            value=row.value,
+            unit=row.unit,
+            material=row.material,
+            condition=row.condition,
+            quote=row.quote,
+            mentions=row.mentions,
+            flag=row.flag,
+            row=row.row,
         )
-        for each in found.rows
+        for row in decoded.rows
     )

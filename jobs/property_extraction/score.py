@@ -76,26 +76,26 @@ class PaperVerdicts:
 
     def __iter__(self) -> Iterator[Verdict]:
         known = {
-            (model, own.replicate): _by_paper(own)
+            (model, replicate.replicate): _by_paper(replicate)
             for model, column in self.results.columns.items()
-            for own in column.replicates
+            for replicate in column.replicates
         }
         for family in self.answers.families():
             for answer in family:
                 task = answer.task
                 # a consensus is no replicate's own
                 papers = known.get((task.model, task.replicate), {})
-                own = _verdict(self.results.dataset, answer, papers)
-                if own is not None:
-                    yield own
+                verdict = _verdict(self.results.dataset, answer, papers)
+                if verdict is not None:
+                    yield verdict
 
 
-def _by_paper(own: ScoredReplicate) -> Mapping[str, _PaperCounts]:
-    cells = own.counts.by_paper()
+def _by_paper(replicate: ScoredReplicate) -> Mapping[str, _PaperCounts]:
+    cells = replicate.counts.by_paper()
     return {
         refno: (int(tp), int(fp), int(fn))
         for refno, tp, fp, fn in zip(
-            own.counts.papers, cells.tp, cells.fp, cells.fn, strict=True
+            replicate.counts.papers, cells.tp, cells.fp, cells.fn, strict=True
         )
     }
 
@@ -130,11 +130,11 @@ def _verdict(
 def _read(dataset: PropertyDataset, task: Task, reply: Reply) -> tuple[str, str]:
     """What a reply says, and what was left of it or why it says nothing."""
     match PARSERS[task.stage](dataset, task, reply):
-        case ParsedExtraction() as found:
-            left = {"dropped": found.dropped, "cut": found.cut}
+        case ParsedExtraction() as extraction:
+            left = {"dropped": extraction.dropped, "cut": extraction.cut}
             notes = [f"{n:,} {name}" for name, n in left.items() if n]
-            notes += ["cut short"] if found.is_partial else []
-            return plural(len(found.rows), "row"), ", ".join(notes)
+            notes += ["cut short"] if extraction.is_partial else []
+            return plural(len(extraction.rows), "row"), ", ".join(notes)
         case ParsedQuotes(quotes=quotes, withdrawn=withdrawn):
             return f"{plural(len(quotes), 'quote')}, {len(withdrawn):,} withdrawn", ""
         case ParseFailure(reason=reason):
@@ -145,10 +145,10 @@ def _read(dataset: PropertyDataset, task: Task, reply: Reply) -> tuple[str, str]
 
 def comparable(column: ScoredModel) -> Comparable:
     """Makers of the values of a model's headline metrics, by path."""
-    made: dict[str, Callable[[], ItemValues]] = {
+    makers: dict[str, Callable[[], ItemValues]] = {
         word: partial(_of_papers, column, word) for word in WORDS
     }
-    return {**made, "matched": partial(_of_truth, column.first.fates)}
+    return {**makers, "matched": partial(_of_truth, column.first.row_outcomes)}
 
 
 def _of_papers(column: ScoredModel, word: str) -> ItemValues:
@@ -166,19 +166,19 @@ def _of_papers(column: ScoredModel, word: str) -> ItemValues:
     )
 
 
-def _of_truth(fates: RowOutcomes) -> ItemValues:
+def _of_truth(outcomes: RowOutcomes) -> ItemValues:
     """Whether each truth row is matched."""
     rows = [
-        (row, fate)
-        for row, fate in zip(fates.truth, fates.truth_fates, strict=True)
-        if fate in {RowOutcome.TP, RowOutcome.FN}
+        (row, outcome)
+        for row, outcome in zip(outcomes.truth, outcomes.truth_outcomes, strict=True)
+        if outcome in {RowOutcome.TP, RowOutcome.FN}
     ]
     return ItemValues(
         kind="mean",
         items=[str(row.source_row) for row, _ in rows],
         clusters=[row.refno for row, _ in rows],
         cluster="paper",
-        first=[float(fate is RowOutcome.TP) for _, fate in rows],
+        first=[float(outcome is RowOutcome.TP) for _, outcome in rows],
         definition="matched@1(truth rows with a prediction)",
     )
 
@@ -196,12 +196,12 @@ def trivial_baselines(results: PropertyResults) -> Iterator[TrivialBaseline]:
     if not truth:
         return
     names = Counter(row.name for row in truth)
-    name = min(names, key=lambda each: (-names[each], each))
+    name = min(names, key=lambda candidate: (-names[candidate], candidate))
     papers = {(row.refno, row.value, row.unit) for row in truth if row.name == name}
     values = Counter((value, unit) for _, value, unit in papers)
-    best = min(values, key=lambda each: (-values[each], each))
+    best = min(values, key=lambda pair: (-values[pair], pair))
     tp, stated = values[best], len(results.papers)
-    found = {
+    rates = {
         "precision": ratio(tp, stated),
         "recall": ratio(tp, len(truth)),
         "f1": ratio(2 * tp, stated + len(truth)),
@@ -211,7 +211,7 @@ def trivial_baselines(results: PropertyResults) -> Iterator[TrivialBaseline]:
             of=word,
             key=KEY,
             name=f"{name} = {' '.join(filter(None, best))} in every paper",
-            value=found[word],
+            value=rates[word],
             n=stated,
             how="the most frequent property of the truth with its most frequent "
             "value, one row a paper, texts equal",
@@ -228,13 +228,13 @@ def score(dataset: PropertyDataset, answers: Answers) -> Scorecard:
     folders = ModelFolders(results.columns)
     files = PropertyRowTables(results, folders)
     lacking = ExcludedRows.of(results).note
-    found = (*dataset.findings, *findings(results))
+    all_findings = (*dataset.findings, *findings(results))
     card = Scorecard(
         models={
-            model: MEASURES.describe(own.metrics)
-            for model, own in results.columns.items()
+            model: MEASURES.describe(column.metrics)
+            for model, column in results.columns.items()
         },
-        summary=run_text(results, found),
+        summary=run_text(results, all_findings),
         headline=HEADLINE,
         worth_explaining=_missed_most(results),
         tables=(
@@ -244,7 +244,7 @@ def score(dataset: PropertyDataset, answers: Answers) -> Scorecard:
             lint_table(results),
             *files.tables(),
         ),
-        findings=found,
+        findings=all_findings,
         artifacts=(
             report(results),
             *draft_maps(results, folders),
@@ -257,14 +257,16 @@ def score(dataset: PropertyDataset, answers: Answers) -> Scorecard:
         settings=dataset.settings.model_dump(mode="json", exclude={*INPUTS}),
         missing=sheet.missing,
         stale=sheet.stale,
-        comparable={model: comparable(own) for model, own in results.columns.items()},
+        comparable={
+            model: comparable(column) for model, column in results.columns.items()
+        },
         bookable={
-            model: partial(bookable, own.first.fates)
-            for model, own in results.columns.items()
+            model: partial(bookable, column.first.row_outcomes)
+            for model, column in results.columns.items()
         },
         units={
-            model: {"TP": own.first.counts.by_paper().totals()[0]}
-            for model, own in results.columns.items()
+            model: {"TP": column.first.counts.by_paper().totals()[0]}
+            for model, column in results.columns.items()
         },
     )
     frequent = [*trivial_baselines(results)]

@@ -15,7 +15,7 @@ from jobs.property_extraction.tables import model_slugs
 from jobs.property_extraction.verification import (
     EQUAL,
     HEADLINE,
-    SAID,
+    VERDICT_LABELS,
     ModelRulings,
     NameVerification,
     agreements,
@@ -78,13 +78,13 @@ def _rows(
     for pair in verification.pairs:
         names = (pair.pred_name, pair.gt_name)
         if names in verification.equal:
-            yield (*names, True, EQUAL, HEURISTIC, *_told(pair))
+            yield (*names, True, EQUAL, HEURISTIC, *_candidate_cells(pair))
         elif (ruling := column.rulings.get(names)) is not None:
-            said = (ruling.is_match, ruling.reason)
-            yield (*names, *said, column.model, *_told(pair))
+            ruling_cells = (ruling.is_match, ruling.reason)
+            yield (*names, *ruling_cells, column.model, *_candidate_cells(pair))
 
 
-def _told(pair: NamePair) -> tuple[Cell, Cell]:
+def _candidate_cells(pair: NamePair) -> tuple[Cell, Cell]:
     """What the candidates' file says, and nothing where it says nothing."""
     return pair.count or None, pair.avg_sim
 
@@ -95,11 +95,13 @@ def _together(verification: NameVerification) -> Table:
         names = (pair.pred_name, pair.gt_name)
         ruling = verification.rulings.get(names)
         if names in verification.equal:
-            rows.append((*names, True, None, None, EQUAL, *_told(pair)))
+            rows.append((*names, True, None, None, EQUAL, *_candidate_cells(pair)))
         elif ruling is not None:
-            asked = sum(names in column.rulings for column in verification.columns)
-            said = (ruling.is_match, ruling.votes, asked, ruling.reason)
-            rows.append((*names, *said, *_told(pair)))
+            model_count = sum(
+                names in column.rulings for column in verification.columns
+            )
+            ruling_cells = (ruling.is_match, ruling.votes, model_count, ruling.reason)
+            rows.append((*names, *ruling_cells, *_candidate_cells(pair)))
     return Table(
         name="verification",
         columns=(
@@ -118,8 +120,8 @@ def _agreement(verification: NameVerification) -> Table:
         name="agreement",
         columns=("model", "other_model", "pairs", "agree", "kappa"),
         rows=tuple(
-            (first.model, second.model, found.n, found.percent, found.kappa)
-            for first, second, found in agreements(verification)
+            (first.model, second.model, agreement.n, agreement.percent, agreement.kappa)
+            for first, second, agreement in agreements(verification)
         ),
         caption="Each two models on the pairs that both decided; Cohen's kappa.",
     )
@@ -141,17 +143,24 @@ def _summary_lines(verification: NameVerification) -> Iterator[str]:
         + (f", {known:,} verified before" if known else "")
     )
     columns = verification.columns
-    said = [[own.is_match for own in each.rulings.values()] for each in columns]
+    verdicts_by_column = [
+        [ruling.is_match for ruling in column.rulings.values()] for column in columns
+    ]
     yield from text_table(
         (
             TableColumn(
                 title="model",
-                cells=[shortened(one_line(each.model), NAME_CELLS) for each in columns],
+                cells=[
+                    shortened(one_line(column.model), NAME_CELLS) for column in columns
+                ],
                 has_words=True,
             ),
             *(
                 TableColumn(
-                    title=title, cells=[f"{own.count(value):,}" for own in said]
+                    title=title,
+                    cells=[
+                        f"{verdicts.count(value):,}" for verdicts in verdicts_by_column
+                    ],
                 )
                 for title, value in (
                     ("match", True),
@@ -159,7 +168,9 @@ def _summary_lines(verification: NameVerification) -> Iterator[str]:
                     ("undecided", None),
                 )
             ),
-            TableColumn(title="unread", cells=[f"{each.unread:,}" for each in columns]),
+            TableColumn(
+                title="unread", cells=[f"{column.unread:,}" for column in columns]
+            ),
         )
     )
     yield (
@@ -201,11 +212,13 @@ def similarity(counts: Mapping[tuple[bool | None, int], int]) -> Figure | None:
                 y=Axis(label="pairs", lo=0),
                 marks=tuple(
                     Stack(
-                        values=tuple(counts.get((said, at), 0) for at in range(BINS)),
+                        values=tuple(
+                            counts.get((is_match, at), 0) for at in range(BINS)
+                        ),
                         label=label,
                         series=series,
                     )
-                    for series, (said, label) in enumerate(SAID.items())
+                    for series, (is_match, label) in enumerate(VERDICT_LABELS.items())
                 ),
             ),
         ),
@@ -244,7 +257,7 @@ def score_verification(dataset: PropertyDataset, answers: Answers) -> Scorecard:
     )
 
 
-SHOWN = 60
+ITEM_CHARS = 60
 """Characters of an unknown item that its error repeats."""
 
 
@@ -271,14 +284,16 @@ def explain_verification(
 
 
 def _page_lines(verification: NameVerification, item: str) -> Iterator[str]:
-    found = [own for own in verification.pairs if item in (own.pred_name, own.gt_name)]
-    if not found:
+    pairs = [
+        pair for pair in verification.pairs if item in (pair.pred_name, pair.gt_name)
+    ]
+    if not pairs:
         raise UsageError(
-            f"No pair has the name {clip(item, SHOWN)!r}; verification.csv lists the "
-            "pairs."
+            f"No pair has the name {clip(item, ITEM_CHARS)!r}; verification.csv "
+            "lists the pairs."
         )
     yield from hanging_lines("", one_line(item))
-    for pair in found:
+    for pair in pairs:
         yield ""
         yield from _pair(verification, pair)
 
@@ -300,14 +315,20 @@ def _pair(verification: NameVerification, pair: NamePair) -> Iterator[str]:
         yield "  ruling     none: it is not answered"
     else:
         votes = plural(ruling.votes, "vote")
-        yield f"  ruling     {SAID[ruling.is_match]}, {votes} for"
+        yield f"  ruling     {VERDICT_LABELS[ruling.is_match]}, {votes} for"
     for column in verification.columns:
-        yield from _said(column, names)
+        yield from _verdict_lines(column, names)
 
 
-def _said(column: ModelRulings, names: Names) -> Iterator[str]:
-    for own in column.verdicts:
-        if (own.pred_name, own.gt_name) == names:
+def _verdict_lines(column: ModelRulings, names: Names) -> Iterator[str]:
+    for verdict in column.verdicts:
+        if (verdict.pred_name, verdict.gt_name) == names:
             yield from hanging_lines("  asked      ", one_line(column.model))
-            said = "not read" if own.is_match is None else SAID[own.is_match]
-            yield from hanging_lines("             ", f"{said}: {one_line(own.reason)}")
+            label = (
+                "not read"
+                if verdict.is_match is None
+                else VERDICT_LABELS[verdict.is_match]
+            )
+            yield from hanging_lines(
+                "             ", f"{label}: {one_line(verdict.reason)}"
+            )

@@ -47,9 +47,9 @@ def run_text(results: PropertyResults, findings: Sequence[Finding]) -> str:
     lines = [*_head(results)]
     for column in results.columns.values():
         lines += _model(results, column)
-    for own in findings:
-        if own.severity != "info" or own.where == LIMITS:
-            lines += hanging_lines("note: ", one_line(finding_lines(own)))
+    for finding in findings:
+        if finding.severity != "info" or finding.where == LIMITS:
+            lines += hanging_lines("note: ", one_line(finding_lines(finding)))
     return "\n".join([*(printable(line, line=LINE_CHARS) for line in lines), ""])
 
 
@@ -95,15 +95,16 @@ def _model(results: PropertyResults, column: ScoredModel) -> Iterator[str]:
 
 def _aliases(column: ScoredModel) -> Iterator[str]:
     """What the aliases that act have changed."""
-    own = column.first
-    if not own.aliases.accepted:
+    replicate = column.first
+    if not replicate.aliases.accepted:
         return
     before, after = (
-        fates.fates.count(RowOutcome.TP) for fates in (column.unrenamed, own.fates)
+        outcomes.prediction_outcomes.count(RowOutcome.TP)
+        for outcomes in (column.unrenamed, replicate.row_outcomes)
     )
-    renamed = [row.entries for row in own.fates.renamed if row.entries]
+    renamed = [row.entries for row in replicate.row_outcomes.renamed if row.entries]
     acting = {entry.key for entries in renamed for entry in entries}
-    idle = len(own.aliases.accepted) - len(acting)
+    idle = len(replicate.aliases.accepted) - len(acting)
     yield (
         f"  aliases  {plural(len(renamed), 'row')} renamed, TP {before:,} without, "
         f"{after:,} with ({after - before:+,}); {idle:,} renamed none"
@@ -112,8 +113,8 @@ def _aliases(column: ScoredModel) -> Iterator[str]:
 
 def _papers(column: ScoredModel) -> str:
     """How many papers are scored, and what became of the others."""
-    predicted = column.first.fates.predicted
-    states = Counter(own.state for own in predicted.outcomes.values())
+    predicted = column.first.row_outcomes.predicted
+    states = Counter(outcome.state for outcome in predicted.outcomes.values())
     del states[PaperState.SCORED]  # a counter does not mind where there is none
     rest = "".join(f", {n:,} {state}" for state, n in sorted(states.items()))
     named = {"parted": "in parts", "partial": "truncated"}
@@ -123,13 +124,13 @@ def _papers(column: ScoredModel) -> str:
         if (n := predicted.counts.get(count, 0))
     )
     how = f" ({read})" if read else ""
-    return f"papers {len(column.first.fates.papers):,} scored{how}{rest}"
+    return f"papers {len(column.first.row_outcomes.papers):,} scored{how}{rest}"
 
 
 def _truth(column: ScoredModel) -> int:
     """Truth rows that count."""
-    fates = column.first.fates.truth_fates
-    return fates.count(RowOutcome.TP) + fates.count(RowOutcome.FN)
+    truth_outcomes = column.first.row_outcomes.truth_outcomes
+    return truth_outcomes.count(RowOutcome.TP) + truth_outcomes.count(RowOutcome.FN)
 
 
 def _rates(known: Mapping[str, Metric], prefix: str) -> str:
@@ -190,8 +191,12 @@ class _ReportText:
         yield from _title("Inputs")
         # the name alone: where a file lies changes no number
         named = [
-            (own.setting, own.path.replace("\\", "/").rsplit("/")[-1], own.sha256)
-            for own in self.results.dataset.rules
+            (
+                input_file.setting,
+                input_file.path.replace("\\", "/").rsplit("/")[-1],
+                input_file.sha256,
+            )
+            for input_file in self.results.dataset.rules
         ]
         yield from text_table(
             [
@@ -210,18 +215,18 @@ class _ReportText:
         settings = self.results.dataset.settings
         yield from _title(f"Options, profile {settings.profile}")
         options = settings.model_dump(mode="json", exclude={*INPUTS, "profile"})
-        shown = ", ".join(f"{name}={value}" for name, value in options.items())
-        yield from hanging_lines("  ", shown)
+        options_text = ", ".join(f"{name}={value}" for name, value in options.items())
+        yield from hanging_lines("  ", options_text)
 
     def _limits(self) -> Iterator[str]:
         yield from _title("What the numbers do not show, and what was left out")
-        found = [
+        all_findings = [
             *self.results.dataset.findings,
             *findings(self.results),
         ]
-        for own in found:
-            yield from hanging_lines("  - ", one_line(finding_lines(own)))
-        if not found:
+        for finding in all_findings:
+            yield from hanging_lines("  - ", one_line(finding_lines(finding)))
+        if not all_findings:
             yield "  nothing was noticed"
 
     def _model(self, model: Model) -> Iterator[str]:
@@ -240,19 +245,21 @@ class _ReportText:
 
     def _papers(self, model: Model) -> Iterator[str]:
         yield from _title("Papers")
-        fates = model.first.fates
-        outcomes = fates.predicted.outcomes
+        row_outcomes = model.first.row_outcomes
+        outcomes = row_outcomes.predicted.outcomes
         every = {
-            *fates.dataset.truth_by_paper,
+            *row_outcomes.dataset.truth_by_paper,
             *outcomes,
-            *(row.refno for row in fates.predictions),
+            *(row.refno for row in row_outcomes.predictions),
         }
         yield f"  total   {len(every):>6,}"
-        yield f"  scored  {len(fates.papers):>6,}"
+        yield f"  scored  {len(row_outcomes.papers):>6,}"
         reasons = Counter(
-            f"{own.state} ({own.reason})" if own.reason else str(own.state)
-            for own in outcomes.values()
-            if own.state != "scored"
+            f"{outcome.state} ({outcome.reason})"
+            if outcome.reason
+            else str(outcome.state)
+            for outcome in outcomes.values()
+            if outcome.state != "scored"
         )
         for reason, n in sorted(reasons.items()):
             yield f"  {one_line(reason)}: {n:,}"
@@ -261,11 +268,11 @@ class _ReportText:
         yield ""
         yield "=" * 80
         yield "Definitions"
-        said: dict[str, str] = {}
+        definitions: dict[str, str] = {}
         for model in self.results.columns.values():
             for metric in model.metrics:
-                said.setdefault(metric.path, metric.definition)
-        for path, definition in said.items():
+                definitions.setdefault(metric.path, metric.definition)
+        for path, definition in definitions.items():
             yield from hanging_lines(f"  {path}: ", definition)
 
 
@@ -276,14 +283,14 @@ def _title(text: str) -> Iterator[str]:
 
 def _words(title: str, cells: Iterable[str]) -> TextColumn:
     return TextColumn(
-        title=title, cells=[one_line(own) for own in cells], has_words=True
+        title=title, cells=[one_line(cell) for cell in cells], has_words=True
     )
 
 
 def _numbers(
     title: str, cells: Iterable[float | None], decimals: int = 3
 ) -> TextColumn:
-    return TextColumn(title=title, cells=[number(own, decimals) for own in cells])
+    return TextColumn(title=title, cells=[number(cell, decimals) for cell in cells])
 
 
 def _report_rates(known: Mapping[str, Metric]) -> Iterator[str]:
@@ -297,15 +304,16 @@ def _report_rates(known: Mapping[str, Metric]) -> Iterator[str]:
         *(f"{name}~failed_as_empty" for name in ("recall", "f1")),
         *(f"grounded.{name}" for name in WORDS),
     ]
-    shown = [known[path] for path in paths if path in known]
+    metrics = [known[path] for path in paths if path in known]
     yield from text_table(
         [
-            _words("metric", (own.path for own in shown)),
-            _numbers("value", (own.value for own in shown), 4),
-            _numbers("from", (own.lo for own in shown), 4),
-            _numbers("to", (own.hi for own in shown), 4),
+            _words("metric", (metric.path for metric in metrics)),
+            _numbers("value", (metric.value for metric in metrics), 4),
+            _numbers("from", (metric.lo for metric in metrics), 4),
+            _numbers("to", (metric.hi for metric in metrics), 4),
             TextColumn(
-                title="n", cells=[f"{own.n_defined or own.n:,}" for own in shown]
+                title="n",
+                cells=[f"{metric.n_defined or metric.n:,}" for metric in metrics],
             ),
         ]
     )
@@ -354,8 +362,12 @@ def _properties(results: PropertyResults, model: Model) -> Iterator[str]:
         [
             _names("property", (counts.names[at] for at in order), NAME_CELLS),
             *(
-                TextColumn(title=title, cells=[f"{int(own[at]):,}" for at in order])
-                for title, own in (("tp", cells.tp), ("fp", cells.fp), ("fn", cells.fn))
+                TextColumn(title=title, cells=[f"{int(column[at]):,}" for at in order])
+                for title, column in (
+                    ("tp", cells.tp),
+                    ("fp", cells.fp),
+                    ("fn", cells.fn),
+                )
             ),
             _numbers("P", (precision[at] for at in order), 2),
             _numbers("R", (recall[at] for at in order), 2),
@@ -365,19 +377,33 @@ def _properties(results: PropertyResults, model: Model) -> Iterator[str]:
 
 
 def _mismatches(model: Model) -> Iterator[str]:
-    every = [own for own in model.mismatches.candidates if own.pred_name != own.gt_name]
-    found = every[:MISMATCHES]
-    yield from _title(f"Largest name mismatches, {len(found):,} of {len(every):,}")
-    if found:
+    every = [
+        candidate
+        for candidate in model.mismatches.candidates
+        if candidate.pred_name != candidate.gt_name
+    ]
+    largest = every[:MISMATCHES]
+    yield from _title(f"Largest name mismatches, {len(largest):,} of {len(every):,}")
+    if largest:
         yield from text_table(
             [
-                TextColumn(title="papers", cells=[f"{own.count:,}" for own in found]),
-                _numbers("similar", (own.avg_sim for own in found)),
                 TextColumn(
-                    title="values", cells=[f"{own.value_hits:,}" for own in found]
+                    title="papers",
+                    cells=[f"{candidate.count:,}" for candidate in largest],
                 ),
-                _names("predicted", (own.pred_name for own in found), PAIR_CELLS),
-                _names("missed", (own.gt_name for own in found), PAIR_CELLS),
+                _numbers("similar", (candidate.avg_sim for candidate in largest)),
+                TextColumn(
+                    title="values",
+                    cells=[f"{candidate.value_hits:,}" for candidate in largest],
+                ),
+                _names(
+                    "predicted",
+                    (candidate.pred_name for candidate in largest),
+                    PAIR_CELLS,
+                ),
+                _names(
+                    "missed", (candidate.gt_name for candidate in largest), PAIR_CELLS
+                ),
             ]
         )
 
@@ -386,6 +412,6 @@ def _names(title: str, names: Iterable[str], width: int) -> TextColumn:
     """Names of properties: they differ at their ends too, so the middle is cut."""
     return TextColumn(
         title=title,
-        cells=[shortened(one_line(own), width) for own in names],
+        cells=[shortened(one_line(name), width) for name in names],
         has_words=True,
     )

@@ -28,8 +28,8 @@ def model_slugs(models: Iterable[str]) -> dict[str, str]:
     uses = Counter(plain.values())
     # of "a/b" and "a--b" only the second can be called so
     named = {model: model if uses[name] > 1 else name for model, name in plain.items()}
-    found = slugs(named.values())
-    return {model: found[name] for model, name in named.items()}
+    slug_by_name = slugs(named.values())
+    return {model: slug_by_name[name] for model, name in named.items()}
 
 
 class ModelFolders:
@@ -54,8 +54,8 @@ def short_tables(results: PropertyResults, folders: ModelFolders) -> Iterator[Ta
             name=folders.of(model, "score_pr_summary"),
             columns=("property_name", *COUNTS, *WORDS),
             rows=tuple(
-                (name, *own)
-                for name, own in zip(
+                (name, *row)
+                for name, row in zip(
                     counts.names, _with_zeros(counts.by_name()), strict=True
                 )
             ),
@@ -67,8 +67,8 @@ def short_tables(results: PropertyResults, folders: ModelFolders) -> Iterator[Ta
             name=folders.of(model, "papers"),
             columns=("refno", *COUNTS, *WORDS),
             rows=tuple(
-                (refno, *own)
-                for refno, own in zip(
+                (refno, *row)
+                for refno, row in zip(
                     counts.papers, _rows(counts.by_paper()), strict=True
                 )
             ),
@@ -80,8 +80,8 @@ def short_tables(results: PropertyResults, folders: ModelFolders) -> Iterator[Ta
 
 def _rows(cells: CountColumns) -> Iterator[tuple[Cell, ...]]:
     rates = [rates_of(cells, word) for word in WORDS]
-    for at, own in enumerate(zip(cells.tp, cells.fp, cells.fn, strict=True)):
-        yield (*map(int, own), *(column[at] for column in rates))
+    for at, counts in enumerate(zip(cells.tp, cells.fp, cells.fn, strict=True)):
+        yield (*map(int, counts), *(column[at] for column in rates))
 
 
 def _with_zeros(cells: CountColumns) -> Iterator[tuple[Cell, ...]]:
@@ -188,11 +188,11 @@ def candidate_tables(
 ) -> Iterator[Table]:
     """The candidates of each model, and the first of them for review."""
     for model, column in results.columns.items():
-        found = column.mismatches
+        mismatches = column.mismatches
         yield Table(
             name=folders.of(model, "alias_candidates"),
             columns=CANDIDATES,
-            rows=tuple(map(_cells, found.candidates)),
+            rows=tuple(map(_cells, mismatches.candidates)),
             caption="Wrong names with the missed ones that they may mean, by spelling "
             "or by value. Where values spoke, a score on the same papers is in-sample.",
         )
@@ -200,22 +200,27 @@ def candidate_tables(
             name=folders.of(model, "alias_candidates_review"),
             columns=REVIEW,
             rows=tuple(
-                (each.pred_name, each.gt_name, each.count, each.avg_sim)
-                for each in _reviewed(found, results.dataset.settings)
+                (
+                    candidate.pred_name,
+                    candidate.gt_name,
+                    candidate.count,
+                    candidate.avg_sim,
+                )
+                for candidate in _reviewed(mismatches, results.dataset.settings)
             ),
             caption="Of them those by spelling alone, for verification.",
         )
 
 
 def _reviewed(
-    found: Mismatches, settings: PropertySettings
+    mismatches: Mismatches, settings: PropertySettings
 ) -> Sequence[AliasCandidate]:
     """The first pairs by count; or all by name, and those of a name by count."""
     if settings.review_rows == "top":
-        return found.review
+        return mismatches.review
     return sorted(
-        review_candidates(found.near, settings.k, None),
-        key=lambda each: (each.pred_name, -each.count),
+        review_candidates(mismatches.near, settings.k, None),
+        key=lambda candidate: (candidate.pred_name, -candidate.count),
     )
 
 
@@ -228,35 +233,37 @@ def draft_maps(results: PropertyResults, folders: ModelFolders) -> Iterator[Arti
         )
 
 
-def _cells(each: AliasCandidate) -> tuple[Cell, ...]:
+def _cells(candidate: AliasCandidate) -> tuple[Cell, ...]:
     return (
-        each.rank,
-        each.pred_name,
-        each.gt_name,
-        each.count,
-        each.avg_sim,
-        each.contained,
-        each.value_hits,
-        each.canonical,
-        each.clash,
-        _told(each.examples) if each.examples else None,
+        candidate.rank,
+        candidate.pred_name,
+        candidate.gt_name,
+        candidate.count,
+        candidate.avg_sim,
+        candidate.contained,
+        candidate.value_hits,
+        candidate.canonical,
+        candidate.clash,
+        _examples_json(candidate.examples) if candidate.examples else None,
     )
 
 
-def _told(examples: Iterable[PredictionExample]) -> str:
-    told = [{name: getattr(own, name) for name in _FIELDS} for own in examples]
-    return json.dumps(told, ensure_ascii=False)
+def _examples_json(examples: Iterable[PredictionExample]) -> str:
+    records = [
+        {name: getattr(example, name) for name in _FIELDS} for example in examples
+    ]
+    return json.dumps(records, ensure_ascii=False)
 
 
 def alias_tables(results: PropertyResults, folders: ModelFolders) -> Iterator[Table]:
     """A table of each model whose names aliases changed; of the first replicate."""
     for model, column in results.columns.items():
-        fates = column.first.fates
-        if column.unrenamed is not fates:
-            found = booked(bookable(column.unrenamed), bookable(fates)).table
+        outcomes = column.first.row_outcomes
+        if column.unrenamed is not outcomes:
+            table = booked(bookable(column.unrenamed), bookable(outcomes)).table
             yield replace(
-                found,
-                name=folders.of(model, found.name),
+                table,
+                name=folders.of(model, table.name),
                 caption="What each alias gains and loses, against no aliases at all.",
             )
 
@@ -264,12 +271,12 @@ def alias_tables(results: PropertyResults, folders: ModelFolders) -> Iterator[Ta
 def lint_table(results: PropertyResults) -> Table:
     """Every odd row of truth, rubric and table of units."""
     dataset = results.dataset
-    looked = lint_rows(
+    row_findings = lint_rows(
         dataset.truth, dataset.rubric, dataset.unit_table, results.comparer
     )
     return Table(
         name="lint",
         columns=COLUMNS,
-        rows=tuple(map(cells, looked.issues)),
+        rows=tuple(map(cells, row_findings.issues)),
         caption="Rows of the inputs that a score may suffer from.",
     )

@@ -28,8 +28,8 @@ def piece_key(refno: str, number: int | None) -> str:
 
 def paper_of(key: str) -> tuple[str, int | None]:
     """Refno and piece of a key; the piece is None where the paper is whole."""
-    found = _PIECE.fullmatch(key)
-    return (key, None) if found is None else (found["refno"], int(found["number"]))
+    match = _PIECE.fullmatch(key)
+    return (key, None) if match is None else (match["refno"], int(match["number"]))
 
 
 def pair_key(pred_name: str, gt_name: str) -> str:

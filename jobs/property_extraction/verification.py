@@ -64,23 +64,27 @@ def verdicts_in(
     for place, target in enumerate(question.targets):
         match parsed:
             case Answered(is_match=is_match, reason=reason):
-                said: bool | None = is_match
+                decision: bool | None = is_match
             case ParsedChoice(target=chosen, reason=reason):
-                said = chosen == place
+                decision = chosen == place
             case ParseFailure(reason=reason):
-                said = None
+                decision = None
             case _:
                 assert_never(parsed)
         yield NameVerdict(
             pred_name=question.pred_name,
             gt_name=target,
-            is_match=said,
+            is_match=decision,
             reason=reason,
             model=answer.task.model,
         )
 
 
-SAID: Mapping[bool | None, str] = {True: "match", False: "no match", None: "undecided"}
+VERDICT_LABELS: Mapping[bool | None, str] = {
+    True: "match",
+    False: "no match",
+    None: "undecided",
+}
 """A verdict in words."""
 
 
@@ -124,11 +128,13 @@ def verification_of(dataset: PropertyDataset, answers: Answers) -> NameVerificat
                 stale += answer.reply is not None
                 continue
             ended += not answer.is_open
-            found = list(verdicts_in(dataset, question, answer))
-            said = [each for each in found if each.model != HEURISTIC]
-            verdicts.setdefault(answer.task.model, []).extend(said)
-            if found:
-                outcomes.append(_outcome(answer, found))
+            answer_verdicts = list(verdicts_in(dataset, question, answer))
+            llm_verdicts = [
+                verdict for verdict in answer_verdicts if verdict.model != HEURISTIC
+            ]
+            verdicts.setdefault(answer.task.model, []).extend(llm_verdicts)
+            if answer_verdicts:
+                outcomes.append(_outcome(answer, answer_verdicts))
     questions = dataset.questions.values()
     planned = len(questions) * len(answers.models) * answers.replicates
     return NameVerification(
@@ -139,24 +145,36 @@ def verification_of(dataset: PropertyDataset, answers: Answers) -> NameVerificat
             if question.skip == AUTO
             for target in question.targets
         ),
-        known=sum(len(own.pairs) for own in questions if own.skip == DONE),
-        columns=tuple(
-            ModelRulings(model=model, verdicts=tuple(own), rulings=majority(own))
-            for model, own in verdicts.items()
+        known=sum(
+            len(question.pairs) for question in questions if question.skip == DONE
         ),
-        rulings=majority(verdict for own in verdicts.values() for verdict in own),
+        columns=tuple(
+            ModelRulings(
+                model=model,
+                verdicts=tuple(model_verdicts),
+                rulings=majority(model_verdicts),
+            )
+            for model, model_verdicts in verdicts.items()
+        ),
+        rulings=majority(
+            verdict
+            for model_verdicts in verdicts.values()
+            for verdict in model_verdicts
+        ),
         outcomes=tuple(outcomes),
         missing=0 if answers.imported else planned - ended,
         stale=stale,
     )
 
 
-def _outcome(answer: Answer, found: list[NameVerdict]) -> scorecard.Verdict:
+def _outcome(answer: Answer, verdicts: list[NameVerdict]) -> scorecard.Verdict:
     """What was read from one answer: of a choice, its target."""
-    unread = next((each.reason for each in found if each.is_match is None), "")
-    chosen = [each.gt_name for each in found if each.is_match]
-    if len(found) == 1 or unread:
-        value = SAID[found[0].is_match]
+    unread = next(
+        (verdict.reason for verdict in verdicts if verdict.is_match is None), ""
+    )
+    chosen = [verdict.gt_name for verdict in verdicts if verdict.is_match]
+    if len(verdicts) == 1 or unread:
+        value = VERDICT_LABELS[verdicts[0].is_match]
     else:
         value = chosen[0] if chosen else "none"
     return scorecard.Verdict(
@@ -178,8 +196,8 @@ def verification_metrics(
     verification: NameVerification, column: ModelRulings
 ) -> Iterator[Metric]:
     """The metrics of one model."""
-    said = [ruling.is_match for ruling in column.rulings.values()]
-    yes, no = said.count(True), said.count(False)
+    decisions = [ruling.is_match for ruling in column.rulings.values()]
+    yes, no = decisions.count(True), decisions.count(False)
     yield Metric(
         path=HEADLINE,
         value=ratio(yes, yes + no),
@@ -191,7 +209,11 @@ def verification_metrics(
         ("pairs", len(verification.pairs), "pairs that were asked about, or equal"),
         ("matches", yes, "pairs called a match"),
         ("rejected", no, "pairs called no match"),
-        ("undecided", said.count(None), "pairs with as many for as against, or none"),
+        (
+            "undecided",
+            decisions.count(None),
+            "pairs with as many for as against, or none",
+        ),
         ("auto_verified", len(verification.equal), "names equal but for case"),
         ("unread", column.unread, "verdicts whose reply could not be read"),
     ):
@@ -202,9 +224,11 @@ def verification_metrics(
             definition=f"{path}@1({definition})",
         )
     by_pair: dict[tuple[str, str], list[bool]] = {}
-    for each in column.verdicts:
-        if each.is_match is not None:
-            by_pair.setdefault((each.pred_name, each.gt_name), []).append(each.is_match)
+    for verdict in column.verdicts:
+        if verdict.is_match is not None:
+            by_pair.setdefault((verdict.pred_name, verdict.gt_name), []).append(
+                verdict.is_match
+            )
     alike = replicate_agreement(by_pair.values())
     yield Metric(
         path="replicates_agree",
@@ -226,5 +250,5 @@ def agreements(
             if (other := second.rulings.get(pair)) is not None
             and None not in {ruling.is_match, other.is_match}
         ]
-        ours, theirs = ([said[place] for said in both] for place in range(2))
+        ours, theirs = ([decisions[place] for decisions in both] for place in range(2))
         yield first, second, agreement(ours, theirs, (False, True))

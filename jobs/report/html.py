@@ -26,7 +26,7 @@ from typing import TypeAlias
 from jobs.text import csv_cell, is_numeric
 from store.printable import printable
 
-SHOWN = 400
+MAX_TEXT_CHARS = 400
 """Characters of one text that a page shows; the files hold the rest."""
 
 _VOID = frozenset({"img", "meta", "wbr"})
@@ -51,14 +51,16 @@ def element(name: str, /, *children: Child, **attributes: str | None) -> Element
         attributes: `_` in a name stands for `-`, one at its end for nothing; None
             leaves an attribute out.
     """
-    given = "".join(
+    attribute_text = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{_quoted(value)}"'
         for key, value in attributes.items()
         if value is not None
     )
     if name in _VOID:
-        return Element(f"<{name}{given}>")
-    return Element(f"<{name}{given}>{''.join(map(_rendered, children))}</{name}>")
+        return Element(f"<{name}{attribute_text}>")
+    return Element(
+        f"<{name}{attribute_text}>{''.join(map(_rendered, children))}</{name}>"
+    )
 
 
 def _quoted(value: str) -> str:
@@ -69,14 +71,14 @@ def _rendered(child: Child) -> str:
     if isinstance(child, Element):
         return child
     if isinstance(child, str):
-        return html.escape(shown_text(child))
+        return html.escape(display_text(child))
     return "".join(map(_rendered, child))
 
 
-def shown_text(text: str) -> str:
+def display_text(text: str) -> str:
     """What a page shows of a text from outside."""
     safe = printable(text)
-    return safe if len(safe) <= SHOWN else f"{safe[: SHOWN - 1]}…"
+    return safe if len(safe) <= MAX_TEXT_CHARS else f"{safe[: MAX_TEXT_CHARS - 1]}…"
 
 
 def html_page(
@@ -98,7 +100,7 @@ def html_page(
             header,
             element(
                 "nav",
-                element("ul", (element("li", _link(each)) for each in sections)),
+                element("ul", (element("li", _link(section)) for section in sections)),
                 aria_label="Sections",
             ),
         ),
@@ -186,8 +188,8 @@ def html_table(
             "tr",
             element("th", row[0], scope="row", class_=classes[0]),
             (
-                element("td", each, class_=kind)
-                for each, kind in zip(row[1:], classes[1:], strict=True)
+                element("td", cell, class_=kind)
+                for cell, kind in zip(row[1:], classes[1:], strict=True)
             ),
         )
         for row in rows
@@ -253,7 +255,7 @@ class CsvPreview:
         """
         by_name = dict(zip(self.columns, self._cells(), strict=True))
         columns: list[HtmlColumn] = []
-        shown: list[Sequence[Child]] = []
+        cell_columns: list[Sequence[Child]] = []
         ends = {
             name: _ends(name) for name in by_name if by_name.keys() >= {*_ends(name)}
         }
@@ -268,10 +270,10 @@ class CsvPreview:
             texts = list(map(csv_cell, cells)) if is_number else cells
             if name in ends:
                 low, high = (by_name[end] for end in ends[name])
-                shown.append(list(map(_with_interval, texts, low, high)))
+                cell_columns.append(list(map(_with_interval, texts, low, high)))
             else:
-                shown.append(texts)
-        return html_table(caption, columns, list(zip(*shown, strict=True)))
+                cell_columns.append(texts)
+        return html_table(caption, columns, list(zip(*cell_columns, strict=True)))
 
     def _cells(self) -> list[Sequence[str]]:
         """The rows by column."""

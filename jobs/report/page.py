@@ -84,12 +84,22 @@ def overview(reported: ReportSource) -> Iterator[Element]:
     """Models by headline metrics on one page, each with its name and its key."""
     card = reported.scorecard
     paths = headline_paths(card)
-    by_path = {model: {m.path: m for m in own} for model, own in card.models.items()}
+    by_path = {
+        model: {m.path: m for m in model_metrics}
+        for model, model_metrics in card.models.items()
+    }
     known = [
-        (path, {model: own[path] for model, own in by_path.items() if path in own})
+        (
+            path,
+            {
+                model: model_metrics[path]
+                for model, model_metrics in by_path.items()
+                if path in model_metrics
+            },
+        )
         for path in paths
     ]
-    rows = [(path, found) for path, found in known if found]
+    rows = [(path, by_model) for path, by_model in known if by_model]
     if not rows:
         return
     yield html_table(
@@ -100,17 +110,17 @@ def overview(reported: ReportSource) -> Iterator[Element]:
             *(HtmlColumn(name=model, numeric=True) for model in by_path),
             HtmlColumn(name="n", numeric=True),
         ],
-        [_overview_row(found, tuple(by_path)) for _, found in rows],
+        [_overview_row(by_model, tuple(by_path)) for _, by_model in rows],
     )
 
 
-def _overview_row(found: Mapping[str, Metric], models: Sequence[str]) -> list[Child]:
-    first = next(iter(found.values()))
-    counts = dict.fromkeys(f"{metric.n:,}" for metric in found.values())
+def _overview_row(by_model: Mapping[str, Metric], models: Sequence[str]) -> list[Child]:
+    first = next(iter(by_model.values()))
+    counts = dict.fromkeys(f"{metric.n:,}" for metric in by_model.values())
     return [
         _named(first),
         BETTER[first.direction],
-        *(_estimate(found.get(model)) for model in models),
+        *(_estimate(by_model.get(model)) for model in models),
         # as many as there are models, where each is of other items
         " / ".join(counts),
     ]
@@ -133,22 +143,32 @@ def headlines(reported: ReportSource) -> Iterator[Element]:
     """The headline metrics: one block each, one row a model."""
     models = reported.scorecard.models
     paths = dict.fromkeys(
-        metric.path for own in models.values() for metric in own if metric.is_headline
+        metric.path
+        for model_metrics in models.values()
+        for metric in model_metrics
+        if metric.is_headline
     )
     if not paths:
         return
-    by_path = {model: {m.path: m for m in own} for model, own in models.items()}
-    found = {
-        path: [(model, own[path]) for model, own in by_path.items() if path in own]
+    by_path = {
+        model: {m.path: m for m in model_metrics}
+        for model, model_metrics in models.items()
+    }
+    rows_by_path = {
+        path: [
+            (model, model_metrics[path])
+            for model, model_metrics in by_path.items()
+            if path in model_metrics
+        ]
         for path in paths
     }
-    every = [metric for rows in found.values() for _, metric in rows]
-    shown = [column for column in _HEADLINE if any(map(column[2], every))]
+    every = [metric for rows in rows_by_path.values() for _, metric in rows]
+    columns = [column for column in _HEADLINE if any(map(column[2], every))]
     heads = [
         element("th", "model", scope="col"),
         *(
             element("th", name, scope="col", class_="n" if is_number else None)
-            for name, is_number, _ in shown
+            for name, is_number, _ in columns
         ),
     ]
     yield scrolling(
@@ -156,7 +176,10 @@ def headlines(reported: ReportSource) -> Iterator[Element]:
             "table",
             element("caption", "The headline metrics, with what each one tells."),
             element("thead", element("tr", heads)),
-            (element("tbody", _headline(rows, shown)) for rows in found.values()),
+            (
+                element("tbody", _headline(rows, columns))
+                for rows in rows_by_path.values()
+            ),
             class_="headline",
         ),
         "headline metrics",
@@ -171,9 +194,9 @@ def not_available(reported: ReportSource) -> Iterator[Element]:
         yield element("ul", (element("li", part) for part in parts))
 
 
-_Shown: TypeAlias = tuple[str, bool, Callable[[Metric], str]]
+_HeadlineColumn: TypeAlias = tuple[str, bool, Callable[[Metric], str]]
 
-_HEADLINE: tuple[_Shown, ...] = (
+_HEADLINE: tuple[_HeadlineColumn, ...] = (
     ("value", True, lambda m: metric_number(m.value)),
     ("mean ± std", True, metric_spread),
     ("interval", True, metric_interval),
@@ -193,7 +216,7 @@ _BETTER: Mapping[Direction, str] = {
 
 
 def _headline(
-    rows: Sequence[tuple[str, Metric]], shown: Sequence[_Shown]
+    rows: Sequence[tuple[str, Metric]], columns: Sequence[_HeadlineColumn]
 ) -> Iterator[Element]:
     """The rows of one metric below its name, meaning and definition."""
     _, first = rows[0]
@@ -211,19 +234,23 @@ def _headline(
             element("span", first.meaning, class_="meaning"),
             element("span", first.definition, class_="definition"),
             scope="rowgroup",
-            colspan=str(1 + len(shown)),
+            colspan=str(1 + len(columns)),
         ),
     )
     for model, metric in rows:
         # such as an interval of fewer replicates
-        is_own = metric.definition != first.definition
-        own = element("span", metric.definition, class_="definition") if is_own else ""
+        is_different = metric.definition != first.definition
+        definition = (
+            element("span", metric.definition, class_="definition")
+            if is_different
+            else ""
+        )
         yield element(
             "tr",
-            element("th", model, own, scope="row"),
+            element("th", model, definition, scope="row"),
             (
                 element("td", text(metric), class_=_class(name, metric, is_number))
-                for name, is_number, text in shown
+                for name, is_number, text in columns
             ),
         )
 
@@ -267,11 +294,11 @@ def limits(reported: ReportSource) -> Iterator[Element]:
 
 def findings(reported: ReportSource) -> Iterator[Element]:
     """The gravest first, otherwise in the order in which they were made."""
-    found = sorted(
-        (own for own in reported.scorecard.findings if own.where != LIMITS),
-        key=lambda own: SEVERITIES.index(own.severity),
+    sorted_findings = sorted(
+        (finding for finding in reported.scorecard.findings if finding.where != LIMITS),
+        key=lambda finding: SEVERITIES.index(finding.severity),
     )
-    if not found:
+    if not sorted_findings:
         yield element("p", "None.")
         return
     yield html_table(
@@ -283,7 +310,7 @@ def findings(reported: ReportSource) -> Iterator[Element]:
             HtmlColumn(name="n", numeric=True),
             HtmlColumn(name="example"),
         ],
-        [_finding(finding) for finding in found],
+        [_finding(finding) for finding in sorted_findings],
     )
 
 
@@ -358,9 +385,13 @@ def _plain(value: object) -> str:
 
 def metrics(reported: ReportSource) -> Iterator[Element]:
     """Everything that was measured, one table a model."""
-    for model, own in reported.scorecard.models.items():
-        shown = own[:MOST_METRICS]
-        size = f"first {len(shown)} of {len(own):,}" if own[MOST_METRICS:] else len(own)
+    for model, model_metrics in reported.scorecard.models.items():
+        first_metrics = model_metrics[:MOST_METRICS]
+        size = (
+            f"first {len(first_metrics)} of {len(model_metrics):,}"
+            if model_metrics[MOST_METRICS:]
+            else len(model_metrics)
+        )
         yield element(
             "details",
             element("summary", f"{model} ({size} metrics)"),
@@ -385,7 +416,7 @@ def metrics(reported: ReportSource) -> Iterator[Element]:
                         m.subset,
                         (m.definition, f" ({m.note})" if m.note else ""),
                     )
-                    for m in shown
+                    for m in first_metrics
                 ],
             ),
         )
@@ -480,9 +511,9 @@ def write(folder: Path, reported: ReportSource) -> tuple[Finding, ...]:
     Returns:
         A finding for each figure that could not be drawn.
     """
-    made = tuple(reported.scorecard.figures)
-    failed = [each for each in made if isinstance(each, FailedFigure)]
-    drawn = [each for each in made if isinstance(each, Figure)]
+    all_figures = tuple(reported.scorecard.figures)
+    failed = [figure for figure in all_figures if isinstance(figure, FailedFigure)]
+    drawn = [figure for figure in all_figures if isinstance(figure, Figure)]
     if drawn:
         # about its cache of fonts it would speak to the terminal, from its import on
         logging.getLogger("matplotlib").setLevel(logging.ERROR)
@@ -490,13 +521,13 @@ def write(folder: Path, reported: ReportSource) -> tuple[Finding, ...]:
         from jobs.report import figures  # noqa: PLC0415
 
         undrawn = figures.write_figures(drawn, folder / FIGURES)
-        lost = {each.name for each in undrawn}
-        drawn = [each for each in drawn if each.name not in lost]
+        lost = {figure.name for figure in undrawn}
+        drawn = [figure for figure in drawn if figure.name not in lost]
         failed += undrawn
-    found = tuple(map(_failed_figure, failed))
-    text = page(folder, _with(reported, found), drawn)
+    new_findings = tuple(map(_failed_figure, failed))
+    text = page(folder, _with(reported, new_findings), drawn)
     (folder / REPORT).write_text(text, encoding="utf-8", newline="")
-    return found
+    return new_findings
 
 
 def _failed_figure(failed: FailedFigure) -> Finding:
@@ -509,9 +540,11 @@ def _failed_figure(failed: FailedFigure) -> Finding:
     )
 
 
-def _with(reported: ReportSource, found: tuple[Finding, ...]) -> ReportSource:
+def _with(reported: ReportSource, new_findings: tuple[Finding, ...]) -> ReportSource:
     card = reported.scorecard
-    return replace(reported, scorecard=replace(card, findings=(*card.findings, *found)))
+    return replace(
+        reported, scorecard=replace(card, findings=(*card.findings, *new_findings))
+    )
 
 
 def page(folder: Path, reported: ReportSource, drawn: Sequence[Figure]) -> str:
@@ -532,7 +565,9 @@ def page(folder: Path, reported: ReportSource, drawn: Sequence[Figure]) -> str:
         "All metrics and definitions": metrics(reported),
         "Settings": settings(reported),
     }
-    filled = {title: inside for title, each in parts.items() if (inside := tuple(each))}
+    filled = {
+        title: inside for title, content in parts.items() if (inside := tuple(content))
+    }
     title = f"{reported.job}: report of run {reported.run_id}"
     header = (
         _facts(reported),

@@ -299,7 +299,7 @@ class PanelPainter:
         drawn = series_style(mark.series)
         breadth = BREADTH / of
         begin = (breadth - BREADTH) / 2 + place * breadth
-        places = [each + begin for each in range(len(mark.values))]
+        places = [index + begin for index in range(len(mark.values))]
         heights = [0.0 if value is None else value for value in mark.values]
         self._bar(mark, places, heights, breadth=breadth * 0.92)
         self._intervals(places, mark.lo, mark.hi, INK, zorder=3)
@@ -334,7 +334,7 @@ class PanelPainter:
         floor: Sequence[float] | None = None,
     ) -> None:
         drawn = series_style(mark.series)
-        given: dict[str, Any] = {
+        style: dict[str, Any] = {
             "color": drawn.color,
             "hatch": drawn.hatch,
             "edgecolor": "white",
@@ -342,9 +342,9 @@ class PanelPainter:
             "label": legend_label(mark.label),
         }
         if self.lies:
-            self.axes.barh(places, values, height=breadth, left=floor, **given)
+            self.axes.barh(places, values, height=breadth, left=floor, **style)
         else:
-            self.axes.bar(places, values, width=breadth, bottom=floor, **given)
+            self.axes.bar(places, values, width=breadth, bottom=floor, **style)
 
     def _histogram(self, mark: Histogram) -> None:
         drawn = series_style(mark.series)
@@ -362,7 +362,7 @@ class PanelPainter:
         )
 
     def _rule(self, mark: ReferenceLine) -> None:
-        given: dict[str, Any] = {
+        style: dict[str, Any] = {
             "color": FAINT,
             "linestyle": (0, (4, 3)),
             "linewidth": 1.0,
@@ -370,11 +370,11 @@ class PanelPainter:
             "zorder": 2,
         }
         if mark.way == "vertical":
-            self.axes.axvline(mark.at, **given)
+            self.axes.axvline(mark.at, **style)
         elif mark.way == "horizontal":
-            self.axes.axhline(mark.at, **given)
+            self.axes.axhline(mark.at, **style)
         else:
-            self.axes.axline((0, 0), slope=1, **given)
+            self.axes.axline((0, 0), slope=1, **style)
 
     def _heat(self, mark: Heatmap) -> None:
         rows = [numbers(row) for row in mark.rows]
@@ -415,11 +415,11 @@ class PanelPainter:
         if not ends:
             return
         at, middle, half = zip(*ends, strict=True)
-        given: dict[str, Any] = {**CAPS, "ecolor": color, "zorder": zorder}
+        style: dict[str, Any] = {**CAPS, "ecolor": color, "zorder": zorder}
         if self.lies:
-            self.axes.errorbar(middle, at, xerr=half, **given)
+            self.axes.errorbar(middle, at, xerr=half, **style)
         else:
-            self.axes.errorbar(at, middle, yerr=half, **given)
+            self.axes.errorbar(at, middle, yerr=half, **style)
 
 
 def _share(place: float, axis: Axis) -> float:

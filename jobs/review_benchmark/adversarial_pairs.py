@@ -105,10 +105,10 @@ class AdversarialReport:
                     "authors": pair.authors,
                     "agent": pair.agent,
                     "similarity": similarity,
-                    "effect": found.outcome,
-                    "effect_reason": found.reason,
+                    "effect": comparison.outcome,
+                    "effect_reason": comparison.reason,
                 }
-                for pair, similarity, found in zip(
+                for pair, similarity, comparison in zip(
                     self.pairs, self.similarity, self.compared, strict=True
                 )
             ],
@@ -117,23 +117,24 @@ class AdversarialReport:
     def figures(self) -> dict[str, dict[str, Any]]:
         """How many pairs of each kind are alike by words, and pass by direction."""
         rows = zip(self.pairs, self.similarity, self.compared, strict=True)
-        found = {}
+        by_kind = {}
         for kind, group in groupby(rows, key=lambda row: row[0].kind):
-            own = list(group)
-            outcomes = [comparison.outcome for _, _, comparison in own]
-            alike = [similarity for _, similarity, _ in own]
+            kind_rows = list(group)
+            outcomes = [comparison.outcome for _, _, comparison in kind_rows]
+            alike = [similarity for _, similarity, _ in kind_rows]
             drawn = self.threshold
-            found[kind] = {
-                "pairs": len(own),
+            by_kind[kind] = {
+                "pairs": len(kind_rows),
                 "mean_similarity": mean(alike),
                 "alike_by_words": sum(
-                    drawn is not None and drawn.admits(each) for each in alike
+                    drawn is not None and drawn.admits(similarity)
+                    for similarity in alike
                 ),
                 "passed": outcomes.count("passed"),
                 "failed": outcomes.count("failed"),
                 "not_judged": outcomes.count("not judged"),
             }
-        return found
+        return by_kind
 
     @property
     def text(self) -> str:
@@ -142,14 +143,14 @@ class AdversarialReport:
         columns = [
             TextColumn(title="kind", cells=[*rows], has_words=True),
             TextColumn(
-                title="pairs", cells=[str(own["pairs"]) for own in rows.values()]
+                title="pairs", cells=[str(row["pairs"]) for row in rows.values()]
             ),
             TextColumn(
                 title="similarity",
-                cells=[number(own["mean_similarity"], 3) for own in rows.values()],
+                cells=[number(row["mean_similarity"], 3) for row in rows.values()],
             ),
             *(
-                TextColumn(title=title, cells=[str(own[name]) for own in rows.values()])
+                TextColumn(title=title, cells=[str(row[name]) for row in rows.values()])
                 for name, title in (
                     ("alike_by_words", "alike by words"),
                     ("passed", "passed"),
@@ -168,14 +169,14 @@ class AdversarialReport:
     def write(self, folder: Path) -> AdversarialReport:
         """Write inputs for an import, or a run with a judge: a folder for each kind."""
         for kind in KINDS:
-            own = [pair for pair in self.pairs if pair.kind == kind]
+            pairs = [pair for pair in self.pairs if pair.kind == kind]
             truth, results = folder / kind / "truth", folder / kind / "results"
-            for made in (truth, results):
-                made.mkdir(parents=True)
-            for pair in own:
+            for subfolder in (truth, results):
+                subfolder.mkdir(parents=True)
+            for pair in pairs:
                 _write(truth / f"cochrane_{pair.id}.json", _review(pair))
                 _write(results / f"{pair.id}__{kind}.json", _result(pair))
-            replies = (line for pair in own for line in _replies(pair))
+            replies = (line for pair in pairs for line in _replies(pair))
             text = "".join(f"{json.dumps(reply)}\n" for reply in replies)
             (folder / kind / "replies.jsonl").write_text(text, encoding="utf-8")
         with closing(writer(folder / "papers.db")) as connection:

@@ -62,16 +62,16 @@ def agent_metrics(
     yield from _macro(every, settings, draws)
     yield from _micro(every, draws)
     yield from _counts(every)
-    yield from _lost(matches, sum(own.truth for own in every))
+    yield from _lost(matches, sum(benchmark.truth for benchmark in every))
     yield from _replicates(rebuilt)
-    for review, own in benchmarks.items():
-        yield from _review(review, own)
+    for review, benchmark in benchmarks.items():
+        yield from _review(review, benchmark)
 
 
 def _passed(
     every: Sequence[ReviewBenchmarkCounts], settings: ReviewBenchmarkSettings
 ) -> Iterator[Metric]:
-    passed = sum(own.passes(settings.target_recall) for own in every)
+    passed = sum(benchmark.passes(settings.target_recall) for benchmark in every)
     ends = wilson(passed, len(every), settings.level)
     yield Metric(
         path="passed",
@@ -95,36 +95,36 @@ def _macro(
     draws: Resamples,
 ) -> Iterator[Metric]:
     columns: Mapping[str, Sequence[float | None]] = {
-        "recall": [own.recall for own in every],
-        "precision": [own.precision for own in every],
-        "ceiling": [own.ceiling for own in every],
-        "retrieval_recall": [own.retrieval_recall for own in every],
-        "screening_recall": [own.screening_recall for own in every],
-        "recall_distinct": [own.recall_distinct for own in every],
+        "recall": [benchmark.recall for benchmark in every],
+        "precision": [benchmark.precision for benchmark in every],
+        "ceiling": [benchmark.ceiling for benchmark in every],
+        "retrieval_recall": [benchmark.retrieval_recall for benchmark in every],
+        "screening_recall": [benchmark.screening_recall for benchmark in every],
+        "recall_distinct": [benchmark.recall_distinct for benchmark in every],
     }
     ends = draws.intervals([mean_of(values) for values in columns.values()])
-    for (name, values), own in zip(columns.items(), ends, strict=True):
-        told = aggregate(values)
+    for (name, values), interval in zip(columns.items(), ends, strict=True):
+        summary = aggregate(values)
         target = Target(sense=">=", bound=settings.target_recall)
         yield Metric(
             path=f"macro.{name}",
-            value=told.mean,
-            n=told.n,
-            n_defined=told.n_defined,
-            lo=own.lo,
-            hi=own.hi,
-            mean=told.mean,
-            std=told.std,
-            definition=with_interval(f"{name}@1(mean over reviews)", own),
+            value=summary.mean,
+            n=summary.n,
+            n_defined=summary.n_defined,
+            lo=interval.lo,
+            hi=interval.hi,
+            mean=summary.mean,
+            std=summary.std,
+            definition=with_interval(f"{name}@1(mean over reviews)", interval),
             target=target if name == "recall" else None,
         )
-        for word, value in (("median", told.median), ("min", told.min)):
+        for word, value in (("median", summary.median), ("min", summary.min)):
             if name in {"recall", "precision"}:
                 yield Metric(
                     path=f"{word}.{name}",
                     value=value,
-                    n=told.n,
-                    n_defined=told.n_defined,
+                    n=summary.n,
+                    n_defined=summary.n_defined,
                     definition=f"{name}@1({word} over reviews)",
                 )
 
@@ -132,48 +132,51 @@ def _macro(
 def _micro(
     every: Sequence[ReviewBenchmarkCounts], draws: Resamples
 ) -> Iterator[Metric]:
-    truth = [own.truth for own in every]
-    included = [own.found_and_included for own in every]
+    truth = [benchmark.truth for benchmark in every]
+    included = [benchmark.found_and_included for benchmark in every]
     sums = {
         "recall": Ratio(included, truth),
         "precision": Ratio(
-            [own.credited for own in every], [own.included_rows for own in every]
+            [benchmark.credited for benchmark in every],
+            [benchmark.included_rows for benchmark in every],
         ),
-        "ceiling": Ratio([own.found for own in every], truth),
-        "retrieval_recall": Ratio([own.retrieved for own in every], truth),
-        "screening_recall": Ratio(included, [own.retrieved for own in every]),
+        "ceiling": Ratio([benchmark.found for benchmark in every], truth),
+        "retrieval_recall": Ratio([benchmark.retrieved for benchmark in every], truth),
+        "screening_recall": Ratio(
+            included, [benchmark.retrieved for benchmark in every]
+        ),
         "nnr": Ratio(
-            [own.included_rows for own in every],
-            [own.right_rows for own in every],
+            [benchmark.included_rows for benchmark in every],
+            [benchmark.right_rows for benchmark in every],
             NOT_NEGATIVE,
         ),
     }
     ends = draws.intervals(list(sums.values()))
-    for (name, pooled), own in zip(sums.items(), ends, strict=True):
+    for (name, pooled), interval in zip(sums.items(), ends, strict=True):
         over = int(sum(pooled.denominators))
         yield Metric(
             path=f"micro.{name}",
             value=ratio(sum(pooled.numerators), over),
             n=over,
-            lo=own.lo,
-            hi=own.hi,
-            definition=with_interval(f"{name}@1(pooled over reviews)", own),
+            lo=interval.lo,
+            hi=interval.hi,
+            definition=with_interval(f"{name}@1(pooled over reviews)", interval),
         )
 
 
 def _counts(every: Sequence[ReviewBenchmarkCounts]) -> Iterator[Metric]:
     methods: Counter[str] = Counter()
-    for own in every:
-        methods.update(own.methods)
-    truth = sum(own.truth for own in every)
+    for benchmark in every:
+        methods.update(benchmark.methods)
+    truth = sum(benchmark.truth for benchmark in every)
     numbers = {
         "reviews": len(every),
         "truth": truth,
-        "included": sum(own.included_rows for own in every),
-        "found": sum(own.found for own in every),
-        "found_and_included": sum(own.found_and_included for own in every),
-        "not_found": sum(own.not_found for own in every),
-        "found_but_excluded": sum(own.found_but_excluded for own in every),
+        "included": sum(benchmark.included_rows for benchmark in every),
+        "found": sum(benchmark.found for benchmark in every),
+        "found_and_included": sum(benchmark.found_and_included for benchmark in every),
+        "not_found": sum(benchmark.not_found for benchmark in every),
+        "found_but_excluded": sum(benchmark.found_but_excluded for benchmark in every),
         **{f"method.{name}": methods[name] for name in MATCHED},
     }
     for name, value in numbers.items():
@@ -183,7 +186,9 @@ def _counts(every: Sequence[ReviewBenchmarkCounts]) -> Iterator[Metric]:
 
 
 def _lost(matches: Mapping[str, Sequence[PaperMatch]], truth: int) -> Iterator[Metric]:
-    lost = Counter(match.lost_at for own in matches.values() for match in own)
+    lost = Counter(
+        match.lost_at for review_matches in matches.values() for match in review_matches
+    )
     for step in LOST_AT:
         yield Metric(
             path=f"lost.{step}",
@@ -196,13 +201,17 @@ def _lost(matches: Mapping[str, Sequence[PaperMatch]], truth: int) -> Iterator[M
 def _replicates(rebuilt: Mapping[str, RebuiltReview]) -> Iterator[Metric]:
     """Each replicate alone, where there are several."""
     number = max(
-        (len(each.votes) for own in rebuilt.values() for each in own.candidates),
+        (
+            len(candidate.votes)
+            for rebuilt_review in rebuilt.values()
+            for candidate in rebuilt_review.candidates
+        ),
         default=0,
     )
     for replicate in range(number) if number > 1 else ():
         recall = aggregate(
-            served_by_replicate(own, replicate) / len(own.hits)
-            for own in rebuilt.values()
+            served_by_replicate(rebuilt_review, replicate) / len(rebuilt_review.hits)
+            for rebuilt_review in rebuilt.values()
         )
         yield Metric(
             path=f"replicate.{replicate + 1}.recall",
@@ -212,15 +221,15 @@ def _replicates(rebuilt: Mapping[str, RebuiltReview]) -> Iterator[Metric]:
         )
 
 
-def _review(review: str, own: ReviewBenchmarkCounts) -> Iterator[Metric]:
+def _review(review: str, benchmark: ReviewBenchmarkCounts) -> Iterator[Metric]:
     rates: Sequence[tuple[str, float | None, int]] = (
-        ("recall", own.recall, own.truth),
-        ("precision", own.precision, own.included_rows),
-        ("ceiling", own.ceiling, own.truth),
-        ("retrieval_recall", own.retrieval_recall, own.truth),
-        ("screening_recall", own.screening_recall, own.retrieved),
-        ("recall_distinct", own.recall_distinct, own.truth),
-        ("nnr", own.nnr, own.right_rows),
+        ("recall", benchmark.recall, benchmark.truth),
+        ("precision", benchmark.precision, benchmark.included_rows),
+        ("ceiling", benchmark.ceiling, benchmark.truth),
+        ("retrieval_recall", benchmark.retrieval_recall, benchmark.truth),
+        ("screening_recall", benchmark.screening_recall, benchmark.retrieved),
+        ("recall_distinct", benchmark.recall_distinct, benchmark.truth),
+        ("nnr", benchmark.nnr, benchmark.right_rows),
     )
     for name, value, n in rates:
         yield Metric(
@@ -235,7 +244,7 @@ def _review(review: str, own: ReviewBenchmarkCounts) -> Iterator[Metric]:
 class RetrievalPoint:
     """What the first candidates hold of a review's truth papers."""
 
-    kept: int  #: candidates, in the fused order
+    n_candidates: int  #: candidates, in the fused order
     retrieved: int
     truth: int
 
@@ -245,21 +254,31 @@ class RetrievalPoint:
         return self.retrieved / self.truth
 
 
-def retrieval_curve(own: RebuiltReview) -> tuple[RetrievalPoint, ...]:
+def retrieval_curve(rebuilt_review: RebuiltReview) -> tuple[RetrievalPoint, ...]:
     """The points at which recall rises, and the end of the list."""
-    rank = {each.document: each.rank for each in reversed(own.candidates)}
+    rank = {
+        candidate.document: candidate.rank
+        for candidate in reversed(rebuilt_review.candidates)
+    }
     ranks = []
-    for hits in own.matched.serving:
-        served = [rank.get(own.documents[hit.place]) for hit in hits]
-        first = min((each for each in served if each is not None), default=None)
+    for hits in rebuilt_review.matched.serving:
+        served = [rank.get(rebuilt_review.documents[hit.place]) for hit in hits]
+        first = min(
+            (candidate_rank for candidate_rank in served if candidate_rank is not None),
+            default=None,
+        )
         if first is not None:
             ranks.append(first)
     ranks.sort()
-    points = {kept: place for place, kept in enumerate(ranks, start=1)}
-    points[len(own.candidates)] = len(ranks)
+    points = {n_candidates: place for place, n_candidates in enumerate(ranks, start=1)}
+    points[len(rebuilt_review.candidates)] = len(ranks)
     return tuple(
-        RetrievalPoint(kept=kept, retrieved=retrieved, truth=len(own.hits))
-        for kept, retrieved in points.items()
+        RetrievalPoint(
+            n_candidates=n_candidates,
+            retrieved=retrieved,
+            truth=len(rebuilt_review.hits),
+        )
+        for n_candidates, retrieved in points.items()
     )
 
 
@@ -269,13 +288,13 @@ def mean_curve(
     """Candidates kept, and the mean recall over reviews; a list that ends stays."""
     now = dict.fromkeys(every, 0.0)
     moves = sorted(
-        (point.kept, review, point.recall)
-        for review, own in every.items()
-        for point in own
+        (point.n_candidates, review, point.recall)
+        for review, points in every.items()
+        for point in points
     )
-    for kept, group in groupby(moves, key=lambda move: move[0]):
+    for n_candidates, group in groupby(moves, key=lambda move: move[0]):
         now |= {review: recall for _, review, recall in group}
-        yield kept, mean(now.values())
+        yield n_candidates, mean(now.values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -321,11 +340,13 @@ class AgentResults:
 
     def lost(self, review: str) -> tuple[PaperMatch, ...]:
         """The truth papers of a review that were not included."""
-        return tuple(own for own in self.matches[review] if own.lost_at is not None)
+        return tuple(
+            match for match in self.matches[review] if match.lost_at is not None
+        )
 
     def by_path(self) -> Mapping[str, Metric]:
         """The metrics by path."""
-        return {own.path: own for own in self.metrics}
+        return {metric.path: metric for metric in self.metrics}
 
 
 def measure_agent(
@@ -344,37 +365,41 @@ def measure_agent(
         settings: of the run.
         draws: for intervals.
     """
-    rebuilt = {own.review: own for own in every}
+    rebuilt = {rebuilt_review.review: rebuilt_review for rebuilt_review in every}
     benchmarks = {
-        review: benchmark_review(own, settings.precision)
-        for review, own in rebuilt.items()
+        review: benchmark_review(rebuilt_review, settings.precision)
+        for review, rebuilt_review in rebuilt.items()
     }
-    steps = {review: sweep_review(own, settings) for review, own in rebuilt.items()}
+    steps = {
+        review: sweep_review(rebuilt_review, settings)
+        for review, rebuilt_review in rebuilt.items()
+    }
     matches = {
-        review: paper_matches(reviews[review], own, steps[review], settings)
-        for review, own in rebuilt.items()
+        review: paper_matches(reviews[review], rebuilt_review, steps[review], settings)
+        for review, rebuilt_review in rebuilt.items()
     }
-    truth = {review: own.truth for review, own in benchmarks.items()}
+    truth = {review: benchmark.truth for review, benchmark in benchmarks.items()}
     return AgentResults(
         model=model,
         rebuilt=rebuilt,
         benchmarks=benchmarks,
         otherwise={
             review: other
-            for review, own in rebuilt.items()
-            if (other := benchmark_otherwise(own, settings.precision)) is not None
+            for review, rebuilt_review in rebuilt.items()
+            if (other := benchmark_otherwise(rebuilt_review, settings.precision))
+            is not None
         },
         matches=matches,
         suspicious={
-            review: suspicious_matches(matches[review], own)
-            for review, own in rebuilt.items()
+            review: suspicious_matches(matches[review], rebuilt_review)
+            for review, rebuilt_review in rebuilt.items()
         },
         steps=steps,
         overall=tuple(sweep_overall(steps, truth)),
         curves={
-            review: retrieval_curve(own)
-            for review, own in rebuilt.items()
-            if own.searches
+            review: retrieval_curve(rebuilt_review)
+            for review, rebuilt_review in rebuilt.items()
+            if rebuilt_review.searches
         },
         metrics=tuple(
             agent_metrics(

@@ -50,18 +50,20 @@ def baseline(request: Request) -> Content:
 
 
 def _chat(request: ChatRequest) -> str:
-    asked = "".join(each.text for each in request.messages if each.role == "user")
-    found = list(read_blocks(asked))
-    told = {name: _fields(text) for name, text in found}
-    papers = [_fields(text) for name, text in found if name == "paper"]
-    if "search" in told:
-        answer = _plan(told["review"], told["search"])
-    elif "conclusions" in told:
-        answer = _judged(told["conclusions"])
+    user_text = "".join(
+        message.text for message in request.messages if message.role == "user"
+    )
+    blocks = list(read_blocks(user_text))
+    fields = {name: _fields(text) for name, text in blocks}
+    papers = [_fields(text) for name, text in blocks if name == "paper"]
+    if "search" in fields:
+        answer = _plan(fields["review"], fields["search"])
+    elif "conclusions" in fields:
+        answer = _judged(fields["conclusions"])
     elif _wants(request, "conclusion"):
         answer = _concluded(papers)
     else:
-        answer = _scored(told["review"], papers[0], is_share=_is_share(request))
+        answer = _scored(fields["review"], papers[0], is_share=_is_share(request))
     return json.dumps(answer, ensure_ascii=False)
 
 
@@ -79,7 +81,7 @@ def _form(request: ChatRequest) -> str:
     """What is said of the reply's form."""
     if request.schema is not None:
         return request.schema.json
-    return "\n".join(text_outside_blocks(each.text) for each in request.messages)
+    return "\n".join(text_outside_blocks(message.text) for message in request.messages)
 
 
 def _plan(review: Mapping[str, str], search: Mapping[str, str]) -> dict[str, Any]:
@@ -89,8 +91,8 @@ def _plan(review: Mapping[str, str], search: Mapping[str, str]) -> dict[str, Any
     return {
         "rationale": "Content words of the question.",
         "queries": [
-            {"label": each.label, "all_of": each.all_of, "none_of": each.none_of}
-            for each in queries[: int(most.group()) if most else None]
+            {"label": query.label, "all_of": query.all_of, "none_of": query.none_of}
+            for query in queries[: int(most.group()) if most else None]
         ],
     }
 
@@ -100,21 +102,23 @@ def _scored(
 ) -> dict[str, Any]:
     """Shares of the question's words; a first estimate on either scale."""
     parts = (review.get(name.capitalize(), "") for name in ("question", *PICO))
-    asked = set(content_words(" ".join(parts)))
+    question_words = set(content_words(" ".join(parts)))
     title = set(content_words(paper.get("Title", "")))
     read = title | set(content_words(paper.get("Abstract", "")))
-    share = TEXT * _share(asked, read) + TITLE * _share(asked, title)
+    share = TEXT * _share(question_words, read) + TITLE * _share(question_words, title)
     return {
-        "rationale": f"{round(100 * _share(asked, read))}% of the question's words.",
+        "rationale": (
+            f"{round(100 * _share(question_words, read))}% of the question's words."
+        ),
         "score": round(share, 2) if is_share else round(1 + 4 * share, 1),
     }
 
 
 def _concluded(papers: list[dict[str, str]]) -> dict[str, Any]:
     sentences = [
-        found
+        finding
         for paper in papers[:SENTENCES_FROM]
-        if (found := _finding(paper.get("Abstract", "")))
+        if (finding := _finding(paper.get("Abstract", "")))
     ]
     text = " ".join(sentences) or "The papers allow no conclusion."
     gains, losses = len(_FOR.findall(text)), len(_AGAINST.findall(text))
@@ -127,7 +131,7 @@ def _concluded(papers: list[dict[str, str]]) -> dict[str, Any]:
 def _finding(abstract: str) -> str:
     """The first sentence that states one."""
     sentences = _SENTENCE.split(abstract)
-    return next((each for each in sentences if _FINDING.search(each)), "")
+    return next((sentence for sentence in sentences if _FINDING.search(sentence)), "")
 
 
 def _judged(conclusions: Mapping[str, str]) -> dict[str, Any]:
@@ -141,11 +145,11 @@ def _judged(conclusions: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def _share(asked: set[str], words: set[str]) -> float:
-    return len(asked & words) / len(asked) if asked else 0.0
+def _share(question_words: set[str], words: set[str]) -> float:
+    return len(question_words & words) / len(question_words) if question_words else 0.0
 
 
 def _fields(text: str) -> dict[str, str]:
     """The fields of a block; of several with one label the last."""
-    found = (_LINE.fullmatch(line) for line in text.split("\n"))
-    return {match[1]: match[2] for match in found if match}
+    matches = (_LINE.fullmatch(line) for line in text.split("\n"))
+    return {match[1]: match[2] for match in matches if match}

@@ -99,57 +99,67 @@ CREDITED: Mapping[Precision, Callable[[int, int], int]] = {
 """The numerator of precision, from right rows and truth papers included."""
 
 
-def benchmark_review(own: RebuiltReview, precision: Precision) -> ReviewBenchmarkCounts:
+def benchmark_review(
+    rebuilt_review: RebuiltReview, precision: Precision
+) -> ReviewBenchmarkCounts:
     """What an agent's matches and decisions come to for a review."""
-    return _counted(own, own.hits, precision)
+    return _counted(rebuilt_review, rebuilt_review.hits, precision)
 
 
 def benchmark_otherwise(
-    own: RebuiltReview, precision: Precision
+    rebuilt_review: RebuiltReview, precision: Precision
 ) -> ReviewBenchmarkCounts | None:
     """The same under the other value of `autojunk`; None where it is the same."""
-    if own.otherwise is None:
+    if rebuilt_review.otherwise is None:
         return None
-    return _counted(own, own.otherwise.hits, precision)
+    return _counted(rebuilt_review, rebuilt_review.otherwise.hits, precision)
 
 
-def served_by_replicate(own: RebuiltReview, replicate: int) -> int:
+def served_by_replicate(rebuilt_review: RebuiltReview, replicate: int) -> int:
     """The truth papers that one replicate by itself would include; it counts from 0."""
-    kept = {each.document for each in own.candidates if each.votes[replicate]}
+    included = {
+        candidate.document
+        for candidate in rebuilt_review.candidates
+        if candidate.votes[replicate]
+    }
     return sum(
-        any(own.documents[hit.place] in kept for hit in hits)
-        for hits in own.matched.serving
+        any(rebuilt_review.documents[hit.place] in included for hit in hits)
+        for hits in rebuilt_review.matched.serving
     )
 
 
 def _counted(
-    own: RebuiltReview, hits: Sequence[RecordHit | None], precision: Precision
+    rebuilt_review: RebuiltReview,
+    hits: Sequence[RecordHit | None],
+    precision: Precision,
 ) -> ReviewBenchmarkCounts:
-    kept = frozenset(own.included)
-    offered = frozenset(each.document for each in own.candidates)
-    found = [own.documents[hit.place] for hit in hits if hit is not None]
-    right = {document for document in found if document in kept}
-    right_rows = sum(document in right for document in own.included)
-    found_and_included = sum(document in kept for document in found)
+    included = frozenset(rebuilt_review.included)
+    offered = frozenset(candidate.document for candidate in rebuilt_review.candidates)
+    matched_documents = [
+        rebuilt_review.documents[hit.place] for hit in hits if hit is not None
+    ]
+    right = {document for document in matched_documents if document in included}
+    right_rows = sum(document in right for document in rebuilt_review.included)
+    found_and_included = sum(document in included for document in matched_documents)
     return ReviewBenchmarkCounts(
         truth=len(hits),
-        included_rows=len(own.included),
-        found=len(found),
+        included_rows=len(rebuilt_review.included),
+        found=len(matched_documents),
         found_and_included=found_and_included,
         right_rows=right_rows,
         credited=CREDITED[precision](right_rows, found_and_included),
-        documents=len(set(found)),
-        distinct=_distinct(own),
-        retrieved=sum(document in offered for document in found),
+        documents=len(set(matched_documents)),
+        distinct=_distinct(rebuilt_review),
+        retrieved=sum(document in offered for document in matched_documents),
         methods=Counter(NONE if hit is None else hit.method for hit in hits),
     )
 
 
-def _distinct(own: RebuiltReview) -> int:
-    kept = frozenset(own.included)
-    claims = ClaimMatching(own.matched.claimable)
-    for place, document in sorted(own.documents.items()):
-        if document in kept:
+def _distinct(rebuilt_review: RebuiltReview) -> int:
+    included = frozenset(rebuilt_review.included)
+    claims = ClaimMatching(rebuilt_review.matched.claimable)
+    for place, document in sorted(rebuilt_review.documents.items()):
+        if document in included:
             claims.add(place)
     return len(claims)
 
@@ -191,29 +201,31 @@ class OverallStep:
 
 
 def sweep_review(
-    own: RebuiltReview, settings: ReviewBenchmarkSettings
+    rebuilt_review: RebuiltReview, settings: ReviewBenchmarkSettings
 ) -> tuple[ThresholdStep, ...]:
     """A step a distinct score, falling.
 
     Papers without a score stay what they are: included or not by the settings, or as
     their file has it.
     """
-    served: _Served = _Claimed(own) if settings.unique_claims else _Shared(own)
+    served: _Served = (
+        _Claimed(rebuilt_review) if settings.unique_claims else _Shared(rebuilt_review)
+    )
     rows: Counter[str] = Counter()
     steps = []
     scored = sorted(
         (
-            (each.score, each.document)
-            for each in own.candidates
-            if each.score is not None
+            (candidate.score, candidate.document)
+            for candidate in rebuilt_review.candidates
+            if candidate.score is not None
         ),
-        key=lambda found: -found[0],
+        key=lambda pair: -pair[0],
     )
-    for each in own.candidates:
-        if each.score is None and each.included:
-            rows[each.document] += 1
-            served.add(each.document)
-    for score, group in groupby(scored, key=lambda found: found[0]):
+    for candidate in rebuilt_review.candidates:
+        if candidate.score is None and candidate.included:
+            rows[candidate.document] += 1
+            served.add(candidate.document)
+    for score, group in groupby(scored, key=lambda pair: pair[0]):
         for _, document in group:
             rows[document] += 1
             served.add(document)
@@ -221,11 +233,13 @@ def sweep_review(
         steps.append(
             ThresholdStep(
                 threshold=score,
-                truth=len(own.hits),
+                truth=len(rebuilt_review.hits),
                 included_rows=rows.total(),
                 found_and_included=served.papers,
                 credited=CREDITED[settings.precision](right_rows, served.papers),
-                passed=passes(served.papers, len(own.hits), settings.target_recall),
+                passed=passes(
+                    served.papers, len(rebuilt_review.hits), settings.target_recall
+                ),
             )
         )
     return tuple(steps)
@@ -251,8 +265,8 @@ def sweep_overall(
     moves = sorted(
         (
             (step.threshold, review, step)
-            for review, own in every.items()
-            for step in own
+            for review, steps in every.items()
+            for step in steps
         ),
         key=lambda move: (-move[0], move[1]),
     )
@@ -302,13 +316,15 @@ class _Served(Protocol):
 class _Shared:
     """A record may serve several truth papers."""
 
-    def __init__(self, own: RebuiltReview) -> None:
+    def __init__(self, rebuilt_review: RebuiltReview) -> None:
         self._rank: dict[str, int] = {}
-        for each in own.candidates:
-            self._rank.setdefault(each.document, each.rank)
+        for candidate in rebuilt_review.candidates:
+            self._rank.setdefault(candidate.document, candidate.rank)
         self._serves: dict[str, list[int]] = {}
-        for paper, hits in enumerate(own.matched.serving):
-            for document in dict.fromkeys(own.documents[hit.place] for hit in hits):
+        for paper, hits in enumerate(rebuilt_review.matched.serving):
+            for document in dict.fromkeys(
+                rebuilt_review.documents[hit.place] for hit in hits
+            ):
                 self._serves.setdefault(document, []).append(paper)
         self._chosen: dict[int, str] = {}
 
@@ -330,11 +346,11 @@ class _Shared:
 class _Claimed:
     """A record serves one truth paper."""
 
-    def __init__(self, own: RebuiltReview) -> None:
-        self._documents = own.documents
-        self._claims = ClaimMatching(own.matched.claimable)
+    def __init__(self, rebuilt_review: RebuiltReview) -> None:
+        self._documents = rebuilt_review.documents
+        self._claims = ClaimMatching(rebuilt_review.matched.claimable)
         self._places: dict[str, list[int]] = {}
-        for place, document in own.documents.items():
+        for place, document in rebuilt_review.documents.items():
             self._places.setdefault(document, []).append(place)
 
     @property
@@ -356,15 +372,16 @@ def percent(target: float) -> str:
 
 
 def failure_reasons(
-    found: ReviewBenchmarkCounts, settings: ReviewBenchmarkSettings
+    benchmark: ReviewBenchmarkCounts, settings: ReviewBenchmarkSettings
 ) -> Iterator[str]:
     """The reasons, in a fixed order; none where nothing was lost."""
     target = settings.target_recall
-    if settings.recall_line and not found.passes(target):
-        yield f"Recall {found.recall:.1%} below target {percent(target)}"
-    if found.not_found:
-        yield f"{found.not_found} ground truth paper(s) not found in database"
-    if found.found_but_excluded:
+    if settings.recall_line and not benchmark.passes(target):
+        yield f"Recall {benchmark.recall:.1%} below target {percent(target)}"
+    if benchmark.not_found:
+        yield f"{benchmark.not_found} ground truth paper(s) not found in database"
+    if benchmark.found_but_excluded:
         yield (
-            f"{found.found_but_excluded} ground truth paper(s) found but not included"
+            f"{benchmark.found_but_excluded} ground truth paper(s) found but not "
+            "included"
         )

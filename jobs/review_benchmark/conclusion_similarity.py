@@ -52,8 +52,8 @@ def tfidf_similarity(agent: Sequence[str], truth: Sequence[str]) -> SimilarityMa
     except ValueError:  # nothing but stop words: nothing is alike
         return nothing
     # the whole product at once: rows are sparse, and there are as many as reviews
-    found: SimilarityMatrix = (vectorizer.transform(agent) @ fitted.T).toarray()
-    return found.round(DIGITS)
+    similarities: SimilarityMatrix = (vectorizer.transform(agent) @ fitted.T).toarray()
+    return similarities.round(DIGITS)
 
 
 DEFINITIONS: Final[dict[VerdictKind, str]] = {
@@ -67,7 +67,7 @@ DEFINITIONS: Final[dict[VerdictKind, str]] = {
 
 def conclusion_similarity(
     kind: VerdictKind,
-    said: Sequence[AgentConclusion],
+    conclusions: Sequence[AgentConclusion],
     truths: Sequence[Review],
     sheet: ReviewPredictions,
 ) -> SimilarityMatrix:
@@ -75,22 +75,23 @@ def conclusion_similarity(
 
     Args:
         kind: how conclusions are compared.
-        said: conclusions of agents, each with a text.
+        conclusions: conclusions of agents, each with a text.
         truths: reviews whose authors' conclusion is known.
         sheet: has their vectors.
     """
     match kind:
         case "direction" | "tfidf":
             return tfidf_similarity(
-                [own.text for own in said], [own.conclusion for own in truths]
+                [entry.text for entry in conclusions],
+                [entry.conclusion for entry in truths],
             )
         case "embedding":
             return _cosines(
-                [own.vector for own in said],
-                [sheet.vectors.get(own.id, ()) for own in truths],
+                [conclusion.vector for conclusion in conclusions],
+                [sheet.vectors.get(truth.id, ()) for truth in truths],
             )
         case _:
-            return _judged(said, truths)
+            return _judged(conclusions, truths)
 
 
 def truth_similarity(
@@ -98,18 +99,18 @@ def truth_similarity(
 ) -> SimilarityMatrix:
     """How alike the authors' own conclusions are, by words or vectors."""
     if kind in {"direction", "tfidf"}:
-        texts = [own.conclusion for own in truths]
+        texts = [truth.conclusion for truth in truths]
         return tfidf_similarity(texts, texts)
-    vectors = [sheet.vectors.get(own.id, ()) for own in truths]
+    vectors = [sheet.vectors.get(truth.id, ()) for truth in truths]
     return _cosines(vectors, vectors)
 
 
 def _cosines(first: Sequence[Vector], second: Sequence[Vector]) -> SimilarityMatrix:
     """Cosines; NaN where a vector is missing, or not as long as most of them are."""
-    found = np.full((len(first), len(second)), np.nan)
+    similarities = np.full((len(first), len(second)), np.nan)
     lengths = Counter(len(vector) for vector in (*first, *second) if vector)
     if not lengths:
-        return found
+        return similarities
     most = max(lengths, key=lambda length: (lengths[length], length))
     rows = [place for place, vector in enumerate(first) if len(vector) == most]
     columns = [place for place, vector in enumerate(second) if len(vector) == most]
@@ -118,19 +119,19 @@ def _cosines(first: Sequence[Vector], second: Sequence[Vector]) -> SimilarityMat
             np.array([first[place] for place in rows]),
             np.array([second[place] for place in columns]),
         )
-        found[np.ix_(rows, columns)] = near.round(DIGITS)
-    return found
+        similarities[np.ix_(rows, columns)] = near.round(DIGITS)
+    return similarities
 
 
 def _judged(
-    said: Sequence[AgentConclusion], truths: Sequence[Review]
+    conclusions: Sequence[AgentConclusion], truths: Sequence[Review]
 ) -> SimilarityMatrix:
-    found = np.full((len(said), len(truths)), np.nan)
-    for row, own in zip(found, said, strict=True):
+    similarities = np.full((len(conclusions), len(truths)), np.nan)
+    for row, conclusion in zip(similarities, conclusions, strict=True):
         for place, truth in enumerate(truths):
-            if truth.id in own.judged:
-                row[place] = own.judged[truth.id].similarity
-    return found
+            if truth.id in conclusion.judged:
+                row[place] = conclusion.judged[truth.id].similarity
+    return similarities
 
 
 ThresholdSource: TypeAlias = Literal[
@@ -186,8 +187,8 @@ def threshold_from_labels(
         return None
     right = 0
     for place, (likeness, label) in enumerate(zip(similarity, similar, strict=True)):
-        others = [each for at, each in enumerate(similarity) if at != place]
-        labels = [each for at, each in enumerate(similar) if at != place]
+        others = [other for at, other in enumerate(similarity) if at != place]
+        labels = [other_label for at, other_label in enumerate(similar) if at != place]
         left_out = _youden(others, labels)
         if left_out is None:
             # the only one of its kind: the others know of one answer alone
@@ -214,9 +215,9 @@ def threshold_from_mismatched(
         kind: how conclusions are compared; judges and vectors never lack a threshold.
         borrowed: further mismatched pairs, used only where the agent's own are too few.
     """
-    own = _quantile(similarity, "mismatched pairs")
-    if own is not None or kind not in FIXED:
-        return own
+    threshold = _quantile(similarity, "mismatched pairs")
+    if threshold is not None or kind not in FIXED:
+        return threshold
     pooled = _quantile([*similarity, *borrowed], "borrowed pairs")
     return pooled or SimilarityThreshold(value=FIXED[kind], source="fixed", n=0)
 

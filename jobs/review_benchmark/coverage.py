@@ -87,7 +87,7 @@ class CoverageCounts:
 
 def count_coverage(papers: Sequence[PaperCoverage]) -> CoverageCounts:
     """Count papers by what they were found by."""
-    methods = [each.present.method for each in papers if each.present is not None]
+    methods = [paper.present.method for paper in papers if paper.present is not None]
     by = {key: methods.count(method) for key, method in METHODS.items()}
     return CoverageCounts(truth=len(papers), **by)
 
@@ -112,9 +112,11 @@ def measure_coverage(
     papers = [(review.id, truth) for review in reviews for truth in review.studies]
     sought = [_only(lookup_keys(truth, NORMAL), keys) for _, truth in papers]
     lookups = look_up(sought, database, cutoff=cutoff, autojunk=autojunk)
-    found = []
-    for (review, truth), each, lookup in zip(papers, sought, lookups, strict=True):
-        records = find_records(each, DatabasePool(order={}, lookup=lookup))
+    covered = []
+    for (review, truth), paper_keys, lookup in zip(
+        papers, sought, lookups, strict=True
+    ):
+        records = find_records(paper_keys, DatabasePool(order={}, lookup=lookup))
         hit = next(iter(whole_list(records)), None)
         # without an agent, a paper's place is its id
         paper = None if hit is None else database.paper(hit.place)
@@ -123,8 +125,8 @@ def measure_coverage(
             if hit is None or paper is None
             else PaperInDatabase(paper=paper, method=hit.method, ratio=hit.confidence)
         )
-        found.append(PaperCoverage(review=review, truth=truth, present=present))
-    return tuple(found)
+        covered.append(PaperCoverage(review=review, truth=truth, present=present))
+    return tuple(covered)
 
 
 def _only(sought: LookupKeys, keys: Collection[str]) -> LookupKeys:
@@ -138,7 +140,7 @@ COLUMNS = (
 )
 """Of the CSV; a paper without a method is absent."""
 
-SHOWN = 10
+MOST_ABSENT = 10
 """Absent papers that the text names; JSON and CSV have all of them."""
 
 
@@ -159,7 +161,7 @@ class CoverageReport:
     @property
     def reviews(self) -> dict[str, CoverageCounts]:
         """By review."""
-        by_review = groupby(self.papers, key=lambda each: each.review)
+        by_review = groupby(self.papers, key=lambda paper: paper.review)
         return {review: count_coverage(tuple(papers)) for review, papers in by_review}
 
     @property
@@ -173,7 +175,7 @@ class CoverageReport:
         written = io.StringIO()
         rows = csv.DictWriter(written, COLUMNS, lineterminator="\n")
         rows.writeheader()
-        rows.writerows(_row(each) for each in self.papers)
+        rows.writerows(_row(paper) for paper in self.papers)
         return written.getvalue().removesuffix("\n").split("\n")
 
     @property
@@ -183,7 +185,7 @@ class CoverageReport:
             "database": {"papers": self.n_papers, "content_hash": self.content_hash},
             "total": _counts(self.total),
             "reviews": {review: _counts(n) for review, n in self.reviews.items()},
-            "papers": [_row(each) for each in self.papers],
+            "papers": [_row(paper) for paper in self.papers],
         }
 
     @property
@@ -200,8 +202,10 @@ def coverage(settings: ReviewBenchmarkSettings) -> CoverageReport:
         DatasetError: one of them is not to be read, or has no review that is named.
     """
     if settings.truth is None or settings.database is None:
-        made = "--database FILE, which siftlog prepare review-benchmark import makes"
-        missing = "--truth DIR" if settings.truth is None else made
+        database_option = (
+            "--database FILE, which siftlog prepare review-benchmark import makes"
+        )
+        missing = "--truth DIR" if settings.truth is None else database_option
         raise UsageError(f"Coverage needs {missing}.")
     noticed = InputFindings()
     reviews = chosen(read_truth(settings.truth, noticed), settings)
@@ -225,10 +229,10 @@ def _counts(n: CoverageCounts) -> dict[str, Any]:
     return {"truth": n.truth, "found": n.found, "share": n.share, **by}
 
 
-def _row(each: PaperCoverage) -> dict[str, Any]:
-    truth, present = each.truth, each.present
+def _row(paper: PaperCoverage) -> dict[str, Any]:
+    truth, present = paper.truth, paper.present
     return {
-        "review": each.review,
+        "review": paper.review,
         "ref_id": truth.ref_id,
         "pmid": truth.pmid,
         "doi": truth.doi,
@@ -240,8 +244,8 @@ def _row(each: PaperCoverage) -> dict[str, Any]:
     }
 
 
-def _lines(found: CoverageReport) -> Iterator[str]:
-    rows = [*found.reviews.items(), ("all", found.total)]
+def _lines(report: CoverageReport) -> Iterator[str]:
+    rows = [*report.reviews.items(), ("all", report.total)]
     yield from text_table(
         [
             TextColumn(
@@ -258,14 +262,14 @@ def _lines(found: CoverageReport) -> Iterator[str]:
         ],
         indent="",
     )
-    absent = [each for each in found.papers if each.present is None]
+    absent = [paper for paper in report.papers if paper.present is None]
     if absent:
-        yield f"not among {plural(found.n_papers, 'paper')} of the database:"
-    for each in absent[:SHOWN]:
-        yield f"  {each.review}  {one_line(each.truth.name)}"
-    if len(absent) > SHOWN:
-        yield f"  and {len(absent) - SHOWN:,} more (--out FILE.csv lists all)"
-    for finding in found.findings:
+        yield f"not among {plural(report.n_papers, 'paper')} of the database:"
+    for paper in absent[:MOST_ABSENT]:
+        yield f"  {paper.review}  {one_line(paper.truth.name)}"
+    if len(absent) > MOST_ABSENT:
+        yield f"  and {len(absent) - MOST_ABSENT:,} more (--out FILE.csv lists all)"
+    for finding in report.findings:
         yield f"{finding.severity}: {finding.where}: {finding.message}"
 
 
@@ -325,31 +329,35 @@ def review_stocks(
         for review in reviews
         for paper in review.studies
     ]
-    found = look_up(
+    lookups = look_up(
         sought, database, cutoff=rules.title_cutoff, autojunk=rules.autojunk
     )
-    other = _otherwise(sought, found, database, rules)
-    near = _nearest(sought, found, database, rules)
-    made, start = {}, 0
+    other = _otherwise(sought, lookups, database, rules)
+    near = _nearest(sought, lookups, database, rules)
+    stocks, start = {}, 0
     for review in reviews:
         end = start + len(review.studies)
-        own = slice(start, end)
-        made[review.id] = ReviewStock(
-            wanted=tuple(sought[own]),
-            lookups=tuple(found[own]),
-            otherwise=None if other[own] == list(found[own]) else tuple(other[own]),
+        review_slice = slice(start, end)
+        stocks[review.id] = ReviewStock(
+            wanted=tuple(sought[review_slice]),
+            lookups=tuple(lookups[review_slice]),
+            otherwise=None
+            if other[review_slice] == list(lookups[review_slice])
+            else tuple(other[review_slice]),
             nearest={
-                place: each for place, each in enumerate(near[own]) if each is not None
+                place: nearest_title
+                for place, nearest_title in enumerate(near[review_slice])
+                if nearest_title is not None
             },
             _database=database,
         )
         start = end
-    return made
+    return stocks
 
 
 def _otherwise(
     sought: Sequence[LookupKeys],
-    found: Sequence[DatabaseLookup],
+    lookups: Sequence[DatabaseLookup],
     database: PaperDatabase,
     rules: MatchingRules,
 ) -> list[DatabaseLookup]:
@@ -357,9 +365,9 @@ def _otherwise(
     longest = (2.0 - rules.title_cutoff) / rules.title_cutoff
     concerned = [
         at
-        for at, each in enumerate(sought)
+        for at, keys in enumerate(sought)
         # a title so much longer than this one is the longest that can be alike
-        if len(each.title) * longest + MARGIN >= JUNK_FROM
+        if len(keys.title) * longest + MARGIN >= JUNK_FROM
     ]
     again = look_up(
         [sought[at] for at in concerned],
@@ -367,27 +375,27 @@ def _otherwise(
         cutoff=rules.title_cutoff,
         autojunk=not rules.autojunk,
     )
-    other = list(found)
-    for at, each in zip(concerned, again, strict=True):
-        other[at] = each
+    other = list(lookups)
+    for at, lookup in zip(concerned, again, strict=True):
+        other[at] = lookup
     return other
 
 
 def _nearest(
     sought: Sequence[LookupKeys],
-    found: Sequence[DatabaseLookup],
+    lookups: Sequence[DatabaseLookup],
     database: PaperDatabase,
     rules: MatchingRules,
 ) -> Sequence[NearestTitle | None]:
-    missing = [at for at, own in enumerate(found) if own == DatabaseLookup()]
+    missing = [at for at, lookup in enumerate(lookups) if lookup == DatabaseLookup()]
     likest = nearest_titles(
         [sought[at].title for at in missing],
         _titles(database) if missing else (),
         autojunk=rules.autojunk,
     )
     near: list[NearestTitle | None] = [None] * len(sought)
-    for at, each in zip(missing, likest, strict=True):
-        near[at] = each
+    for at, nearest_title in zip(missing, likest, strict=True):
+        near[at] = nearest_title
     return near
 
 

@@ -46,10 +46,10 @@ def expression(query: SearchQuery) -> str:
     return f"({wanted} NOT ({' OR '.join(unwanted)}))" if unwanted else wanted
 
 
-def _terms(given: Iterable[str]) -> list[str]:
+def _terms(terms: Iterable[str]) -> list[str]:
     """Terms that hold a letter or a digit, quoted, each once."""
-    found = dict.fromkeys(quoted for term in given if (quoted := _quoted(term)))
-    return list(found)[:TERMS]
+    quoted_terms = dict.fromkeys(quoted for term in terms if (quoted := _quoted(term)))
+    return list(quoted_terms)[:TERMS]
 
 
 def _quoted(term: str) -> str:
@@ -184,7 +184,7 @@ class Review:
 
         Published lists of studies often repeat the title in place of the question.
         """
-        parts = () if self.pico is None else (getattr(self.pico, each) for each in PICO)
+        parts = () if self.pico is None else (getattr(self.pico, name) for name in PICO)
         if any((*self.inclusion, *self.exclusion, *parts)):
             return False
         question, title = (

@@ -55,7 +55,7 @@ def result_files(
         results: what was measured.
         concluded: how conclusions compare, by model; none where nobody concludes.
     """
-    verdicts = {own.model: own for own in concluded}
+    verdicts = {model_verdicts.model: model_verdicts for model_verdicts in concluded}
     shared = {
         "settings": results.dataset.settings.model_dump(mode="json", exclude={*INPUTS}),
         # in the settings it is null where the scale decides; agents of an import
@@ -83,79 +83,88 @@ def _document(
     results: BenchmarkResults, column: AgentResults, review: str
 ) -> dict[str, Any]:
     settings = results.dataset.settings
-    found, own = column.benchmarks[review], column.rebuilt[review]
+    benchmark, rebuilt_review = column.benchmarks[review], column.rebuilt[review]
     numbers = _numbers(column, review, results)
     return {
         "cochrane_id": review,
         "model": column.model,
         **numbers,
-        "failure_reasons": list(failure_reasons(found, settings)),
-        "recall_distinct": found.recall_distinct,
-        "ceiling": found.ceiling,
-        "retrieval_recall": found.retrieval_recall,
-        "screening_recall": found.screening_recall,
-        "nnr": found.nnr,
-        "plan_fallback": any(each.is_fallback for each in own.searches),
-        "skip": own.skip or None,
-        "calls": own.spent.calls,
-        "tokens_in": own.spent.tokens_in,
-        "tokens_out": own.spent.tokens_out,
-        "cost_usd": own.spent.cost_usd,
-        "conclusion": own.conclusion or None,
-        **_stated(own),
-        **_papers(own),
+        "failure_reasons": list(failure_reasons(benchmark, settings)),
+        "recall_distinct": benchmark.recall_distinct,
+        "ceiling": benchmark.ceiling,
+        "retrieval_recall": benchmark.retrieval_recall,
+        "screening_recall": benchmark.screening_recall,
+        "nnr": benchmark.nnr,
+        "plan_fallback": any(search.is_fallback for search in rebuilt_review.searches),
+        "skip": rebuilt_review.skip or None,
+        "calls": rebuilt_review.spent.calls,
+        "tokens_in": rebuilt_review.spent.tokens_in,
+        "tokens_out": rebuilt_review.spent.tokens_out,
+        "cost_usd": rebuilt_review.spent.cost_usd,
+        "conclusion": rebuilt_review.conclusion or None,
+        **_stated(rebuilt_review),
+        **_papers(rebuilt_review),
         "summary": numbers
         | {name: round(numbers[name], DIGITS) for name in ("recall", "precision")},
-        "matches": [_match(each) for each in column.matches[review]],
-        "lost": [_lost(each) for each in column.lost(review)],
+        "matches": [_match(match) for match in column.matches[review]],
+        "lost": [_lost(match) for match in column.lost(review)],
         "suspicious": [
             {
-                "ground_truth_index": each.index,
-                "matched_document_id": each.document,
-                "reason": each.reason,
-                "message": each.message,
+                "ground_truth_index": suspicious_match.index,
+                "matched_document_id": suspicious_match.document,
+                "reason": suspicious_match.reason,
+                "message": suspicious_match.message,
             }
-            for each in column.suspicious[review]
+            for suspicious_match in column.suspicious[review]
         ],
         "truth_sha256": results.truth[review],
         "ground_truth": review_to_json(results.dataset.review(review)),
     }
 
 
-def _stated(own: RebuiltReview) -> dict[str, Any]:
+def _stated(rebuilt_review: RebuiltReview) -> dict[str, Any]:
     """Direction and certainty, as the reply whose conclusion is shown states them."""
-    shown = next((each for each in own.conclusions if each.text), None)
+    stated = next(
+        (conclusion for conclusion in rebuilt_review.conclusions if conclusion.text),
+        None,
+    )
     return {
-        "conclusion_direction": None if shown is None else shown.direction,
-        "conclusion_certainty": None if shown is None else shown.certainty,
+        "conclusion_direction": None if stated is None else stated.direction,
+        "conclusion_certainty": None if stated is None else stated.certainty,
     }
 
 
-def _papers(own: RebuiltReview) -> dict[str, Any]:
+def _papers(rebuilt_review: RebuiltReview) -> dict[str, Any]:
     """The agent's result in the form that can be imported."""
-    seen = {each.document for each in own.candidates}
+    seen = {candidate.document for candidate in rebuilt_review.candidates}
     unseen = {
         document: record
-        for document, record in own.records.items()
+        for document, record in rebuilt_review.records.items()
         if document not in seen
     }
-    found: dict[str, Any] = {
-        "library": own.model,
+    result: dict[str, Any] = {
+        "library": rebuilt_review.model,
         "included_papers": [
-            _paper_json(own, each) for each in own.candidates if each.included
+            _paper_json(rebuilt_review, candidate)
+            for candidate in rebuilt_review.candidates
+            if candidate.included
         ],
         "excluded_papers": [
-            _paper_json(own, each) for each in own.candidates if not each.included
+            _paper_json(rebuilt_review, candidate)
+            for candidate in rebuilt_review.candidates
+            if not candidate.included
         ],
     }
     if unseen:
-        found["database_papers"] = [_record(each) for each in unseen.values()]
-    return found
+        result["database_papers"] = [_record(record) for record in unseen.values()]
+    return result
 
 
-def _paper_json(own: RebuiltReview, candidate: CandidatePaper) -> dict[str, Any]:
+def _paper_json(
+    rebuilt_review: RebuiltReview, candidate: CandidatePaper
+) -> dict[str, Any]:
     return {
-        **_record(own.papers[candidate.document]),
+        **_record(rebuilt_review.papers[candidate.document]),
         "relevance_score": candidate.score,
         "rationale": candidate.rationale or None,
         "outcome": candidate.outcome,
@@ -177,37 +186,39 @@ def _numbers(
     column: AgentResults, review: str, results: BenchmarkResults
 ) -> dict[str, Any]:
     """The fields that results of other programs have too."""
-    found = column.benchmarks[review]
-    precision = found.precision
+    benchmark = column.benchmarks[review]
+    precision = benchmark.precision
     return {
-        "total_ground_truth_papers": found.truth,
-        "total_agent_included": found.included_rows,
-        "papers_found": found.found,
-        "papers_found_and_included": found.found_and_included,
-        "papers_not_found": found.not_found,
-        "papers_found_but_excluded": found.found_but_excluded,
-        "recall": found.recall,
+        "total_ground_truth_papers": benchmark.truth,
+        "total_agent_included": benchmark.included_rows,
+        "papers_found": benchmark.found,
+        "papers_found_and_included": benchmark.found_and_included,
+        "papers_not_found": benchmark.not_found,
+        "papers_found_but_excluded": benchmark.found_but_excluded,
+        "recall": benchmark.recall,
         # there a result without included rows has precision 0; the means leave it out
         "precision": 0.0 if precision is None else precision,
-        "passed": found.passes(results.dataset.settings.target_recall),
-        "match_methods": dict(sorted(found.methods.items())),
-        "distinct_documents_matched": found.documents,
+        "passed": benchmark.passes(results.dataset.settings.target_recall),
+        "match_methods": dict(sorted(benchmark.methods.items())),
+        "distinct_documents_matched": benchmark.documents,
     }
 
 
-def _verdict(own: ConclusionVerdicts, review: str) -> Mapping[str, Any] | None:
+def _verdict(verdicts: ConclusionVerdicts, review: str) -> Mapping[str, Any] | None:
     """None where the authors' conclusion is not known."""
-    match = own.matches.get(review)
+    match = verdicts.matches.get(review)
     if match is None:
         return None
     return {
-        "kind": own.kind,
+        "kind": verdicts.kind,
         "similarity": match.similarity,
-        "threshold": None if own.threshold is None else own.threshold.value,
-        "passed": own.passes(review),
+        "threshold": None if verdicts.threshold is None else verdicts.threshold.value,
+        "passed": verdicts.passes(review),
         "directions": list(match.directions),
         "failure": match.failure or None,
-        "threshold_source": None if own.threshold is None else own.threshold.source,
+        "threshold_source": None
+        if verdicts.threshold is None
+        else verdicts.threshold.source,
         "agent": _effect(match.agent),
         "authors": _effect(match.truth),
         "effect": match.effect and match.effect.outcome,
@@ -215,17 +226,17 @@ def _verdict(own: ConclusionVerdicts, review: str) -> Mapping[str, Any] | None:
     }
 
 
-def _effect(own: StatedEffect) -> Mapping[str, Any]:
-    return {"direction": own.direction, "certainty": own.certainty}
+def _effect(effect: StatedEffect) -> Mapping[str, Any]:
+    return {"direction": effect.direction, "certainty": effect.certainty}
 
 
-def _lost(own: PaperMatch) -> Mapping[str, Any]:
-    near = own.near
+def _lost(match: PaperMatch) -> Mapping[str, Any]:
+    near = match.near
     return {
-        "ground_truth_index": own.index,
-        "title": own.paper.title or own.paper.name,
-        "lost_at": own.lost_at,
-        "hint": own.resolution,
+        "ground_truth_index": match.index,
+        "title": match.paper.title or match.paper.name,
+        "lost_at": match.lost_at,
+        "hint": match.resolution,
         "nearest": None
         if near is None
         else {
@@ -236,19 +247,19 @@ def _lost(own: PaperMatch) -> Mapping[str, Any]:
     }
 
 
-def _match(own: PaperMatch) -> Mapping[str, Any]:
+def _match(match: PaperMatch) -> Mapping[str, Any]:
     return {
-        "ground_truth_index": own.index,
-        "ground_truth_paper": study_fields(own.paper),
-        "matched_document_id": own.document or None,
-        "match_method": own.method,
-        "match_confidence": own.confidence,
-        "found": own.found,
-        "was_included": own.included,
-        "relevance_score": own.score,
-        "rationale": own.rationale or None,
-        "lost_at": own.lost_at,
-        "resolution": own.resolution or None,
+        "ground_truth_index": match.index,
+        "ground_truth_paper": study_fields(match.paper),
+        "matched_document_id": match.document or None,
+        "match_method": match.method,
+        "match_confidence": match.confidence,
+        "found": match.has_record,
+        "was_included": match.included,
+        "relevance_score": match.score,
+        "rationale": match.rationale or None,
+        "lost_at": match.lost_at,
+        "resolution": match.resolution or None,
     }
 
 
@@ -268,7 +279,7 @@ def documents(
     """
     yield json_file("summary.json", _summary(results, models))
     yield Artifact(name="summary.txt", text=summary)
-    lines = (line for each in _failures(results) for line in (each, ""))
+    lines = (line for paragraph in _failures(results) for line in (paragraph, ""))
     yield Artifact(name="failure_report.md", text="\n".join(lines))
 
 
@@ -280,19 +291,19 @@ def _summary(
         "models": {
             model: {
                 "metrics": {
-                    own.path: _metric(own)
-                    for own in models[model]
-                    if not own.path.startswith("review.")
+                    metric.path: _metric(metric)
+                    for metric in models[model]
+                    if not metric.path.startswith("review.")
                 },
                 "reviews": {
                     review: {
-                        "passed": found.passes(settings.target_recall),
-                        "recall": found.recall,
-                        "precision": found.precision,
-                        "ceiling": found.ceiling,
-                        "failure_reasons": list(failure_reasons(found, settings)),
+                        "passed": benchmark.passes(settings.target_recall),
+                        "recall": benchmark.recall,
+                        "precision": benchmark.precision,
+                        "ceiling": benchmark.ceiling,
+                        "failure_reasons": list(failure_reasons(benchmark, settings)),
                     }
-                    for review, found in column.benchmarks.items()
+                    for review, benchmark in column.benchmarks.items()
                 },
             }
             for model, column in results.columns.items()
@@ -304,14 +315,14 @@ def _summary(
     }
 
 
-def _metric(own: Metric) -> dict[str, Any]:
+def _metric(metric: Metric) -> dict[str, Any]:
     return {
-        "value": own.value,
-        "n": own.n,
-        "n_defined": own.n if own.n_defined is None else own.n_defined,
-        "lo": own.lo,
-        "hi": own.hi,
-        "std": own.std,
+        "value": metric.value,
+        "n": metric.n,
+        "n_defined": metric.n if metric.n_defined is None else metric.n_defined,
+        "lo": metric.lo,
+        "hi": metric.hi,
+        "std": metric.std,
     }
 
 
@@ -327,8 +338,8 @@ def _failures(results: BenchmarkResults) -> Iterator[str]:
         yield f"## {_plain(model)}"
         failed = [
             review
-            for review, found in column.benchmarks.items()
-            if not found.passes(target)
+            for review, benchmark in column.benchmarks.items()
+            if not benchmark.passes(target)
         ]
         yield (
             f"{len(failed)} of {plural(len(column.benchmarks), 'review')} failed."
@@ -342,25 +353,29 @@ def _failures(results: BenchmarkResults) -> Iterator[str]:
 def _failed(
     results: BenchmarkResults, column: AgentResults, review: str
 ) -> Iterator[str]:
-    found = column.benchmarks[review]
-    titles = {own.id: own.title for own in results.sheet.reviews}
+    benchmark = column.benchmarks[review]
+    titles = {
+        sheet_review.id: sheet_review.title for sheet_review in results.sheet.reviews
+    }
     yield f"### {_plain(review)}: {_plain(titles[review])}"
-    reached = f"Recall {found.recall:.1%}; these papers allow {found.ceiling:.1%}"
-    reasons = failure_reasons(found, results.dataset.settings)
-    yield "\n".join(f"- {_plain(each)}" for each in (reached, *reasons))
+    reached = (
+        f"Recall {benchmark.recall:.1%}; these papers allow {benchmark.ceiling:.1%}"
+    )
+    reasons = failure_reasons(benchmark, results.dataset.settings)
+    yield "\n".join(f"- {_plain(sentence)}" for sentence in (reached, *reasons))
     lost = column.lost(review)
     for step in LOST_AT:
-        papers = [own for own in lost if own.lost_at == step]
+        papers = [match for match in lost if match.lost_at == step]
         if papers:
             yield f"`{step}` ({len(papers)}):"
             yield "\n".join(map(_paper_lines, papers))
 
 
-def _paper_lines(own: PaperMatch) -> str:
-    name = f"{own.paper.ref_id}: " if own.paper.ref_id else ""
-    title = own.paper.title or own.paper.name
-    said = f" It says: {own.rationale}" if own.rationale else ""
-    return f"- {_plain(name + title)}\n  {_plain(own.resolution + '.' + said)}"
+def _paper_lines(match: PaperMatch) -> str:
+    name = f"{match.paper.ref_id}: " if match.paper.ref_id else ""
+    title = match.paper.title or match.paper.name
+    rationale = f" It says: {match.rationale}" if match.rationale else ""
+    return f"- {_plain(name + title)}\n  {_plain(match.resolution + '.' + rationale)}"
 
 
 def _plain(text: str) -> str:

@@ -67,13 +67,13 @@ def stated_effect(
         direction: the field; None: left out.
         certainty: the field; None: left out. `unclear` states no level.
     """
-    found = read_effect(text)
-    level = found.certainty if certainty is None else certainty
+    effect = read_effect(text)
+    level = effect.certainty if certainty is None else certainty
     return StatedEffect(
-        direction=found.direction if direction is None else direction,
-        others=found.others if direction is None else frozenset(),
+        direction=effect.direction if direction is None else direction,
+        others=effect.others if direction is None else frozenset(),
         certainty=None if level == "unclear" else level,
-        outcomes=found.outcomes,
+        outcomes=effect.outcomes,
         words=frozenset(content_words(text)),
     )
 
@@ -88,17 +88,17 @@ def read_effect(text: str) -> StatedEffect:
     lead, clause = statements[0]
     if certainty is None:
         is_doubted = lead == "unclear" or any(
-            direction == "unclear" and _EVIDENCE.search(each)
-            for direction, each in statements
+            direction == "unclear" and _EVIDENCE.search(clause_text)
+            for direction, clause_text in statements
         )
         certainty = _hedged(clause, is_doubted=is_doubted)
-    found = {direction for direction, _ in statements}
-    if len(found) > 1 or certainty == "very_low":
+    directions = {direction for direction, _ in statements}
+    if len(directions) > 1 or certainty == "very_low":
         # several directions, or hardly any evidence: one word may well be `unclear`
-        found.add("unclear")
+        directions.add("unclear")
     return StatedEffect(
         direction=lead,
-        others=frozenset(found - {lead}),
+        others=frozenset(directions - {lead}),
         certainty=certainty,
         outcomes=_outcomes(statements),
     )
@@ -119,8 +119,8 @@ def compare_effects(
     if agent.words and truth.words and not agent.words & truth.words:
         return EffectComparison(outcome="not judged", reason="unrelated")
     contradicts = any(
-        said != truth.outcomes.get(outcome, said)
-        for outcome, said in agent.outcomes.items()
+        direction != truth.outcomes.get(outcome, direction)
+        for outcome, direction in agent.outcomes.items()
     )
     is_same = agent.direction == truth.direction
     is_allowed = agent.direction in truth.others or truth.direction in agent.others
@@ -129,7 +129,9 @@ def compare_effects(
     if contradicts or not is_same:
         return EffectComparison(outcome="not judged", reason="several_directions")
     levels = [
-        LEVELS.index(own.certainty) for own in (agent, truth) if own.certainty in LEVELS
+        LEVELS.index(effect.certainty)
+        for effect in (agent, truth)
+        if effect.certainty in LEVELS
     ]
     if levels and max(levels) - min(levels) > within:
         return EffectComparison(outcome="failed", reason="certainty")
@@ -141,23 +143,23 @@ def combine_comparisons(every: Sequence[EffectComparison]) -> EffectComparison:
 
     It passes if more than half of those judged do.
     """
-    judged = [own for own in every if own.outcome != "not judged"]
+    judged = [comparison for comparison in every if comparison.outcome != "not judged"]
     if not judged:
         return every[0]
-    passed = [own for own in judged if own.outcome == "passed"]
+    passed = [comparison for comparison in judged if comparison.outcome == "passed"]
     if 2 * len(passed) > len(judged):
         return passed[0]
-    return next(own for own in judged if own.outcome == "failed")
+    return next(comparison for comparison in judged if comparison.outcome == "failed")
 
 
 def _outcomes(statements: Sequence[tuple[Direction, str]]) -> dict[str, Direction]:
     """The direction stated for each outcome that a clause names; the first counts."""
-    found: dict[str, Direction] = {}
+    directions: dict[str, Direction] = {}
     for direction, clause in statements:
         if direction != "unclear":
             for match in _OUTCOME.finditer(clause):
-                found.setdefault(match["bad"] or match["good"], direction)
-    return found
+                directions.setdefault(match["bad"] or match["good"], direction)
+    return directions
 
 
 def _any(*patterns: str) -> re.Pattern[str]:
@@ -299,14 +301,14 @@ def _direction(clause: str) -> Direction | None:
         return "no_difference"
     if _WORSE.search(clause):
         better = _SAME.search(clause) is not None
-        found: Direction | None = "no_difference" if better else "worsens"
+        direction: Direction | None = "no_difference" if better else "worsens"
     elif _BETTER.search(clause):
-        found = "improves"
+        direction = "improves"
     else:
-        found = _moved(clause)
-    if found in _FLIPPED and _COMPARATOR.match(clause):
-        return _FLIPPED[found]
-    return found
+        direction = _moved(clause)
+    if direction in _FLIPPED and _COMPARATOR.match(clause):
+        return _FLIPPED[direction]
+    return direction
 
 
 _FLIPPED: Final[dict[Direction | None, Direction]] = {

@@ -89,35 +89,39 @@ def _unknown(item: str, reviews: Sequence[Review]) -> str:
     return f"There is no review {clip(item, NAME_CHARS)!r}; {hint}"
 
 
-def paper_lines(told: ExplainedReview, document: str) -> Iterator[str]:
+def paper_lines(explained: ExplainedReview, document: str) -> Iterator[str]:
     """All of the page but its head.
 
     Raises:
         UsageError: the run knows no such paper.
     """
-    candidates = (own for own in told.rebuilt.candidates if own.document == document)
+    candidates = (
+        candidate
+        for candidate in explained.rebuilt.candidates
+        if candidate.document == document
+    )
     candidate = next(candidates, None)
-    if told.is_own:
-        paper = stock_facts(told.dataset, told.review, document)
+    if explained.has_search:
+        paper = stock_facts(explained.dataset, explained.review, document)
         yield from paper_facts(paper)
-        yield from _studies(told, document)
-        for replicate, search in told.searches():
+        yield from _studies(explained, document)
+        for replicate, search in explained.searches():
             yield ""
             yield f"search, replicate {replicate}"
             yield from ranked_lines(search, paper)
         yield ""
         yield "replies"
-        yield from _replies(told, paper)
+        yield from _replies(explained, paper)
         yield ""
     elif candidate is None:
-        raise unknown(told.review, document)
+        raise unknown(explained.review, document)
     else:
-        record = told.rebuilt.records.get(document)
+        record = explained.rebuilt.records.get(document)
         if record is not None:
             yield from hanging_lines("title      ", one_line(record.title) or NONE)
-        yield from _studies(told, document)
-    yield from _decision(told, candidate)
-    for match in told.matches:
+        yield from _studies(explained, document)
+    yield from _decision(explained, candidate)
+    for match in explained.matches:
         if match.document == document and match.lost_at is not None:
             yield from hanging_lines(
                 "lost       ", f"{match.lost_at}: {match.resolution}"
@@ -131,12 +135,12 @@ def stock_facts(dataset: ReviewDataset, review: Review, document: str) -> Databa
         UsageError: it has none of this id.
     """
     database = dataset.database
-    found = None
+    paper = None
     if database is not None and document.isascii() and document.isdigit():
-        found = database.paper(int(document))
-    if found is None:
+        paper = database.paper(int(document))
+    if paper is None:
         raise unknown(review, document)
-    return found
+    return paper
 
 
 def unknown(review: Review, document: str) -> UsageError:
@@ -166,15 +170,15 @@ def ranked_lines(search: ExplainedSearch | str, paper: DatabasePaper) -> Iterato
     rank = search.rank(paper.id)
     if rank is None:
         yield "  this paper: no query offers it"
-    elif rank > len(search.found.candidates):
+    elif rank > len(search.search_hits.candidates):
         yield f"  this paper: rank {rank:,} of all queries together, cut"
     else:
         yield f"  this paper: rank {rank:,} of all queries together"
 
 
-def _studies(told: ExplainedReview, document: str) -> Iterator[str]:
-    own = [match for match in told.matches if match.document == document]
-    for match in own:
+def _studies(explained: ExplainedReview, document: str) -> Iterator[str]:
+    matches = [match for match in explained.matches if match.document == document]
+    for match in matches:
         yield from hanging_lines(
             "study      ",
             one_line(
@@ -182,15 +186,15 @@ def _studies(told: ExplainedReview, document: str) -> Iterator[str]:
                 f"({match.confidence:.2f})"
             ),
         )
-    if not own:
+    if not matches:
         yield "study      none of the review's"
 
 
-def _replies(told: ExplainedReview, paper: DatabasePaper) -> Iterator[str]:
-    key = requests.paper_key(told.review.id, paper.id)
+def _replies(explained: ExplainedReview, paper: DatabasePaper) -> Iterator[str]:
+    key = requests.paper_key(explained.review.id, paper.id)
     answers = [
         answer
-        for family in told.families
+        for family in explained.families
         for answer in family
         if answer.task.stage == "score" and answer.task.key == key
     ]
@@ -198,7 +202,7 @@ def _replies(told: ExplainedReview, paper: DatabasePaper) -> Iterator[str]:
         yield f"  replicate {answer.task.replicate}, task {answer.task.number}"
         if answer.chat is not None:
             yield from quoted_lines(answer.chat.text)
-        yield from hanging_lines("    ", _read(told.dataset, answer))
+        yield from hanging_lines("    ", _read(explained.dataset, answer))
     if not answers:
         yield "  nothing was asked about it"
 
@@ -218,17 +222,23 @@ def _read(dataset: ReviewDataset, answer: Answer) -> str:
             return f"not read: {reason}" + (f": {one_line(detail)}" if detail else "")
 
 
-def _decision(told: ExplainedReview, candidate: CandidatePaper | None) -> Iterator[str]:
+def _decision(
+    explained: ExplainedReview, candidate: CandidatePaper | None
+) -> Iterator[str]:
     if candidate is None:
         yield "decision   not a candidate"
         return
     word = "included" if candidate.included else "not included"
-    least = told.dataset.settings.least_score
+    least = explained.dataset.settings.least_score
     if candidate.score is None:
         why = candidate.failure or candidate.outcome
         yield f"decision   {word}: no score ({one_line(why)})"
     else:
-        limit = f", threshold {least:g}" if told.is_own else " (the agent's own rule)"
+        limit = (
+            f", threshold {least:g}"
+            if explained.has_search
+            else " (the agent's own rule)"
+        )
         yield f"decision   {word}: score {candidate.score:g}{limit}"
     if candidate.rationale:
         yield from hanging_lines("reason     ", one_line(candidate.rationale))
@@ -241,10 +251,12 @@ def review_before(dataset: ReviewDataset, chosen: SelectedPaper) -> Iterator[str
     search = planned_search(dataset, review)
     there = review_stocks(dataset, [review])[review.id]
     records = _records(dataset, there)
-    offered = frozenset(search.found.candidates)
-    absent = [at for at, own in enumerate(records) if own is None]
+    offered = frozenset(search.search_hits.candidates)
+    absent = [at for at, record in enumerate(records) if record is None]
     missed = [
-        at for at, own in enumerate(records) if own is not None and own not in offered
+        at
+        for at, record in enumerate(records)
+        if record is not None and record not in offered
     ]
     held = len(records) - len(absent)
     yield (
@@ -274,13 +286,13 @@ def paper_before(dataset: ReviewDataset, chosen: SelectedPaper) -> Iterator[str]
     paper = stock_facts(dataset, review, chosen.paper)
     yield from paper_facts(paper)
     records = _records(dataset, review_stocks(dataset, [review])[review.id])
-    own = [
+    studies = [
         f"{at} ({study.name})"
         for at, (study, it) in enumerate(zip(review.studies, records, strict=True))
         if it == paper.id
     ]
-    said = one_line("; ".join(own)) or "none of the review's"
-    yield from hanging_lines("study      ", said)
+    studies_text = one_line("; ".join(studies)) or "none of the review's"
+    yield from hanging_lines("study      ", studies_text)
     yield ""
     yield "search"
     yield from ranked_lines(planned_search(dataset, review), paper)
@@ -339,14 +351,18 @@ def _after(
         if review.id not in column.rebuilt:
             yield head, UNASKED
             continue
-        told = ExplainedReview(
+        explained = ExplainedReview(
             dataset=alone,
             review=review,
             column=column,
             families=tuple(f for f in about.held if f[0].task.model == model),
-            is_own=not answers.imported,
+            has_search=not answers.imported,
         )
-        lines = paper_lines(told, chosen.paper) if chosen.paper else review_lines(told)
+        lines = (
+            paper_lines(explained, chosen.paper)
+            if chosen.paper
+            else review_lines(explained)
+        )
         yield [head, *lines]
 
 

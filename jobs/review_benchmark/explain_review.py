@@ -53,18 +53,18 @@ class ExplainedSearch:
     origin: str  #: where the plan comes from, in words
     queries: tuple[SearchQuery, ...]
     hits: tuple[int, ...]  #: papers that fit each query, of any year
-    found: SearchHits
+    search_hits: SearchHits
 
     def ranks(self, paper: int) -> Sequence[int | None]:
         """The place of a paper among those of each query, from 1."""
         return [
             ranking.index(paper) + 1 if paper in ranking else None
-            for ranking in self.found.rankings
+            for ranking in self.search_hits.rankings
         ]
 
     def rank(self, paper: int) -> int | None:
         """The place of a paper in the order of all queries, from 1."""
-        ranked = self.found.ranked
+        ranked = self.search_hits.ranked
         return ranked.index(paper) + 1 if paper in ranked else None
 
 
@@ -93,12 +93,12 @@ def _origin(parsed: SearchPlan | ParseFailure) -> str:
 def _search(
     dataset: ReviewDataset, review: Review, parsed: object, origin: str
 ) -> ExplainedSearch:
-    asked = queries(review, parsed, dataset.settings.queries)
+    planned_queries = queries(review, parsed, dataset.settings.queries)
     return ExplainedSearch(
         origin=origin,
-        queries=asked,
-        hits=tuple(n_hits(dataset, query) for query in asked),
-        found=searched(dataset, review, parsed),
+        queries=planned_queries,
+        hits=tuple(n_hits(dataset, query) for query in planned_queries),
+        search_hits=searched(dataset, review, parsed),
     )
 
 
@@ -115,7 +115,8 @@ def search_lines(search: ExplainedSearch, paper: int | None = None) -> Iterator[
         TextColumn(title="query", cells=places),
         TextColumn(title="hits", cells=[f"{hits:,}" for hits in search.hits]),
         TextColumn(
-            title="kept", cells=[f"{len(own):,}" for own in search.found.rankings]
+            title="kept",
+            cells=[f"{len(ranking):,}" for ranking in search.search_hits.rankings],
         ),
         TextColumn(
             title="label",
@@ -129,11 +130,11 @@ def search_lines(search: ExplainedSearch, paper: int | None = None) -> Iterator[
     yield from text_table(columns)
     for place, query in zip(places, search.queries, strict=True):
         # what can be searched of a model's words stands between quotation marks
-        asked = expression(query) or "nothing that can be searched"
-        yield from hanging_lines(f"    {place}  ", one_line(asked))
-    found = search.found
-    cut = f", {found.cut:,} more cut" if found.cut else ""
-    yield f"  candidates: {len(found.candidates):,}{cut}"
+        fts_query = expression(query) or "nothing that can be searched"
+        yield from hanging_lines(f"    {place}  ", one_line(fts_query))
+    search_hits = search.search_hits
+    cut = f", {search_hits.cut:,} more cut" if search_hits.cut else ""
+    yield f"  candidates: {len(search_hits.candidates):,}{cut}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,7 +145,7 @@ class ExplainedReview:
     review: Review
     column: AgentResults
     families: tuple[tuple[Answer, ...], ...]  #: by replicate
-    is_own: bool  #: of a run of our own, which searches a database
+    has_search: bool  #: of a run of our own, which searches a database
 
     @property
     def benchmark(self) -> ReviewBenchmarkCounts:
@@ -186,38 +187,43 @@ def study_line(index: int, paper: TruthPaper) -> str:
     return cut(f"  {index}  {one_line(name + (paper.title or paper.name))}", WIDTH)
 
 
-def conclusion_lines(told: ExplainedReview) -> Iterator[str]:
+def conclusion_lines(explained: ExplainedReview) -> Iterator[str]:
     """Both conclusions, replicate by replicate; nothing where none was asked for."""
-    if told.dataset.verdict == "off" or not told.rebuilt.conclusions:
+    if explained.dataset.verdict == "off" or not explained.rebuilt.conclusions:
         return
-    review = told.review
+    review = explained.review
     truth = (
         stated_effect(review.conclusion, review.direction, review.certainty)
         if review.conclusion
         else None
     )
-    for place, own in enumerate(told.rebuilt.conclusions, start=1):
+    for place, conclusion in enumerate(explained.rebuilt.conclusions, start=1):
         yield ""
         yield f"conclusion, replicate {place}"
-        if not own.text:
-            yield f"  none: {one_line(own.failure)}"
+        if not conclusion.text:
+            yield f"  none: {one_line(conclusion.failure)}"
             continue
-        yield from quoted_lines(own.text)
-        effect = stated_effect(own.text, own.direction, own.certainty)
+        yield from quoted_lines(conclusion.text)
+        effect = stated_effect(
+            conclusion.text, conclusion.direction, conclusion.certainty
+        )
         yield f"  states {_effect_words(effect)}"
         if truth is not None:
-            within = told.dataset.settings.certainty_within
-            found = compare_effects(effect, truth, within)
-            yield f"  beside the authors: {found.outcome} ({REASONS[found.reason]})"
-        judged = own.judged.get(told.review.id)
+            within = explained.dataset.settings.certainty_within
+            comparison = compare_effects(effect, truth, within)
+            yield (
+                f"  beside the authors: {comparison.outcome} "
+                f"({REASONS[comparison.reason]})"
+            )
+        judged = conclusion.judged.get(explained.review.id)
         if judged is not None:
             yield (
                 f"  judged {number(judged.similarity, 2)} alike, direction "
                 f"{judged.direction}"
             )
             yield from quoted_lines(judged.rationale)
-        elif own.failure:
-            yield f"  not compared: {one_line(own.failure)}"
+        elif conclusion.failure:
+            yield f"  not compared: {one_line(conclusion.failure)}"
     if truth is not None:
         yield ""
         yield "conclusion of the authors"
@@ -236,101 +242,115 @@ LISTED = 10
 """Candidates that are listed; explain REVIEW:PAPER tells of any."""
 
 
-def review_lines(told: ExplainedReview) -> Iterator[str]:
+def review_lines(explained: ExplainedReview) -> Iterator[str]:
     """All of the page but its head."""
-    yield from review_facts(told.review, told.dataset.settings)
-    yield from _outcome(told)
-    if told.is_own:
-        for replicate, search in told.searches():
+    yield from review_facts(explained.review, explained.dataset.settings)
+    yield from _outcome(explained)
+    if explained.has_search:
+        for replicate, search in explained.searches():
             yield ""
             yield f"search, replicate {replicate}"
             if isinstance(search, str):
                 yield f"  none: {one_line(search)}"
             else:
                 yield from search_lines(search)
-    if told.rebuilt.candidates:
+    if explained.rebuilt.candidates:
         yield ""
-        yield "papers, best first" if told.is_own else "papers, as given"
-        yield from _papers(told)
+        yield "papers, best first" if explained.has_search else "papers, as given"
+        yield from _papers(explained)
     yield ""
-    yield from _lost(told.column.lost(told.review.id))
-    odd = told.column.suspicious[told.review.id]
+    yield from _lost(explained.column.lost(explained.review.id))
+    odd = explained.column.suspicious[explained.review.id]
     if odd:
         yield ""
         yield "matches to look at"
-        for each in odd:
-            yield study_line(each.index, told.review.studies[each.index])
-            yield from hanging_lines("    ", one_line(each.message))
-    yield from conclusion_lines(told)
+        for suspicious_match in odd:
+            yield study_line(
+                suspicious_match.index, explained.review.studies[suspicious_match.index]
+            )
+            yield from hanging_lines("    ", one_line(suspicious_match.message))
+    yield from conclusion_lines(explained)
 
 
 def _lost(lost: Sequence[PaperMatch]) -> Iterator[str]:
     """Studies that were lost, by the step at which they were."""
     yield f"lost       {plural(len(lost), 'study', 'studies') if lost else 'none'}"
     for step in LOST_AT:
-        papers = [own for own in lost if own.lost_at == step]
+        papers = [match for match in lost if match.lost_at == step]
         if papers:
             yield f"{step} ({len(papers)})"
-        for own in papers:
-            yield study_line(own.index, own.paper)
-            yield from hanging_lines("    ", one_line(own.resolution))
-            if own.rationale:
-                yield from hanging_lines("    it says: ", one_line(own.rationale))
+        for match in papers:
+            yield study_line(match.index, match.paper)
+            yield from hanging_lines("    ", one_line(match.resolution))
+            if match.rationale:
+                yield from hanging_lines("    it says: ", one_line(match.rationale))
 
 
-def _outcome(told: ExplainedReview) -> Iterator[str]:
-    found, settings = told.benchmark, told.dataset.settings
-    word = "PASSED" if found.passes(settings.target_recall) else "FAILED"
-    precision = fixed(found.precision, ".1%")
+def _outcome(explained: ExplainedReview) -> Iterator[str]:
+    benchmark, settings = explained.benchmark, explained.dataset.settings
+    word = "PASSED" if benchmark.passes(settings.target_recall) else "FAILED"
+    precision = fixed(benchmark.precision, ".1%")
     yield (
-        f"outcome    {word}: recall {found.recall:.1%} (target "
+        f"outcome    {word}: recall {benchmark.recall:.1%} (target "
         f"{percent(settings.target_recall)}), precision {precision}"
     )
-    steps = [f"{found.found} with a record"]
-    if told.is_own:
-        steps.append(f"{found.retrieved} found by the search")
-    steps.append(f"{found.found_and_included} included")
-    yield f"studies    {found.truth}: {', '.join(steps)}"
-    papers = plural(found.included_rows, "paper")
-    yield f"included   {papers}, {found.right_rows} of them studies of the review"
-    if told.rebuilt.skip:
-        yield f"not done   {one_line(told.rebuilt.skip)}"
+    steps = [f"{benchmark.found} with a record"]
+    if explained.has_search:
+        steps.append(f"{benchmark.retrieved} found by the search")
+    steps.append(f"{benchmark.found_and_included} included")
+    yield f"studies    {benchmark.truth}: {', '.join(steps)}"
+    papers = plural(benchmark.included_rows, "paper")
+    yield f"included   {papers}, {benchmark.right_rows} of them studies of the review"
+    if explained.rebuilt.skip:
+        yield f"not done   {one_line(explained.rebuilt.skip)}"
 
 
-def _papers(told: ExplainedReview) -> Iterator[str]:
-    every = told.rebuilt.candidates
-    shown = every[:LISTED]
+def _papers(explained: ExplainedReview) -> Iterator[str]:
+    every = explained.rebuilt.candidates
+    listed = every[:LISTED]
     studies: dict[str, list[int]] = {}
-    for match in told.matches:
-        if match.found:
+    for match in explained.matches:
+        if match.has_record:
             studies.setdefault(match.document, []).append(match.index)
     yield from text_table(
         [
-            TextColumn(title="rank", cells=[str(own.rank) for own in shown]),
-            _replicate_words("paper", (own.document for own in shown)),
-            TextColumn(title="score", cells=[_standing(own) for own in shown]),
-            _replicate_words("in", ("yes" if own.included else NONE for own in shown)),
-            _replicate_words(
-                "study", (joined_words(studies.get(own.document, ())) for own in shown)
+            TextColumn(
+                title="rank", cells=[str(candidate.rank) for candidate in listed]
             ),
-            _replicate_words("title", (_title(told, own) for own in shown)),
+            _replicate_words("paper", (candidate.document for candidate in listed)),
+            TextColumn(
+                title="score", cells=[_score_text(candidate) for candidate in listed]
+            ),
+            _replicate_words(
+                "in", ("yes" if candidate.included else NONE for candidate in listed)
+            ),
+            _replicate_words(
+                "study",
+                (
+                    joined_words(studies.get(candidate.document, ()))
+                    for candidate in listed
+                ),
+            ),
+            _replicate_words(
+                "title", (_title(explained, candidate) for candidate in listed)
+            ),
         ]
     )
     if every[LISTED:]:
         yield f"  and {len(every) - LISTED:,} more"
 
 
-def _standing(own: CandidatePaper) -> str:
+def _score_text(candidate: CandidatePaper) -> str:
     """A candidate's score, or why it has none."""
-    return own.outcome if own.score is None else number(own.score, 2)
+    return candidate.outcome if candidate.score is None else number(candidate.score, 2)
 
 
-def _title(told: ExplainedReview, own: CandidatePaper) -> str:
-    database = told.dataset.database
-    if database is not None and told.is_own:
-        paper = database.paper(int(own.document))
+def _title(explained: ExplainedReview, candidate: CandidatePaper) -> str:
+    database = explained.dataset.database
+    if database is not None and explained.has_search:
+        paper = database.paper(int(candidate.document))
         return NONE if paper is None else paper.title
-    record = told.rebuilt.records.get(own.document)
+    record = explained.rebuilt.records.get(candidate.document)
     return NONE if record is None else record.title
 
 

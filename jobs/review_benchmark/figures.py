@@ -41,7 +41,7 @@ PlottedAgents: TypeAlias = figures.PlottedModels[BenchmarkResults, AgentResults]
 
 def plotted_agents(results: BenchmarkResults) -> PlottedAgents:
     """The models that figures have room for."""
-    there = {name: own for name, own in results.columns.items() if own.rebuilt}
+    there = {name: column for name, column in results.columns.items() if column.rebuilt}
     return figures.plotted_models(results, there)
 
 
@@ -51,55 +51,55 @@ MOST_POINTS = 400
 """Of a curve in a picture; more cannot be told apart."""
 
 
-def by_threshold(shown: PlottedAgents) -> Figure | None:
+def by_threshold(plotted: PlottedAgents) -> Figure | None:
     """Mean recall and precision at each score that occurs."""
     panels = tuple(
-        _threshold(model, shown) for model in shown.models if model.column.overall
+        _threshold(model, plotted) for model in plotted.models if model.column.overall
     )
     if not panels:
         return None
-    dashed = " Dashed: the threshold of this scoring." if _rule(shown) else ""
+    dashed = " Dashed: the threshold of this scoring." if _rule(plotted) else ""
     return Figure(
         name="threshold",
         title="Recall and precision against the threshold",
         caption="Means over reviews, from the stored scores, if papers were included "
         "from each threshold on; at a step the value on its left is that of the "
         f"score itself. A review that includes nothing has no precision.{dashed}"
-        f"{shown.rest}",
+        f"{plotted.rest}",
         columns=min(2, len(panels)),
         panels=panels,
     )
 
 
-def _rule(shown: PlottedAgents) -> tuple[ReferenceLine, ...]:
+def _rule(plotted: PlottedAgents) -> tuple[ReferenceLine, ...]:
     """The threshold; an import's agents decided by one of their own."""
-    if shown.results.sheet.imported:
+    if plotted.results.sheet.imported:
         return ()
     return (
-        ReferenceLine(way="vertical", at=shown.results.dataset.settings.least_score),
+        ReferenceLine(way="vertical", at=plotted.results.dataset.settings.least_score),
     )
 
 
-def _threshold(model: Model, shown: PlottedAgents) -> Panel:
+def _threshold(model: Model, plotted: PlottedAgents) -> Panel:
     # thresholds fall: each value holds down to the next score, that one left out
-    own = thinned(model.column.overall)
-    x = tuple(step.threshold for step in own)
+    steps = thinned(model.column.overall)
+    x = tuple(step.threshold for step in steps)
     return Panel(
         title=model.name,
         x=Axis(label="threshold"),
         y=Axis(label="mean over reviews", lo=0, hi=1),
         marks=(
-            *_rule(shown),
+            *_rule(plotted),
             LineSeries(
                 x=x,
-                y=tuple(each.recall for each in own),
+                y=tuple(step.recall for step in steps),
                 label="recall",
                 series=0,
                 steps=True,
             ),
             LineSeries(
                 x=x,
-                y=tuple(each.precision for each in own),
+                y=tuple(step.precision for step in steps),
                 label="precision",
                 series=1,
                 steps=True,
@@ -108,9 +108,9 @@ def _threshold(model: Model, shown: PlottedAgents) -> Panel:
     )
 
 
-def by_rank(shown: PlottedAgents) -> Figure | None:
+def by_rank(plotted: PlottedAgents) -> Figure | None:
     """How much of the truth the first candidates hold."""
-    there = [model for model in shown.models if model.column.curves]
+    there = [model for model in plotted.models if model.column.curves]
     if not there:
         return None
     return Figure(
@@ -118,7 +118,8 @@ def by_rank(shown: PlottedAgents) -> Figure | None:
         title="Recall against the candidates kept",
         caption="Mean over reviews of the share of included studies among the first "
         "candidates, in the order in which they are scored: what a smaller "
-        f"max_candidates would lose. A review whose list is shorter stays.{shown.rest}",
+        "max_candidates would lose. A review whose list is shorter "
+        f"stays.{plotted.rest}",
         panels=(
             Panel(
                 x=Axis(label="candidates kept", lo=0),
@@ -131,7 +132,7 @@ def by_rank(shown: PlottedAgents) -> Figure | None:
 
 def _rank(model: Model) -> LineSeries:
     points = thinned(((0, 0.0), *mean_curve(model.column.curves)))
-    x: Numbers = tuple(kept for kept, _ in points)
+    x: Numbers = tuple(n_candidates for n_candidates, _ in points)
     return LineSeries(
         x=x,
         y=tuple(recall for _, recall in points),
@@ -147,7 +148,7 @@ def thinned(points: Sequence[Point]) -> Sequence[Point]:
     return (*points[:-1:stride], points[-1]) if stride > 1 else points
 
 
-OWN: Mapping[str, Sequence[LostAt]] = {
+SEARCHED: Mapping[str, Sequence[LostAt]] = {
     "truth": (),
     "database": ("not_in_database", "near_miss_match", "claimed"),
     "retrieved": ("not_retrieved", "date_filtered"),
@@ -158,44 +159,46 @@ OWN: Mapping[str, Sequence[LostAt]] = {
 
 IMPORTED: Mapping[str, Sequence[LostAt]] = {
     "truth": (),
-    "records": OWN["database"],
+    "records": SEARCHED["database"],
     "included": ("below_threshold", "excluded"),
 }
 """The steps that results made elsewhere tell of."""
 
 
-def waterfall(shown: PlottedAgents) -> Figure | None:
+def waterfall(plotted: PlottedAgents) -> Figure | None:
     """A bar a step: the studies that are left, and on them those lost there."""
-    if not shown.models:
+    if not plotted.models:
         return None
-    steps = IMPORTED if shown.results.sheet.imported else OWN
+    steps = IMPORTED if plotted.results.sheet.imported else SEARCHED
     return Figure(
         name="losses",
         title="Where included studies were lost",
         caption="Studies of all reviews that are left after each step, and those that "
-        f"were lost at it.{shown.rest}",
-        columns=min(2, len(shown.models)),
-        panels=tuple(_loss_panel(model, steps) for model in shown.models),
+        f"were lost at it.{plotted.rest}",
+        columns=min(2, len(plotted.models)),
+        panels=tuple(_loss_panel(model, steps) for model in plotted.models),
     )
 
 
 def _loss_panel(model: Model, steps: Mapping[str, Sequence[LostAt]]) -> Panel:
     known = model.column.by_path()
     left = int(known["count.truth"].value or 0)
-    kept, lost = [], []
+    remaining, lost = [], []
     for causes in steps.values():
         here = sum(int(known[f"lost.{cause}"].value or 0) for cause in causes)
         left -= here
-        kept.append(left)
+        remaining.append(left)
         lost.append(here)
     return Panel(
         title=model.name,
         x=Axis(
-            names=tuple(f"{step}\n{n:,}" for step, n in zip(steps, kept, strict=True))
+            names=tuple(
+                f"{step}\n{n:,}" for step, n in zip(steps, remaining, strict=True)
+            )
         ),
         y=Axis(label="studies", lo=0),
         marks=(
-            Stack(values=tuple(kept), label="left", series=0),
+            Stack(values=tuple(remaining), label="left", series=0),
             Stack(values=tuple(lost), label="lost at this step", series=1),
         ),
     )
@@ -208,14 +211,14 @@ BREADTH = 0.5
 """Of the room of a row, what its models take."""
 
 
-def recall(shown: PlottedAgents) -> Figure | None:
+def recall(plotted: PlottedAgents) -> Figure | None:
     """A row a review: the recall of each model, and from it a bar up to its ceiling."""
-    if not shown.models:
+    if not plotted.models:
         return None
     lowest: dict[str, float] = {}
-    for model in shown.models:
-        for review, found in model.column.benchmarks.items():
-            lowest[review] = min(found.recall, lowest.get(review, 1.0))
+    for model in plotted.models:
+        for review, benchmark in model.column.benchmarks.items():
+            lowest[review] = min(benchmark.recall, lowest.get(review, 1.0))
     # the first row is the one on top
     worst = sorted(lowest, key=lambda review: (lowest[review], review))
     rows = tuple(worst[:MOST_REVIEWS])
@@ -224,14 +227,14 @@ def recall(shown: PlottedAgents) -> Figure | None:
         if len(rows) < len(lowest)
         else ""
     )
-    target = shown.results.dataset.settings.target_recall
+    target = plotted.results.dataset.settings.target_recall
     return Figure(
         name="recall-by-review",
         title="Recall by review",
         caption="Share of a review's included studies that were found and included. "
         "The bar to the right of a mark ends at the ceiling: the studies that the "
         f"papers searched have at all. Dashed: the target of {percent(target)}."
-        f"{left_out}{shown.rest}",
+        f"{left_out}{plotted.rest}",
         panels=(
             Panel(
                 x=Axis(label="recall", lo=0, hi=1),
@@ -240,8 +243,8 @@ def recall(shown: PlottedAgents) -> Figure | None:
                 marks=(
                     ReferenceLine(way="vertical", at=target),
                     *(
-                        _points(model, rows, len(shown.models))
-                        for model in shown.models
+                        _points(model, rows, len(plotted.models))
+                        for model in plotted.models
                     ),
                 ),
             ),
@@ -252,16 +255,16 @@ def recall(shown: PlottedAgents) -> Figure | None:
 def _points(model: Model, rows: tuple[str, ...], models: int) -> Points:
     """The marks of one model; those of a review lie below one another."""
     there = [
-        (place, found)
+        (place, benchmark)
         for place, review in enumerate(rows)
-        if (found := model.column.benchmarks.get(review)) is not None
+        if (benchmark := model.column.benchmarks.get(review)) is not None
     ]
     aside = BREADTH * (model.series - (models - 1) / 2) / models
     return Points(
-        x=tuple(found.recall for _, found in there),
+        x=tuple(benchmark.recall for _, benchmark in there),
         y=tuple(place + aside for place, _ in there),
-        lo=tuple(found.recall for _, found in there),
-        hi=tuple(found.ceiling for _, found in there),
+        lo=tuple(benchmark.recall for _, benchmark in there),
+        hi=tuple(benchmark.ceiling for _, benchmark in there),
         label=model.name,
         series=model.series,
     )
@@ -277,11 +280,11 @@ _BY: Mapping[VerdictKind, str] = {
 
 
 def likeness(
-    shown: PlottedAgents, concluded: Sequence[ConclusionVerdicts]
+    plotted: PlottedAgents, concluded: Sequence[ConclusionVerdicts]
 ) -> Figure | None:
     """The share of matched and of mismatched pairs above each similarity."""
-    known = {own.model: own for own in concluded if own.compared}
-    there = [known[model.name] for model in shown.models if model.name in known]
+    known = {verdicts.model: verdicts for verdicts in concluded if verdicts.compared}
+    there = [known[model.name] for model in plotted.models if model.name in known]
     if not there:
         return None
     return Figure(
@@ -290,24 +293,27 @@ def likeness(
         caption="Share of the pairs of conclusions that are more alike than each "
         "similarity: matched are an agent's and the authors' of one review, mismatched "
         "those of two. The further apart the lines, the more a verdict says. Dashed: "
-        f"the threshold, if there is one.{shown.rest}",
+        f"the threshold, if there is one.{plotted.rest}",
         columns=min(2, len(there)),
         panels=tuple(map(_similarity_panel, there)),
     )
 
 
-def _similarity_panel(own: ConclusionVerdicts) -> Panel:
+def _similarity_panel(verdicts: ConclusionVerdicts) -> Panel:
     marks: list[Mark] = []
-    if own.threshold is not None:
-        marks.append(ReferenceLine(way="vertical", at=own.threshold.value))
-    pairs = {"matched": own.compared.values(), "mismatched": own.mismatched.values()}
+    if verdicts.threshold is not None:
+        marks.append(ReferenceLine(way="vertical", at=verdicts.threshold.value))
+    pairs = {
+        "matched": verdicts.compared.values(),
+        "mismatched": verdicts.mismatched.values(),
+    }
     for series, (name, likenesses) in enumerate(pairs.items()):
         if likenesses:
             label = f"{name} ({len(likenesses):,})"
             marks.append(_above(likenesses, label, series))
     return Panel(
-        title=own.model,
-        x=Axis(label=f"similarity ({_BY[own.kind]})", hi=1),
+        title=verdicts.model,
+        x=Axis(label=f"similarity ({_BY[verdicts.kind]})", hi=1),
         y=Axis(label="share of pairs above", lo=0, hi=1),
         marks=tuple(marks),
     )

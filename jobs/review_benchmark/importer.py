@@ -60,7 +60,7 @@ class ResultsImporter:
             raise UsageError("Name the results of an agent: --results DIR or FILE.")
         every = read_truth(settings.truth, InputFindings())
         known = {review.id for review in every}
-        asked = {review.id for review in chosen(every, settings)}
+        requested = {review.id for review in chosen(every, settings)}
         seen: dict[tuple[str, str, int], Path] = {}
         paths = result_files(named)
         keys = _keys(paths, settings)
@@ -75,7 +75,7 @@ class ResultsImporter:
                     f"{path.name}: there is no ground truth of {result.review} (add "
                     f"cochrane_{result.review}.json to {settings.truth})."
                 )
-            if result.review not in asked:
+            if result.review not in requested:
                 continue
             number = replicates.get(path, 1)
             if replicates:

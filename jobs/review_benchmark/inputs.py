@@ -95,7 +95,7 @@ def read_labels(
     Raises:
         DatasetError: the file or a row is off, or a conclusion has two labels.
     """
-    found: dict[tuple[str, str], ConclusionLabel] = {}
+    labels: dict[tuple[str, str], ConclusionLabel] = {}
     for row in read_csv(path, COLUMNS, noticed=noticed):
         if not row.has("similar"):
             continue
@@ -105,12 +105,12 @@ def read_labels(
                 f"cochrane_id is {review!r}, which has no ground truth (correct it or "
                 "remove the row)"
             )
-        if (review, model) in found:
+        if (review, model) in labels:
             raise row.error(f"{review} of {model} has a label already (remove one)")
-        found[review, model] = ConclusionLabel(
+        labels[review, model] = ConclusionLabel(
             review=review, model=model, similar=bool(row.label("similar"))
         )
-    return tuple(found.values())
+    return tuple(labels.values())
 
 
 SAMPLE = Path(str(files("jobs.review_benchmark"))) / "sample"
@@ -145,16 +145,16 @@ def require(settings: ReviewBenchmarkSettings) -> None:
 
 def inputs(settings: ReviewBenchmarkSettings) -> tuple[InputFile, ...]:
     """The files and folders that `load` reads under these settings."""
-    found = []
+    input_files = []
     if settings.truth is not None:
-        found.append(InputFile(setting="truth", path=settings.truth))
+        input_files.append(InputFile(setting="truth", path=settings.truth))
     if settings.database is not None:
-        found.append(papers(settings.database))
+        input_files.append(papers(settings.database))
     for name in ("verdict_labels", "prompts"):
         path = getattr(settings, name)
         if path is not None:
-            found.append(InputFile(setting=name, path=path))
-    return tuple(found)
+            input_files.append(InputFile(setting=name, path=path))
+    return tuple(input_files)
 
 
 def papers(path: Path) -> InputFile:
@@ -181,16 +181,16 @@ def load(settings: ReviewBenchmarkSettings) -> ReviewDataset:
     reviews = chosen(every, settings)
     report_sample(noticed, reviews, named(every, settings), "review")
     labels = (
-        read_labels(settings.verdict_labels, {own.id for own in every}, noticed)
+        read_labels(settings.verdict_labels, {review.id for review in every}, noticed)
         if settings.verdict_labels is not None
         else ()
     )
-    kept = {own.id for own in reviews}
+    review_ids = {review.id for review in reviews}
     return ReviewDataset(
         settings=settings,
         prompts=WORDING.book(settings.prompts),
         reviews=reviews,
-        labels=tuple(label for label in labels if label.review in kept),
+        labels=tuple(label for label in labels if label.review in review_ids),
         database=None if settings.database is None else _stocked(settings.database),
         findings=noticed.findings(),
     )
@@ -202,14 +202,14 @@ def admit(dataset: ReviewDataset) -> None:
     Raises:
         DatasetError: there are some.
     """
-    found = [review.id for review in dataset.reviews if review.is_title_alone]
-    if found and not dataset.settings.title_criteria:
+    title_only = [review.id for review in dataset.reviews if review.is_title_alone]
+    if title_only and not dataset.settings.title_criteria:
         raise DatasetError(
-            f"{dataset.settings.truth}: {plural(len(found), 'review')} of "
+            f"{dataset.settings.truth}: {plural(len(title_only), 'review')} of "
             f"{len(dataset.reviews)} can be searched by the title alone, such as "
-            f"{found[0]}: research_question repeats the title, and there is neither "
-            "pico nor a criterion (fill them in, choose others with --review, or "
-            "accept titles with --title-criteria)."
+            f"{title_only[0]}: research_question repeats the title, and there is "
+            "neither pico nor a criterion (fill them in, choose others with "
+            "--review, or accept titles with --title-criteria)."
         )
 
 
@@ -233,8 +233,8 @@ def chosen(
     Raises:
         DatasetError: one that is named is not there.
     """
-    kept = named(reviews, settings)
-    return draw_sample(kept, settings.limit, key=lambda review: review.id)
+    named_reviews = named(reviews, settings)
+    return draw_sample(named_reviews, settings.limit, key=lambda review: review.id)
 
 
 def named(
@@ -283,10 +283,10 @@ def truth_hash(review: Review) -> str:
 def matching_options(settings: ReviewBenchmarkSettings) -> str:
     """How papers are matched, in one line: `matching=whole-list, ...`."""
     values = settings.model_dump(mode="json", include={*MATCHING})
-    return ", ".join(f"{name}={_shown(values[name])}" for name in MATCHING)
+    return ", ".join(f"{name}={_format_value(values[name])}" for name in MATCHING)
 
 
-def _shown(value: object) -> str:
+def _format_value(value: object) -> str:
     """A value as `--set` takes it."""
     if isinstance(value, bool):
         return "on" if value else "off"

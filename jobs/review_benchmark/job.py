@@ -120,7 +120,9 @@ class ReviewBenchmark(Job):
 
     def baseline(self, request: Request) -> Content:
         """The offline answer of baseline/lexical."""
-        if isinstance(request, ChatRequest) and extracting_lexical.is_asked(request):
+        if isinstance(request, ChatRequest) and extracting_lexical.is_extraction_prompt(
+            request
+        ):
             return extracting_lexical.baseline(request)
         return baseline.baseline(request)
 

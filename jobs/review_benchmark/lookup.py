@@ -82,9 +82,9 @@ def similar_titles(
     )
     for title, _, place in survivors:
         if title:
-            found = ratio(truth, title, autojunk=autojunk)
-            if found >= cutoff:
-                yield place, found
+            title_ratio = ratio(truth, title, autojunk=autojunk)
+            if title_ratio >= cutoff:
+                yield place, title_ratio
 
 
 Floats: TypeAlias = npt.NDArray[np.float32]
@@ -159,18 +159,18 @@ def look_up(
     """
     exact = [
         DatabaseLookup(
-            by_pmid=database.by_pmid(each.pmid) if each.pmid else None,
-            by_doi=database.by_doi(each.doi) if each.doi else None,
+            by_pmid=database.by_pmid(keys.pmid) if keys.pmid else None,
+            by_doi=database.by_doi(keys.doi) if keys.doi else None,
         )
-        for each in wanted
+        for keys in wanted
     ]
     titles = [
-        each.title if found.by_pmid is None and found.by_doi is None else ""
-        for each, found in zip(wanted, exact, strict=True)
+        keys.title if lookup.by_pmid is None and lookup.by_doi is None else ""
+        for keys, lookup in zip(wanted, exact, strict=True)
     ]
     alike = _alike(titles, database, cutoff, autojunk=autojunk)
     return tuple(
-        replace(found, alike=near) for found, near in zip(exact, alike, strict=True)
+        replace(lookup, alike=near) for lookup, near in zip(exact, alike, strict=True)
     )
 
 
@@ -183,10 +183,10 @@ def _alike(
     be reached where the lengths differ too much, nor where the bags have too little in
     common, nor where rapidfuzz finds too little; only the others are given to difflib.
     """
-    found: list[dict[int, float]] = [{} for _ in titles]
+    alike_papers: list[dict[int, float]] = [{} for _ in titles]
     places = [place for place, title in enumerate(titles) if title]
     if not places:
-        return found
+        return alike_papers
     named = [titles[place] for place in places]
     lengths = np.array([len(title) for title in named])
     share = cutoff / (2.0 - cutoff)
@@ -206,13 +206,13 @@ def _alike(
             score_cutoff=least,
             dtype=np.float64,
         )
-        for each in np.flatnonzero(scores).tolist():
-            truth, (paper, title) = named[rows[each]], block[columns[each]]
+        for index in np.flatnonzero(scores).tolist():
+            truth, (paper, title) = named[rows[index]], block[columns[index]]
             exact = ratio(truth, title, autojunk=autojunk)
             if exact >= cutoff:
-                papers = found[places[rows[each]]]
+                papers = alike_papers[places[rows[index]]]
                 papers[paper] = max(papers.get(paper, 0.0), exact)
-    return found
+    return alike_papers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -239,10 +239,10 @@ class DatabasePool:
     def alike(self, title: str) -> Iterator[tuple[int, float]]:
         """Places and ratios of the papers with a title at the cutoff, in order."""
         del title
-        found = (
+        places = (
             (self.place(paper), ratio) for paper, ratio in self.lookup.alike.items()
         )
-        yield from sorted(found)
+        yield from sorted(places)
 
     def place(self, paper: int) -> int:
         """The place of a paper."""
@@ -353,14 +353,14 @@ def nearest_titles(
         for row, column in zip(*np.nonzero(similarity), strict=True):
             document, title = block[column]
             if titles[row] and title:
-                found = (-similarity[row, column], start + column, document, title)
-                pairs[row].append(found)
-        for row, own in enumerate(pairs):
-            pairs[row] = sorted(own)[:MOST]
+                pair = (-similarity[row, column], start + column, document, title)
+                pairs[row].append(pair)
+        for row, title_pairs in enumerate(pairs):
+            pairs[row] = sorted(title_pairs)[:MOST]
         start += len(block)
     return [
-        _best(truth, own, autojunk=autojunk)
-        for truth, own in zip(titles, pairs, strict=True)
+        _best(truth, title_pairs, autojunk=autojunk)
+        for truth, title_pairs in zip(titles, pairs, strict=True)
     ]
 
 

@@ -61,14 +61,14 @@ class PaperMatch:
     near: NearestTitle | None  #: the likest title, where there is no record
 
     @property
-    def found(self) -> bool:
+    def has_record(self) -> bool:
         """Whether it has a record."""
         return self.method is not None
 
 
 def paper_matches(
     review: Review,
-    own: RebuiltReview,
+    rebuilt_review: RebuiltReview,
     steps: Sequence[ThresholdStep],
     settings: ReviewBenchmarkSettings,
 ) -> tuple[PaperMatch, ...]:
@@ -76,30 +76,32 @@ def paper_matches(
 
     Args:
         review: with its truth papers.
-        own: what an agent made of it.
+        rebuilt_review: what an agent made of it.
         steps: what every threshold would give for it.
         settings: of the run.
     """
     candidates: dict[str, CandidatePaper] = {}
-    for each in own.candidates:
-        candidates.setdefault(each.document, each)
-    kept = frozenset(own.included)
-    found = []
-    for index, (paper, hit) in enumerate(zip(review.studies, own.hits, strict=True)):
-        document = "" if hit is None else own.documents[hit.place]
+    for candidate in rebuilt_review.candidates:
+        candidates.setdefault(candidate.document, candidate)
+    included = frozenset(rebuilt_review.included)
+    matches = []
+    for index, (paper, hit) in enumerate(
+        zip(review.studies, rebuilt_review.hits, strict=True)
+    ):
+        document = "" if hit is None else rebuilt_review.documents[hit.place]
         case = _PaperCase(
             index=index,
             paper=paper,
             hit=hit,
             document=document,
             candidate=candidates.get(document),
-            own=own,
+            rebuilt_review=rebuilt_review,
             review=review,
             steps=steps,
             settings=settings,
         )
-        lost_at = None if document in kept and hit is not None else case.lost_at()
-        found.append(
+        lost_at = None if document in included and hit is not None else case.lost_at()
+        matches.append(
             PaperMatch(
                 index=index,
                 paper=paper,
@@ -111,10 +113,10 @@ def paper_matches(
                 rationale="" if case.candidate is None else case.candidate.rationale,
                 lost_at=lost_at,
                 resolution="" if lost_at is None else _RESOLUTIONS[lost_at](case),
-                near=own.nearest.get(index),
+                near=rebuilt_review.nearest.get(index),
             )
         )
-    return tuple(found)
+    return tuple(matches)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,18 +128,18 @@ class _PaperCase:
     hit: RecordHit | None
     document: str
     candidate: CandidatePaper | None
-    own: RebuiltReview
+    rebuilt_review: RebuiltReview
     review: Review
     steps: Sequence[ThresholdStep]
     settings: ReviewBenchmarkSettings
 
     @property
     def near(self) -> NearestTitle | None:
-        return self.own.nearest.get(self.index)
+        return self.rebuilt_review.nearest.get(self.index)
 
     @property
     def missed(self) -> MissedPaper:
-        return self.own.missed.get(self.index, MissedPaper())
+        return self.rebuilt_review.missed.get(self.index, MissedPaper())
 
     def lost_at(self) -> LostAt:
         """The deepest step that a paper reached that was not included."""
@@ -145,7 +147,7 @@ class _PaperCase:
             return self._unmatched()
         if self.candidate is None:
             return "not_retrieved" if self.missed.year is None else "date_filtered"
-        if not self.own.searches:
+        if not self.rebuilt_review.searches:
             # an import: its agent decided by rules of its own, whatever its scores
             return "excluded"
         score = self.candidate.score
@@ -154,7 +156,7 @@ class _PaperCase:
         return "unscored"
 
     def _unmatched(self) -> LostAt:
-        if self.own.matched.claimable[self.index]:
+        if self.rebuilt_review.matched.claimable[self.index]:
             return "claimed"
         if self.near is None or not self.near.is_near_miss(self.settings.title_cutoff):
             return "not_in_database"
@@ -164,8 +166,8 @@ class _PaperCase:
 def _not_in_database(case: _PaperCase) -> str:
     paper = case.paper
     ids = ("PMID", pmid_of(paper.pmid)), ("DOI", NORMAL.doi(paper.doi))
-    given = " ".join(f"{name} {value}" for name, value in ids if value)
-    what = f" ({given})" if given else ""
+    identifiers = " ".join(f"{name} {value}" for name, value in ids if value)
+    what = f" ({identifiers})" if identifiers else ""
     near = case.near
     nearest = (
         ""
@@ -186,7 +188,8 @@ def _near_miss_match(case: _PaperCase) -> str:
 
 def _claimed(case: _PaperCase) -> str:
     documents = dict.fromkeys(
-        case.own.documents[hit.place] for hit in case.own.matched.claimable[case.index]
+        case.rebuilt_review.documents[hit.place]
+        for hit in case.rebuilt_review.matched.claimable[case.index]
     )
     return f"{', '.join(documents)} serves another study; see whether both are one"
 
@@ -201,9 +204,11 @@ def _not_retrieved(case: _PaperCase) -> str:
             f"({case.settings.max_candidates})"
         )
     if not missed.queries:
-        again = _UNASKED.get(case.own.skip) or _retry_hint(case.own.skip)
+        again = _UNASKED.get(case.rebuilt_review.skip) or _retry_hint(
+            case.rebuilt_review.skip
+        )
         return f"nothing was searched: {again}"
-    return "; ".join(_query_reason(each, case.settings) for each in missed.queries)
+    return "; ".join(_query_reason(query, case.settings) for query in missed.queries)
 
 
 def _query_reason(missed: MissedByQuery, settings: ReviewBenchmarkSettings) -> str:
@@ -256,29 +261,29 @@ def _below_threshold(case: _PaperCase) -> str:
     assert candidate is not None  # noqa: S101 - the step says so
     assert candidate.score is not None  # noqa: S101 - the same
     short = settings.least_score - candidate.score
-    said = f"its score {candidate.score:g} is {short:.3g} too low"
+    reason = f"its score {candidate.score:g} is {short:.3g} too low"
     step = passing_step(case.steps)
     if step is None:
-        return f"{said}; no threshold would pass the review"
+        return f"{reason}; no threshold would pass the review"
     precision = fixed(step.precision, ".1%")
     return (
-        f"{said}; the review passes from {step.threshold:g} down, with a precision of "
-        f"{precision}"
+        f"{reason}; the review passes from {step.threshold:g} down, with a "
+        f"precision of {precision}"
     )
 
 
 def _excluded(case: _PaperCase) -> str:
-    said = f"the agent has {case.document} among the excluded"
+    reason = f"the agent has {case.document} among the excluded"
     score = None if case.candidate is None else case.candidate.score
     if score is None:
-        return f"{said}: see its rationale"
-    said = f"{said}, with a score of {score:g}"
+        return f"{reason}: see its rationale"
+    reason = f"{reason}, with a score of {score:g}"
     step = passing_step(case.steps)
     if step is None:
-        return f"{said}; no threshold on its scores would pass the review"
+        return f"{reason}; no threshold on its scores would pass the review"
     precision = fixed(step.precision, ".1%")
     return (
-        f"{said}; included from {step.threshold:g} up, the review would pass, with a "
+        f"{reason}; included from {step.threshold:g} up, the review would pass, with a "
         f"precision of {precision}"
     )
 
@@ -312,24 +317,24 @@ class SuspiciousMatch:
 
 
 def suspicious_matches(
-    matches: Sequence[PaperMatch], own: RebuiltReview
+    matches: Sequence[PaperMatch], rebuilt_review: RebuiltReview
 ) -> tuple[SuspiciousMatch, ...]:
     """Titles of other PMIDs or years, and records of several truth papers."""
-    uses = Counter(match.document for match in matches if match.found)
+    uses = Counter(match.document for match in matches if match.has_record)
     return tuple(
         SuspiciousMatch(
             index=match.index, document=match.document, reason=reason, message=message
         )
         for match in matches
-        if match.found
-        for reason, message in _reasons(match, own, uses[match.document])
+        if match.has_record
+        for reason, message in _reasons(match, rebuilt_review, uses[match.document])
     )
 
 
 def _reasons(
-    match: PaperMatch, own: RebuiltReview, uses: int
+    match: PaperMatch, rebuilt_review: RebuiltReview, uses: int
 ) -> Iterator[tuple[SuspicionReason, str]]:
-    paper, record = match.paper, own.records[match.document]
+    paper, record = match.paper, rebuilt_review.records[match.document]
     if match.method == "title_fuzzy":
         mine, other = pmid_of(paper.pmid), pmid_of(record.pmid)
         if mine and other and mine != other:

@@ -138,8 +138,8 @@ class ClaimMatching:
         for paper, hits in enumerate(claimable):
             for hit in hits:
                 wishes.setdefault(hit.place, []).append((paper, hit))
-        for own in wishes.values():
-            own.sort(key=lambda wish: (-wish[1].confidence, wish[0]))
+        for place_wishes in wishes.values():
+            place_wishes.sort(key=lambda wish: (-wish[1].confidence, wish[0]))
         self._wishes: Mapping[int, Sequence[tuple[int, RecordHit]]] = wishes
         self._holder: dict[int, int] = {}  # the record of each truth paper
         self._held: dict[int, int] = {}  # the truth paper of each record
@@ -199,7 +199,7 @@ class ClaimMatching:
             at = before
 
 
-def one_record_each(
+def one_to_one_hits(
     claimable: Sequence[RecordHits], included: Collection[int]
 ) -> tuple[RecordHit | None, ...]:
     """The record of each truth paper, where one record may serve one of them only.
@@ -240,8 +240,8 @@ def pmid_of(text: str) -> str:
     """
     if text.strip().lower().startswith("pmc"):
         return ""
-    found = _DIGITS.search(text)
-    return found.group().lstrip("0") if found else ""
+    match = _DIGITS.search(text)
+    return match.group().lstrip("0") if match else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -321,7 +321,7 @@ def match_papers(
     claimable = tuple(map(find_records, sought, pools))
     serving = tuple(map(RULES[rules.matching], claimable))
     if rules.unique_claims:
-        hits = one_record_each(claimable, included)
+        hits = one_to_one_hits(claimable, included)
     else:
-        hits = tuple(own[0] if own else None for own in serving)
+        hits = tuple(records[0] if records else None for records in serving)
     return MatchedPapers(hits=hits, serving=serving, claimable=claimable)

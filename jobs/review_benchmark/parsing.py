@@ -70,17 +70,19 @@ def parse_plan(reply: Reply, most: int) -> SearchPlan | ParseFailure:
     text = reply_content(reply)
     if isinstance(text, ParseFailure):
         return text
-    found = first_object_with("queries", text)
+    fields = first_object_with("queries", text)
     rationale = ""
-    if found is not None:
-        given = found["queries"]
-        rationale = _text(found.get("rationale"))
-        queries = [_query(each) for each in given] if isinstance(given, list) else []
+    if fields is not None:
+        entries = fields["queries"]
+        rationale = _text(fields.get("rationale"))
+        queries = (
+            [_query(entry) for entry in entries] if isinstance(entries, list) else []
+        )
     else:
-        queries = [_worded(each) for each in _listed(text)]
+        queries = [_worded(query_text) for query_text in _listed(text)]
     if not queries:
         return parse_failure(reply, "no_queries")
-    usable = [each for each in queries if each is not None and expression(each)]
+    usable = [query for query in queries if query is not None and expression(query)]
     if not usable:
         return ParseFailure(reason="no_terms")
     return SearchPlan(
@@ -92,9 +94,9 @@ def parse_plan(reply: Reply, most: int) -> SearchPlan | ParseFailure:
 
 def _listed(text: str) -> Sequence[str]:
     """The first list of nothing but texts."""
-    for found in arrays(text):
-        if found and all(isinstance(each, str) for each in found):
-            return found
+    for array in arrays(text):
+        if array and all(isinstance(entry, str) for entry in array):
+            return array
     return ()
 
 
@@ -123,8 +125,8 @@ def _terms(value: Any) -> tuple[str, ...]:  # noqa: ANN401 - whatever the reply 
     """The texts of a group; a text alone is a group of one."""
     if isinstance(value, str):
         return (wellformed(value),)
-    given: Iterable[object] = value if isinstance(value, list) else ()
-    return tuple(wellformed(each) for each in given if isinstance(each, str))
+    terms: Iterable[object] = value if isinstance(value, list) else ()
+    return tuple(wellformed(term) for term in terms if isinstance(term, str))
 
 
 def _text(value: object) -> str:
@@ -154,17 +156,17 @@ def parse_score(reply: Reply, ends: tuple[float, float]) -> Relevance | ParseFai
     text = reply_content(reply)
     if isinstance(text, ParseFailure):
         return text
-    found = list(objects(text, lambda value: "score" in value))
-    if found:
-        rationale = found[-1].get("rationale")
+    scored_objects = list(objects(text, lambda value: "score" in value))
+    if scored_objects:
+        rationale = scored_objects[-1].get("rationale")
         return _agreed(
-            [_stated(each["score"], ends) for each in found],
+            [_stated(scored["score"], ends) for scored in scored_objects],
             "json",
             _short(rationale) if isinstance(rationale, str) else "",
         )
     # what stands before a cut may be the beginning of another number
     whole = text.splitlines()[:-1] if reply.is_truncated else text.splitlines()
-    lines = [match for each in whole if (match := _LINE.fullmatch(each))]
+    lines = [match for line in whole if (match := _LINE.fullmatch(line))]
     if lines:
         return _agreed([_read(match, ends) for match in lines], "line")
     alone = None if reply.is_truncated else _ALONE.fullmatch(text)
@@ -220,18 +222,18 @@ def parse_conclusion(reply: Reply) -> Conclusion | ParseFailure:
     text = reply_content(reply)
     if isinstance(text, ParseFailure):
         return text
-    found = first_object_with("conclusion", text)
-    if found is None:
+    fields = first_object_with("conclusion", text)
+    if fields is None:
         if "{" in text or reply.is_truncated:
             return parse_failure(reply, "no_conclusion")
         return Conclusion(text=wellformed(text))
-    concluded = found["conclusion"]
+    concluded = fields["conclusion"]
     if not isinstance(concluded, str) or not concluded.strip():
         return ParseFailure(reason="no_conclusion")
     return Conclusion(
         text=wellformed(concluded).strip(),
-        direction=word_of(found.get("direction"), get_args(Direction)),
-        certainty=word_of(found.get("certainty"), get_args(Certainty)),
+        direction=word_of(fields.get("direction"), get_args(Direction)),
+        certainty=word_of(fields.get("certainty"), get_args(Certainty)),
     )
 
 
@@ -245,17 +247,19 @@ def parse_likeness(reply: Reply) -> Likeness | ParseFailure:
     text = reply_content(reply)
     if isinstance(text, ParseFailure):
         return text
-    found = [
-        _likeness(each) for each in objects(text, lambda value: "similarity" in value)
+    likenesses = [
+        _likeness(stated)
+        for stated in objects(text, lambda value: "similarity" in value)
     ]
-    if not found:
+    if not likenesses:
         return parse_failure(reply, "no_similarity")
-    said = {
-        None if each is None else (each.similarity, each.direction) for each in found
+    distinct = {
+        None if likeness is None else (likeness.similarity, likeness.direction)
+        for likeness in likenesses
     }
-    if len(said) > 1:
+    if len(distinct) > 1:
         return ParseFailure(reason="ambiguous")
-    return found[-1] or ParseFailure(reason="bad_similarity")
+    return likenesses[-1] or ParseFailure(reason="bad_similarity")
 
 
 def _likeness(stated: Object) -> Likeness | None:

@@ -140,10 +140,10 @@ def follow_up(dataset: ReviewDataset, group: tuple[Answer, ...]) -> Iterator[Tas
 
 def planned_stages(dataset: ReviewDataset) -> frozenset[str]:
     """The stages that the settings and the reviews ask for."""
-    asked = {"plan", "score"}
+    stages = {"plan", "score"}
     if wants_conclusion(dataset):
-        asked |= {"conclude", *_COMPARING.get(dataset.verdict, ())}
-    return frozenset(asked)
+        stages |= {"conclude", *_COMPARING.get(dataset.verdict, ())}
+    return frozenset(stages)
 
 
 def wants_conclusion(dataset: ReviewDataset) -> bool:
@@ -162,8 +162,8 @@ def searched(dataset: ReviewDataset, review: Review, parsed: object) -> SearchHi
     """The papers that an answer's queries find."""
     if dataset.database is None:
         raise DatasetError("There is no paper database (name one with --database).")
-    asked = queries(review, parsed, dataset.settings.queries)
-    return search_database(review, asked, dataset.database, dataset.settings)
+    planned_queries = queries(review, parsed, dataset.settings.queries)
+    return search_database(review, planned_queries, dataset.database, dataset.settings)
 
 
 def conclusion(
@@ -190,12 +190,12 @@ def conclusion(
     )
     # a run may be scored with other papers than it was asked about
     there = (number for _, _, number in reversed(best) if _has(dataset, number))
-    shown = list(islice(there, settings.conclude_papers))
+    paper_numbers = list(islice(there, settings.conclude_papers))
     return TaskSpec(
         stage="conclude",
-        key=requests.conclusion_key(review.id, shown),
-        skip=_unconcluded(dataset, review, shown),
-        context=asking.documents_to_context(shown),
+        key=requests.conclusion_key(review.id, paper_numbers),
+        skip=_unconcluded(dataset, review, paper_numbers),
+        context=asking.documents_to_context(paper_numbers),
     )
 
 
@@ -256,13 +256,13 @@ def _compared(dataset: ReviewDataset, answer: Answer) -> Iterator[TaskSpec]:
 
 
 def _unconcluded(
-    dataset: ReviewDataset, review: Review, shown: Sequence[int]
+    dataset: ReviewDataset, review: Review, paper_numbers: Sequence[int]
 ) -> str | None:
     if not review.conclusion:
         return "no_truth_conclusion"
-    if not shown:
+    if not paper_numbers:
         return "nothing_included"
-    papers = [asking.paper(dataset, number) for number in shown]
+    papers = [asking.paper(dataset, number) for number in paper_numbers]
     request = asking.conclude(dataset, review, papers)
     return "too_long" if _is_long(dataset, request) else None
 

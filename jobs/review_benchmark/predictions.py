@@ -54,19 +54,21 @@ _NEAREST: tuple[ScoreOutcome, ...] = (
 
 
 def join_candidates(
-    courses: Sequence[SearchAnswers], replicates: int, settings: ReviewBenchmarkSettings
+    replicate_searches: Sequence[SearchAnswers],
+    replicates: int,
+    settings: ReviewBenchmarkSettings,
 ) -> tuple[CandidatePaper, ...]:
     """The candidates of all replicates, by their best rank, then by id.
 
     Args:
-        courses: of the replicates that have begun.
+        replicate_searches: of the replicates that have begun.
         replicates: how many there are to be.
         settings: of the run.
     """
-    begun = {course.replicate: course.scored for course in courses}
+    begun = {course.replicate: course.scored for course in replicate_searches}
     scored = [begun.get(number, {}) for number in range(1, replicates + 1)]
     ranks: dict[int, int] = {}
-    for course in courses:
+    for course in replicate_searches:
         for rank, number in enumerate(course.candidates, start=1):
             ranks[number] = min(rank, ranks.get(number, rank))
     order = sorted(ranks, key=lambda number: (ranks[number], number))
@@ -74,7 +76,7 @@ def join_candidates(
         _candidate(
             number,
             rank,
-            [own.get(number) for own in scored],
+            [replicate_scores.get(number) for replicate_scores in scored],
             settings,
         )
         for rank, number in enumerate(order, start=1)
@@ -87,10 +89,12 @@ def _candidate(
     scored: Sequence[ScoredPaper | None],
     settings: ReviewBenchmarkSettings,
 ) -> CandidatePaper:
-    score = mean(None if own is None else own.score for own in scored)
+    score = mean(
+        None if scored_paper is None else scored_paper.score for scored_paper in scored
+    )
     nearest = min(
-        (own for own in scored if own is not None),
-        key=lambda own: _NEAREST.index(own.outcome),
+        (scored_paper for scored_paper in scored if scored_paper is not None),
+        key=lambda scored_paper: _NEAREST.index(scored_paper.outcome),
     )
     return CandidatePaper(
         document=str(number),
@@ -99,7 +103,10 @@ def _candidate(
         outcome=nearest.outcome,
         failure=nearest.failure,
         score=score,
-        votes=tuple(own is not None and settings.includes(own.score) for own in scored),
+        votes=tuple(
+            scored_paper is not None and settings.includes(scored_paper.score)
+            for scored_paper in scored
+        ),
         rationale=nearest.rationale,
     )
 
@@ -118,7 +125,7 @@ class SearchDiagnosis:
     review: Review
     settings: ReviewBenchmarkSettings
     database: PaperDatabase
-    courses: Sequence[SearchAnswers]
+    replicate_searches: Sequence[SearchAnswers]
     _ranks: dict[str, Mapping[int, int]] = field(default_factory=dict, repr=False)
 
     def missed(self, paper: AgentRecord) -> MissedPaper:
@@ -130,11 +137,11 @@ class SearchDiagnosis:
         is_within = paper.year is None or span[0] <= paper.year <= span[1]
         queries = tuple(
             self._missed_by(query, searched.replicate, number, is_within=is_within)
-            for course in self.courses
+            for course in self.replicate_searches
             if (searched := course.searched) is not None
             for query in searched.queries
         )
-        fits = any(not own.unmet and not own.unwanted for own in queries)
+        fits = any(not query.unmet and not query.unwanted for query in queries)
         return MissedPaper(
             queries=queries,
             rank=self._fused_rank(number),
@@ -160,29 +167,29 @@ class SearchDiagnosis:
 
     def _has(self, number: int, group: tuple[str, ...]) -> bool:
         """Whether a paper has one of some synonyms; True where none can be searched."""
-        asked = expression(SearchQuery(label="", all_of=(group,)))
-        return not asked or self.database.fits(number, asked)
+        fts_query = expression(SearchQuery(label="", all_of=(group,)))
+        return not fts_query or self.database.fits(number, fts_query)
 
     def _rank(self, query: SearchQuery) -> Mapping[int, int]:
         """Places of all papers that a query finds, from 1."""
-        asked = expression(query)
-        known = self._ranks.get(asked)
+        fts_query = expression(query)
+        known = self._ranks.get(fts_query)
         if known is None:
-            found = self.database.search(
-                asked,
+            numbers = self.database.search(
+                fts_query,
                 searched_years(self.review, self.settings),
                 ALL,
                 with_reviews=not self.settings.exclude_reviews,
             )
-            known = {number: rank for rank, number in enumerate(found, start=1)}
-            self._ranks[asked] = known
+            known = {number: rank for rank, number in enumerate(numbers, start=1)}
+            self._ranks[fts_query] = known
         return known
 
     def _fused_rank(self, number: int) -> int | None:
         """The best place of a paper that was found and is beyond the candidates."""
         ranks = [
             course.ranked.index(number) + 1
-            for course in self.courses
+            for course in self.replicate_searches
             if number in course.ranked
         ]
         return min(ranks, default=None)
@@ -197,7 +204,7 @@ def rebuild_from_answers(
     dataset: ReviewDataset,
     review: Review,
     model: str,
-    courses: Sequence[SearchAnswers],
+    replicate_searches: Sequence[SearchAnswers],
     stock: ReviewStock,
     *,
     replicates: int,
@@ -208,14 +215,17 @@ def rebuild_from_answers(
         dataset: reviews, papers and settings.
         review: that is rebuilt.
         model: that rebuilds it.
-        courses: of the replicates that have begun.
+        replicate_searches: of the replicates that have begun.
         stock: what the database has of the review.
         replicates: how many there are to be.
     """
-    found = join_candidates(courses, replicates, dataset.settings)
-    first = [own for own in found if own.included]
-    rest = [own for own in found if not own.included]
-    order = {int(own.document): place for place, own in enumerate((*first, *rest))}
+    candidates = join_candidates(replicate_searches, replicates, dataset.settings)
+    first = [candidate for candidate in candidates if candidate.included]
+    rest = [candidate for candidate in candidates if not candidate.included]
+    order = {
+        int(candidate.document): place
+        for place, candidate in enumerate((*first, *rest))
+    }
 
     def of(lookups: Sequence[DatabaseLookup]) -> MatchedPapers:
         pools = [DatabasePool(order=order, lookup=lookup) for lookup in lookups]
@@ -223,12 +233,12 @@ def rebuild_from_answers(
             stock.wanted, pools, dataset.settings.rules, range(len(first))
         )
 
-    own = of(stock.lookups)
+    matched = of(stock.lookups)
     otherwise = None if stock.otherwise is None else of(stock.otherwise)
-    documents = _documents(order, own, otherwise)
+    documents = _documents(order, matched, otherwise)
     records = {}
     not_offered = {}
-    for paper, hit in enumerate(own.hits):
+    for paper, hit in enumerate(matched.hits):
         if hit is not None:
             document = documents[hit.place]
             records[document] = stock.record(int(document))
@@ -237,26 +247,33 @@ def rebuild_from_answers(
     return RebuiltReview(
         review=review.id,
         model=model,
-        matched=own,
+        matched=matched,
         otherwise=otherwise,
         documents=documents,
         records=records,
         nearest=stock.nearest,
-        papers={each.document: stock.record(int(each.document)) for each in found},
-        missed=_missed(dataset, review, courses, not_offered),
-        included=tuple(own.document for own in first),
-        candidates=found,
-        searches=tuple(own.searched for own in courses if own.searched is not None),
-        conclusions=tuple(own.concluded for own in courses),
-        spent=total_usage([own.spent for own in courses]),
-        skip="" if found else _skip(courses),
+        papers={
+            candidate.document: stock.record(int(candidate.document))
+            for candidate in candidates
+        },
+        missed=_missed(dataset, review, replicate_searches, not_offered),
+        included=tuple(candidate.document for candidate in first),
+        candidates=candidates,
+        searches=tuple(
+            search.searched
+            for search in replicate_searches
+            if search.searched is not None
+        ),
+        conclusions=tuple(search.concluded for search in replicate_searches),
+        spent=total_usage([search.spent for search in replicate_searches]),
+        skip="" if candidates else _skip(replicate_searches),
     )
 
 
 def _missed(
     dataset: ReviewDataset,
     review: Review,
-    courses: Sequence[SearchAnswers],
+    replicate_searches: Sequence[SearchAnswers],
     papers: Mapping[int, AgentRecord],
 ) -> Mapping[int, MissedPaper]:
     """Why the search did not offer some papers, by their place in the truth."""
@@ -266,55 +283,64 @@ def _missed(
         review=review,
         settings=dataset.settings,
         database=dataset.database,
-        courses=courses,
+        replicate_searches=replicate_searches,
     )
     return {at: searches.missed(paper) for at, paper in papers.items()}
 
 
-def _skip(courses: Sequence[SearchAnswers]) -> str:
+def _skip(replicate_searches: Sequence[SearchAnswers]) -> str:
     """Why nothing was found: the search never was, or found nothing."""
-    return next((own.failure for own in courses if own.failure), "no_candidates")
+    return next(
+        (search.failure for search in replicate_searches if search.failure),
+        "no_candidates",
+    )
 
 
 def _documents(
     order: Mapping[int, int], *every: MatchedPapers | None
 ) -> dict[int, str]:
     """Papers by their place: those of the order, and those beyond it that are hit."""
-    found = {place: str(number) for number, place in order.items()}
-    for own in every:
-        for hits in () if own is None else (*own.serving, *own.claimable):
+    documents = {place: str(number) for number, place in order.items()}
+    for matched in every:
+        for hits in () if matched is None else (*matched.serving, *matched.claimable):
             for hit in hits:
-                found.setdefault(hit.place, str(hit.place - len(order)))
-    return found
+                documents.setdefault(hit.place, str(hit.place - len(order)))
+    return documents
 
 
-_Made = TypeVar("_Made")
+_Value = TypeVar("_Value")
 
 
 def collect_predictions(dataset: ReviewDataset, answers: Answers) -> ReviewPredictions:
     """Everything that the answers say, by the present rules."""
-    return _imported(dataset, answers) if answers.imported else _own(dataset, answers)
+    return (
+        _imported(dataset, answers)
+        if answers.imported
+        else _from_answers(dataset, answers)
+    )
 
 
-def _own(dataset: ReviewDataset, answers: Answers) -> ReviewPredictions:
-    courses: dict[tuple[str, str], list[SearchAnswers]] = {}
+def _from_answers(dataset: ReviewDataset, answers: Answers) -> ReviewPredictions:
+    replicate_searches: dict[tuple[str, str], list[SearchAnswers]] = {}
     missing = stale = 0
     truths = TruthVectors(dataset=dataset, replicates=answers.replicates)
     for family in answers.families():
         if family[0].task.stage in STAGES:
             truths.add(family)
             continue
-        found = read_search(dataset, family)
-        if found is None:
+        search = read_search(dataset, family)
+        if search is None:
             stale += sum(answer.reply is not None for answer in family)
             continue
-        missing += found.missing
-        stale += found.stale
-        if not found.is_open:
-            courses.setdefault((found.model, found.review), []).append(found)
-    searched = {review for _, review in courses}
+        missing += search.missing
+        stale += search.stale
+        if not search.is_open:
+            replicate_searches.setdefault((search.model, search.review), []).append(
+                search
+            )
+    searched = {review for _, review in replicate_searches}
     stock = review_stocks(
-        dataset, [own for own in dataset.reviews if own.id in searched]
+        dataset, [review for review in dataset.reviews if review.id in searched]
     )
     return ReviewPredictions(
         reviews=dataset.reviews,
@@ -324,11 +350,13 @@ def _own(dataset: ReviewDataset, answers: Answers) -> ReviewPredictions:
                 dataset,
                 review,
                 model,
-                each,
+                searches,
                 stock[review.id],
                 replicates=answers.replicates,
             )
-            for model, review, each in _in_order(dataset, answers, courses)
+            for model, review, searches in _in_order(
+                dataset, answers, replicate_searches
+            )
         ),
         replicates=answers.replicates,
         imported=False,
@@ -367,9 +395,9 @@ def _imported(dataset: ReviewDataset, answers: Answers) -> ReviewPredictions:
         models=answers.models,
         rebuilt=tuple(
             rebuilt_reviews.rebuild_from_result(
-                dataset, review, model, each, replicates=answers.replicates
+                dataset, review, model, review_results, replicates=answers.replicates
             )
-            for model, review, each in _in_order(dataset, answers, results)
+            for model, review, review_results in _in_order(dataset, answers, results)
         ),
         replicates=answers.replicates,
         imported=True,
@@ -379,10 +407,10 @@ def _imported(dataset: ReviewDataset, answers: Answers) -> ReviewPredictions:
 
 
 def _in_order(
-    dataset: ReviewDataset, answers: Answers, made: Mapping[tuple[str, str], _Made]
-) -> Iterator[tuple[str, Review, _Made]]:
+    dataset: ReviewDataset, answers: Answers, by_key: Mapping[tuple[str, str], _Value]
+) -> Iterator[tuple[str, Review, _Value]]:
     """What there is by model and review, as a sheet has it."""
     for model in answers.models:
         for review in dataset.reviews:
-            if (model, review.id) in made:
-                yield model, review, made[model, review.id]
+            if (model, review.id) in by_key:
+                yield model, review, by_key[model, review.id]

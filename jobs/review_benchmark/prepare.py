@@ -24,7 +24,7 @@ from runner.job import Prepared, PreparedFolder, PreparedFromFiles
 PROGRESS_EVERY = 1000
 """Records between two words on how far an import is."""
 
-SHOWN = 10
+MOST_BAD = 10
 """Bad records that the text names; the JSON has all of them."""
 
 
@@ -52,17 +52,17 @@ class ImportedPapers:
     def total(self) -> FileCounts:
         """All files together, but for what was bad in them."""
         merged: Counter[str] = Counter()
-        for each in self.files:
-            merged.update(each.merged)
+        for counts in self.files:
+            merged.update(counts.merged)
         return FileCounts(
             source="all",
-            records=sum(each.records for each in self.files),
-            papers=sum(each.papers for each in self.files),
+            records=sum(counts.records for counts in self.files),
+            papers=sum(counts.papers for counts in self.files),
             merged=dict(sorted(merged.items())),
-            conflicts=sum(each.conflicts for each in self.files),
-            titles=sum(each.titles for each in self.files),
-            no_pmid=sum(each.no_pmid for each in self.files),
-            deleted=sum(each.deleted for each in self.files),
+            conflicts=sum(counts.conflicts for counts in self.files),
+            titles=sum(counts.titles for counts in self.files),
+            no_pmid=sum(counts.no_pmid for counts in self.files),
+            deleted=sum(counts.deleted for counts in self.files),
         )
 
     @property
@@ -72,8 +72,8 @@ class ImportedPapers:
         del total["source"], total["bad"]
         return {
             "database": self.database,
-            "files": [asdict(each) for each in self.files],
-            "total": {**total, "bad": sum(len(each.bad) for each in self.files)},
+            "files": [asdict(counts) for counts in self.files],
+            "total": {**total, "bad": sum(len(counts.bad) for counts in self.files)},
             "stock": asdict(self.stock),
         }
 
@@ -127,10 +127,12 @@ class PaperImport:
                 writing = PaperWriter(connection)
                 added = []
                 for path, form in zip(files, forms, strict=True):
-                    found = _with_progress(
+                    records = _with_progress(
                         read_file(path, form, self.mapped), path.name, progress
                     )
-                    added.append(writing.add(path.name, found, skip_bad=self.skip_bad))
+                    added.append(
+                        writing.add(path.name, records, skip_bad=self.skip_bad)
+                    )
                 progress(f"{self.database.name}: hashing all papers")
                 return ImportedPapers(
                     database=str(self.database),
@@ -145,13 +147,13 @@ class PaperImport:
 
 
 def _with_progress(
-    found: Iterator[ReadRecord], name: str, progress: Callable[[str], None]
+    records: Iterator[ReadRecord], name: str, progress: Callable[[str], None]
 ) -> Iterator[ReadRecord]:
     """A file's records; progress is told of each thousand."""
-    for number, each in enumerate(found):
+    for number, record in enumerate(records):
         if number % PROGRESS_EVERY == 0:
             progress(f"{name}: {plural(number, 'record')}")
-        yield each
+        yield record
 
 
 def _database_size(connection: sqlite3.Connection, content_hash: str) -> DatabaseSize:
@@ -168,16 +170,16 @@ def _database_size(connection: sqlite3.Connection, content_hash: str) -> Databas
     )
 
 
-def _lines(found: ImportedPapers) -> Iterator[str]:
-    for each in found.files:
-        yield _line(each)
-        for bad in each.bad[:SHOWN]:
+def _lines(imported: ImportedPapers) -> Iterator[str]:
+    for counts in imported.files:
+        yield _line(counts)
+        for bad in counts.bad[:MOST_BAD]:
             yield f"  left out record {bad.number}: {bad.reason}"
-        if len(each.bad) > SHOWN:
-            yield f"  left out {len(each.bad) - SHOWN:,} more (--json has all)"
-    if len(found.files) > 1:
-        yield _line(found.total)
-    stock = found.stock
+        if len(counts.bad) > MOST_BAD:
+            yield f"  left out {len(counts.bad) - MOST_BAD:,} more (--json has all)"
+    if len(imported.files) > 1:
+        yield _line(imported.total)
+    stock = imported.stock
     yield (
         f"database holds {plural(stock.papers, 'paper')}: {stock.with_pmid:,} with "
         f"PMID, {stock.with_doi:,} with DOI, {stock.without_abstract:,} without "
@@ -186,22 +188,24 @@ def _lines(found: ImportedPapers) -> Iterator[str]:
     yield f"content hash {stock.content_hash}"
 
 
-def _line(each: FileCounts) -> str:
-    by = ", ".join(f"{n:,} by {key}" for key, n in each.merged.items())
+def _line(counts: FileCounts) -> str:
+    by = ", ".join(f"{n:,} by {key}" for key, n in counts.merged.items())
     parts = [
-        f"{each.source}: {plural(each.records, 'record')}",
-        plural(each.papers, "new paper"),
-        f"{sum(each.merged.values()):,} merged" + (f" ({by})" if by else ""),
-        plural(each.titles, "further title"),
+        f"{counts.source}: {plural(counts.records, 'record')}",
+        plural(counts.papers, "new paper"),
+        f"{sum(counts.merged.values()):,} merged" + (f" ({by})" if by else ""),
+        plural(counts.titles, "further title"),
     ]
-    if each.conflicts:
-        parts.append(f"{plural(each.conflicts, 'DOI')} of another paper left out")
-    if each.no_pmid:
-        parts.append(f"{plural(each.no_pmid, 'PMID')} without a PubMed number left out")
-    if each.deleted:
-        parts.append(f"{plural(each.deleted, 'paper')} deleted by PubMed, kept here")
-    if each.bad:
-        parts.append(f"{plural(len(each.bad), 'bad record')} left out")
+    if counts.conflicts:
+        parts.append(f"{plural(counts.conflicts, 'DOI')} of another paper left out")
+    if counts.no_pmid:
+        parts.append(
+            f"{plural(counts.no_pmid, 'PMID')} without a PubMed number left out"
+        )
+    if counts.deleted:
+        parts.append(f"{plural(counts.deleted, 'paper')} deleted by PubMed, kept here")
+    if counts.bad:
+        parts.append(f"{plural(len(counts.bad), 'bad record')} left out")
     return ", ".join(parts)
 
 

@@ -148,8 +148,8 @@ def review_part(
     """
     lines = [*_question(review, title=title)]
     if criteria:
-        lines += (("Inclusion criterion", each) for each in review.inclusion)
-        lines += (("Exclusion criterion", each) for each in review.exclusion)
+        lines += (("Inclusion criterion", criterion) for criterion in review.inclusion)
+        lines += (("Exclusion criterion", criterion) for criterion in review.exclusion)
     return TextPart(text=data_block("review", _listed(lines)), cache=True)
 
 

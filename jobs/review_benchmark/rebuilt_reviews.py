@@ -154,7 +154,9 @@ class RebuiltReview:
     @property
     def conclusion(self) -> str:
         """What is concluded, by the first replicate that says; empty: nothing."""
-        return next((own.text for own in self.conclusions if own.text), "")
+        return next(
+            (conclusion.text for conclusion in self.conclusions if conclusion.text), ""
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,18 +196,27 @@ def rebuild_from_result(
     rows = _rows(results, replicates)
     offered = [row.record for row in rows]
     # papers that were there and that no search offered; they come after all others
-    unseen = {each.document: each for own in results.values() for each in own.unseen}
-    known = {each.document for each in offered}
-    records = [*offered, *(own for own in unseen.values() if own.document not in known)]
+    unseen = {
+        record.document: record
+        for result in results.values()
+        for record in result.unseen
+    }
+    known = {record.document for record in offered}
+    records = [
+        *offered,
+        *(record for record in unseen.values() if record.document not in known),
+    ]
     # another title of a paper is a record of its own, found by that alone
     records += [
-        AgentRecord(document=own.document, title=title)
-        for own in tuple(records)
-        for title in own.other_titles
+        AgentRecord(document=record.document, title=title)
+        for record in tuple(records)
+        for title in record.other_titles
     ]
-    included = tuple(own.document for own in records if own.included)
-    kept = frozenset(included)
-    places = {at for at, own in enumerate(records) if own.document in kept}
+    included = tuple(record.document for record in records if record.included)
+    included_documents = frozenset(included)
+    places = {
+        at for at, record in enumerate(records) if record.document in included_documents
+    }
     sought = [lookup_keys(paper, rules.normal) for paper in review.studies]
     pool = RecordListPool.of(
         records, rules.normal, cutoff=rules.title_cutoff, autojunk=rules.autojunk
@@ -214,21 +225,21 @@ def rebuild_from_result(
     def of(listed: RecordListPool) -> MatchedPapers:
         return match_papers(sought, [listed] * len(sought), rules, places)
 
-    own = other = of(pool)
+    matched = other = of(pool)
     if any(len(title) >= JUNK_FROM for title in pool.titles):
         other = of(replace(pool, autojunk=not rules.autojunk))
-    hit = [records[hit.place] for hit in own.hits if hit is not None]
+    hit = [records[hit.place] for hit in matched.hits if hit is not None]
     return RebuiltReview(
         review=review.id,
         model=model,
-        matched=own,
-        otherwise=None if other == own else other,
-        documents={at: each.document for at, each in enumerate(records)},
-        records={each.document: each for each in hit},
-        nearest=_nearest(sought, own, records, pool),
-        papers={each.document: each for each in reversed(records)},
+        matched=matched,
+        otherwise=None if other == matched else other,
+        documents={at: record.document for at, record in enumerate(records)},
+        records={record.document: record for record in hit},
+        nearest=_nearest(sought, matched, records, pool),
+        papers={record.document: record for record in reversed(records)},
         included=included,
-        candidates=tuple(_candidates(rows, kept)),
+        candidates=tuple(_candidates(rows, included_documents)),
         conclusions=tuple(map(_stated_conclusion, results.values())),
     )
 
@@ -252,25 +263,25 @@ def _rows(results: Mapping[int, AgentResult], replicates: int) -> Sequence[_Row]
         ((only, result),) = results.items()
         return [
             _Row(
-                record=own,
-                votes=tuple(own.included and each == only for each in numbers),
+                record=record,
+                votes=tuple(record.included and number == only for number in numbers),
             )
-            for own in result.records
+            for record in result.records
         ]
     by_number = {
         # of a paper that stands twice the first row counts: included ones come first
-        number: {own.document: own for own in reversed(result.records)}
+        number: {record.document: record for record in reversed(result.records)}
         for number, result in results.items()
     }
     first: dict[str, AgentRecord] = {}
-    for own in by_number.values():
-        for document in reversed(own):
-            first.setdefault(document, own[document])
+    for by_document in by_number.values():
+        for document in reversed(by_document):
+            first.setdefault(document, by_document[document])
     joined = []
     for record in first.values():
-        rows = [by_number.get(each, {}).get(record.document) for each in numbers]
-        votes = tuple(own is not None and own.included for own in rows)
-        score = mean(None if own is None else own.score for own in rows)
+        rows = [by_number.get(number, {}).get(record.document) for number in numbers]
+        votes = tuple(row is not None and row.included for row in rows)
+        score = mean(None if row is None else row.score for row in rows)
         is_included = 2 * sum(votes) > len(results)
         joined.append(
             _Row(
@@ -282,20 +293,20 @@ def _rows(results: Mapping[int, AgentResult], replicates: int) -> Sequence[_Row]
 
 
 def _candidates(
-    rows: Sequence[_Row], kept: AbstractSet[str]
+    rows: Sequence[_Row], included_documents: AbstractSet[str]
 ) -> Iterator[CandidatePaper]:
     """The rows as candidates; one that the included have too counts there alone."""
     for rank, row in enumerate(rows, start=1):
-        own = row.record
-        if own.included or own.document not in kept:
+        record = row.record
+        if record.included or record.document not in included_documents:
             yield CandidatePaper(
-                document=own.document,
+                document=record.document,
                 rank=rank,
-                included=own.included,
-                outcome=_outcome(own),
-                score=own.score,
+                included=record.included,
+                outcome=_outcome(record),
+                score=record.score,
                 votes=row.votes,
-                rationale=own.rationale,
+                rationale=record.rationale,
             )
 
 
@@ -305,25 +316,27 @@ def _outcome(record: AgentRecord) -> ScoreOutcome:
     A score that is lacking may not have been asked for.
     """
     stated = record.further.get("outcome")
-    known = next((each for each in get_args(ScoreOutcome) if each == stated), None)
+    known = next(
+        (outcome for outcome in get_args(ScoreOutcome) if outcome == stated), None
+    )
     return known or ("open" if record.score is None else "scored")
 
 
 def _nearest(
     sought: Sequence[LookupKeys],
-    own: MatchedPapers,
+    matched: MatchedPapers,
     records: Sequence[AgentRecord],
     pool: RecordListPool,
 ) -> dict[int, NearestTitle]:
-    missing = [at for at, hits in enumerate(own.serving) if not hits]
-    documents = [each.document for each in records]
-    found = nearest_titles(
+    missing = [at for at, hits in enumerate(matched.serving) if not hits]
+    documents = [record.document for record in records]
+    nearest = nearest_titles(
         [sought[at].title for at in missing],
         [list(zip(documents, pool.titles, strict=True))],
         autojunk=pool.autojunk,
     )
     return {
-        at: near for at, near in zip(missing, found, strict=True) if near is not None
+        at: near for at, near in zip(missing, nearest, strict=True) if near is not None
     }
 
 
@@ -357,19 +370,19 @@ def usage_of(answers: Iterable[Answer]) -> AgentUsage:
 def total_usage(parts: Sequence[AgentUsage]) -> AgentUsage:
     """What several took together."""
     return AgentUsage(
-        calls=sum(own.calls for own in parts),
-        tokens_in=_tokens([own.tokens_in for own in parts]),
-        tokens_out=_tokens([own.tokens_out for own in parts]),
-        cost_usd=_cost([own.cost_usd for own in parts]),
+        calls=sum(usage.calls for usage in parts),
+        tokens_in=_tokens([usage.tokens_in for usage in parts]),
+        tokens_out=_tokens([usage.tokens_out for usage in parts]),
+        cost_usd=_cost([usage.cost_usd for usage in parts]),
     )
 
 
-def _tokens(given: Iterable[int | None]) -> int | None:
+def _tokens(counts: Iterable[int | None]) -> int | None:
     """The sum of what is known; None where nothing is."""
-    known = [value for value in given if value is not None]
+    known = [value for value in counts if value is not None]
     return sum(known) if known else None
 
 
-def _cost(given: Iterable[float | None]) -> float | None:
-    known = [value for value in given if value is not None]
+def _cost(costs: Iterable[float | None]) -> float | None:
+    known = [value for value in costs if value is not None]
     return math.fsum(known) if known else None

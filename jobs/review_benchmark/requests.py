@@ -95,7 +95,7 @@ _SCALES: Final[dict[Scale, str]] = {
 """The prompt of each scale."""
 
 _numbers = msgspec.json.Decoder(list[int])
-_said = msgspec.json.Decoder(ConclusionText)
+_conclusion_decoder = msgspec.json.Decoder(ConclusionText)
 
 
 def request(dataset: ReviewDataset, task: Task) -> Request:
@@ -114,9 +114,9 @@ def request(dataset: ReviewDataset, task: Task) -> Request:
             ]
             return conclude(dataset, dataset.review(review), papers)
         case "judge":
-            said = conclusion_from_context(task.context)
-            truth = dataset.review(said.truth).conclusion
-            return judge(dataset, task.key, said.text, truth)
+            conclusion = conclusion_from_context(task.context)
+            truth = dataset.review(conclusion.truth).conclusion
+            return judge(dataset, task.key, conclusion.text, truth)
         case "embed" if task.context is not None:
             return embed(conclusion_from_context(task.context).text)
         case "embed":
@@ -129,7 +129,7 @@ def plan(dataset: ReviewDataset, review: Review) -> ChatRequest:
     """What shall be searched?"""
     settings = dataset.settings
     years = review.date_range if settings.use_date_range else None
-    asked = dataset.prompts.messages(
+    messages = dataset.prompts.messages(
         "plan",
         most_groups=str(GROUPS),
         most_synonyms=str(TERMS),
@@ -137,41 +137,41 @@ def plan(dataset: ReviewDataset, review: Review) -> ChatRequest:
         review=prompts.review_part(review, title=True),
         search=prompts.plan_part(settings.queries, years),
     )
-    return chat_request(dataset.settings, asked, prompts.PLAN)
+    return chat_request(dataset.settings, messages, prompts.PLAN)
 
 
 def score(dataset: ReviewDataset, review: Review, paper: DatabasePaper) -> ChatRequest:
     """How relevant is the paper?"""
     scale = dataset.settings.scale
     seed = f"score/{paper_key(review.id, paper.id)}"
-    asked = dataset.prompts.messages(
+    messages = dataset.prompts.messages(
         _SCALES[scale],
         rationale_chars=str(RATIONALE),
         review=prompts.review_part(review),
         paper=prompts.paper_part(paper, seed=seed),
     )
-    return chat_request(dataset.settings, asked, prompts.SCORE[scale])
+    return chat_request(dataset.settings, messages, prompts.SCORE[scale])
 
 
 def conclude(
     dataset: ReviewDataset, review: Review, papers: Sequence[DatabasePaper]
 ) -> ChatRequest:
     """What do the included papers come to?"""
-    asked = dataset.prompts.messages(
+    messages = dataset.prompts.messages(
         "conclude",
         review=prompts.review_part(review, criteria=False),
         papers=prompts.papers_part(papers),
     )
-    return chat_request(dataset.settings, asked, prompts.CONCLUDE)
+    return chat_request(dataset.settings, messages, prompts.CONCLUDE)
 
 
-def judge(dataset: ReviewDataset, key: str, said: str, truth: str) -> ChatRequest:
+def judge(dataset: ReviewDataset, key: str, conclusion: str, truth: str) -> ChatRequest:
     """How alike are two conclusions? Which one is called A hangs on the task's key."""
-    pair = (said, truth) if is_first(key) else (truth, said)
-    asked = dataset.prompts.messages(
+    pair = (conclusion, truth) if is_first(key) else (truth, conclusion)
+    messages = dataset.prompts.messages(
         "judge", conclusions=prompts.conclusions_part(*pair)
     )
-    return chat_request(dataset.settings, asked, prompts.JUDGE)
+    return chat_request(dataset.settings, messages, prompts.JUDGE)
 
 
 def embed(text: str) -> EmbedRequest:
@@ -179,16 +179,16 @@ def embed(text: str) -> EmbedRequest:
     return EmbedRequest(texts=(text,))
 
 
-def conclusion_to_context(said: ConclusionText) -> str:
+def conclusion_to_context(conclusion: ConclusionText) -> str:
     """A conclusion, as the context of a task."""
-    return msgspec.json.encode(said).decode()
+    return msgspec.json.encode(conclusion).decode()
 
 
 def conclusion_from_context(context: str | None) -> ConclusionText:
     """The conclusion in a context; raise `KeyError` where there is none."""
     if context is None:
         raise KeyError("context")
-    return _said.decode(context)
+    return _conclusion_decoder.decode(context)
 
 
 def documents_to_context(papers: Sequence[int]) -> str:
@@ -205,7 +205,9 @@ def documents_from_context(context: str | None) -> list[int]:
 
 def paper(dataset: ReviewDataset, number: int) -> DatabasePaper:
     """A paper of the database; raise `KeyError` where it has none of this id."""
-    found = None if dataset.database is None else dataset.database.paper(number)
-    if found is None:
+    database_paper = (
+        None if dataset.database is None else dataset.database.paper(number)
+    )
+    if database_paper is None:
         raise KeyError(number)
-    return found
+    return database_paper

@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 import msgspec
 
-from jobs.inputs.column_map import ColumnMap, found_words, rename_keys
+from jobs.inputs.column_map import ColumnMap, describe_columns, rename_keys
 from jobs.inputs.files import read_json, read_jsonl, read_text
 from jobs.inputs.rows import InputFindings
 from jobs.review_benchmark.data import AgentRecord, Certainty, Direction
@@ -60,13 +60,13 @@ def result_files(named: Iterable[Path]) -> tuple[Path, ...]:
     Raises:
         DatasetError: a path does not exist, or a folder holds no JSON file.
     """
-    found: list[Path] = []
+    paths: list[Path] = []
     for path in named:
         inside = sorted(path.glob("*.json")) if path.is_dir() else [path]
         if not inside:
             raise DatasetError(f"{path}: there is no .json file in it (name another).")
-        found += inside
-    return tuple(found)
+        paths += inside
+    return tuple(paths)
 
 
 FIELDS = (
@@ -105,10 +105,10 @@ def read_results(
     values = values_in(path)
     for number, value in enumerate(values, start=1):
         where = path.name if len(values) == 1 else f"{path.name} entry {number}"
-        own = rename_keys(value, renamed_keys or {})
-        is_whole = own is value and len(values) == 1
-        text = read_text(path) if is_whole else msgspec.json.encode(own).decode()
-        yield text, result_of(own, where, noticed, label=_label(path))
+        renamed = rename_keys(value, renamed_keys or {})
+        is_whole = renamed is value and len(values) == 1
+        text = read_text(path) if is_whole else msgspec.json.encode(renamed).decode()
+        yield text, result_of(renamed, where, noticed, label=_label(path))
 
 
 def result_of(
@@ -131,8 +131,9 @@ def result_of(
     review = fields.text("cochrane_id")
     if not review:
         raise fields.error(
-            f"cochrane_id is missing ({found_words(list(fields.values), FIELDS[:7])}; "
-            "say which review it is, or pass --map KEY=cochrane_id)"
+            "cochrane_id is missing "
+            f"({describe_columns(list(fields.values), FIELDS[:7])}; say which "
+            "review it is, or pass --map KEY=cochrane_id)"
         )
     return AgentResult(
         review=review,
@@ -161,14 +162,14 @@ def _records(fields: JsonFields, noticed: InputFindings) -> tuple[AgentRecord, .
     if names == [None, None]:
         raise fields.error(
             "neither included_papers nor papers is there (one of them is expected; "
-            f"{found_words(list(fields.values), FIELDS[:7])}; pass --map OLD=NEW for a "
-            "key that is called otherwise)"
+            f"{describe_columns(list(fields.values), FIELDS[:7])}; pass --map "
+            "OLD=NEW for a key that is called otherwise)"
         )
     lists = [_listed(fields, name, noticed) for name in names]
     _repeated(fields, lists[0], noticed)
-    kept = {record.document for record in lists[0]}
+    included_documents = {record.document for record in lists[0]}
     for record in lists[1]:
-        if record.document in kept:
+        if record.document in included_documents:
             noticed.add(
                 "in_both_lists",
                 "warn",
@@ -185,7 +186,7 @@ def _flagged(fields: JsonFields, noticed: InputFindings) -> tuple[AgentRecord, .
     value = fields.values.get("included_document_ids")
     if not isinstance(value, list):
         raise fields.error("included_document_ids is missing (a list of ids)")
-    included = {str(each) for each in value}
+    included = {str(document_id) for document_id in value}
     papers = _listed(fields, "papers", noticed)
     _repeated(fields, papers, noticed)
     unknown = sorted(included - {record.document for record in papers})
@@ -210,8 +211,8 @@ def _listed(
     if name is None:
         return ()
     return [
-        _record(each, f"{STAND_IN}{name}:{place}", noticed)
-        for place, each in enumerate(fields.objects(name))
+        _record(paper_fields, f"{STAND_IN}{name}:{place}", noticed)
+        for place, paper_fields in enumerate(fields.objects(name))
     ]
 
 

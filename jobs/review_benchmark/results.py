@@ -52,35 +52,35 @@ def agent_pairs(
     settings: ReviewBenchmarkSettings,
 ) -> tuple[AgentPair, ...]:
     """Every pair of models, in their order."""
-    found = [
-        _pair(each, columns[each.left], columns[each.right])
-        for each in model_pairs(comparables, PAIRED, settings)
+    pairs = [
+        _pair(model_pair, columns[model_pair.left], columns[model_pair.right])
+        for model_pair in model_pairs(comparables, PAIRED, settings)
     ]
-    corrected = holm([own.p for own in found])
+    corrected = holm([pair.p for pair in pairs])
     return tuple(
-        replace(own, p_holm=p) for own, p in zip(found, corrected, strict=True)
+        replace(pair, p_holm=p) for pair, p in zip(pairs, corrected, strict=True)
     )
 
 
-def _pair(found: ModelPair, left: AgentResults, right: AgentResults) -> AgentPair:
+def _pair(model_pair: ModelPair, left: AgentResults, right: AgentResults) -> AgentPair:
     shared = tuple(review for review in left.benchmarks if review in right.benchmarks)
     included = [
-        [match.included for review in shared for match in own.matches[review]]
-        for own in (left, right)
+        [match.included for review in shared for match in column.matches[review]]
+        for column in (left, right)
     ]
     both = list(zip(*included, strict=True))
     left_alone = sum(a and not b for a, b in both)
     right_alone = sum(b and not a for a, b in both)
     return AgentPair(
-        left=found.left,
-        right=found.right,
+        left=model_pair.left,
+        right=model_pair.right,
         reviews=len(shared),
         dropped=len(left.benchmarks.keys() ^ right.benchmarks.keys()),
         n=len(both),
         left_alone=left_alone,
         right_alone=right_alone,
         p=mcnemar(left_alone, right_alone).p if both else None,
-        metrics=found.metrics,
+        metrics=model_pair.metrics,
     )
 
 
@@ -110,8 +110,8 @@ def agent_findings(
             "by review are rough.",
             n=reviews,
         )
-    for model, own in columns.items():
-        for code, severity, message, cases in _finding_texts(own, sheet):
+    for model, column in columns.items():
+        for code, severity, message, cases in _finding_texts(column, sheet):
             if cases:
                 yield Finding(
                     code=code,
@@ -121,16 +121,16 @@ def agent_findings(
                     n=len(cases),
                     example=cases[0],
                 )
-        yield from _junk(model, own, autojunk=settings.autojunk)
+        yield from _junk(model, column, autojunk=settings.autojunk)
 
 
 def _finding_texts(
-    own: AgentResults, sheet: ReviewPredictions
+    column: AgentResults, sheet: ReviewPredictions
 ) -> Sequence[_FindingText]:
-    left = [review.id for review in sheet.reviews if review.id not in own.rebuilt]
+    left = [review.id for review in sheet.reviews if review.id not in column.rebuilt]
     searches = [
         (review, searched)
-        for review, rebuilt in own.rebuilt.items()
+        for review, rebuilt in column.rebuilt.items()
         for searched in rebuilt.searches
     ]
     return (
@@ -172,18 +172,18 @@ def _finding_texts(
             "info",
             "Matches that somebody should look at.",
             [
-                f"{review}: {each.message}"
-                for review, every in own.suspicious.items()
-                for each in every
+                f"{review}: {suspicious_match.message}"
+                for review, every in column.suspicious.items()
+                for suspicious_match in every
             ],
         ),
     )
 
 
-def _junk(model: str, own: AgentResults, *, autojunk: bool) -> Iterator[Finding]:
+def _junk(model: str, column: AgentResults, *, autojunk: bool) -> Iterator[Finding]:
     """Both counts of each review in which they differ."""
-    for review, other in own.otherwise.items():
-        counts = (own.benchmarks[review], other)
+    for review, other in column.otherwise.items():
+        counts = (column.benchmarks[review], other)
         on, off = counts if autojunk else reversed(counts)
         yield Finding(
             code="autojunk_matters",
@@ -218,7 +218,11 @@ def measure_agents(
     columns = {
         model: measure_agent(
             model,
-            [own for own in sheet.rebuilt if own.model == model],
+            [
+                rebuilt_review
+                for rebuilt_review in sheet.rebuilt
+                if rebuilt_review.model == model
+            ],
             reviews,
             dataset.settings,
             draws,
@@ -245,10 +249,10 @@ DIGITS = 8
 """Of the hashes that tell two truths or databases apart."""
 
 _MEASURES: Mapping[str, Callable[[ReviewBenchmarkCounts], float | None]] = {
-    "recall": lambda own: own.recall,
-    "precision": lambda own: own.precision,
-    "retrieval_recall": lambda own: own.retrieval_recall,
-    "screening_recall": lambda own: own.screening_recall,
+    "recall": lambda benchmark: benchmark.recall,
+    "precision": lambda benchmark: benchmark.precision,
+    "retrieval_recall": lambda benchmark: benchmark.retrieval_recall,
+    "screening_recall": lambda benchmark: benchmark.screening_recall,
 }
 
 
@@ -258,14 +262,14 @@ def comparable(results: BenchmarkResults, column: AgentResults) -> Comparable:
     Reviews are named with the hash of their truth, and definitions with matching and
     database: whatever differs in them is not compared.
     """
-    made: dict[str, Callable[[], ItemValues]] = {
+    macro_values: dict[str, Callable[[], ItemValues]] = {
         f"macro.{name}": partial(_of_reviews, results, column, name)
         for name in _MEASURES
         # whatever an import holds was offered: its recalls are one
         if name in {"recall", "precision"} or not results.sheet.imported
     }
     return {
-        **made,
+        **macro_values,
         "micro.recall": partial(_of_papers, results, column),
         "micro.precision": partial(_of_included, results, column),
     }
@@ -280,7 +284,7 @@ def _of_reviews(
         items=[_named(results, review) for review in reviews],
         clusters=reviews,
         cluster="review",
-        first=[_MEASURES[name](own) for own in column.benchmarks.values()],
+        first=[_MEASURES[name](benchmark) for benchmark in column.benchmarks.values()],
         definition=_definition(results, f"{name}@1(mean over reviews"),
         family=_family(f"macro.{name}"),
     )
@@ -289,7 +293,9 @@ def _of_reviews(
 def _of_papers(results: BenchmarkResults, column: AgentResults) -> ItemValues:
     """Whether each truth paper is included."""
     matches = [
-        (review, match) for review, own in column.matches.items() for match in own
+        (review, match)
+        for review, review_matches in column.matches.items()
+        for match in review_matches
     ]
     return ItemValues(
         kind="mean",
@@ -310,8 +316,10 @@ def _of_included(results: BenchmarkResults, column: AgentResults) -> ItemValues:
         items=[_named(results, review) for review in reviews],
         clusters=reviews,
         cluster="review",
-        first=[float(own.credited) for own in column.benchmarks.values()],
-        second=[float(own.included_rows) for own in column.benchmarks.values()],
+        first=[float(benchmark.credited) for benchmark in column.benchmarks.values()],
+        second=[
+            float(benchmark.included_rows) for benchmark in column.benchmarks.values()
+        ],
         definition=_definition(results, "precision@1(pooled over reviews"),
         family=_family("micro.precision"),
     )
@@ -336,8 +344,8 @@ CHANCE = "chance, with the agent's share of inclusions"
 def trivial_baselines(column: AgentResults) -> Iterator[TrivialBaseline]:
     """Baselines over the reviews that have candidates."""
     pairs = [
-        (own, column.rebuilt[review].candidates)
-        for review, own in column.benchmarks.items()
+        (benchmark, column.rebuilt[review].candidates)
+        for review, benchmark in column.benchmarks.items()
         if column.rebuilt[review].candidates
     ]
     n = len(pairs)
@@ -347,7 +355,7 @@ def trivial_baselines(column: AgentResults) -> Iterator[TrivialBaseline]:
             "macro.recall",
             "include_all",
             every,
-            mean(own.retrieval_recall for own, _ in pairs),
+            mean(benchmark.retrieval_recall for benchmark, _ in pairs),
             "studies among the candidates / studies, mean over reviews",
         ),
         (
@@ -355,10 +363,10 @@ def trivial_baselines(column: AgentResults) -> Iterator[TrivialBaseline]:
             "random",
             CHANCE,
             mean(
-                own.retrieval_recall
-                * sum(each.included for each in offered)
+                benchmark.retrieval_recall
+                * sum(candidate.included for candidate in offered)
                 / len(offered)
-                for own, offered in pairs
+                for benchmark, offered in pairs
             ),
             "that, times included candidates / candidates, mean over reviews",
         ),
@@ -366,7 +374,9 @@ def trivial_baselines(column: AgentResults) -> Iterator[TrivialBaseline]:
             "macro.precision",
             "include_all",
             every,
-            mean(ratio(own.retrieved, len(offered)) for own, offered in pairs),
+            mean(
+                ratio(benchmark.retrieved, len(offered)) for benchmark, offered in pairs
+            ),
             "studies among the candidates / candidates, mean over reviews",
         ),
     ):
@@ -374,12 +384,14 @@ def trivial_baselines(column: AgentResults) -> Iterator[TrivialBaseline]:
 
 
 def verdict_findings(
-    dataset: ReviewDataset, found: Sequence[ConclusionVerdicts]
+    dataset: ReviewDataset, concluded: Sequence[ConclusionVerdicts]
 ) -> Iterator[Finding]:
     """Labels without a conclusion, labels that draw no line, and alike conclusions."""
     if dataset.labels:
-        yield from _labels(dataset, found)
-    alike = list(dict.fromkeys(pair for own in found for pair in own.alike))
+        yield from _labels(dataset, concluded)
+    alike = list(
+        dict.fromkeys(pair for verdicts in concluded for pair in verdicts.alike)
+    )
     if alike:
         yield Finding(
             code="alike_conclusions",
@@ -391,34 +403,39 @@ def verdict_findings(
         )
 
 
-def not_available(found: Sequence[ConclusionVerdicts]) -> Iterator[str]:
+def not_available(concluded: Sequence[ConclusionVerdicts]) -> Iterator[str]:
     """Why an agent has no similarity, or no threshold, with what would help."""
-    for own in found:
-        if own.kind == "direction":
-            if own.compared and not own.judged:
+    for verdicts in concluded:
+        if verdicts.kind == "direction":
+            if verdicts.compared and not verdicts.judged:
                 yield (
-                    f"{own.model}: verdicts; no conclusion can be judged by the stated "
-                    "direction of effect (verdicts.csv says why; give the truth a "
-                    "conclusion_direction, or name a --judge-model with --verdict "
-                    "judge)"
+                    f"{verdicts.model}: verdicts; no conclusion can be judged by "
+                    "the stated direction of effect (verdicts.csv says why; give "
+                    "the truth a conclusion_direction, or name a --judge-model "
+                    "with --verdict judge)"
                 )
-        elif not own.compared:
+        elif not verdicts.compared:
             yield (
-                f"{own.model}: verdicts; nothing compares its conclusions by "
-                f"{own.kind} (verdicts.csv says why; --verdict direction needs no call)"
+                f"{verdicts.model}: verdicts; nothing compares its conclusions by "
+                f"{verdicts.kind} (verdicts.csv says why; --verdict direction "
+                "needs no call)"
             )
-        elif own.threshold is None:
+        elif verdicts.threshold is None:
             yield (
-                f"{own.model}: a threshold of verdicts; it takes {LEAST_PAIRS} "
-                f"mismatched pairs, and there are {len(own.mismatched)} (label "
+                f"{verdicts.model}: a threshold of verdicts; it takes {LEAST_PAIRS} "
+                f"mismatched pairs, and there are {len(verdicts.mismatched)} (label "
                 "conclusions: --verdict-labels FILE)"
             )
 
 
 def _labels(
-    dataset: ReviewDataset, found: Sequence[ConclusionVerdicts]
+    dataset: ReviewDataset, concluded: Sequence[ConclusionVerdicts]
 ) -> Iterator[Finding]:
-    there = {(own.model, review) for own in found for review in own.compared}
+    there = {
+        (verdicts.model, review)
+        for verdicts in concluded
+        for review in verdicts.compared
+    }
     unused = [
         label for label in dataset.labels if (label.model, label.review) not in there
     ]
@@ -432,7 +449,10 @@ def _labels(
             n=len(unused),
             example=f"{unused[0].review} of {unused[0].model}",
         )
-    if not any(own.threshold and own.threshold.source == "labels" for own in found):
+    if not any(
+        verdicts.threshold and verdicts.threshold.source == "labels"
+        for verdicts in concluded
+    ):
         yield Finding(
             code="labels_of_one_kind",
             severity="warn",

@@ -83,23 +83,25 @@ class TaskVerdicts:
 
     def __iter__(self) -> Iterator[Verdict]:
         truth = {
-            (own.model, own.review): frozenset(own.records)
-            for own in self.results.sheet.rebuilt
+            (rebuilt_review.model, rebuilt_review.review): frozenset(
+                rebuilt_review.records
+            )
+            for rebuilt_review in self.results.sheet.rebuilt
         }
         for family in self.answers.families():
             for answer in family:
-                said = _stage_verdict(answer, self.results, truth)
-                if said is not None:
+                stage_verdict = _stage_verdict(answer, self.results, truth)
+                if stage_verdict is not None:
                     task = answer.task
                     yield Verdict(
                         task=task.number,
                         model=task.model,
                         stage=task.stage,
                         key=task.key,
-                        value=said.value,
-                        expected=said.expected,
-                        correct=said.correct,
-                        rule=said.rule,
+                        value=stage_verdict.value,
+                        expected=stage_verdict.expected,
+                        correct=stage_verdict.correct,
+                        rule=stage_verdict.rule,
                     )
 
 
@@ -140,14 +142,14 @@ def _stage_verdict(  # noqa: PLR0911 - a line for each kind of value
 
 def _result(results: BenchmarkResults, model: str, review: str) -> _StageVerdict | None:
     """What an imported result comes to; None where its review is gone."""
-    own = results.columns[model].benchmarks.get(review)
-    if own is None:
+    benchmark = results.columns[model].benchmarks.get(review)
+    if benchmark is None:
         return None
     target = results.dataset.settings.target_recall
     return _StageVerdict(
-        value=f"{own.found_and_included} of {own.truth} included",
+        value=f"{benchmark.found_and_included} of {benchmark.truth} included",
         expected=f"recall {percent(target)}",
-        correct=own.passes(target),
+        correct=benchmark.passes(target),
         rule="results",
     )
 
@@ -160,7 +162,7 @@ def history_of(
     A review is compared with itself alone where its truth and the way of matching are
     the same; the database may be another where that is asked for.
     """
-    verdicts = {own.model: own for own in concluded}
+    verdicts = {model_verdicts.model: model_verdicts for model_verdicts in concluded}
     return HistoryEntry(
         milestone=Milestone(
             job="review-benchmark",
@@ -198,9 +200,12 @@ def history_of(
     )
 
 
-def _is_unasked(own: RebuiltReview) -> bool:
+def _is_unasked(rebuilt_review: RebuiltReview) -> bool:
     """Whether a candidate has no answer yet, nor a reason for having none."""
-    return any(each.outcome == "open" and not each.failure for each in own.candidates)
+    return any(
+        candidate.outcome == "open" and not candidate.failure
+        for candidate in rebuilt_review.candidates
+    )
 
 
 def _part_history(
@@ -209,12 +214,12 @@ def _part_history(
     review: str,
     verdicts: ConclusionVerdicts | None,
 ) -> ItemScore:
-    found = column.benchmarks[review]
+    benchmark = column.benchmarks[review]
     replicates = results.sheet.replicates
     return ItemScore(
-        got=found.found_and_included,
-        of=found.truth,
-        passed=found.passes(results.dataset.settings.target_recall),
+        got=benchmark.found_and_included,
+        of=benchmark.truth,
+        passed=benchmark.passes(results.dataset.settings.target_recall),
         tries=[
             served_by_replicate(column.rebuilt[review], replicate)
             for replicate in range(replicates if replicates > 1 else 0)
@@ -244,24 +249,24 @@ COLUMNS = (
 review where it is the same, and the database too."""
 
 
-def history_csv(own: Milestone) -> Artifact:
+def history_csv(milestone: Milestone) -> Artifact:
     """A line for each model and review."""
-    return Artifact(name="history.csv", text=csv_lines([COLUMNS, *_rows(own)]))
+    return Artifact(name="history.csv", text=csv_lines([COLUMNS, *_rows(milestone)]))
 
 
-def _rows(own: Milestone) -> Iterator[tuple[Cell, ...]]:
-    for model, standings in own.standings.items():
-        for review, each in standings.items():
+def _rows(milestone: Milestone) -> Iterator[tuple[Cell, ...]]:
+    for model, standings in milestone.standings.items():
+        for review, item_score in standings.items():
             yield (
                 model,
                 review,
-                ratio(each.got, each.of),
-                each.got,
-                each.of,
-                each.passed,
-                each.verdict,
-                own.items[review],
-                own.data or None,
+                ratio(item_score.got, item_score.of),
+                item_score.got,
+                item_score.of,
+                item_score.passed,
+                item_score.verdict,
+                milestone.items[review],
+                milestone.data or None,
             )
 
 
@@ -273,17 +278,20 @@ def score(dataset: ReviewDataset, answers: Answers) -> Scorecard:
     sheet = collect_predictions(dataset, answers)
     results = measure_agents(dataset, sheet)
     columns = results.columns
-    comparables = {model: comparable(results, own) for model, own in columns.items()}
+    comparables = {
+        model: comparable(results, column) for model, column in columns.items()
+    }
     results = replace(
         results, pairs=agent_pairs(columns, comparables, dataset.settings)
     )
     concluded = compared(dataset, sheet)
     verdicts = {
-        own.model: tuple(verdict_metrics(own, dataset.settings)) for own in concluded
+        model_verdicts.model: tuple(verdict_metrics(model_verdicts, dataset.settings))
+        for model_verdicts in concluded
     }
     models = {
-        model: MEASURES.describe((*own.metrics, *verdicts.get(model, ())))
-        for model, own in columns.items()
+        model: MEASURES.describe((*column.metrics, *verdicts.get(model, ())))
+        for model, column in columns.items()
     }
     noticed = (*results.findings, *verdict_findings(dataset, concluded))
     files = PaperTables(results)
@@ -316,16 +324,18 @@ def score(dataset: ReviewDataset, answers: Answers) -> Scorecard:
         missing=sheet.missing,
         stale=sheet.stale,
         comparable=comparables,
-        kept=remembered,
+        history_entry=remembered,
     )
-    baselines = {model: [*trivial_baselines(own)] for model, own in columns.items()}
+    baselines = {
+        model: [*trivial_baselines(column)] for model, column in columns.items()
+    }
     return add_baselines(card, baselines, MEASURES)
 
 
 def _worst(results: BenchmarkResults) -> str:
     """Where the first model that loses any study loses the most; empty: none does."""
-    for own in results.columns.values():
-        lost = {review: len(own.lost(review)) for review in own.rebuilt}
+    for column in results.columns.values():
+        lost = {review: len(column.lost(review)) for review in column.rebuilt}
         worst = max(lost, key=lambda review: lost[review], default="")
         if lost.get(worst):
             return worst
@@ -335,5 +345,5 @@ def _worst(results: BenchmarkResults) -> str:
 def _not_available(results: BenchmarkResults) -> Iterator[str]:
     if results.sheet.imported:
         yield "recall by rank: imported results do not say how papers ranked"
-    if not any(own.overall for own in results.columns.values()):
+    if not any(column.overall for column in results.columns.values()):
         yield "recall by threshold: no paper has a score"

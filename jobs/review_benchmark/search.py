@@ -97,8 +97,8 @@ def search_database(
             settings.top_k + len(itself),
             with_reviews=not settings.exclude_reviews,
         )
-        kept = [number for number in hits if number not in itself]
-        rankings.append(tuple(kept[: settings.top_k]))
+        numbers = [number for number in hits if number not in itself]
+        rankings.append(tuple(numbers[: settings.top_k]))
     return SearchHits(
         rankings=tuple(rankings),
         ranked=tuple(fuse_rankings(rankings)),
@@ -117,8 +117,8 @@ def deterministic_plan(question: str, pico: QuestionParts) -> tuple[SearchQuery,
     The words are those of the parts; of the question where it is not in parts.
     """
     people, treated = content_words(pico.population), content_words(pico.intervention)
-    told = [*treated, *people, *content_words(f"{pico.outcome} {pico.comparison}")]
-    everything = list(dict.fromkeys(told)) or content_words(question)
+    words = [*treated, *people, *content_words(f"{pico.outcome} {pico.comparison}")]
+    everything = list(dict.fromkeys(words)) or content_words(question)
     queries = {
         "population and intervention": (people, treated),
         "intervention": (treated,),

@@ -62,27 +62,29 @@ def read_comparisons(
         drawn: its conclusion.
         family: all answers about the review.
     """
-    answers = {own.task.key: own for own in family if own.task.stage in STAGES}
+    answers = {
+        answer.task.key: answer for answer in family if answer.task.stage in STAGES
+    }
     specs = (
         plan.comparison_tasks(dataset, review, drawn.text, model) if drawn.text else ()
     )
-    found = drawn
+    compared = drawn
     missing = 0
     for spec in specs:
         answer = answers.pop(spec.key, None)
         truth = conclusion_from_context(spec.context).truth
         read = _read(dataset, answer)
         if isinstance(read, Likeness):
-            found = replace(found, judged={**found.judged, truth: read})
+            compared = replace(compared, judged={**compared.judged, truth: read})
         elif isinstance(read, str):
             # what a judge says of another review's authors is no verdict on this one
             if truth in {"", review.id}:
-                found = replace(found, failure=spec.skip or read)
+                compared = replace(compared, failure=spec.skip or read)
         else:
-            found = replace(found, vector=read)
+            compared = replace(compared, vector=read)
         missing += answer is None and spec.skip is None
     stale = sum(answer.reply is not None for answer in answers.values())
-    return ComparisonAnswers(concluded=found, missing=missing, stale=stale)
+    return ComparisonAnswers(concluded=compared, missing=missing, stale=stale)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -135,7 +137,7 @@ def _read(dataset: ReviewDataset, answer: Answer | None) -> Likeness | Vector | 
 _SKIPS: Mapping[str, ScoreOutcome] = {"no_text": "no_text", "too_long": "too_long"}
 
 _ANSWERED: frozenset[ScoreOutcome] = frozenset({"scored", "unparsed"})
-_ASKED = _ANSWERED | {"failed"}
+_ATTEMPTED = _ANSWERED | {"failed"}
 """Outcomes of a paper that has a reply, and of one that was asked about."""
 
 
@@ -204,7 +206,7 @@ def read_search(
             spent=usage_of(family),
         )
     parsed = parsing.read_plan(dataset, task, first.chat)
-    found = searched(dataset, review, parsed)
+    search_hits = searched(dataset, review, parsed)
     answers = {
         requests.paper_of_key(answer.task.key)[1]: _scored(dataset, answer)
         for answer in family
@@ -212,29 +214,29 @@ def read_search(
     }
     scored = {
         number: answers.get(number, ScoredPaper(outcome="open"))
-        for number in found.candidates
+        for number in search_hits.candidates
     }
     drawn = _drawn(dataset, review, answers, family)
-    beside = read_comparisons(dataset, review, task.model, drawn.concluded, family)
+    comparisons = read_comparisons(dataset, review, task.model, drawn.concluded, family)
     return SearchAnswers(
         review=review.id,
         model=task.model,
         replicate=task.replicate,
-        searched=_searched(dataset, review, parsed, found.cut, task.replicate),
-        candidates=found.candidates,
-        ranked=found.ranked,
-        spent=usage_of(own for own in family if own.task.stage not in STAGES),
+        searched=_searched(dataset, review, parsed, search_hits.cut, task.replicate),
+        candidates=search_hits.candidates,
+        ranked=search_hits.ranked,
+        spent=usage_of(answer for answer in family if answer.task.stage not in STAGES),
         scored=scored,
-        concluded=beside.concluded,
-        missing=sum(number not in answers for number in found.candidates)
+        concluded=comparisons.concluded,
+        missing=sum(number not in answers for number in search_hits.candidates)
         + drawn.missing
-        + beside.missing,
+        + comparisons.missing,
         stale=sum(
-            own.outcome in _ANSWERED and number not in scored
-            for number, own in answers.items()
+            scored_paper.outcome in _ANSWERED and number not in scored
+            for number, scored_paper in answers.items()
         )
         + drawn.stale
-        + beside.stale,
+        + comparisons.stale,
     )
 
 
@@ -245,11 +247,11 @@ def _searched(
     cut: int,
     replicate: int,
 ) -> ExecutedSearch:
-    asked = queries(review, parsed, dataset.settings.queries)
+    planned_queries = queries(review, parsed, dataset.settings.queries)
     return ExecutedSearch(
         replicate=replicate,
-        queries=asked,
-        hits=tuple(n_hits(dataset, query) for query in asked),
+        queries=planned_queries,
+        hits=tuple(n_hits(dataset, query) for query in planned_queries),
         cut=cut,
         is_fallback=isinstance(parsed, ParseFailure),
     )
@@ -286,15 +288,28 @@ def _drawn(
 
     While a score is still to come, nobody knows what will be included.
     """
-    asked = [answer for answer in family if answer.task.stage == "conclude"]
-    if any(own.outcome == "open" and not own.failure for own in answers.values()):
+    conclusion_answers = [
+        answer for answer in family if answer.task.stage == "conclude"
+    ]
+    if any(
+        scored_paper.outcome == "open" and not scored_paper.failure
+        for scored_paper in answers.values()
+    ):
         return _ReplicateAnswers(concluded=AgentConclusion(failure="open"))
     scores = {
-        number: own.score for number, own in answers.items() if own.outcome in _ASKED
+        number: scored_paper.score
+        for number, scored_paper in answers.items()
+        if scored_paper.outcome in _ATTEMPTED
     }
     spec = conclusion(dataset, review, scores) if answers else None
-    due = [] if spec is None else [own for own in asked if own.task.key == spec.key]
-    stale = sum(own.reply is not None for own in asked if own not in due)
+    due = (
+        []
+        if spec is None
+        else [answer for answer in conclusion_answers if answer.task.key == spec.key]
+    )
+    stale = sum(
+        answer.reply is not None for answer in conclusion_answers if answer not in due
+    )
     if spec is None or spec.skip is not None:
         why = "no_candidates" if spec is None or spec.skip is None else spec.skip
         return _ReplicateAnswers(concluded=AgentConclusion(failure=why), stale=stale)

@@ -46,70 +46,87 @@ VERDICT_NAME_WIDTH = 14
 """Cells of a model's name."""
 
 
-def verdict_text(found: Sequence[ConclusionVerdicts]) -> Iterator[str]:
+def verdict_text(concluded: Sequence[ConclusionVerdicts]) -> Iterator[str]:
     """A line for each agent, and the reviews that are alike by themselves."""
-    if not found:
+    if not concluded:
         return
     yield ""
-    yield f"Verdicts ({found[0].kind}): conclusions beside those of the authors"
+    yield f"Verdicts ({concluded[0].kind}): conclusions beside those of the authors"
     yield from text_table(
         (
             TextColumn(
                 title="model",
                 cells=[
-                    shortened(one_line(own.model), VERDICT_NAME_WIDTH) for own in found
+                    shortened(one_line(verdicts.model), VERDICT_NAME_WIDTH)
+                    for verdicts in concluded
                 ],
                 has_words=True,
             ),
             TextColumn(
                 title="n",
-                cells=[f"{len(own.compared)}/{len(own.matches)}" for own in found],
+                cells=[
+                    f"{len(verdicts.compared)}/{len(verdicts.matches)}"
+                    for verdicts in concluded
+                ],
             ),
             TextColumn(
                 title="matched",
-                cells=[number(mean(own.compared.values()), 3) for own in found],
+                cells=[
+                    number(mean(verdicts.compared.values()), 3)
+                    for verdicts in concluded
+                ],
             ),
             TextColumn(
                 title="null (pairs)",
                 cells=[
-                    f"{number(mean(own.mismatched.values()), 3)} "
-                    f"({len(own.mismatched)})"
-                    for own in found
+                    f"{number(mean(verdicts.mismatched.values()), 3)} "
+                    f"({len(verdicts.mismatched)})"
+                    for verdicts in concluded
                 ],
             ),
-            TextColumn(title="AUROC", cells=[number(own.auroc, 3) for own in found]),
-            TextColumn(title="threshold", cells=[_threshold(own) for own in found]),
-            TextColumn(title="above", cells=[_above(own) for own in found]),
-            TextColumn(title="passed", cells=[_passed(own) for own in found]),
+            TextColumn(
+                title="AUROC",
+                cells=[number(verdicts.auroc, 3) for verdicts in concluded],
+            ),
+            TextColumn(
+                title="threshold",
+                cells=[_threshold(verdicts) for verdicts in concluded],
+            ),
+            TextColumn(
+                title="above", cells=[_above(verdicts) for verdicts in concluded]
+            ),
+            TextColumn(
+                title="passed", cells=[_passed(verdicts) for verdicts in concluded]
+            ),
         )
     )
-    drawn = found[0].threshold
+    drawn = concluded[0].threshold
     if drawn is not None and drawn.source == "labels":
         yield (
             f"  The threshold is drawn by {plural(drawn.n, 'label')}; leave-one-out "
             f"accuracy {number(drawn.accuracy, 3)}."
         )
-    yield from _drawn_otherwise(found)
-    yield from _judged(found)
-    yield from _opposite(found)
-    for missing in not_available(found):
+    yield from _drawn_otherwise(concluded)
+    yield from _judged(concluded)
+    yield from _opposite(concluded)
+    for missing in not_available(concluded):
         yield from hanging_lines("  not available: ", one_line(missing))
-    yield from _alike(found)
+    yield from _alike(concluded)
 
 
-def _threshold(own: ConclusionVerdicts) -> str:
-    return number(None if own.threshold is None else own.threshold.value, 3)
+def _threshold(verdicts: ConclusionVerdicts) -> str:
+    return number(None if verdicts.threshold is None else verdicts.threshold.value, 3)
 
 
-def _above(own: ConclusionVerdicts) -> str:
-    if own.threshold is None:
+def _above(verdicts: ConclusionVerdicts) -> str:
+    if verdicts.threshold is None:
         return "-"
-    alike = [own.is_alike(review) for review in own.compared]
+    alike = [verdicts.is_alike(review) for review in verdicts.compared]
     return f"{alike.count(True)}/{len(alike)}"
 
 
-def _passed(own: ConclusionVerdicts) -> str:
-    judged = [*own.judged.values()]
+def _passed(verdicts: ConclusionVerdicts) -> str:
+    judged = [*verdicts.judged.values()]
     return f"{judged.count(True)}/{len(judged)}" if judged else "-"
 
 
@@ -121,33 +138,33 @@ _SOURCES: Mapping[ThresholdSource, str] = {
 }
 
 
-def _drawn_otherwise(found: Sequence[ConclusionVerdicts]) -> Iterator[str]:
+def _drawn_otherwise(concluded: Sequence[ConclusionVerdicts]) -> Iterator[str]:
     """Where a threshold is not drawn by labels or by an agent's own pairs."""
     sources = {
-        own.threshold.source: own.threshold.n
-        for own in found
-        if own.threshold is not None
+        verdicts.threshold.source: verdicts.threshold.n
+        for verdicts in concluded
+        if verdicts.threshold is not None
     }
     for source, n in sources.items():
         if source in _SOURCES:
             yield f"  {_SOURCES[source].format(n=n)}"
 
 
-def _judged(found: Sequence[ConclusionVerdicts]) -> Iterator[str]:
+def _judged(concluded: Sequence[ConclusionVerdicts]) -> Iterator[str]:
     """How the stated effects compare, where they decide."""
-    if found[0].kind == "judge":
+    if concluded[0].kind == "judge":
         return
-    for own in found:
-        effects = [each.effect for each in own.matches.values() if each.effect]
-        reasons = Counter(each.reason for each in effects)
-        shown = (
+    for verdicts in concluded:
+        effects = [match.effect for match in verdicts.matches.values() if match.effect]
+        reasons = Counter(effect.reason for effect in effects)
+        reason_counts = (
             f"{reasons[reason]} {words}"
             for reason, words in REASONS.items()
             if reasons[reason]
         )
         if effects:
-            said = f"{own.model} against its authors: {', '.join(shown)}"
-            yield from hanging_lines("  ", one_line(said))
+            line = f"{verdicts.model} against its authors: {', '.join(reason_counts)}"
+            yield from hanging_lines("  ", one_line(line))
 
 
 REASONS: Mapping[EffectReason, str] = {
@@ -161,21 +178,23 @@ REASONS: Mapping[EffectReason, str] = {
 """The reasons of a comparison of effects, in words."""
 
 
-def _opposite(found: Sequence[ConclusionVerdicts]) -> Iterator[str]:
+def _opposite(concluded: Sequence[ConclusionVerdicts]) -> Iterator[str]:
     """The reviews that a judge fails whatever the number."""
-    for own in found:
-        reviews = [review for review, match in own.matches.items() if match.is_opposite]
+    for verdicts in concluded:
+        reviews = [
+            review for review, match in verdicts.matches.items() if match.is_opposite
+        ]
         if reviews:
-            said = f"{own.model} concludes the opposite: {', '.join(reviews)}"
-            yield from hanging_lines("  ", one_line(said))
+            line = f"{verdicts.model} concludes the opposite: {', '.join(reviews)}"
+            yield from hanging_lines("  ", one_line(line))
 
 
-def _alike(found: Sequence[ConclusionVerdicts]) -> Iterator[str]:
+def _alike(concluded: Sequence[ConclusionVerdicts]) -> Iterator[str]:
     """Pairs that pass beside each other, the most alike first."""
-    known = "Judged alike" if found[0].kind == "judge" else "Alike by themselves"
+    known = "Judged alike" if concluded[0].kind == "judge" else "Alike by themselves"
     pairs: dict[tuple[str, str], float] = {}
-    for own in found:
-        for pair, similarity in own.alike.items():
+    for verdicts in concluded:
+        for pair, similarity in verdicts.alike.items():
             pairs[pair] = max(similarity, pairs.get(pair, similarity))
     ordered = sorted(pairs.items(), key=lambda item: (-item[1], item[0]))
     for (first, second), similarity in islice(ordered, MOST_PAIRS):
@@ -231,7 +250,7 @@ def run_text(
     lines += _lost(results)
     lines += _pairs(results.pairs)
     lines += verdict_text(concluded)
-    lines += [_finding(own) for own in findings if own.severity != "info"]
+    lines += [_finding(finding) for finding in findings if finding.severity != "info"]
     return "\n".join([*(printable(line, line=LINE_CHARS) for line in lines), ""])
 
 
@@ -239,35 +258,35 @@ def _review(
     results: BenchmarkResults, column: AgentResults, review: str
 ) -> Iterator[str]:
     settings = results.dataset.settings
-    found = column.benchmarks[review]
-    passed = found.passes(settings.target_recall)
+    benchmark = column.benchmarks[review]
+    passed = benchmark.passes(settings.target_recall)
     if len(results.columns) > 1:
         yield f"Model: {one_line(column.model)}"
     yield f"Benchmark Result: {'PASSED' if passed else 'FAILED'}"
     yield f"Cochrane ID: {one_line(review)}"
-    yield f"Ground Truth Papers: {found.truth}"
-    yield f"Agent Included Papers: {found.included_rows}"
-    yield f"Papers Found & Included: {found.found_and_included}"
-    yield f"Papers Not Found: {found.not_found}"
-    yield f"Papers Found but Excluded: {found.found_but_excluded}"
-    yield f"Recall: {found.recall:.1%} (target: {percent(settings.target_recall)})"
-    yield f"Precision: {fixed(found.precision, '.1%')}"
-    reasons = list(failure_reasons(found, settings))
+    yield f"Ground Truth Papers: {benchmark.truth}"
+    yield f"Agent Included Papers: {benchmark.included_rows}"
+    yield f"Papers Found & Included: {benchmark.found_and_included}"
+    yield f"Papers Not Found: {benchmark.not_found}"
+    yield f"Papers Found but Excluded: {benchmark.found_but_excluded}"
+    yield f"Recall: {benchmark.recall:.1%} (target: {percent(settings.target_recall)})"
+    yield f"Precision: {fixed(benchmark.precision, '.1%')}"
+    reasons = list(failure_reasons(benchmark, settings))
     if reasons:
         yield "Failure Reasons:"
         yield from (f"  - {reason}" for reason in reasons)
     lost = column.lost(review)
     if lost:
         yield "Lost Papers:"
-        for own in lost[:MOST_LOST]:
-            yield f"  - {_title(own)}  {own.lost_at}"
-            yield f"    {one_line(own.resolution)}"
+        for match in lost[:MOST_LOST]:
+            yield f"  - {_title(match)}  {match.lost_at}"
+            yield f"    {one_line(match.resolution)}"
         if lost[MOST_LOST:]:
             yield f"  and {len(lost) - MOST_LOST} more in lost_papers.csv"
 
 
-def _title(own: PaperMatch) -> str:
-    title = one_line(own.paper.title or own.paper.name)
+def _title(match: PaperMatch) -> str:
+    title = one_line(match.paper.title or match.paper.name)
     return title if len(title) <= TITLE_CHARS else title[:TITLE_CHARS] + "..."
 
 
@@ -323,16 +342,16 @@ def _lost(results: BenchmarkResults) -> Iterator[str]:
 
 
 def _pairs(pairs: Sequence[AgentPair]) -> Iterator[str]:
-    for own in pairs[:MOST_PAIRS]:
-        found = own.metrics["macro.recall"]
-        between = found.gap.interval
-        shown = ends(between.lo, between.hi, "+.3f")
-        recall = f"recall {fixed(found.gap.value, '+.3f')} {shown}".rstrip()
+    for pair in pairs[:MOST_PAIRS]:
+        compared = pair.metrics["macro.recall"]
+        between = compared.gap.interval
+        interval_text = ends(between.lo, between.hi, "+.3f")
+        recall = f"recall {fixed(compared.gap.value, '+.3f')} {interval_text}".rstrip()
         yield (
-            f"{_name(own.left)} minus {_name(own.right)}  {recall}  "
-            f"only one included {own.left_alone} and {own.right_alone} of {own.n}  "
-            f"{plural(own.reviews, 'review')} ({own.dropped} dropped)  "
-            f"{p_value_words(found)}"
+            f"{_name(pair.left)} minus {_name(pair.right)}  {recall}  "
+            f"only one included {pair.left_alone} and {pair.right_alone} of {pair.n}  "
+            f"{plural(pair.reviews, 'review')} ({pair.dropped} dropped)  "
+            f"{p_value_words(compared)}"
         )
     if pairs[MOST_PAIRS:]:
         left = plural(len(pairs) - MOST_PAIRS, "more pair")
@@ -346,5 +365,5 @@ def _name(model: str) -> str:
 
 def _finding(finding: Finding) -> str:
     example = f", such as {finding.example}" if finding.example else ""
-    found = f" ({finding.n:,}{example})" if finding.n > 1 or example else ""
-    return f"{finding.where}: {finding.message}{found}"
+    detail = f" ({finding.n:,}{example})" if finding.n > 1 or example else ""
+    return f"{finding.where}: {finding.message}{detail}"

@@ -69,35 +69,35 @@ def _per_review(results: BenchmarkResults) -> Table:
 def _review(
     results: BenchmarkResults, column: AgentResults, review: str
 ) -> tuple[Cell, ...]:
-    found, own = column.benchmarks[review], column.rebuilt[review]
+    benchmark, rebuilt_review = column.benchmarks[review], column.rebuilt[review]
     lost = [match.lost_at for match in column.lost(review)]
     return (
         review,
         column.model,
-        found.passes(results.dataset.settings.target_recall),
-        found.truth,
-        found.included_rows,
-        found.found,
-        found.found_and_included,
-        found.not_found,
-        found.found_but_excluded,
-        found.recall,
-        found.precision,
-        found.ceiling,
-        found.retrieval_recall,
-        found.screening_recall,
-        found.recall_distinct,
-        found.nnr,
+        benchmark.passes(results.dataset.settings.target_recall),
+        benchmark.truth,
+        benchmark.included_rows,
+        benchmark.found,
+        benchmark.found_and_included,
+        benchmark.not_found,
+        benchmark.found_but_excluded,
+        benchmark.recall,
+        benchmark.precision,
+        benchmark.ceiling,
+        benchmark.retrieval_recall,
+        benchmark.screening_recall,
+        benchmark.recall_distinct,
+        benchmark.nnr,
         *(lost.count(step) for step in LOST_AT),
-        *(found.methods.get(method, 0) for method in MATCHED),
-        found.documents,
-        len(own.candidates),
-        any(each.is_fallback for each in own.searches),
-        own.spent.calls,
-        own.spent.tokens_in,
-        own.spent.tokens_out,
-        own.spent.cost_usd,
-        own.skip or None,
+        *(benchmark.methods.get(method, 0) for method in MATCHED),
+        benchmark.documents,
+        len(rebuilt_review.candidates),
+        any(search.is_fallback for search in rebuilt_review.searches),
+        rebuilt_review.spent.calls,
+        rebuilt_review.spent.tokens_in,
+        rebuilt_review.spent.tokens_out,
+        rebuilt_review.spent.cost_usd,
+        rebuilt_review.skip or None,
     )
 
 
@@ -123,27 +123,27 @@ def _comparison(results: BenchmarkResults) -> Table:
         ),
         rows=tuple(
             (
-                own.left,
-                own.right,
-                own.reviews,
-                own.dropped,
-                own.n,
-                own.left_alone,
-                own.right_alone,
-                own.p,
-                own.p_holm,
+                pair.left,
+                pair.right,
+                pair.reviews,
+                pair.dropped,
+                pair.n,
+                pair.left_alone,
+                pair.right_alone,
+                pair.p,
+                pair.p_holm,
                 *(
                     cell
                     for path in PAIRED
-                    for cell in difference_cells(own.metrics.get(path))
+                    for cell in difference_cells(pair.metrics.get(path))
                 ),
                 *(
                     cell
                     for path in PAIRED
-                    for cell in tested_cells(own.metrics.get(path))
+                    for cell in tested_cells(pair.metrics.get(path))
                 ),
             )
-            for own in results.pairs
+            for pair in results.pairs
         ),
         caption="Left minus right on the reviews that both have done. Each metric has "
         "its own test by review, corrected by Holm over all pairs of this table, and a "
@@ -267,11 +267,16 @@ class PaperTables:
             None if record is None else record.title or None,
             match.method,
             match.confidence,
-            match.found,
+            match.has_record,
             match.included,
             match.score,
             match.lost_at,
-            "; ".join(own.message for own in odd if own.index == match.index) or None,
+            "; ".join(
+                suspicious_match.message
+                for suspicious_match in odd
+                if suspicious_match.index == match.index
+            )
+            or None,
         )
 
 
@@ -295,17 +300,17 @@ def _lost(model: str, review: str, match: PaperMatch) -> tuple[Cell, ...]:
 
 
 def _sweep(column: AgentResults) -> Iterator[tuple[Cell, ...]]:
-    for own in column.overall:
+    for overall_step in column.overall:
         yield (
             column.model,
             None,
-            own.threshold,
-            own.recall,
-            own.precision,
-            own.passed,
-            own.included_rows,
-            own.micro_recall,
-            own.micro_precision,
+            overall_step.threshold,
+            overall_step.recall,
+            overall_step.precision,
+            overall_step.passed,
+            overall_step.included_rows,
+            overall_step.micro_recall,
+            overall_step.micro_precision,
         )
     for review, steps in column.steps.items():
         for step in steps:
@@ -323,11 +328,11 @@ def _sweep(column: AgentResults) -> Iterator[tuple[Cell, ...]]:
 
 
 def _curve(column: AgentResults) -> Iterator[tuple[Cell, ...]]:
-    for kept, recall in mean_curve(column.curves):
-        yield column.model, None, kept, recall
+    for n_candidates, recall in mean_curve(column.curves):
+        yield column.model, None, n_candidates, recall
     for review, points in column.curves.items():
         for point in points:
-            yield column.model, review, point.kept, point.recall
+            yield column.model, review, point.n_candidates, point.recall
 
 
 VERDICTS = (
@@ -360,12 +365,12 @@ NULL = ("cochrane_id", "model", "truth_cochrane_id", "similarity")
 class VerdictFiles:
     """The files of the verdicts: declared at once, filled row by row."""
 
-    found: Sequence[ConclusionVerdicts]
+    concluded: Sequence[ConclusionVerdicts]
     reviews: Sequence[Review]
 
     def tables(self) -> Iterator[Table]:
         """Their names and columns; none where nothing was compared."""
-        if not self.found:
+        if not self.concluded:
             return
         yield Table(
             name="verdicts",
@@ -381,25 +386,25 @@ class VerdictFiles:
 
     def __iter__(self) -> Iterator[Detail]:
         truths = {review.id: review.conclusion for review in self.reviews}
-        for own in self.found:
-            for review in own.matches:
-                cells = _matched(own, review, truths[review])
+        for verdicts in self.concluded:
+            for review in verdicts.matches:
+                cells = _matched(verdicts, review, truths[review])
                 yield StreamedRow(table="verdicts", cells=cells)
-        for own in self.found:
-            for (review, truth), similarity in own.mismatched.items():
-                pair = (review, own.model, truth, similarity)
+        for verdicts in self.concluded:
+            for (review, truth), similarity in verdicts.mismatched.items():
+                pair = (review, verdicts.model, truth, similarity)
                 yield StreamedRow(table="verdict_null", cells=pair)
 
 
-def _matched(own: ConclusionVerdicts, review: str, truth: str) -> tuple[Cell, ...]:
-    match, drawn = own.matches[review], own.threshold
+def _matched(verdicts: ConclusionVerdicts, review: str, truth: str) -> tuple[Cell, ...]:
+    match, drawn = verdicts.matches[review], verdicts.threshold
     return (
         review,
-        own.model,
+        verdicts.model,
         match.similarity,
         None if drawn is None else drawn.value,
         None if drawn is None else drawn.source,
-        own.passes(review),
+        verdicts.passes(review),
         " ".join(match.directions) or None,
         match.failure or None,
         match.agent.direction,

@@ -75,10 +75,10 @@ class JsonFields:
     def word(self, name: str, allowed: tuple[_Word, ...]) -> _Word | None:
         """One of some words; None where it is missing, null or blank."""
         text = self.text(name)
-        found = word_of(text, allowed)
-        if text and found is None:
+        word = word_of(text, allowed)
+        if text and word is None:
             raise self.error(f"{name} is {text!r} (use one of {', '.join(allowed)})")
-        return found
+        return word
 
     def number(self, name: str) -> float | None:
         """A number; None where it is missing or null."""
@@ -97,12 +97,12 @@ class JsonFields:
             return ()
         if not isinstance(value, list):
             raise self.error(f"{name} is {kind_of(value)} (a list is expected)")
-        for place, each in enumerate(value):
-            if not isinstance(each, str):
+        for place, entry in enumerate(value):
+            if not isinstance(entry, str):
                 raise self.error(
-                    f"{name}[{place}] is {kind_of(each)} (a text is expected)"
+                    f"{name}[{place}] is {kind_of(entry)} (a text is expected)"
                 )
-        return tuple(each.strip() for each in value if each.strip())
+        return tuple(text.strip() for text in value if text.strip())
 
     def object(self, name: str) -> JsonFields | None:
         """An object inside this one; None where it is missing or null."""
@@ -120,21 +120,21 @@ class JsonFields:
             return ()
         if not isinstance(value, list):
             raise self.error(f"{name} is {kind_of(value)} (a list is expected)")
-        found = []
-        for place, each in enumerate(value):
-            if not isinstance(each, dict):
+        objects = []
+        for place, entry in enumerate(value):
+            if not isinstance(entry, dict):
                 raise self.error(
-                    f"{name}[{place}] is {kind_of(each)} (an object is expected)"
+                    f"{name}[{place}] is {kind_of(entry)} (an object is expected)"
                 )
-            found.append(
-                JsonFields(where=f"{self.where}: {name}[{place}]", values=each)
+            objects.append(
+                JsonFields(where=f"{self.where}: {name}[{place}]", values=entry)
             )
-        return tuple(found)
+        return tuple(objects)
 
     def without(self, names: Sequence[str]) -> dict[str, Any]:
         """The fields of other names."""
         known = set(names)
-        return {name: each for name, each in self.values.items() if name not in known}
+        return {name: value for name, value in self.values.items() if name not in known}
 
 
 def note_bad_pmid(pmid: str, where: str, noticed: InputFindings) -> None:
@@ -184,7 +184,7 @@ def read_truth(folder: Path, noticed: InputFindings) -> tuple[Review, ...]:
     Raises:
         DatasetError: there is none, two have one id, or a file is off.
     """
-    found: dict[str, tuple[Review, Path]] = {}
+    reviews: dict[str, tuple[Review, Path]] = {}
     for path in _files(folder):
         fields = _fields(path)
         # before it is read: what is to be filled in may be missing
@@ -198,19 +198,19 @@ def read_truth(folder: Path, noticed: InputFindings) -> tuple[Review, ...]:
             )
             continue
         review = _review_from(fields)
-        if review.id in found:
+        if review.id in reviews:
             raise DatasetError(
                 f"{path.name}: cochrane_id {review.id} stands in "
-                f"{found[review.id][1].name} too (remove or correct one)."
+                f"{reviews[review.id][1].name} too (remove or correct one)."
             )
         for study in review.studies:
             note_bad_pmid(study.pmid, path.name, noticed)
-        found[review.id] = (review, path)
-    if not found:
+        reviews[review.id] = (review, path)
+    if not reviews:
         raise DatasetError(
             f"{folder}: there is no review but templates (add a cochrane_<id>.json)."
         )
-    return tuple(found[key][0] for key in sorted(found))
+    return tuple(reviews[key][0] for key in sorted(reviews))
 
 
 def read_review(path: Path) -> Review:
@@ -235,7 +235,7 @@ def _review_from(fields: JsonFields) -> Review:
         id=fields.text("cochrane_id"),
         title=fields.text("title"),
         question=fields.text("research_question"),
-        studies=tuple(_study(each) for each in fields.objects("included_studies")),
+        studies=tuple(_study(study) for study in fields.objects("included_studies")),
         pico=_pico(fields.object("pico")),
         inclusion=fields.texts("inclusion_criteria"),
         exclusion=fields.texts("exclusion_criteria"),
@@ -256,12 +256,12 @@ def _files(folder: Path) -> Sequence[Path]:
         raise DatasetError(
             f"{folder}: no such folder (name one of cochrane_<id>.json with --truth)."
         )
-    found = sorted(folder.glob(PATTERN))
-    if not found:
+    paths = sorted(folder.glob(PATTERN))
+    if not paths:
         raise DatasetError(
             f"{folder}: there is no {PATTERN} in it (name another folder with --truth)."
         )
-    return found
+    return paths
 
 
 def _require(fields: JsonFields) -> None:
@@ -309,7 +309,7 @@ def _years(fields: JsonFields) -> tuple[int, int] | None:
         not isinstance(value, list)
         or len(value) != 2  # noqa: PLR2004 - from and to
         or not all(
-            isinstance(each, int) and not isinstance(each, bool) for each in value
+            isinstance(year, int) and not isinstance(year, bool) for year in value
         )
         or value[0] > value[1]
     ):

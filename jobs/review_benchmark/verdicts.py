@@ -135,8 +135,10 @@ class ConclusionVerdicts:
     @property
     def judged(self) -> Mapping[str, bool]:
         """The reviews whose conclusion passes or fails."""
-        found = {review: self.passes(review) for review in self.matches}
-        return {review: each for review, each in found.items() if each is not None}
+        outcomes = {review: self.passes(review) for review in self.matches}
+        return {
+            review: passed for review, passed in outcomes.items() if passed is not None
+        }
 
     @property
     def auroc(self) -> float | None:
@@ -155,26 +157,36 @@ def judge_conclusions(
     own, from its own mismatched pairs: one that always says much the same is alike to
     everything.
     """
-    said = any(own.text for each in sheet.rebuilt for own in each.conclusions)
-    is_asked = dataset.settings.verdict is not None or not sheet.imported
-    if dataset.verdict == "off" or not (said or is_asked):
+    has_conclusions = any(
+        conclusion.text
+        for rebuilt_review in sheet.rebuilt
+        for conclusion in rebuilt_review.conclusions
+    )
+    is_requested = dataset.settings.verdict is not None or not sheet.imported
+    if dataset.verdict == "off" or not (has_conclusions or is_requested):
         return ()
     truths = [review for review in sheet.reviews if review.conclusion]
-    found = [
+    concluded = [
         _compared(
             dataset,
             model,
-            [own for own in sheet.rebuilt if own.model == model],
+            [
+                rebuilt_review
+                for rebuilt_review in sheet.rebuilt
+                if rebuilt_review.model == model
+            ],
             truths,
             sheet,
         )
         for model in sheet.models
     ]
     among = _truth_pairs(dataset.verdict, truths, sheet)
-    shared = _threshold_from_settings(dataset.settings) or _labelled(dataset, found)
+    shared = _threshold_from_settings(dataset.settings) or _labelled(dataset, concluded)
     return tuple(
-        _with_threshold(own, shared or _from_pairs(own, found, among), among)
-        for own in found
+        _with_threshold(
+            verdicts, shared or _from_pairs(verdicts, concluded, among), among
+        )
+        for verdicts in concluded
     )
 
 
@@ -191,7 +203,7 @@ def _threshold_from_settings(
 
 
 def _from_pairs(
-    own: ConclusionVerdicts,
+    verdicts: ConclusionVerdicts,
     every: Sequence[ConclusionVerdicts],
     among: PairSimilarities | None,
 ) -> SimilarityThreshold | None:
@@ -200,17 +212,17 @@ def _from_pairs(
     An agent with too few borrows those of the other agents, and pairs of the authors'
     own conclusions. None where nothing is compared.
     """
-    if not own.compared:
+    if not verdicts.compared:
         return None
     others = [
         similarity
         for other in every
-        if other is not own
+        if other is not verdicts
         for similarity in other.mismatched.values()
     ]
     between = () if among is None else among.values()
     return threshold_from_mismatched(
-        [*own.mismatched.values()], own.kind, borrowed=[*others, *between]
+        [*verdicts.mismatched.values()], verdicts.kind, borrowed=[*others, *between]
     )
 
 
@@ -222,19 +234,21 @@ def _compared(
     sheet: ReviewPredictions,
 ) -> ConclusionVerdicts:
     """Similarities of an agent's conclusions, before there is a threshold."""
-    said = [
-        (own.review, concluded)
-        for own in rebuilt
-        for concluded in own.conclusions
+    conclusions = [
+        (rebuilt_review.review, concluded)
+        for rebuilt_review in rebuilt
+        for concluded in rebuilt_review.conclusions
         if concluded.text
     ]
     kind = dataset.verdict
-    matrix = conclusion_similarity(kind, [own for _, own in said], truths, sheet)
+    matrix = conclusion_similarity(
+        kind, [conclusion for _, conclusion in conclusions], truths, sheet
+    )
     values: dict[tuple[str, str], list[float | None]] = {}
-    for (review, _), row in zip(said, matrix, strict=True):
+    for (review, _), row in zip(conclusions, matrix, strict=True):
         for truth, similarity in zip(truths, row, strict=True):
             values.setdefault((review, truth.id), []).append(as_value(similarity))
-    means = {pair: mean(each) for pair, each in values.items()}
+    means = {pair: mean(similarities) for pair, similarities in values.items()}
     known = {
         truth.id: stated_effect(truth.conclusion, truth.direction, truth.certainty)
         for truth in truths
@@ -243,13 +257,13 @@ def _compared(
         model=model,
         kind=kind,
         matches={
-            own.review: _match(
-                own,
-                means.get((own.review, own.review)),
-                known.get(own.review),
+            rebuilt_review.review: _match(
+                rebuilt_review,
+                means.get((rebuilt_review.review, rebuilt_review.review)),
+                known.get(rebuilt_review.review),
                 dataset,
             )
-            for own in rebuilt
+            for rebuilt_review in rebuilt
         },
         mismatched={
             pair: similarity
@@ -261,35 +275,43 @@ def _compared(
 
 
 def _match(
-    own: RebuiltReview,
+    rebuilt_review: RebuiltReview,
     similarity: float | None,
     truth: StatedEffect | None,
     dataset: ReviewDataset,
 ) -> ConclusionMatch:
     """A conclusion beside that of the authors, of whom *truth* is the effect."""
     within = dataset.settings.certainty_within
-    failures = (each.failure for each in own.conclusions if each.failure)
+    failures = (
+        conclusion.failure
+        for conclusion in rebuilt_review.conclusions
+        if conclusion.failure
+    )
     why = next(failures, "not_compared")
     if truth is None:
         why = "no_truth_conclusion"
     agent = [
-        stated_effect(each.text, each.direction, each.certainty)
-        for each in own.conclusions
-        if each.text
+        stated_effect(conclusion.text, conclusion.direction, conclusion.certainty)
+        for conclusion in rebuilt_review.conclusions
+        if conclusion.text
     ]
     effects = (
         []
         if truth is None
-        else [compare_effects(each, truth, within) for each in agent]
+        else [compare_effects(effect, truth, within) for effect in agent]
     )
     judged = [
-        each.judged[own.review] for each in own.conclusions if own.review in each.judged
+        conclusion.judged[rebuilt_review.review]
+        for conclusion in rebuilt_review.conclusions
+        if rebuilt_review.review in conclusion.judged
     ]
     return ConclusionMatch(
-        text=own.conclusion,
+        text=rebuilt_review.conclusion,
         similarity=similarity,
-        directions=tuple(each.direction for each in judged),
-        rationale=next((each.rationale for each in judged if each.rationale), ""),
+        directions=tuple(likeness.direction for likeness in judged),
+        rationale=next(
+            (likeness.rationale for likeness in judged if likeness.rationale), ""
+        ),
         failure=why if similarity is None else "",
         agent=agent[0] if agent else NO_EFFECT,
         truth=truth or NO_EFFECT,
@@ -298,33 +320,33 @@ def _match(
 
 
 def _labelled(
-    dataset: ReviewDataset, found: Sequence[ConclusionVerdicts]
+    dataset: ReviewDataset, concluded: Sequence[ConclusionVerdicts]
 ) -> SimilarityThreshold | None:
     """The threshold that labels draw, of all agents that have conclusions."""
-    compared = {own.model: own.compared for own in found}
+    compared = {verdicts.model: verdicts.compared for verdicts in concluded}
     pairs = [
         (compared[label.model][label.review], label.similar)
         for label in dataset.labels
         if label.review in compared.get(label.model, {})
     ]
     return threshold_from_labels(
-        [each for each, _ in pairs], [each for _, each in pairs]
+        [value for value, _ in pairs], [value for _, value in pairs]
     )
 
 
 def _with_threshold(
-    own: ConclusionVerdicts,
+    verdicts: ConclusionVerdicts,
     threshold: SimilarityThreshold | None,
     among: PairSimilarities | None,
 ) -> ConclusionVerdicts:
     """Verdicts by a threshold; a line at nothing in common calls no reviews alike."""
-    pairs = own.mismatched if among is None else among
+    pairs = verdicts.mismatched if among is None else among
     alike = {
         pair: similarity
         for pair, similarity in pairs.items()
         if threshold and threshold.value > 0 and threshold.admits(similarity)
     }
-    return replace(own, threshold=threshold, alike=alike)
+    return replace(verdicts, threshold=threshold, alike=alike)
 
 
 def _truth_pairs(
@@ -353,15 +375,15 @@ _PASSED: Mapping[VerdictKind, str] = {
 
 
 def verdict_metrics(
-    found: ConclusionVerdicts, settings: ReviewBenchmarkSettings
+    verdicts: ConclusionVerdicts, settings: ReviewBenchmarkSettings
 ) -> Iterator[Metric]:
     """The metrics of one agent's verdicts."""
-    similarity = DEFINITIONS[found.kind]
-    compared, mismatched = found.compared, found.mismatched
+    similarity = DEFINITIONS[verdicts.kind]
+    compared, mismatched = verdicts.compared, verdicts.mismatched
     yield Metric(
         path="verdict.similarity",
         value=mean(compared.values()),
-        n=len(found.matches),
+        n=len(verdicts.matches),
         n_defined=len(compared),
         definition=f"mean over reviews of {similarity}",
     )
@@ -373,38 +395,38 @@ def verdict_metrics(
     )
     yield Metric(
         path="verdict.auroc",
-        value=found.auroc,
+        value=verdicts.auroc,
         n=len(compared) + len(mismatched),
         definition="auroc@1(matched against mismatched pairs)",
     )
-    yield from _threshold(found)
-    yield from _passed(found, settings)
-    if found.kind == "judge":
+    yield from _threshold(verdicts)
+    yield from _passed(verdicts, settings)
+    if verdicts.kind == "judge":
         yield Metric(
             path="verdict.opposite",
-            value=sum(match.is_opposite for match in found.matches.values()),
+            value=sum(match.is_opposite for match in verdicts.matches.values()),
             n=len(compared),
             definition="count@1(reviews whose direction the judge calls opposite)",
         )
     yield Metric(
         path="verdict.alike",
-        value=None if found.threshold is None else len(found.alike),
-        n=len(found.matches),
+        value=None if verdicts.threshold is None else len(verdicts.alike),
+        n=len(verdicts.matches),
         definition="count@1(pairs of other reviews that a threshold above 0 admits)",
     )
 
 
-def _threshold(found: ConclusionVerdicts) -> Iterator[Metric]:
-    drawn = found.threshold
+def _threshold(verdicts: ConclusionVerdicts) -> Iterator[Metric]:
+    drawn = verdicts.threshold
     source = "mismatched pairs" if drawn is None else drawn.source
     yield Metric(
         path="verdict.threshold",
         value=None if drawn is None else drawn.value,
-        n=len(found.mismatched) if drawn is None else drawn.n,
+        n=len(verdicts.mismatched) if drawn is None else drawn.n,
         definition=_SOURCES[source],
         meaning="similarity from which two conclusions count as alike",
     )
-    alike = [found.is_alike(review) for review in found.compared]
+    alike = [verdicts.is_alike(review) for review in verdicts.compared]
     yield Metric(
         path="verdict.above",
         value=None if drawn is None else alike.count(True),
@@ -432,16 +454,16 @@ _SOURCES: Mapping[ThresholdSource, str] = {
 
 
 def _passed(
-    found: ConclusionVerdicts, settings: ReviewBenchmarkSettings
+    verdicts: ConclusionVerdicts, settings: ReviewBenchmarkSettings
 ) -> Iterator[Metric]:
-    judged = [*found.judged.values()]
+    judged = [*verdicts.judged.values()]
     passed = judged.count(True) if judged else None
     ends = wilson(passed or 0, len(judged), settings.level)
-    condition = _PASSED[found.kind].format(within=settings.certainty_within)
+    condition = _PASSED[verdicts.kind].format(within=settings.certainty_within)
     yield Metric(
         path="verdict.judged",
         value=len(judged),
-        n=len(found.matches),
+        n=len(verdicts.matches),
         definition="count@1(conclusions that pass or fail; the others are not judged)",
     )
     yield Metric(

@@ -24,34 +24,40 @@ OVERLAP, DESIGN = 0.8, 0.2
 _RANDOM = re.compile(r"\brandom", re.IGNORECASE)
 _DESIGN = re.compile(r"\b(?:random|placebo|trial)", re.IGNORECASE)
 _LINE = re.compile(r"([A-Z][^:\n]*): (.*)")
-_ASKED = ("Question", OBJECTIVES, "Population", "Intervention")
+_QUESTION_LABELS = ("Question", OBJECTIVES, "Population", "Intervention")
 
 
 def baseline(request: ChatRequest) -> str:
     """The reply to a prompt."""
-    asked = "".join(each.text for each in request.messages if each.role == "user")
-    found = dict(read_blocks(asked))
-    review = list(_lines(found.get("review", "")))
-    paper = found.get("paper")
+    prompt = "".join(
+        message.text for message in request.messages if message.role == "user"
+    )
+    blocks = dict(read_blocks(prompt))
+    review = list(_lines(blocks.get("review", "")))
+    paper = blocks.get("paper")
     answer = _criteria(review) if paper is None else _screened(review, paper)
     return json.dumps(answer, ensure_ascii=False)
 
 
 def _criteria(review: Iterable[tuple[str, str]]) -> dict[str, Any]:
-    told = dict(review)
+    fields = dict(review)
     return {
-        "question": told.get(OBJECTIVES, told.get("Title", "")),
+        "question": fields.get(OBJECTIVES, fields.get("Title", "")),
         "pico": dict.fromkeys(PICO, ""),
-        "inclusion": [told[SELECTION]] if SELECTION in told else [],
+        "inclusion": [fields[SELECTION]] if SELECTION in fields else [],
         "exclusion": [],
     }
 
 
 def _screened(review: list[tuple[str, str]], paper: str) -> dict[str, Any]:
-    told = dict(review)
+    fields = dict(review)
     words = set(content_words(_read(paper)))
-    asked = set(content_words(" ".join(told.get(label, "") for label in _ASKED)))
-    overlap = _share(asked or set(content_words(told.get("Title", ""))), words)
+    question_words = set(
+        content_words(" ".join(fields.get(label, "") for label in _QUESTION_LABELS))
+    )
+    overlap = _share(
+        question_words or set(content_words(fields.get("Title", ""))), words
+    )
     if is_title_alone(paper):
         design, p = True, round(overlap, 2)
     else:
@@ -64,7 +70,7 @@ def _screened(review: list[tuple[str, str]], paper: str) -> dict[str, Any]:
         "reason": f"{round(100 * overlap)}% of the review's words occur.",
         "reason_code": "meets_criteria"
         if decision == "include"
-        else _reason(told, words, has_design=design),
+        else _reason(fields, words, has_design=design),
         "decision": decision,
         "p_include": p,
     }
@@ -76,14 +82,14 @@ def _decision(p: float) -> str:
     return "exclude" if p < EXCLUDE_BELOW else "unclear"
 
 
-def _reason(told: Mapping[str, str], words: set[str], *, has_design: bool) -> str:
+def _reason(fields: Mapping[str, str], words: set[str], *, has_design: bool) -> str:
     """The design, else the list of which less occurs; the first of two alike."""
     if not has_design:
         return "study_design"
     shares = {
-        label.lower(): _share(set(content_words(told[label])), words)
+        label.lower(): _share(set(content_words(fields[label])), words)
         for label in ("Population", "Intervention")
-        if label in told
+        if label in fields
     }
     return min(shares, key=shares.__getitem__) if shares else "other"
 
@@ -95,20 +101,20 @@ def is_title_alone(paper: str) -> bool:
 
 def _read(paper: str) -> str:
     """The paper without the labels of its fields, its id and its year."""
-    kept = [
+    texts = [
         match[2] if (match := _LINE.fullmatch(line)) else line
         for line in paper.split("\n")
         if not line.startswith(("Id: ", "Year: "))
     ]
-    return " ".join(kept)
+    return " ".join(texts)
 
 
 def _lines(text: str) -> Iterator[tuple[str, str]]:
     for line in text.split("\n"):
-        found = _LINE.fullmatch(line)
-        if found:
-            yield found[1], found[2]
+        match = _LINE.fullmatch(line)
+        if match:
+            yield match[1], match[2]
 
 
-def _share(asked: set[str], words: set[str]) -> float:
-    return len(asked & words) / len(asked) if asked else 0.0
+def _share(terms: set[str], words: set[str]) -> float:
+    return len(terms & words) / len(terms) if terms else 0.0

@@ -59,14 +59,14 @@ def contamination(
         known: what the review has excluded or not decided, by paper.
         study: the study that a paper belongs to, where any review says so.
     """
-    own = list(included)
-    titles = {_normal(corpus.text(paper).title) for paper in own} - {""}
-    studies = {study[paper] for paper in own if paper in study}
+    included_papers = list(included)
+    titles = {_normal(corpus.text(paper).title) for paper in included_papers} - {""}
+    studies = {study[paper] for paper in included_papers if paper in study}
     counts: Counter[str] = Counter()
     for paper in candidates:
-        found = known.get(paper)
-        if found is not None:
-            part = "confirmed" if found.status == "excluded" else "pending"
+        exclusion = known.get(paper)
+        if exclusion is not None:
+            part = "confirmed" if exclusion.status == "excluded" else "pending"
         elif _normal(corpus.text(paper).title) in titles or study.get(paper) in studies:
             part = "duplicate_suspect"
         else:
@@ -75,9 +75,9 @@ def contamination(
     return Contamination(**counts)
 
 
-def together(each: Iterable[Contamination]) -> Contamination:
+def together(contaminations: Iterable[Contamination]) -> Contamination:
     """The candidates of several reviews as one."""
-    all_ = list(each)
+    all_ = list(contaminations)
     return Contamination(
         confirmed=sum(one.confirmed for one in all_),
         pending=sum(one.pending for one in all_),
@@ -86,9 +86,9 @@ def together(each: Iterable[Contamination]) -> Contamination:
     )
 
 
-def macro_confirmed(each: Iterable[Contamination]) -> float | None:
+def macro_confirmed(contaminations: Iterable[Contamination]) -> float | None:
     """The mean of the reviews' confirmed shares."""
-    return mean(one.share_confirmed for one in each)
+    return mean(one.share_confirmed for one in contaminations)
 
 
 NOT_IDENTIFIED = "not identified"

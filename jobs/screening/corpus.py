@@ -122,7 +122,9 @@ def read_records(
         reviews=reviews,
         papers=papers,
         citations=edges.citations(),
-        exclusions=tuple(sorted(excluded, key=lambda each: (each.review, each.paper))),
+        exclusions=tuple(
+            sorted(excluded, key=lambda exclusion: (exclusion.review, exclusion.paper))
+        ),
     )
 
 
@@ -198,7 +200,7 @@ def table_paths(settings: ScreeningSettings) -> dict[str, Path]:
             raise UsageError("Name either tables or labelled records, not both.")
         files = sorted(settings.records, key=lambda path: path.name)
         return {f"records.{path.name}": path for path in files}
-    found = {}
+    paths = {}
     for name, file in TABLE_FILES.items():
         path = getattr(settings, name) or _in_folder(settings.tables, file)
         if path is None:
@@ -206,8 +208,8 @@ def table_paths(settings: ScreeningSettings) -> dict[str, Path]:
                 f"Name the folder of the three tables with --tables, or --{name}, or "
                 "labelled records with --records."
             )
-        found[name] = path
-    return found
+        paths[name] = path
+    return paths
 
 
 def read_corpus(settings: ScreeningSettings) -> Corpus:
@@ -227,11 +229,17 @@ def read_corpus(settings: ScreeningSettings) -> Corpus:
     citations = source.citations
     for review in settings.review:
         review_place(review, citations.reviews)
-    exclusions = {(each.review, each.paper): each for each in source.exclusions}
+    exclusions = {
+        (exclusion.review, exclusion.paper): exclusion
+        for exclusion in source.exclusions
+    }
     further: Mapping[str, ArticleText] = {}
     if settings.excluded is not None:
         listed = read_exclusions(settings.excluded, citations, noticed, renamed)
-        exclusions |= {(each.review, each.paper): each for each in listed.found}
+        exclusions |= {
+            (exclusion.review, exclusion.paper): exclusion
+            for exclusion in listed.exclusions
+        }
         further = listed.texts
     criteria: Mapping[str, Criteria] = {}
     if settings.criteria is not None:
@@ -243,10 +251,12 @@ def read_corpus(settings: ScreeningSettings) -> Corpus:
     ):
         if path is not None:
             _note_strangers(path, reviews - source.reviews.keys() - citing, noticed)
-    own = read_reason_map(settings.reason_map, noticed) if settings.reason_map else {}
-    known = coded((exclusions[key] for key in sorted(exclusions)), own)
-    of_citing = [each for each in known if each.review in citing]
-    excluded = [each for each in of_citing if each.status == "excluded"]
+    reason_map = (
+        read_reason_map(settings.reason_map, noticed) if settings.reason_map else {}
+    )
+    known = coded((exclusions[key] for key in sorted(exclusions)), reason_map)
+    of_citing = [exclusion for exclusion in known if exclusion.review in citing]
+    excluded = [exclusion for exclusion in of_citing if exclusion.status == "excluded"]
     return Corpus(
         reviews=source.reviews,
         papers=source.papers,
@@ -268,7 +278,7 @@ def read_corpus(settings: ScreeningSettings) -> Corpus:
             "edges_unique": len(citations.review),
             "exclusions": len(excluded),
             "exclusions_with_text": sum(
-                each.paper in source.papers for each in excluded
+                exclusion.paper in source.papers for exclusion in excluded
             ),
             "awaiting_or_ongoing": len(of_citing) - len(excluded),
         },

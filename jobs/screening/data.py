@@ -133,9 +133,9 @@ class Citations:
         if row is None or column is None:
             return False
         begin, end = np.searchsorted(self.review, (row, row + 1))
-        own = self.paper[begin:end]
-        at = int(np.searchsorted(own, column))
-        return at < len(own) and int(own[at]) == column
+        cited = self.paper[begin:end]
+        at = int(np.searchsorted(cited, column))
+        return at < len(cited) and int(cited[at]) == column
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,15 +156,15 @@ class Corpus:
 
     def excluded_by(self) -> dict[str, dict[str, Exclusion]]:
         """What each review has excluded or not decided, by paper."""
-        found: dict[str, dict[str, Exclusion]] = {}
-        for each in self.exclusions:
-            found.setdefault(each.review, {})[each.paper] = each
-        return found
+        by_review: dict[str, dict[str, Exclusion]] = {}
+        for exclusion in self.exclusions:
+            by_review.setdefault(exclusion.review, {})[exclusion.paper] = exclusion
+        return by_review
 
     def text(self, paper: str) -> ArticleText:
         """A paper's text: the table's, and where that has no abstract the other."""
-        own = self.papers.get(paper, _NO_TEXT)
-        return own if own.has_abstract else self.further.get(paper, own)
+        text = self.papers.get(paper, _NO_TEXT)
+        return text if text.has_abstract else self.further.get(paper, text)
 
 
 def true_exclusions(
@@ -180,8 +180,8 @@ def true_exclusions(
     taken = set(cited)
     return [
         paper
-        for paper, found in sorted(known.items())
-        if found.status == "excluded"
+        for paper, exclusion in sorted(known.items())
+        if exclusion.status == "excluded"
         and paper not in taken
         and corpus.text(paper).has_abstract
     ]

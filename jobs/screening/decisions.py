@@ -164,29 +164,30 @@ def _imported_record(key: str, truth: ImportedLabel) -> ScreeningRecord:
 
 def _in_set_order(records: Iterable[ScreeningRecord]) -> list[ScreeningRecord]:
     return sorted(
-        records, key=lambda own: (own.review, KINDS.index(own.kind), own.paper)
+        records,
+        key=lambda record: (record.review, KINDS.index(record.kind), record.paper),
     )
 
 
 def _records_table(
     rows: Sequence[ScreeningRecord], stages: tuple[str, ...]
 ) -> ScreenedRecords:
-    reviews = tuple(sorted({own.review for own in rows}))
-    kinds = tuple(kind for kind in KINDS if any(own.kind == kind for own in rows))
+    reviews = tuple(sorted({record.review for record in rows}))
+    kinds = tuple(kind for kind in KINDS if any(record.kind == kind for record in rows))
     at = {review: place for place, review in enumerate(reviews)}
     of_kind = {kind: place for place, kind in enumerate(kinds)}
     n = len(rows)
     return ScreenedRecords(
         records=Records(
             reviews=reviews,
-            papers=tuple(own.paper for own in rows),
-            review=np.fromiter((at[own.review] for own in rows), np.int64, n),
-            label=np.fromiter((own.label for own in rows), np.int64, n),
+            papers=tuple(record.paper for record in rows),
+            review=np.fromiter((at[record.review] for record in rows), np.int64, n),
+            label=np.fromiter((record.label for record in rows), np.int64, n),
             kinds=kinds,
-            kind=np.fromiter((of_kind[own.kind] for own in rows), np.int64, n),
-            reason_code=tuple(own.reason_code for own in rows),
+            kind=np.fromiter((of_kind[record.kind] for record in rows), np.int64, n),
+            reason_code=tuple(record.reason_code for record in rows),
         ),
-        places={own.key: i for i, own in enumerate(rows)},
+        places={record.key: i for i, record in enumerate(rows)},
         stages=stages,
     )
 
@@ -217,13 +218,13 @@ class DecisionView:
     @cached_property
     def outcome(self) -> Ints:
         """Outcomes, made from p_include where a threshold is set."""
-        own, tau = self.decisions, self.settings.threshold
+        decisions, tau = self.decisions, self.settings.threshold
         if tau is None:
-            return own.outcome
-        found = own.outcome.copy()
-        has_p = ~np.isnan(own.p)
-        found[has_p] = np.where(own.p[has_p] >= tau, INCLUDE, EXCLUDE)
-        return found
+            return decisions.outcome
+        outcome = decisions.outcome.copy()
+        has_p = ~np.isnan(decisions.p)
+        outcome[has_p] = np.where(decisions.p[has_p] >= tau, INCLUDE, EXCLUDE)
+        return outcome
 
     @cached_property
     def call(self) -> Ints:
@@ -231,8 +232,8 @@ class DecisionView:
         read_as = _READ_AS[self.settings.unclear]
         by_outcome = CALL_BY_OUTCOME.copy()
         by_outcome[[UNCLEAR, UNPARSED, FAILED]] = read_as
-        found: Ints = by_outcome[self.outcome]
-        return found
+        call: Ints = by_outcome[self.outcome]
+        return call
 
     @cached_property
     def imputed(self) -> Bools:
@@ -245,8 +246,8 @@ class DecisionView:
         stand_in = np.full(len(OUTCOMES), 0.5)
         for outcome, p in IMPUTED.items():
             stand_in[outcome] = p
-        own = self.decisions
-        return np.where(self.imputed, stand_in[own.outcome], own.p)
+        decisions = self.decisions
+        return np.where(self.imputed, stand_in[decisions.outcome], decisions.p)
 
     @cached_property
     def height(self) -> Floats:
@@ -257,16 +258,16 @@ class DecisionView:
     @cached_property
     def order(self) -> Ints:
         """Rows by review, in screening order: the one sort of a scoring."""
-        found: Ints = np.lexsort((self.text_rank, -self.height, self.records.review))
-        return found
+        order: Ints = np.lexsort((self.text_rank, -self.height, self.records.review))
+        return order
 
 
 def text_rank(records: Records) -> Ints:
     """Each record's place by its paper id as text; within a review no two are alike."""
     n = len(records)
-    found: Ints = np.empty(n, dtype=np.int64)
-    found[sorted(range(n), key=records.papers.__getitem__)] = np.arange(n)
-    return found
+    ranks: Ints = np.empty(n, dtype=np.int64)
+    ranks[sorted(range(n), key=records.papers.__getitem__)] = np.arange(n)
+    return ranks
 
 
 ALL = "all"
@@ -274,8 +275,8 @@ ALL = "all"
 
 def strata(records: Records) -> Mapping[str, Bools]:
     """The rows of each stratum; with one kind of negatives it is `all` again."""
-    found = {ALL: np.ones(len(records), dtype=np.bool_)}
+    masks = {ALL: np.ones(len(records), dtype=np.bool_)}
     for place, kind in enumerate(records.kinds):
         if kind != "included":
-            found[kind] = (records.label == 1) | (records.kind == place)
-    return found
+            masks[kind] = (records.label == 1) | (records.kind == place)
+    return masks

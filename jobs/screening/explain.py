@@ -76,14 +76,14 @@ def _reading(answer: Answer, *, imported: bool) -> Iterator[tuple[str, str]]:
         match (parse_criteria if is_criteria else parse_screen)(answer.chat):
             case ParseFailure(reason=reason):
                 yield "failed", f"could not be read: {reason}"
-            case ScreeningJudgement() as said:
-                p = number(said.p_include, 2)
-                yield "read", f"{said.decision}, p {p}, {said.reason_code}"
-                yield "rule", said.rule
-                if said.noticed:
-                    yield "noticed", ", ".join(said.noticed)
-                if said.reason and imported:
-                    yield "reason", one_line(said.reason)
+            case ScreeningJudgement() as judgement:
+                p = number(judgement.p_include, 2)
+                yield "read", f"{judgement.decision}, p {p}, {judgement.reason_code}"
+                yield "rule", judgement.rule
+                if judgement.noticed:
+                    yield "noticed", ", ".join(judgement.noticed)
+                if judgement.reason and imported:
+                    yield "reason", one_line(judgement.reason)
             case _:
                 yield "read", "criteria, as told above"
 
@@ -122,13 +122,13 @@ def record_lines(
         yield ""
         yield cut(one_line(model), WIDTH)
         yield f"  {'decision':<10} {_decision(view, at)}"
-        for own in run.replicates(model):
-            name = f"replicate {own.decisions.replicate}"
-            yield f"  {name:<12} {_decision(own, at)}"
+        for replicate_view in run.replicates(model):
+            name = f"replicate {replicate_view.decisions.replicate}"
+            yield f"  {name:<12} {_decision(replicate_view, at)}"
         yield f"  {'rank':<10} {_rank(run, view, chosen.review, at)}"
         stated = run.about_item(chosen.review)
-        own_answers = (a for a in (*stated, *answers) if a.task.model == model)
-        yield from reply_lines(own_answers, imported=run.answers.imported)
+        model_answers = (a for a in (*stated, *answers) if a.task.model == model)
+        yield from reply_lines(model_answers, imported=run.answers.imported)
 
 
 def abstract_lines(text: ArticleText) -> Iterator[str]:
@@ -143,18 +143,18 @@ def _truth(run: ExplainedScreening, key: str, at: int) -> str:
     record = run.dataset.find(key)
     kind = run.records.kinds[run.records.kind[at]]
     if kind == "included":
-        said = "included"
+        text = "included"
     elif kind == "near-miss":
-        said = f"near miss, unjudged{_relations(record)}"
+        text = f"near miss, unjudged{_relations(record)}"
     elif kind == "true-excluded":
-        said = f"excluded by the review{_why(record)}"
+        text = f"excluded by the review{_why(record)}"
     elif kind == "random":
-        said = "random: neither the review nor a related one includes it"
+        text = "random: neither the review nor a related one includes it"
     else:
-        said = "not included; the import says no more"
+        text = "not included; the import says no more"
     if record is not None and record.similarity is not None:
-        said += f"; topic similarity {record.similarity:.3f}"
-    return said
+        text += f"; topic similarity {record.similarity:.3f}"
+    return text
 
 
 def _relations(record: ScreeningRecord | None) -> str:
@@ -177,30 +177,32 @@ def _why(record: ScreeningRecord | None) -> str:
 
 def _decision(view: DecisionView, at: int) -> str:
     """What it comes to, by which stage, and whether that is right."""
-    own, call = view.decisions, int(view.call[at])
-    said = OUTCOMES[view.outcome[at]]
-    if view.outcome[at] != own.outcome[at]:
-        said += f" by the threshold, read as {OUTCOMES[own.outcome[at]]}"
-    p = None if np.isnan(own.p[at]) else float(own.p[at])
-    stage = f", {own.stages[own.stage[at]]}" if own.stage[at] >= 0 else ""
-    code = own.reason_code[at] if own.reason_code else ""
+    decisions, call = view.decisions, int(view.call[at])
+    outcome = OUTCOMES[view.outcome[at]]
+    if view.outcome[at] != decisions.outcome[at]:
+        outcome += f" by the threshold, read as {OUTCOMES[decisions.outcome[at]]}"
+    p = None if np.isnan(decisions.p[at]) else float(decisions.p[at])
+    stage = (
+        f", {decisions.stages[decisions.stage[at]]}" if decisions.stage[at] >= 0 else ""
+    )
+    code = decisions.reason_code[at] if decisions.reason_code else ""
     why = f", {code}" if code else ""
     if call == UNDECIDED:
-        return f"{said}, p {number(p, 2)}{stage}{why}: undecided"
-    counts = "" if said.startswith(CALLS[call]) else f", counted as {CALLS[call]}"
+        return f"{outcome}, p {number(p, 2)}{stage}{why}: undecided"
+    counts = "" if outcome.startswith(CALLS[call]) else f", counted as {CALLS[call]}"
     worth = "right" if call == view.records.label[at] else "wrong"
-    return f"{said}, p {number(p, 2)}{stage}{why}{counts}: {worth}"
+    return f"{outcome}, p {number(p, 2)}{stage}{why}{counts}: {worth}"
 
 
 def _rank(run: ExplainedScreening, view: DecisionView, review: str, at: int) -> str:
     """Its place when a person reads in the model's order."""
-    own = run.ranked(view, review)
-    rank = int(np.flatnonzero(own.rows == at)[0]) + 1
-    found = int(own.label[:rank].sum())
+    ranked = run.ranked(view, review)
+    rank = int(np.flatnonzero(ranked.rows == at)[0]) + 1
+    hits = int(ranked.label[:rank].sum())
     stand_in = f", by {view.score[at]:g}: it has no p" if view.imputed[at] else ""
     return (
-        f"{rank:,} of {len(own.rows):,}{stand_in}; {found:,} of "
-        f"{int(own.label.sum()):,} included papers found by there"
+        f"{rank:,} of {len(ranked.rows):,}{stand_in}; {hits:,} of "
+        f"{int(ranked.label.sum()):,} included papers found by there"
     )
 
 
@@ -214,13 +216,13 @@ def review_lines(run: ExplainedScreening, review: str) -> Iterator[str]:
     place = records.reviews.index(review)
     mine = np.flatnonzero(records.review == place).tolist()
     kinds = [records.kinds[at] for at in records.kind[mine].tolist()]
-    shown = ", ".join(
+    kinds_text = ", ".join(
         f"{kinds.count(kind):,} {kind}" for kind in records.kinds if kind in kinds
     )
     yield cut(one_line(review), WIDTH)
     title = one_line(run.review_title(review)) or UNTITLED
     yield from hanging_lines("review     ", title)
-    yield from hanging_lines("records    ", f"{len(mine):,}: {shown}")
+    yield from hanging_lines("records    ", f"{len(mine):,}: {kinds_text}")
     yield from description_lines(run, review, _of_records(run, review, mine))
     for model, view in run.views.items():
         yield ""
@@ -243,28 +245,28 @@ def _of_records(
 
 
 def _of_model(
-    run: ExplainedScreening, view: DecisionView, own: RankedReview
+    run: ExplainedScreening, view: DecisionView, ranked: RankedReview
 ) -> Iterator[str]:
-    outcomes = [OUTCOMES[outcome] for outcome in view.outcome[own.rows].tolist()]
+    outcomes = [OUTCOMES[outcome] for outcome in view.outcome[ranked.rows].tolist()]
     counts = [f"{outcomes.count(name):,} {name}" for name in OUTCOMES]
-    said = ", ".join(count for count in counts if not count.startswith("0 "))
-    yield from hanging_lines("  decisions  ", said)
-    calls = view.call[own.rows]
-    positives = plural(int(own.label.sum()), "included paper")
+    counts_text = ", ".join(count for count in counts if not count.startswith("0 "))
+    yield from hanging_lines("  decisions  ", counts_text)
+    calls = view.call[ranked.rows]
+    positives = plural(int(ranked.label.sum()), "included paper")
     # what ranks lowest was excluded most surely
-    missed = _places(own.label & (calls == 0))[::-1]
+    missed = _places(ranked.label & (calls == 0))[::-1]
     yield f"  missed     {len(missed):,} of {positives}{_order(missed)}"
-    yield from _table(run, view, own, missed)
-    negatives = plural(int((~own.label).sum()), "negative")
-    wrong = _places(~own.label & (calls == 1))
+    yield from _table(run, view, ranked, missed)
+    negatives = plural(int((~ranked.label).sum()), "negative")
+    wrong = _places(~ranked.label & (calls == 1))
     yield f"  included   wrongly {len(wrong):,} of {negatives}{_order(wrong)}"
-    yield from _table(run, view, own, wrong)
+    yield from _table(run, view, ranked, wrong)
 
 
 def _places(chosen: Bools) -> list[int]:
     """Where a ranked review has something, from 0."""
-    found: list[int] = np.flatnonzero(chosen).tolist()
-    return found
+    places: list[int] = np.flatnonzero(chosen).tolist()
+    return places
 
 
 def _order(places: Sequence[int]) -> str:
@@ -274,29 +276,35 @@ def _order(places: Sequence[int]) -> str:
 def _table(
     run: ExplainedScreening,
     view: DecisionView,
-    own: RankedReview,
+    ranked: RankedReview,
     places: Sequence[int],
 ) -> Iterator[str]:
     if not places:
         return
-    records, said = view.records, view.decisions
-    shown = places[:LISTED]
-    rows = own.rows[shown].tolist()
+    records, decisions = view.records, view.decisions
+    listed = places[:LISTED]
+    rows = ranked.rows[listed].tolist()
     papers = [records.papers[at] for at in rows]
-    is_staged = len(said.stages) > 1
+    is_staged = len(decisions.stages) > 1
     texts = {
         "kind": [
             "" if records.label[at] else records.kinds[records.kind[at]] for at in rows
         ],
-        "stage": [said.stages[said.stage[at]] if is_staged else "" for at in rows],
-        "reason": [said.reason_code[at] if said.reason_code else "" for at in rows],
+        "stage": [
+            decisions.stages[decisions.stage[at]] if is_staged else "" for at in rows
+        ],
+        "reason": [
+            decisions.reason_code[at] if decisions.reason_code else "" for at in rows
+        ],
         "title": [run.paper(paper).title for paper in papers],
     }
     yield from text_table(
         [
             _words("paper", papers),
-            TextColumn(title="p", cells=[number(float(said.p[at]), 2) for at in rows]),
-            TextColumn(title="rank", cells=[f"{place + 1:,}" for place in shown]),
+            TextColumn(
+                title="p", cells=[number(float(decisions.p[at]), 2) for at in rows]
+            ),
+            TextColumn(title="rank", cells=[f"{place + 1:,}" for place in listed]),
             # what says nothing leaves its room to the others
             *(_words(title, cells) for title, cells in texts.items() if any(cells)),
         ],
@@ -307,8 +315,8 @@ def _table(
 
 
 def _words(title: str, cells: Sequence[str]) -> TextColumn:
-    shown = [one_line(cell) or NONE for cell in cells]
-    return TextColumn(title=title, cells=shown, has_words=True)
+    texts = [one_line(cell) or NONE for cell in cells]
+    return TextColumn(title=title, cells=texts, has_words=True)
 
 
 def explain(dataset: ScreeningDataset, answers: Answers, items: tuple[str, ...]) -> str:
@@ -322,16 +330,16 @@ def explain(dataset: ScreeningDataset, answers: Answers, items: tuple[str, ...])
     Raises:
         UsageError: an item names nothing in the run.
     """
-    found = screened_records(dataset, answers)
-    chosen = select(items, found)
+    screened = screened_records(dataset, answers)
+    chosen = select(items, screened)
     run = ExplainedScreening.about(
-        dataset, answers, found, {own.review for own in chosen}
+        dataset, answers, screened, {selected.review for selected in chosen}
     )
-    pages = ("\n".join(_lines(run, own)) for own in chosen)
+    pages = ("\n".join(_lines(run, selected)) for selected in chosen)
     return "\n\n".join(pages) + "\n"
 
 
-def _lines(run: ExplainedScreening, own: SelectedRecord) -> Iterator[str]:
-    if own.record is None:
-        return review_lines(run, own.review)
-    return record_lines(run, own, own.record)
+def _lines(run: ExplainedScreening, selected: SelectedRecord) -> Iterator[str]:
+    if selected.record is None:
+        return review_lines(run, selected.review)
+    return record_lines(run, selected, selected.record)

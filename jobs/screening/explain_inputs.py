@@ -118,14 +118,14 @@ def _compared(account: NegativesTrace, near: FirstNearMiss) -> Iterator[str]:
 
 
 def _candidates(account: NegativesTrace) -> Iterator[str]:
-    shown = account.candidates[:LISTED]
-    if shown:
+    listed = account.candidates[:LISTED]
+    if listed:
         yield from text_table(
             [
-                _column("paper", (one.paper for one in shown)),
-                _column("known", (one.known or NONE for one in shown)),
-                _column("brought by", (joined_words(one.by) for one in shown)),
-                _column("title", (one.title or UNTITLED for one in shown)),
+                _column("paper", (one.paper for one in listed)),
+                _column("known", (one.known or NONE for one in listed)),
+                _column("brought by", (joined_words(one.by) for one in listed)),
+                _column("title", (one.title or UNTITLED for one in listed)),
             ],
             indent="     ",
         )
@@ -136,16 +136,16 @@ def _draw(kind: DrawnKind) -> Iterator[str]:
     short = kind.wanted - len(kind.lots)
     lack = f"; {short:,} short of {kind.wanted:,}" if short else ""
     yield f"   {kind.kind}: {len(kind.lots):,} of {kind.pool:,}{lack}"
-    shown = kind.lots[:LISTED]
-    if not shown:
+    listed = kind.lots[:LISTED]
+    if not listed:
         return
     yield from text_table(
         [
             TextColumn(
-                title="rank", cells=[str(rank) for rank, _ in enumerate(shown, 1)]
+                title="rank", cells=[str(rank) for rank, _ in enumerate(listed, 1)]
             ),
-            _column("hash", (each.sha256[:DIGITS] for each in shown)),
-            _column("paper", (each.paper for each in shown)),
+            _column("hash", (lot.sha256[:DIGITS] for lot in listed)),
+            _column("paper", (lot.paper for lot in listed)),
         ],
         indent="     ",
     )
@@ -225,22 +225,22 @@ def _json(account: NegativesTrace) -> dict[str, Any]:
         "included": [
             {"paper": paper, "title": title} for paper, title in account.included
         ],
-        "related": [asdict(each) for each in account.related],
+        "related": [asdict(related_review) for related_review in account.related],
         "removed": {
             "included": account.statistics.n_related_papers
             - account.statistics.n_candidates,
             "no_abstract": account.without_abstract,
             "known_exclusions": account.known_left_out,
         },
-        "candidates": [asdict(each) for each in account.candidates],
+        "candidates": [asdict(candidate) for candidate in account.candidates],
         "seed": account.seed,
         "draw": {
-            each.kind: {
-                "pool": each.pool,
-                "wanted": each.wanted,
-                "drawn": [asdict(lot) for lot in each.lots],
+            kind.kind: {
+                "pool": kind.pool,
+                "wanted": kind.wanted,
+                "drawn": [asdict(lot) for lot in kind.lots],
             }
-            for each in account.drawn
+            for kind in account.drawn
         },
         "dropped": account.dropped or None,
     }

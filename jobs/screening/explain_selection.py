@@ -42,59 +42,61 @@ class SelectedRecord:
     record: int | None = None  #: its place among all; None: the whole review
 
 
-def select(items: Iterable[str], found: ScreenedRecords) -> tuple[SelectedRecord, ...]:
+def select(
+    items: Iterable[str], screened: ScreenedRecords
+) -> tuple[SelectedRecord, ...]:
     """What each item names, each once, in the order of the items.
 
     Raises:
         UsageError: an item names nothing; says which names are near.
     """
-    every = chain.from_iterable(_named(item.strip(), found) for item in items)
+    every = chain.from_iterable(_named(item.strip(), screened) for item in items)
     return tuple(dict.fromkeys(every))
 
 
-def _named(item: str, found: ScreenedRecords) -> list[SelectedRecord]:
-    records = found.records
+def _named(item: str, screened: ScreenedRecords) -> list[SelectedRecord]:
+    records = screened.records
     slashes = (at for at, sign in enumerate(item) if sign == "/")
     split = (record_key(item[:at], item[at + 1 :]) for at in slashes)
     for key in (item, *split):
-        if key in found.places:
-            return [_select_record(found, found.places[key])]
+        if key in screened.places:
+            return [_select_record(screened, screened.places[key])]
     if item in records.reviews:
         return [SelectedRecord(review=item)]
     places = [at for at, paper in enumerate(records.papers) if paper == item]
     if not places:
-        raise UsageError(_unknown(item, found))
-    return [_select_record(found, at) for at in places]
+        raise UsageError(_unknown(item, screened))
+    return [_select_record(screened, at) for at in places]
 
 
-def _select_record(found: ScreenedRecords, at: int) -> SelectedRecord:
-    records = found.records
+def _select_record(screened: ScreenedRecords, at: int) -> SelectedRecord:
+    records = screened.records
     return SelectedRecord(review=records.reviews[records.review[at]], record=at)
 
 
-def _unknown(item: str, found: ScreenedRecords) -> str:
+def _unknown(item: str, screened: ScreenedRecords) -> str:
     hint = nearest_hint(
-        _near(item, found), "name a review by its id, or a record as review:paper."
+        _near(item, screened), "name a review by its id, or a record as review:paper."
     )
     return f"There is no review and no record {clip(item, NAME_CHARS)!r}; {hint}"
 
 
-def _near(item: str, found: ScreenedRecords) -> Iterator[str]:
+def _near(item: str, screened: ScreenedRecords) -> Iterator[str]:
     """Names like *item*: a paper of the review that it names, then of any kind."""
-    records = found.records
+    records = screened.records
     review, sign, paper = item.replace("/", ":", 1).partition(":")
     if not sign:
         ids = dict.fromkeys((*records.reviews, *records.papers))
         yield from difflib.get_close_matches(item, ids)
     elif review in records.reviews:
-        own = np.flatnonzero(records.review == records.reviews.index(review))
-        papers = [records.papers[at] for at in own.tolist()]
+        rows = np.flatnonzero(records.review == records.reviews.index(review))
+        papers = [records.papers[at] for at in rows.tolist()]
         for name in difflib.get_close_matches(paper, papers, cutoff=0.0):
             yield record_key(review, name)
     else:
         for name in difflib.get_close_matches(review, records.reviews, cutoff=0.0):
             key = record_key(name, paper)
-            yield key if key in found.places else name
+            yield key if key in screened.places else name
 
 
 _NO_TEXT = ArticleText()
@@ -109,7 +111,7 @@ class ExplainedScreening:
     """
 
     dataset: ScreeningDataset
-    found: ScreenedRecords
+    screened: ScreenedRecords
     answers: AnswerSubset
 
     @classmethod
@@ -117,13 +119,13 @@ class ExplainedScreening:
         cls,
         dataset: ScreeningDataset,
         answers: Answers,
-        found: ScreenedRecords,
+        screened: ScreenedRecords,
         reviews: Collection[str],
     ) -> ExplainedScreening:
         """The part of a run that is about *reviews*, from one pass over its answers."""
         return cls(
             dataset=dataset,
-            found=found,
+            screened=screened,
             answers=AnswerSubset.where(
                 answers, lambda task: review_of(task) in reviews
             ),
@@ -132,7 +134,7 @@ class ExplainedScreening:
     @property
     def records(self) -> Records:
         """What was screened, and the truth."""
-        return self.found.records
+        return self.screened.records
 
     @cached_property
     def _rank(self) -> Ints:
@@ -140,25 +142,32 @@ class ExplainedScreening:
 
     @cached_property
     def _sheet(self) -> ScreeningPredictions:
-        return collect_predictions(self.dataset, self.answers, self.found)
+        return collect_predictions(self.dataset, self.answers, self.screened)
 
     @cached_property
     def views(self) -> Mapping[str, DecisionView]:
         """What each model, and each ensemble after them, decides."""
-        return {own.model: self._view(own) for own in self._sheet.decisions}
+        return {
+            decisions.model: self._view(decisions)
+            for decisions in self._sheet.decisions
+        }
 
     def replicates(self, model: str) -> Sequence[DecisionView]:
         """What each replicate of a model decides; none where there is but one."""
-        return [self._view(own) for own in self._sheet.replicates if own.model == model]
+        return [
+            self._view(decisions)
+            for decisions in self._sheet.replicates
+            if decisions.model == model
+        ]
 
-    def _view(self, own: Decisions) -> DecisionView:
-        return DecisionView(self.records, own, self.dataset.settings, self._rank)
+    def _view(self, decisions: Decisions) -> DecisionView:
+        return DecisionView(self.records, decisions, self.dataset.settings, self._rank)
 
     def ranked(self, view: DecisionView, review: str) -> RankedReview:
         """A review in the order of a model."""
         place = self.records.reviews.index(review)
-        (own,) = rank_reviews(view, self.records.review == place)
-        return own
+        (ranked,) = rank_reviews(view, self.records.review == place)
+        return ranked
 
     def about_item(self, key: str) -> Iterator[Answer]:
         """The answers about one item, in the order of the log."""
@@ -212,14 +221,14 @@ def description_lines(
         return
     by_text: dict[ReviewDescription, list[str]] = {}
     for answer in answers:
-        own = describe_review(
+        description = describe_review(
             run.dataset.settings, run.dataset.review(review), answer.task.context
         )
-        by_text.setdefault(own, []).append(_whom(answer.task))
-    for own, whom in by_text.items():
-        heard = f" ({', '.join(dict.fromkeys(whom))})" if len(by_text) > 1 else ""
-        yield f"told       from {SOURCES[own.source]}{heard}"
-        for label, text in own.lines:
+        by_text.setdefault(description, []).append(_whom(answer.task))
+    for description, whom in by_text.items():
+        recipients = f" ({', '.join(dict.fromkeys(whom))})" if len(by_text) > 1 else ""
+        yield f"told       from {SOURCES[description.source]}{recipients}"
+        for label, text in description.lines:
             yield from quoted_lines(f"{label}: {one_line(text)}")
 
 

@@ -62,35 +62,35 @@ def plotted_models(results: ScreeningResults) -> PlottedScreening:
 def interval_ends(metrics: Sequence[Metric]) -> dict[str, tuple[float | None, ...]]:
     """The interval ends of metrics, as marks take them."""
     return {
-        "lo": tuple(own.lo for own in metrics),
-        "hi": tuple(own.hi for own in metrics),
+        "lo": tuple(metric.lo for metric in metrics),
+        "hi": tuple(metric.hi for metric in metrics),
     }
 
 
 BINS = 20
 
 
-def fpr(shown: PlottedScreening) -> Figure | None:
+def fpr(plotted: PlottedScreening) -> Figure | None:
     """The false positive rate against each kind, with intervals."""
-    names = _kinds(shown)
+    names = _kinds(plotted)
     if not names:
         return None
     marks = []
-    for model in shown.models:
-        found = [model.column.strata[name].by_path["micro.fpr"] for name in names]
+    for model in plotted.models:
+        metrics = [model.column.strata[name].by_path["micro.fpr"] for name in names]
         marks.append(
             Bars(
-                values=tuple(own.value for own in found),
+                values=tuple(metric.value for metric in metrics),
                 label=model.name,
                 series=model.series,
-                **interval_ends(found),
+                **interval_ends(metrics),
             )
         )
     return Figure(
         name="fpr-by-kind",
         title="Wrongly included, by kind of negative",
         caption="Share of decided negatives that the model includes. Near misses are "
-        f"unjudged: some may be eligible. Bars: {shown.drawn}.{shown.rest}",
+        f"unjudged: some may be eligible. Bars: {plotted.drawn}.{plotted.rest}",
         panels=(
             Panel(
                 x=Axis(names=names),
@@ -101,16 +101,16 @@ def fpr(shown: PlottedScreening) -> Figure | None:
     )
 
 
-def _kinds(shown: PlottedScreening) -> tuple[str, ...]:
+def _kinds(plotted: PlottedScreening) -> tuple[str, ...]:
     return tuple(
-        kind for kind in shown.results.sheet.records.kinds if kind != "included"
+        kind for kind in plotted.results.sheet.records.kinds if kind != "included"
     )
 
 
-def roc(shown: PlottedScreening) -> Figure | None:
+def roc(plotted: PlottedScreening) -> Figure | None:
     """The ROC curve against each kind, over all records of the kind."""
     panels = tuple(
-        panel for model in shown.models if (panel := _roc(model)) is not None
+        panel for model in plotted.models if (panel := _roc(model)) is not None
     )
     if not panels:
         return None
@@ -119,7 +119,7 @@ def roc(shown: PlottedScreening) -> Figure | None:
         title="Included papers against each kind of negative",
         caption="All reviews together, by p_include; what has none ranks by its "
         "decision. The printed AUROC is the mean over reviews, which this curve is "
-        f"not.{shown.rest}",
+        f"not.{plotted.rest}",
         columns=SIDE_BY_SIDE[len(panels)],
         panels=panels,
     )
@@ -154,18 +154,18 @@ def _roc(model: Model) -> Panel | None:
     )
 
 
-def similarity(shown: PlottedScreening) -> Figure | None:
+def similarity(plotted: PlottedScreening) -> Figure | None:
     """How similar each kind is to its review's included papers."""
-    drawn = shown.results.dataset.validation_set
+    drawn = plotted.results.dataset.validation_set
     if drawn is None:
         return None
-    found: dict[str, list[float]] = {}
+    similarities: dict[str, list[float]] = {}
     for record in drawn.records:
         if record.similarity is not None:
-            found.setdefault(record.kind, []).append(record.similarity)
-    if not found:
+            similarities.setdefault(record.kind, []).append(record.similarity)
+    if not similarities:
         return None
-    top = max(max(own) for own in found.values()) or 1.0
+    top = max(max(values) for values in similarities.values()) or 1.0
     edges = np.linspace(0, top, BINS + 1)
     middles = tuple(((edges[1:] + edges[:-1]) / 2).tolist())
     return Figure(
@@ -181,21 +181,23 @@ def similarity(shown: PlottedScreening) -> Figure | None:
                 marks=tuple(
                     LineSeries(
                         x=middles,
-                        y=tuple((np.histogram(own, edges)[0] / len(own)).tolist()),
-                        label=f"{kind} (n = {len(own):,})",
+                        y=tuple(
+                            (np.histogram(values, edges)[0] / len(values)).tolist()
+                        ),
+                        label=f"{kind} (n = {len(values):,})",
                         series=series,
                         marked=True,
                     )
-                    for series, (kind, own) in enumerate(found.items())
+                    for series, (kind, values) in enumerate(similarities.items())
                 ),
             ),
         ),
     )
 
 
-def candidates(shown: PlottedScreening) -> Figure | None:
+def candidates(plotted: PlottedScreening) -> Figure | None:
     """How many near-miss candidates the reviews have."""
-    drawn = shown.results.dataset.validation_set
+    drawn = plotted.results.dataset.validation_set
     if drawn is None or not any(drawn.candidates.values()):
         return None
     names = tuple(drawn.candidates)
@@ -224,10 +226,10 @@ MOST_ROWS = 40
 GRID = np.linspace(0, 1, 101)
 
 
-def recall(shown: PlottedScreening) -> Figure | None:
+def recall(plotted: PlottedScreening) -> Figure | None:
     """One thin curve a review, and the mean of all."""
     panels = tuple(
-        panel for model in shown.models if (panel := _curves(model)) is not None
+        panel for model in plotted.models if (panel := _curves(model)) is not None
     )
     if not panels:
         return None
@@ -236,7 +238,7 @@ def recall(shown: PlottedScreening) -> Figure | None:
         title="Recall while reading in the model's order",
         caption="Thin: single reviews, where there are no more than "
         f"{MOST_CURVES}. Bold: their mean at each share of the records. The dashed "
-        f"diagonal is reading in random order.{shown.rest}",
+        f"diagonal is reading in random order.{plotted.rest}",
         columns=SIDE_BY_SIDE[len(panels)],
         panels=panels,
     )
@@ -244,18 +246,18 @@ def recall(shown: PlottedScreening) -> Figure | None:
 
 def _curves(model: Model) -> Panel | None:
     view = model.column.view
-    found: list[tuple[Floats, Floats]] = []
-    for own in rank_reviews(view, np.ones(len(view.records), dtype=np.bool_)):
-        recalls = recall_curve(own.label)
-        if recalls is not None and own.has_both:
+    curves: list[tuple[Floats, Floats]] = []
+    for ranked in rank_reviews(view, np.ones(len(view.records), dtype=np.bool_)):
+        recalls = recall_curve(ranked.label)
+        if recalls is not None and ranked.has_both:
             x = np.arange(len(recalls) + 1) / len(recalls)
-            found.append((x, np.concatenate(([0.0], recalls))))
-    if not found:
+            curves.append((x, np.concatenate(([0.0], recalls))))
+    if not curves:
         return None
-    mean = np.mean([np.interp(GRID, x, y) for x, y in found], axis=0)
-    singles = found if len(found) <= MOST_CURVES else []
+    mean = np.mean([np.interp(GRID, x, y) for x, y in curves], axis=0)
+    singles = curves if len(curves) <= MOST_CURVES else []
     return Panel(
-        title=f"{model.name}, {plural(len(found), 'review')}",
+        title=f"{model.name}, {plural(len(curves), 'review')}",
         x=Axis(label="share of records read", lo=0, hi=1),
         y=Axis(label="recall", lo=0, hi=1),
         square=True,
@@ -267,8 +269,8 @@ def _curves(model: Model) -> Panel | None:
     )
 
 
-def _singles(found: list[tuple[Floats, Floats]]) -> Iterator[LineSeries]:
-    for number, (x, y) in enumerate(found):
+def _singles(curves: list[tuple[Floats, Floats]]) -> Iterator[LineSeries]:
+    for number, (x, y) in enumerate(curves):
         some = thinned_points(len(x))
         yield LineSeries(
             x=tuple(x[some].tolist()),
@@ -278,11 +280,12 @@ def _singles(found: list[tuple[Floats, Floats]]) -> Iterator[LineSeries]:
         )
 
 
-def saved(shown: PlottedScreening) -> Figure | None:
+def saved(plotted: PlottedScreening) -> Figure | None:
     """The reading saved in each review."""
-    reviews = shown.results.sheet.records.reviews
+    reviews = plotted.results.sheet.records.reviews
     by_model = [
-        (model, model.column.strata["all"].by_review["wss95"]) for model in shown.models
+        (model, model.column.strata["all"].by_review["wss95"])
+        for model in plotted.models
     ]
     # where it is defined depends on the labels alone, and one order for all models
     # makes a review a row across the panels
@@ -292,16 +295,16 @@ def saved(shown: PlottedScreening) -> Figure | None:
         return None
     rows = [at for _, at in order[:MOST_ROWS]]
     left = len(order) - len(rows)
-    every = [own[at] or 0.0 for _, own in by_model for at in rows]
+    every = [values[at] or 0.0 for _, values in by_model for at in rows]
     which = f" Of {len(order):,} reviews, those that save least." if left else ""
     return Figure(
         name="wss95",
         title="Reading saved by review",
         caption="Work saved over sampling at 95% recall (WSS@95, "
-        f"{shown.results.dataset.settings.wss}): the share of records left unread when "
-        "95% of the included papers are found, less 5%. It goes by this set's ratio of "
-        "negatives. The dashed line at 0 is reading in random order. Reviews in the "
-        f"order of the first model.{which}{shown.rest}",
+        f"{plotted.results.dataset.settings.wss}): the share of records left "
+        "unread when 95% of the included papers are found, less 5%. It goes by "
+        "this set's ratio of negatives. The dashed line at 0 is reading in random "
+        f"order. Reviews in the order of the first model.{which}{plotted.rest}",
         columns=SIDE_BY_SIDE[len(by_model)],
         panels=tuple(
             Panel(
@@ -311,21 +314,21 @@ def saved(shown: PlottedScreening) -> Figure | None:
                 marks=(
                     ReferenceLine(way="vertical"),
                     Points(
-                        x=tuple(own[at] for at in rows),
+                        x=tuple(values[at] for at in rows),
                         y=tuple(range(len(rows))),
                         series=model.series,
                     ),
                 ),
             )
-            for model, own in by_model
+            for model, values in by_model
         ),
     )
 
 
-def funnel(shown: PlottedScreening) -> Figure | None:
+def funnel(plotted: PlottedScreening) -> Figure | None:
     """How many records reach each stage, and how many included papers it loses."""
     staged = [
-        model for model in shown.models if len(model.column.view.decisions.stages) > 1
+        model for model in plotted.models if len(model.column.view.decisions.stages) > 1
     ]
     if not staged:
         return None
@@ -334,7 +337,7 @@ def funnel(shown: PlottedScreening) -> Figure | None:
         name="funnel",
         title="Stages",
         caption="Left: records that reach each stage. Right: included papers whose "
-        f"decision is an exclusion at that stage.{shown.rest}",
+        f"decision is an exclusion at that stage.{plotted.rest}",
         columns=2,
         panels=(
             Panel(
@@ -367,10 +370,10 @@ def _lost(model: Model, stages: tuple[str, ...]) -> Bars:
     return Bars(values=tuple(counts.tolist()), label=model.name, series=model.series)
 
 
-def calibration(shown: PlottedScreening) -> Figure | None:
+def calibration(plotted: PlottedScreening) -> Figure | None:
     """Stated probabilities against what was observed, counts below."""
-    found = [model for model in shown.models if not model.column.view.imputed.all()]
-    if not found:
+    models = [model for model in plotted.models if not model.column.view.imputed.all()]
+    if not models:
         return None
     return Figure(
         name="reliability",
@@ -378,8 +381,8 @@ def calibration(shown: PlottedScreening) -> Figure | None:
         caption="Records by their p_include in ten bins: the share that reviews "
         "include, with Wilson's 95% interval, which takes records as independent. "
         "Below, how many. Observed shares go by this set's ratio of negatives."
-        f"{shown.rest}",
-        columns=SIDE_BY_SIDE[len(found)],
+        f"{plotted.rest}",
+        columns=SIDE_BY_SIDE[len(models)],
         panels=reliability_panels(
             [
                 ReliabilitySeries(
@@ -387,7 +390,7 @@ def calibration(shown: PlottedScreening) -> Figure | None:
                     series=model.series,
                     bins=_bins(model.column.view),
                 )
-                for model in found
+                for model in models
             ],
             ReliabilityWords(
                 share="share included", probability="p_include", counted="records"

@@ -61,9 +61,9 @@ class Graph:
             count=len(citations.papers),
         )
         self.cited = _matrix(citations)
-        kept = self.has_abstract[citations.paper]
-        self.included = _matrix(citations, kept)
-        degree = np.bincount(citations.paper[kept], minlength=len(self.papers))
+        mask = self.has_abstract[citations.paper]
+        self.included = _matrix(citations, mask)
+        degree = np.bincount(citations.paper[mask], minlength=len(self.papers))
         self.max_degree = int(degree.max(initial=0))
         is_shared = degree > 1
         self.n_shared = int(is_shared.sum())
@@ -73,7 +73,7 @@ class Graph:
             self.n_hubs = int(is_hub.sum())
             is_shared &= ~is_hub
         # most papers are cited once, and relate nobody
-        self._relating = _matrix(citations, kept & is_shared[citations.paper])
+        self._relating = _matrix(citations, mask & is_shared[citations.paper])
         # made once: a product turns its second factor into rows anew for every block
         self._related_by = self._relating.T.tocsr()
 
@@ -152,10 +152,10 @@ class Graph:
         )
 
 
-def _matrix(citations: Citations, kept: np.ndarray | None = None) -> sparse.csr_array:
+def _matrix(citations: Citations, mask: np.ndarray | None = None) -> sparse.csr_array:
     review, paper = citations.review, citations.paper
-    if kept is not None:
-        review, paper = review[kept], paper[kept]
+    if mask is not None:
+        review, paper = review[mask], paper[mask]
     shape = (len(citations.reviews), len(citations.papers))
     ones = np.ones(len(review), dtype=np.int64)
     return sparse.csr_array((ones, (review, paper)), shape=shape)

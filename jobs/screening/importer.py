@@ -18,7 +18,7 @@ from pathlib import Path
 
 import msgspec
 
-from jobs.inputs.column_map import ColumnMap, column_map, found_words, listed
+from jobs.inputs.column_map import ColumnMap, column_map, describe_columns, listed
 from jobs.inputs.files import csv_columns, read_csv
 from jobs.inputs.rows import InputFindings, InputRow
 from jobs.screening.data import KINDS, REASON_CODES, ScreeningRecord, record_key
@@ -115,13 +115,16 @@ class Layout:
             if self.has_places
             else "scores without decisions; --threshold turns them into decisions"
         )
-        found = [kind, *(f"{new} is column {old}" for old, new in self.columns.items())]
+        sentences = [
+            kind,
+            *(f"{new} is column {old}" for old, new in self.columns.items()),
+        ]
         if self.review:
-            found.append(
+            sentences.append(
                 f"there is no column review_pmid, so the file's name {self.review} is "
                 "the review's id"
             )
-        return tuple(f"{self.path.name}: {words}." for words in found)
+        return tuple(f"{self.path.name}: {words}." for words in sentences)
 
 
 def layouts(
@@ -152,19 +155,19 @@ def _layout(
 ) -> Layout:
     if form == DECISIONS or (form is None and "decision" in names):
         return Layout(path=path, columns=mapped, form=DECISIONS)
-    own = _recognised(path, names)
-    there = {own.get(name, name) for name in names}
+    renamed = _recognised(path, names)
+    there = {renamed.get(name, name) for name in names}
     if "paper_pmid" not in there or not there & {"confidence", RANK}:
         known = "; ".join(f"{name}: {words}" for name, words in FORMATS.items())
         raise DatasetError(
             f"{path.name}: column 'decision' is missing, and it is no file of scores "
-            f"({found_words(names, FIELDS[:4])}; {known}); rename a column with "
+            f"({describe_columns(names, FIELDS[:4])}; {known}); rename a column with "
             "--map OLD=NEW."
         )
     return Layout(
         path=path,
         form=SCORES,
-        columns={**mapped, **own},
+        columns={**mapped, **renamed},
         review="" if "review_pmid" in there else _review(path),
         has_places="confidence" not in there,
     )
@@ -172,7 +175,7 @@ def _layout(
 
 def _recognised(path: Path, names: Sequence[str]) -> dict[str, str]:
     """Fields by the known other names of their columns."""
-    found = {}
+    renamed = {}
     for name, others in KNOWN.items():
         there = [other for other in others if other in names]
         if name in names or not there:
@@ -182,8 +185,8 @@ def _recognised(path: Path, names: Sequence[str]) -> dict[str, str]:
                 f"{path.name}: {listed(there)} could each be {name} (say which with "
                 f"--map {there[0]}={name})."
             )
-        found[there[0]] = name
-    return found
+        renamed[there[0]] = name
+    return renamed
 
 
 def _review(path: Path) -> str:
@@ -208,8 +211,8 @@ Beside a decision it tells of the stage after the one that decides: where that c
 nothing the record did not end, and ranks with those that went on.
 """
 
-NOT_ASKED = frozenset({"skipped", "missing"})
-WITHOUT_REPLY = NOT_ASKED | {"failed"}
+NEVER_SENT = frozenset({"skipped", "missing"})
+WITHOUT_REPLY = NEVER_SENT | {"failed"}
 
 
 NOT_A_PROBABILITY = "none"
@@ -290,7 +293,7 @@ class _Reading:
                 spec=TaskSpec(
                     stage=name,
                     key=key,
-                    skip=came_to if came_to in NOT_ASKED else None,
+                    skip=came_to if came_to in NEVER_SENT else None,
                     context=None if truth is None else encode_label(truth),
                 ),
                 model=model,
@@ -302,14 +305,14 @@ class _Reading:
                 error="unknown" if came_to == "failed" else None,
             )
 
-    def _once(self, row: InputRow, said: tuple[str, str, int, str]) -> None:
-        if said in self.seen:
-            key, model, *_ = said
+    def _once(self, row: InputRow, identity: tuple[str, str, int, str]) -> None:
+        if identity in self.seen:
+            key, model, *_ = identity
             raise row.error(
                 f"{key} has a decision of {model} already (remove one, or number "
                 "them in a column replicate)"
             )
-        self.seen.add(said)
+        self.seen.add(identity)
 
     def _after(self, row: InputRow, stage: str, status: str) -> str:
         """The stage that came to nothing after the one that decides."""
@@ -377,13 +380,13 @@ class _Reading:
             )
         noted = _note_row(row)
         odd_p = NOT_A_PROBABILITY if "bad_confidence" in noted else None
-        said = _ParsedRow(
+        parsed_row = _ParsedRow(
             decision=decision,
             p_include=odd_p if p is None else p,
             reason_code=NO_CODE if "bad_reason_code" in noted else code,
             reason=row.optional_text("reason"),
         )
-        return msgspec.json.encode(said).decode()
+        return msgspec.json.encode(parsed_row).decode()
 
 
 def _note_row(row: InputRow) -> Sequence[str]:
@@ -393,8 +396,8 @@ def _note_row(row: InputRow) -> Sequence[str]:
 
 def _unread(row: InputRow, text: str) -> Reply:
     """A reply that cannot be read for the reason that a scoring noted."""
-    stands_in = next((UNREAD[word] for word in _note_row(row) if word in UNREAD), None)
-    return Reply(text=text) if text or stands_in is None else stands_in
+    substitute = next((UNREAD[word] for word in _note_row(row) if word in UNREAD), None)
+    return Reply(text=text) if text or substitute is None else substitute
 
 
 def _score_text(score: float | None) -> str:

@@ -43,16 +43,18 @@ def id_of(text: str) -> str:
     Raises:
         ValueError: it holds what no id may hold; the message says what, and the cure.
     """
-    found = text.strip()
-    if SEPARATOR in found:
+    id_text = text.strip()
+    if SEPARATOR in id_text:
         raise ValueError(
-            f"is {quote(found)}, and a colon parts review and paper in the keys of "
+            f"is {quote(id_text)}, and a colon parts review and paper in the keys of "
             "tasks (rename the id)"
         )
     # nearly all ids are printable, and known to be so at once
-    if not found.isprintable() and any(map(_is_unseen, found)):
-        raise ValueError(f"is {quote(found)}, with an invisible character (remove it)")
-    return found
+    if not id_text.isprintable() and any(map(_is_unseen, id_text)):
+        raise ValueError(
+            f"is {quote(id_text)}, with an invisible character (remove it)"
+        )
+    return id_text
 
 
 def read_id(row: InputRow, name: str) -> str:
@@ -61,10 +63,10 @@ def read_id(row: InputRow, name: str) -> str:
     Raises:
         DatasetError: the cell is empty or blank, or holds what no id may hold.
     """
-    found = optional_id(row, name)
-    if not found:
+    id_text = optional_id(row, name)
+    if not id_text:
         raise row.error(f"column {name!r} is empty (fill it in or remove the row)")
-    return found
+    return id_text
 
 
 def optional_id(row: InputRow, name: str) -> str:
@@ -144,13 +146,13 @@ def read_criteria(path: Path, noticed: InputFindings) -> dict[str, Criteria]:
     Raises:
         DatasetError: a line is off, or names a review for the second time.
     """
-    found: dict[str, Criteria] = {}
+    criteria: dict[str, Criteria] = {}
     for row in read_jsonl(path, ("review_pmid",), _CRITERIA_FIELDS, noticed=noticed):
         review = read_id(row, "review_pmid")
-        if review in found:
+        if review in criteria:
             raise row.error(f"review_pmid {review} occurs a second time (remove one)")
-        found[review] = criteria_in(row)
-    return found
+        criteria[review] = criteria_in(row)
+    return criteria
 
 
 def criteria_in(row: InputRow) -> Criteria:
@@ -173,15 +175,15 @@ def _object_of_texts(
         return {}
     if not isinstance(cell, dict):
         raise row.error(f"{name} is {kind_of(cell)} (an object of texts is expected)")
-    given = {key: value for key, value in cell.items() if value is not None}
-    for key, value in given.items():
+    fields = {key: value for key, value in cell.items() if value is not None}
+    for key, value in fields.items():
         if not isinstance(value, str):
             raise row.error(f"{name}.{key} is {kind_of(value)} (a text is expected)")
         if allowed and key not in allowed:
             raise row.error(
                 f"{name} has a key {key!r} (one of {', '.join(allowed)} is expected)"
             )
-    return {key: value.strip() for key, value in given.items() if value.strip()}
+    return {key: value.strip() for key, value in fields.items() if value.strip()}
 
 
 def _list_of_texts(row: InputRow, name: str) -> Ids:
@@ -283,7 +285,7 @@ EXCLUSION_COLUMNS = (*_EXCLUSION_NEEDED, *_EXCLUSION_OPTIONAL)
 class Exclusions:
     """A list of exclusions, and the texts that came with it."""
 
-    found: tuple[Exclusion, ...]  #: one a review and paper, ascending
+    exclusions: tuple[Exclusion, ...]  #: one a review and paper, ascending
     texts: Mapping[str, ArticleText]  #: by paper
 
 
@@ -304,7 +306,7 @@ def read_exclusions(
     Raises:
         DatasetError: the table is off; names file and row.
     """
-    found: dict[tuple[str, str], Exclusion] = {}
+    exclusions: dict[tuple[str, str], Exclusion] = {}
     texts: dict[str, ArticleText] = {}
     rows = read_csv(
         path,
@@ -315,20 +317,20 @@ def read_exclusions(
         unit="row",
     )
     for row in rows:
-        each = _exclusion(row)
-        key = each.review, each.paper
+        exclusion = _exclusion(row)
+        key = exclusion.review, exclusion.paper
         text = text_in(row)
-        if text.has_abstract and each.paper not in texts:
-            texts[each.paper] = text
+        if text.has_abstract and exclusion.paper not in texts:
+            texts[exclusion.paper] = text
         if citations.has(*key):
             noticed.add(
                 "included_and_excluded",
                 "warn",
                 path.name,
                 "A review both includes and excludes a paper; it stays included.",
-                example=f"{each.review} {each.paper}",
+                example=f"{exclusion.review} {exclusion.paper}",
             )
-        if key in found:
+        if key in exclusions:
             noticed.add(
                 "repeated_exclusions",
                 "info",
@@ -336,8 +338,10 @@ def read_exclusions(
                 "Rows repeat a review and a paper; the first one counts.",
                 example=f"row {row.line}",
             )
-        found.setdefault(key, each)
-    return Exclusions(found=tuple(found[key] for key in sorted(found)), texts=texts)
+        exclusions.setdefault(key, exclusion)
+    return Exclusions(
+        exclusions=tuple(exclusions[key] for key in sorted(exclusions)), texts=texts
+    )
 
 
 def _exclusion(row: InputRow) -> Exclusion:

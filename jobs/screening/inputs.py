@@ -54,11 +54,15 @@ class ScreeningDataset:
 
     def __post_init__(self) -> None:
         drawn = self.validation_set
-        records = {} if drawn is None else {each.key: each for each in drawn.records}
-        reviews = {} if drawn is None else {each.id: each for each in drawn.reviews}
+        records = (
+            {} if drawn is None else {record.key: record for record in drawn.records}
+        )
+        reviews = (
+            {} if drawn is None else {review.id: review for review in drawn.reviews}
+        )
         by_review: dict[str, list[ScreeningRecord]] = {}
-        for each in records.values():
-            by_review.setdefault(each.review, []).append(each)
+        for record in records.values():
+            by_review.setdefault(record.review, []).append(record)
         object.__setattr__(self, "_records", records)
         object.__setattr__(self, "_reviews", reviews)
         object.__setattr__(self, "_by_review", by_review)
@@ -211,11 +215,11 @@ def _check(folder: Path) -> None:
         return
     written = _part(read_json(manifest), "files")
     named = [InputFile(setting=name, path=folder / name) for name in FILES]
-    for found in input_hashes(named):
-        if written.get(found.setting) != found.sha256:
+    for input_file in input_hashes(named):
+        if written.get(input_file.setting) != input_file.sha256:
             raise DatasetError(
-                f"{found.path} is not the file that siftlog prepare screening wrote "
-                "there (build the set again)."
+                f"{input_file.path} is not the file that siftlog prepare screening "
+                "wrote there (build the set again)."
             )
 
 
@@ -328,8 +332,10 @@ def inputs(settings: ScreeningSettings) -> tuple[InputFile, ...]:
     names = ["validation_set", "prompts"]
     if "fulltext" in settings.stages:
         names.append("fulltext")
-    found = ((name, getattr(settings, name)) for name in names)
-    return tuple(InputFile(setting=name, path=path) for name, path in found if path)
+    named_paths = ((name, getattr(settings, name)) for name in names)
+    return tuple(
+        InputFile(setting=name, path=path) for name, path in named_paths if path
+    )
 
 
 def load(settings: ScreeningSettings) -> ScreeningDataset:
@@ -356,8 +362,10 @@ def load(settings: ScreeningSettings) -> ScreeningDataset:
         validation_set=drawn,
         fulltexts=fulltexts,
     )
-    given = () if drawn is None else drawn.findings
-    return replace(dataset, findings=(*noticed.findings(), *given, *_noticed(dataset)))
+    set_findings = () if drawn is None else drawn.findings
+    return replace(
+        dataset, findings=(*noticed.findings(), *set_findings, *_noticed(dataset))
+    )
 
 
 def admit(dataset: ScreeningDataset) -> None:
@@ -366,13 +374,13 @@ def admit(dataset: ScreeningDataset) -> None:
     Raises:
         DatasetError: there are some.
     """
-    found = _with_title_alone(dataset)
-    if found and not dataset.settings.title_criteria:
+    reviews = _with_title_alone(dataset)
+    if reviews and not dataset.settings.title_criteria:
         raise DatasetError(
-            f"reviews.jsonl: {plural(len(found), 'review')} of "
+            f"reviews.jsonl: {plural(len(reviews), 'review')} of "
             f"{len(dataset.screened)} can be screened by the title alone, such as "
-            f"{found[0]}: there are neither criteria nor sections of an abstract that "
-            "state them (build the set with --criteria FILE, or accept titles "
+            f"{reviews[0]}: there are neither criteria nor sections of an abstract "
+            "that state them (build the set with --criteria FILE, or accept titles "
             "with --title-criteria)."
         )
 
@@ -386,10 +394,10 @@ def _with_title_alone(dataset: ScreeningDataset) -> list[str]:
     if settings.criteria_source == "file":
         return []
     sources = (
-        (own, describe_review(settings, dataset.review(own)))
-        for own in dataset.screened
+        (review, describe_review(settings, dataset.review(review)))
+        for review in dataset.screened
     )
-    return [own for own, found in sources if found.source == "title"]
+    return [review for review, description in sources if description.source == "title"]
 
 
 def _noticed(dataset: ScreeningDataset) -> tuple[Finding, ...]:
@@ -407,14 +415,14 @@ def _noticed(dataset: ScreeningDataset) -> tuple[Finding, ...]:
 
 def _limited(drawn: ValidationSet, limit: int, noticed: InputFindings) -> ValidationSet:
     """A set of some records, whose kinds and reviews keep their share."""
-    kept = draw_sample(
+    sample = draw_sample(
         drawn.records,
         limit,
         key=lambda record: record.key,
         strata=(lambda record: record.kind, lambda record: record.review),
     )
-    report_sample(noticed, kept, drawn.records, "record", "kind and review")
-    return replace(drawn, records=kept)
+    report_sample(noticed, sample, drawn.records, "record", "kind and review")
+    return replace(drawn, records=sample)
 
 
 def _fulltexts(folder: Path) -> dict[str, Path]:
@@ -423,9 +431,9 @@ def _fulltexts(folder: Path) -> dict[str, Path]:
         raise DatasetError(
             f"{folder}: no such folder (name one of <pmid>.txt or .md with --fulltext)."
         )
-    found: dict[str, Path] = {}
+    paths: dict[str, Path] = {}
     for suffix in FULLTEXTS:
         for path in sorted(folder.glob(f"*{suffix}")):
             if path.is_file():
-                found.setdefault(path.name.removesuffix(suffix), path)
-    return found
+                paths.setdefault(path.name.removesuffix(suffix), path)
+    return paths

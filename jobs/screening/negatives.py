@@ -165,12 +165,12 @@ def _first_near_miss(
     drawn = [kind.lots[0] for kind in kinds if kind.kind == "near-miss" and kind.lots]
     if not drawn:
         return None
-    text, own = corpus.text(drawn[0].paper), corpus.reviews.get(review)
+    text, review_text = corpus.text(drawn[0].paper), corpus.reviews.get(review)
     return FirstNearMiss(
         paper=drawn[0].paper,
         title=text.title,
         abstract=text.abstract,
-        review_abstract=own.abstract if own else "",
+        review_abstract=review_text.abstract if review_text else "",
     )
 
 
@@ -182,19 +182,19 @@ def _review_title(corpus: Corpus, review: str) -> str:
 def _related_reviews(
     corpus: Corpus, graph: Graph, near: Neighbourhood
 ) -> list[RelatedReview]:
-    found = []
+    related = []
     for place in near.related.tolist():
-        own = graph.included_by(place)
-        found.append(
+        included = graph.included_by(place)
+        related.append(
             RelatedReview(
                 review=graph.reviews[place],
                 title=_review_title(corpus, graph.reviews[place]),
-                included=len(own),
-                shared=tuple(graph.names(np.intersect1d(own, near.included))),
-                brings=len(np.intersect1d(own, near.candidates)),
+                included=len(included),
+                shared=tuple(graph.names(np.intersect1d(included, near.included))),
+                brings=len(np.intersect1d(included, near.candidates)),
             )
         )
-    return found
+    return related
 
 
 def _without_abstract(graph: Graph, near: Neighbourhood) -> int:
@@ -230,18 +230,20 @@ def _near_miss_candidates(
 def _kinds(
     pool: CandidatePools, settings: ScreeningSettings, review: str
 ) -> list[DrawnKind]:
-    found = []
+    kinds = []
     for kind, n in wanted_counts(pool, settings).items():
-        own = pool.of(kind)
-        papers = first_by_hash(own, n, seed=settings.seed, review=review, kind=kind)
+        candidates = pool.of(kind)
+        papers = first_by_hash(
+            candidates, n, seed=settings.seed, review=review, kind=kind
+        )
         lots = tuple(
             HashedPaper(
                 paper=paper, sha256=sampling_hash(settings.seed, review, kind, paper)
             )
             for paper in papers
         )
-        found.append(DrawnKind(kind=kind, pool=len(own), wanted=n, lots=lots))
-    return found
+        kinds.append(DrawnKind(kind=kind, pool=len(candidates), wanted=n, lots=lots))
+    return kinds
 
 
 BOXES = 4
@@ -258,19 +260,19 @@ UNTITLED = "(no title)"
 def diagram(account: NegativesTrace) -> Iterator[str]:
     """The lines of the diagram."""
     near = sorted(account.related, key=lambda one: (-len(one.shared), one.review))
-    shown = sorted(near[:BOXES], key=lambda one: one.review)
+    boxed = sorted(near[:BOXES], key=lambda one: one.review)
     included = plural(account.statistics.n_included, "included paper")
-    yield from _beside(
-        [[account.review, account.title or UNTITLED, included]], marks="┬" * len(shown)
+    yield from _box_row(
+        [[account.review, account.title or UNTITLED, included]], marks="┬" * len(boxed)
     )
-    if not shown:
+    if not boxed:
         yield f"{_INDENT}no related review: nothing is collected"
         return
-    yield _lines(len(shown), "│")
-    yield from _beside([_related_boxes(one) for one in shown], top="┴", bottom="┬")
+    yield _lines(len(boxed), "│")
+    yield from _box_row([_related_boxes(one) for one in boxed], top="┴", bottom="┬")
     if near[BOXES:]:
         yield f"{_INDENT}and {plural(len(near[BOXES:]), 'further related review')}"
-    yield _lines(len(shown), "▼")
+    yield _lines(len(boxed), "▼")
     papers = " ".join(one.paper for one in account.candidates)
     candidates = plural(len(account.candidates), "candidate")
     collected = account.statistics.n_related_papers
@@ -278,7 +280,7 @@ def diagram(account: NegativesTrace) -> Iterator[str]:
         f"{collected:,} collected, without the {collected - len(account.candidates):,} "
         "that the review includes"
     )
-    yield from _beside([[candidates, papers or "none", left]])
+    yield from _box_row([[candidates, papers or "none", left]])
 
 
 def _related_boxes(one: RelatedReview) -> list[str]:
@@ -290,7 +292,7 @@ def _related_boxes(one: RelatedReview) -> list[str]:
     return [one.review, title, f"includes {one.included:,}", *shared, brings]
 
 
-def _beside(
+def _box_row(
     boxes: Sequence[Sequence[str]], *, top: str = "", bottom: str = "", marks: str = ""
 ) -> Iterator[str]:
     """Boxes of one height in a row.

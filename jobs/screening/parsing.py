@@ -76,9 +76,9 @@ def decision_of(value: object) -> Decision | None:
 def stated(text: str) -> Decision | None:
     """The decision of the last line that names one as such."""
     for line in reversed(text.splitlines()):
-        found = list(_STATED.finditer(_MARKUP.sub("", line)))
-        if found:
-            return WORDS[found[-1][1].casefold()]
+        matches = list(_STATED.finditer(_MARKUP.sub("", line)))
+        if matches:
+            return WORDS[matches[-1][1].casefold()]
     return None
 
 
@@ -94,7 +94,7 @@ def bare(text: str) -> Decision | None:
     # "no abstract" says what is missing: it may go with a decision, and is none
     if not _BARE.search(_LACK.sub("", short)):
         return None
-    decisions = {WORDS[found.casefold()] for found in _BARE.findall(short)}
+    decisions = {WORDS[word.casefold()] for word in _BARE.findall(short)}
     return decisions.pop() if len(decisions) == 1 else None
 
 
@@ -117,10 +117,14 @@ def parse_screen(reply: Reply) -> ScreeningJudgement | ParseFailure:
     if not text:
         return ParseFailure(reason="truncated" if reply.is_truncated else "empty")
     # a fence, or prose around an object, is passed over; one inside another is its part
-    found = list(objects(text, lambda value: "decision" in value))
-    if not found and score_alone(text) is not None:
+    payloads = list(objects(text, lambda value: "decision" in value))
+    if not payloads and score_alone(text) is not None:
         return ParseFailure(reason="score_only")
-    return _of_objects(found) if found else _of_words(text, is_cut=reply.is_truncated)
+    return (
+        _of_objects(payloads)
+        if payloads
+        else _of_words(text, is_cut=reply.is_truncated)
+    )
 
 
 def score_alone(text: str) -> float | None:
@@ -131,20 +135,20 @@ def score_alone(text: str) -> float | None:
     return probability(value.get("p_include"))
 
 
-def _of_objects(found: list[Object]) -> ScreeningJudgement | ParseFailure:
+def _of_objects(payloads: list[Object]) -> ScreeningJudgement | ParseFailure:
     """The last object; with others that decide otherwise, none."""
-    read = [decision_of(each["decision"]) for each in found]
+    read = [decision_of(payload["decision"]) for payload in payloads]
     decision = read[-1]
     if len(set(read)) > 1:
         return ParseFailure(reason="ambiguous")
     if decision is None:
-        written = found[-1]["decision"]
-        shown = repr(written[:40]) if isinstance(written, str) else kind_of(written)
+        written = payloads[-1]["decision"]
+        excerpt = repr(written[:40]) if isinstance(written, str) else kind_of(written)
         return ParseFailure(
             reason="bad_decision",
-            detail=f"decision is {shown}: include, exclude or unclear is expected",
+            detail=f"decision is {excerpt}: include, exclude or unclear is expected",
         )
-    return _judgement(decision, found[-1])
+    return _judgement(decision, payloads[-1])
 
 
 def _of_words(text: str, *, is_cut: bool) -> ScreeningJudgement | ParseFailure:
@@ -194,11 +198,11 @@ def probability(value: object) -> float | None:
 
     None for true and false, for what is no number, and for what lies outside.
     """
-    found = _NUMBER.fullmatch(value.strip()) if isinstance(value, str) else None
-    if found is None:
+    match = _NUMBER.fullmatch(value.strip()) if isinstance(value, str) else None
+    if match is None:
         return None
-    number = float(found[1].replace(",", "."))
-    if found[2] or 1 < number <= PERCENT:
+    number = float(match[1].replace(",", "."))
+    if match[2] or 1 < number <= PERCENT:
         number /= PERCENT
     return number if math.isfinite(number) and 0 <= number <= 1 else None
 
@@ -217,14 +221,14 @@ def parse_criteria(reply: Reply) -> Criteria | ParseFailure:
         return ParseFailure(reason="refusal")
     if not reply.text.strip():
         return ParseFailure(reason="truncated" if reply.is_truncated else "empty")
-    found = last_object(reply.text, lambda value: not _FIELDS.isdisjoint(value)) or {}
-    pico = found.get("pico")
-    said = pico if isinstance(pico, dict) else {}
+    payload = last_object(reply.text, lambda value: not _FIELDS.isdisjoint(value)) or {}
+    pico = payload.get("pico")
+    pico_fields = pico if isinstance(pico, dict) else {}
     criteria = Criteria(
-        question=_text(found.get("question")),
-        pico={name: text for name in PICO if (text := _text(said.get(name)))},
-        inclusion=_listed(found.get("inclusion")),
-        exclusion=_listed(found.get("exclusion")),
+        question=_text(payload.get("question")),
+        pico={name: text for name in PICO if (text := _text(pico_fields.get(name)))},
+        inclusion=_listed(payload.get("inclusion")),
+        exclusion=_listed(payload.get("exclusion")),
     )
     if criteria.is_empty:
         reason = "truncated" if reply.is_truncated else "no_criteria"

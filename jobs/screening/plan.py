@@ -44,8 +44,8 @@ def request(dataset: ScreeningDataset, task: Task) -> ChatRequest:
 def criteria(dataset: ScreeningDataset, review: str) -> ChatRequest:
     """What does the review ask for?"""
     part = prompts.review_part(describe_from_abstract(dataset.review(review)).lines)
-    asked = dataset.prompts.messages("criteria", review=part)
-    return chat_request(dataset.settings, asked, prompts.CRITERIA)
+    messages = dataset.prompts.messages("criteria", review=part)
+    return chat_request(dataset.settings, messages, prompts.CRITERIA)
 
 
 def screen(
@@ -64,8 +64,8 @@ def screen(
     """
     settings = dataset.settings
     text = dataset.paper(record.paper)
-    shown = text if settings.show_year else replace(text, year=None)
-    asked = dataset.prompts.messages(
+    visible_text = text if settings.show_year else replace(text, year=None)
+    messages = dataset.prompts.messages(
         stage,
         reason_codes=", ".join(REASON_CODES),
         review=prompts.review_part(
@@ -74,13 +74,13 @@ def screen(
         ),
         paper=prompts.paper_part(
             stage,
-            shown,
+            visible_text,
             dataset.fulltext(record.paper) if stage == "fulltext" else "",
             seed=f"{stage}/{record.key}",
             id_=record.paper if settings.show_ids else "",
         ),
     )
-    return chat_request(dataset.settings, asked, prompts.SCREEN)
+    return chat_request(dataset.settings, messages, prompts.SCREEN)
 
 
 def planned_stages(dataset: ScreeningDataset) -> frozenset[str]:
@@ -130,8 +130,8 @@ def follow_up(
     if answer.skip is not None or answer.is_open:
         return
     if task.stage == "criteria":
-        found = answer.parsed
-        context = criteria_to_context(found) if isinstance(found, Criteria) else None
+        parsed = answer.parsed
+        context = criteria_to_context(parsed) if isinstance(parsed, Criteria) else None
         yield from _screened(dataset, task.key, context)
         return
     record, stage = dataset.find(task.key), next_stage(dataset, task.stage)
@@ -140,17 +140,17 @@ def follow_up(
         yield _spec(dataset, stage, record, task.context, has_ended=has_ended)
 
 
-def ends_early(dataset: ScreeningDataset, stage: str, found: object) -> bool:
+def ends_early(dataset: ScreeningDataset, stage: str, parsed: object) -> bool:
     """Whether an answer keeps its record from the next stage.
 
     A title alone must be sure of it: without a probability it ends nothing, unless
     every exclusion does.
     """
-    if not isinstance(found, ScreeningJudgement) or found.decision != "exclude":
+    if not isinstance(parsed, ScreeningJudgement) or parsed.decision != "exclude":
         return False
     if stage != "title":
         return True
-    p = 1.0 if found.p_include is None else found.p_include
+    p = 1.0 if parsed.p_include is None else parsed.p_include
     return p <= dataset.settings.title_exclude_below
 
 

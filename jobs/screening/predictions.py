@@ -102,36 +102,38 @@ def combine_stages(
         has_ended: whether the last of the steps excluded it for good. Without that it
             is alive, whether a later stage failed or has yet to come.
     """
-    due = sorted(steps, key=lambda own: own.stage)
-    reached = [own for own in due if own.skip not in NOT_REACHED and not own.is_open]
-    readable = [
-        (own, own.parsed)
-        for own in reached
-        if isinstance(own.parsed, ScreeningJudgement)
+    due = sorted(steps, key=lambda step: step.stage)
+    reached = [
+        step for step in due if step.skip not in NOT_REACHED and not step.is_open
     ]
-    skip = next((own.skip for own in reversed(reached) if own.skip is not None), "")
-    noticed = tuple(word for own in reached for word in _noticed(own.parsed))
-    replies = sum(own.parsed is not None for own in reached)
+    readable = [
+        (step, step.parsed)
+        for step in reached
+        if isinstance(step.parsed, ScreeningJudgement)
+    ]
+    skip = next((step.skip for step in reversed(reached) if step.skip is not None), "")
+    noticed = tuple(word for step in reached for word in _noticed(step.parsed))
+    replies = sum(step.parsed is not None for step in reached)
     latest = _outcome(due[-1]) if due else MISSING
     if not readable:
         return RecordOutcome(
             outcome=_without_decision(reached),
-            p=next((own.p for own in reversed(reached) if own.p is not None), None),
+            p=next((step.p for step in reversed(reached) if step.p is not None), None),
             ended=last,
             latest=latest,
             skip=skip,
             replies=replies,
             noticed=noticed,
         )
-    deciding, said = readable[-1]
+    deciding, judgement = readable[-1]
     return RecordOutcome(
-        outcome=OUTCOME_OF[said.decision],
-        p=said.p_include,
+        outcome=OUTCOME_OF[judgement.decision],
+        p=judgement.p_include,
         stage=deciding.stage,
         ended=deciding.stage if has_ended else last,
         latest=latest,
-        reason_code=said.reason_code,
-        reason=said.reason,
+        reason_code=judgement.reason_code,
+        reason=judgement.reason,
         skip=skip,
         replies=replies,
         noticed=noticed,
@@ -158,7 +160,7 @@ def _outcome(step: StageAnswer) -> int:
 
 def _without_decision(reached: list[StageAnswer]) -> int:
     """Why nothing was decided: by what came nearest to it."""
-    return min((_outcome(own) for own in reached), default=MISSING)
+    return min((_outcome(step) for step in reached), default=MISSING)
 
 
 def _noticed(parsed: ScreeningJudgement | ParseFailure | None) -> tuple[str, ...]:
@@ -197,43 +199,43 @@ def join_models(rule: EnsembleRule, models: Sequence[Decisions]) -> Decisions:
 
 
 def _outcomes(columns: Sequence[Decisions]) -> Ints:
-    return np.stack([own.outcome for own in columns])
+    return np.stack([decisions.outcome for decisions in columns])
 
 
 def _majority(outcomes: Ints) -> Ints:
     """The most frequent readable outcome; a tie is unclear, none what is nearest."""
-    votes = np.stack([(outcomes == own).sum(axis=0) for own in READABLE])
+    votes = np.stack([(outcomes == outcome).sum(axis=0) for outcome in READABLE])
     most = votes.max(axis=0)
     is_tie = (votes == most).sum(axis=0) > 1
-    found: Ints = np.asarray(READABLE, dtype=np.int64)[votes.argmax(axis=0)]
-    found[is_tie] = UNCLEAR
+    majority: Ints = np.asarray(READABLE, dtype=np.int64)[votes.argmax(axis=0)]
+    majority[is_tie] = UNCLEAR
     # outcomes without a decision stand in the order of how near they came to one
-    return np.where(most > 0, found, outcomes.min(axis=0, initial=MISSING))
+    return np.where(most > 0, majority, outcomes.min(axis=0, initial=MISSING))
 
 
 def _joined(model: str, columns: Sequence[Decisions], outcome: Ints) -> Decisions:
     first = columns[0]
     stage, ended = (
-        np.stack([getattr(own, name) for own in columns]).max(axis=0)
+        np.stack([getattr(decisions, name) for decisions in columns]).max(axis=0)
         for name in ("stage", "ended")
     )
     counts: Counter[str] = Counter()
     skip: Counter[str] = Counter()
-    for own in columns:
-        counts.update(own.counts)
-        skip.update(own.skip)
+    for decisions in columns:
+        counts.update(decisions.counts)
+        skip.update(decisions.skip)
     codes, reasons = _reasons(columns, outcome)
     return Decisions(
         model=model,
         outcome=outcome,
-        p=_mean([own.p for own in columns]),
+        p=_mean([decisions.p for decisions in columns]),
         stage=stage,
         ended=ended,
         latest=outcome,
         stages=first.stages,
         reason_code=codes,
         reason=reasons,
-        replies=sum(own.replies for own in columns),
+        replies=sum(decisions.replies for decisions in columns),
         skip=dict(skip),
         counts=dict(counts),
     )
@@ -254,22 +256,24 @@ def _reasons(
     outcomes = _outcomes(columns)
     agrees = (outcomes == outcome).argmax(axis=0)
     for row, at in enumerate(agrees.tolist()):
-        own = columns[at]
-        codes.append(own.reason_code[row] if own.reason_code else "")
-        reasons.append(own.reason[row] if own.reason else "")
+        decisions = columns[at]
+        codes.append(decisions.reason_code[row] if decisions.reason_code else "")
+        reasons.append(decisions.reason[row] if decisions.reason else "")
     return codes, reasons
 
 
 def collect_predictions(
-    dataset: ScreeningDataset, answers: Answers, found: ScreenedRecords
+    dataset: ScreeningDataset, answers: Answers, screened: ScreenedRecords
 ) -> ScreeningPredictions:
-    """Everything that the answers say of the *found* records, by the present rules."""
-    gathering = _Collector(dataset, answers, found)
+    """What the answers say of the *screened* records, by the present rules."""
+    gathering = _Collector(dataset, answers, screened)
     for family in answers.families():
         gathering.add(family)
     replicates = gathering.columns()
     joined = [
-        join_replicates(model, [own for own in replicates if own.model == model])
+        join_replicates(
+            model, [decisions for decisions in replicates if decisions.model == model]
+        )
         for model in answers.models
     ]
     ensembles: list[Decisions] = []
@@ -277,7 +281,7 @@ def collect_predictions(
         ensembles = [join_models(rule, joined) for rule in dataset.settings.ensemble]
     noticed = gathering.noticed
     return ScreeningPredictions(
-        records=found.records,
+        records=screened.records,
         decisions=(*joined, *ensembles),
         replicates=tuple(replicates) if answers.replicates > 1 else (),
         models=answers.models,
@@ -316,29 +320,32 @@ class _ModelColumn:
             noticed=[""] * n,
         )
 
-    def put(self, at: int, own: RecordOutcome) -> None:
-        self.outcome[at] = own.outcome
-        self.p[at] = np.nan if own.p is None else own.p
-        self.stage[at], self.ended[at] = own.stage, own.ended
-        self.latest[at] = own.latest
-        self.reason_code[at], self.reason[at] = own.reason_code, own.reason
-        self.noticed[at] = NOTED.join(own.noticed)
-        if own.skip:
-            self.skip[own.skip] += 1
-        self.replies += own.replies
-        self.counts.update(own.noticed)
+    def put(self, at: int, record_outcome: RecordOutcome) -> None:
+        self.outcome[at] = record_outcome.outcome
+        self.p[at] = np.nan if record_outcome.p is None else record_outcome.p
+        self.stage[at], self.ended[at] = record_outcome.stage, record_outcome.ended
+        self.latest[at] = record_outcome.latest
+        self.reason_code[at], self.reason[at] = (
+            record_outcome.reason_code,
+            record_outcome.reason,
+        )
+        self.noticed[at] = NOTED.join(record_outcome.noticed)
+        if record_outcome.skip:
+            self.skip[record_outcome.skip] += 1
+        self.replies += record_outcome.replies
+        self.counts.update(record_outcome.noticed)
 
 
 class _Collector:
     """One pass, with what it has found so far."""
 
     def __init__(
-        self, dataset: ScreeningDataset, answers: Answers, found: ScreenedRecords
+        self, dataset: ScreeningDataset, answers: Answers, screened: ScreenedRecords
     ) -> None:
-        self._found = found
+        self._screened = screened
         self._imported = answers.imported
-        self._asked = {name: at for at, name in enumerate(found.stages)}
-        self._stages = tuple(self._asked)
+        self._stage_places = {name: at for at, name in enumerate(screened.stages)}
+        self._stages = tuple(self._stage_places)
         self._dataset = dataset
         self._steps: dict[tuple[str, int], dict[int, list[StageAnswer]]] = {
             (model, replicate): {}
@@ -356,13 +363,13 @@ class _Collector:
             if task.stage == "criteria":
                 self._note(answer)
                 continue
-            stage = self._asked.get(task.stage)
-            at = self._found.places.get(task.key)
-            own = self._steps.get((task.model, task.replicate))
-            if stage is None or at is None or own is None:
+            stage = self._stage_places.get(task.stage)
+            at = self._screened.places.get(task.key)
+            by_record = self._steps.get((task.model, task.replicate))
+            if stage is None or at is None or by_record is None:
                 self.stale += answer.reply is not None
             else:
-                own.setdefault(at, []).append(read_stage(answer, stage))
+                by_record.setdefault(at, []).append(read_stage(answer, stage))
 
     def _note(self, answer: Answer) -> None:
         """Flag criteria that no model stated: the review's abstract was told."""
@@ -384,8 +391,10 @@ class _Collector:
         """Tasks that are due and not there; known when all columns were made."""
         if self._imported:
             return 0
-        n = len(self._found.records)
-        return self._open + sum(n - len(own) for own in self._steps.values())
+        n = len(self._screened.records)
+        return self._open + sum(
+            n - len(by_record) for by_record in self._steps.values()
+        )
 
     def columns(self) -> list[Decisions]:
         """Every model and replicate, in the run's order."""
@@ -398,9 +407,9 @@ class _Collector:
         self, model: str, replicate: int, steps: Mapping[int, Sequence[StageAnswer]]
     ) -> Decisions:
         last = len(self._stages) - 1
-        column = _ModelColumn.of(len(self._found.records), last)
-        for at, own in steps.items():
-            due, has_ended = self._due(own)
+        column = _ModelColumn.of(len(self._screened.records), last)
+        for at, record_steps in steps.items():
+            due, has_ended = self._due(record_steps)
             column.put(at, combine_stages(due, last, has_ended=has_ended))
             if has_ended and due[-1].stage < last:
                 column.skip[EXCLUDED_EARLIER] += 1
@@ -429,14 +438,14 @@ class _Collector:
             return in_order, is_exclusion(in_order[-1])
         due: list[StageAnswer] = []
         has_ended = False
-        for own in in_order:
+        for step in in_order:
             if has_ended:
-                self.stale += own.parsed is not None
+                self.stale += step.parsed is not None
                 continue
             # it was not asked under settings that have changed since
-            self._open += own.skip == EXCLUDED_EARLIER
-            due.append(own)
-            has_ended = ends_early(self._dataset, self._stages[own.stage], own.parsed)
+            self._open += step.skip == EXCLUDED_EARLIER
+            due.append(step)
+            has_ended = ends_early(self._dataset, self._stages[step.stage], step.parsed)
         before = due[-1]
         is_answered = before.parsed is not None or before.error is not None
         if is_answered and not has_ended and before.stage < len(self._stages) - 1:

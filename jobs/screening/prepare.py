@@ -35,7 +35,9 @@ def summary_text(
         summary: the content of summary.json.
         drawn: by review, the papers drawn of each kind that is short.
     """
-    inputs, near, made = (summary[part] for part in ("inputs", "near_misses", "set"))
+    inputs, near, set_counts = (
+        summary[part] for part in ("inputs", "near_misses", "set")
+    )
     lines = [
         (
             f"inputs         {plural(inputs['reviews'], 'review')} "
@@ -58,30 +60,30 @@ def summary_text(
         "               "
         + "  ".join(f"{name}: {n}" for name, n in near["histogram"].items()),
         (
-            f"set            {plural(made['reviews'], 'review')}, "
-            f"{plural(made['records'], 'record')}: "
+            f"set            {plural(set_counts['reviews'], 'review')}, "
+            f"{plural(set_counts['records'], 'record')}: "
             + (
-                ", ".join(f"{n:,} {kind}" for kind, n in made["kinds"].items())
+                ", ".join(f"{n:,} {kind}" for kind, n in set_counts["kinds"].items())
                 or "none"
             )
         ),
     ]
-    if not made["records"]:
+    if not set_counts["records"]:
         lines.append(
             "               no review is left: take other --negatives, "
             "--keep-without-negatives or a lower --min-included"
         )
-    if made["dropped"]:
-        left = ", ".join(f"{n:,} {why}" for why, n in made["dropped"].items())
+    if set_counts["dropped"]:
+        left = ", ".join(f"{n:,} {why}" for why, n in set_counts["dropped"].items())
         lines.append(f"left out       {left}")
-    if made["short"]:
-        lines.append(f"short          {_short(made['short'], drawn)}")
+    if set_counts["short"]:
+        lines.append(f"short          {_short(set_counts['short'], drawn)}")
     drift = summary["topic_drift"]
     if drift["reviews"]:
-        shown = "  ".join(
+        macro_figures = "  ".join(
             f"{name} {_figure(value)}" for name, value in drift["macro"].items()
         )
-        lines.append(f"topic drift    {shown}")
+        lines.append(f"topic drift    {macro_figures}")
     lines += [
         f"               {kind} negatives of {plural(len(easy), 'review')} are too "
         "easy: topic alone nearly tells them"
@@ -103,9 +105,10 @@ def summary_text(
             f"{_figure(doubt['share_confirmed_macro'])}"
         )
     lines += [
-        f"{found['severity']:14} {found['message']} {found['where']}: {found['n']:,}"
-        + (f", such as {found['example']}" if found["example"] else "")
-        for found in summary["findings"]
+        f"{finding['severity']:14} {finding['message']} {finding['where']}: "
+        f"{finding['n']:,}"
+        + (f", such as {finding['example']}" if finding["example"] else "")
+        for finding in summary["findings"]
     ]
     return "\n".join(lines)
 
@@ -144,14 +147,14 @@ def _short(
     for review, lack in short.items():
         for kind, n in lack.items():
             kinds.setdefault(kind, []).append((drawn[review][kind], n))
-    shown = ", ".join(
-        f"{sum(n for n, _ in own):,} of {sum(map(sum, own)):,} {kind} asked for in "
-        f"{plural(len(own), 'review')}"
-        for kind, own in kinds.items()
+    short_kinds = ", ".join(
+        f"{sum(n for n, _ in counts):,} of {sum(map(sum, counts)):,} {kind} asked "
+        f"for in {plural(len(counts), 'review')}"
+        for kind, counts in kinds.items()
     )
     return (
         f"{plural(len(short), 'review')} with fewer papers than asked for, all drawn: "
-        f"{shown}"
+        f"{short_kinds}"
     )
 
 
@@ -248,8 +251,8 @@ class SetFolder:
         )
         summary = _summary(corpus, graph, built)
         set_files.write_json(folder / "summary.json", summary)
-        made = sorted(path for path in folder.iterdir())
-        set_files.write_json(folder / MANIFEST, _manifest(settings, made))
+        set_paths = sorted(path for path in folder.iterdir())
+        set_files.write_json(folder / MANIFEST, _manifest(settings, set_paths))
         return PreparedSet(text=summary_text(summary, built.drawn), json=summary)
 
 
@@ -273,20 +276,24 @@ def _write_tables(folder: Path, built: BuiltSet) -> None:
     with set_files.csv_table(folder / "near_miss_stats.csv", inputs.STATISTICS) as rows:
         rows.add(map(set_files.statistics_row, built.statistics))
     with set_files.csv_table(folder / "topic_drift.csv", inputs.DRIFT) as rows:
-        for each in built.drift:
-            rows.add(set_files.drift_rows(each))
+        for review_drift in built.drift:
+            rows.add(set_files.drift_rows(review_drift))
     with set_files.csv_table(
         folder / "contamination.csv", inputs.CONTAMINATION
     ) as rows:
         rows.add(
-            set_files.contamination_row(review, each)
-            for review, each in built.contamination.items()
+            set_files.contamination_row(review, counts)
+            for review, counts in built.contamination.items()
         )
 
 
 def _summary(corpus: Corpus, graph: Graph, built: BuiltSet) -> dict[str, Any]:
-    analysed = {each.review for each in built.analysed if each.n_candidates}
-    drift = [each for each in built.drift if each.review in analysed]
+    analysed = {
+        statistics.review for statistics in built.analysed if statistics.n_candidates
+    }
+    drift = [
+        review_drift for review_drift in built.drift if review_drift.review in analysed
+    ]
     known = [
         built.contamination[r] for r in sorted(analysed & set(built.contamination))
     ]
@@ -314,7 +321,13 @@ def _summary(corpus: Corpus, graph: Graph, built: BuiltSet) -> dict[str, Any]:
             "too_easy": {
                 kind: easy
                 for kind in KINDS
-                if (easy := [each.review for each in drift if each.is_easy(kind)])
+                if (
+                    easy := [
+                        review_drift.review
+                        for review_drift in drift
+                        if review_drift.is_easy(kind)
+                    ]
+                )
             },
         },
         "contamination": {
@@ -328,14 +341,16 @@ def _summary(corpus: Corpus, graph: Graph, built: BuiltSet) -> dict[str, Any]:
         }
         if built.contamination
         else None,
-        "findings": [asdict(each) for each in corpus.findings],
+        "findings": [asdict(finding) for finding in corpus.findings],
     }
 
 
 def _reason_codes(corpus: Corpus) -> dict[str, int]:
     """Exclusions by the code of their reason; those without a reason have none."""
     counts = Counter(
-        each.reason_code for each in corpus.exclusions if each.status == "excluded"
+        exclusion.reason_code
+        for exclusion in corpus.exclusions
+        if exclusion.status == "excluded"
     )
     return {code: counts[code] for code in REASON_CODES if counts[code]}
 
@@ -353,16 +368,18 @@ def _overview_json(seen: Overview, built: BuiltSet) -> dict[str, Any]:
         "max": figures.max,
         "std": figures.std,
         "histogram": dict(seen.histogram),
-        "all_reviews_total": sum(each.n_candidates for each in built.statistics),
+        "all_reviews_total": sum(
+            statistics.n_candidates for statistics in built.statistics
+        ),
     }
 
 
-def _manifest(settings: ScreeningSettings, made: Iterable[Path]) -> dict[str, Any]:
+def _manifest(settings: ScreeningSettings, set_paths: Iterable[Path]) -> dict[str, Any]:
     """What the set was made from, how, and its own files.
 
     Args:
         settings: whose options stand in their order.
-        made: the files of the set.
+        set_paths: the files of the set.
     """
     paths = {
         **table_paths(settings),
@@ -382,11 +399,11 @@ def _manifest(settings: ScreeningSettings, made: Iterable[Path]) -> dict[str, An
             for name, path in paths.items()
         },
         "options": options,
-        "files": _hashes({path.name: path for path in made}),
+        "files": _hashes({path.name: path for path in set_paths}),
     }
 
 
 def _hashes(paths: Mapping[str, Path]) -> dict[str, str]:
     """The SHA-256 of each file, by its name here."""
     named = (InputFile(setting=name, path=path) for name, path in paths.items())
-    return {found.setting: found.sha256 for found in input_hashes(named)}
+    return {file_hash.setting: file_hash.sha256 for file_hash in input_hashes(named)}

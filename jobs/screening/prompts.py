@@ -54,10 +54,10 @@ _REASON_CODES: Final = Placeholder(
 )
 
 
-def _screening(stage: str, shown: str) -> PromptBlock:
+def _screening(stage: str, text_kind: str) -> PromptBlock:
     return PromptBlock(
         name=stage,
-        meaning=f"does a paper meet the review's criteria, by {shown}",
+        meaning=f"does a paper meet the review's criteria, by {text_kind}",
         parts={"system": (_REASON_CODES,), "user": (_REVIEW, _PAPER)},
     )
 
@@ -82,7 +82,7 @@ WORDING: Final = PromptCatalog(
 
 OBJECTIVES = "Objectives"
 SELECTION = "Selection criteria"
-SHOWN = (OBJECTIVES, SELECTION)
+VISIBLE_HEADINGS = (OBJECTIVES, SELECTION)
 """Sections that say what a review looks for, and nothing of what it found."""
 
 HEADINGS = (
@@ -98,10 +98,12 @@ HEADINGS = (
 
 _HEADING = re.compile(
     r"\b("
-    + "|".join(re.escape(form) for each in HEADINGS for form in (each, each.upper()))
+    + "|".join(
+        re.escape(form) for heading in HEADINGS for form in (heading, heading.upper())
+    )
     + r")\b(?:\s*:\s*|\s)",
 )
-_BY_CAPITALS = {each.upper(): each for each in HEADINGS}
+_BY_CAPITALS = {heading.upper(): heading for heading in HEADINGS}
 _ENDS = ".?!:;)]"
 """Marks after which a section may begin."""
 
@@ -129,7 +131,7 @@ _COUNTED = re.compile(
     r"(?:trials|studies|RCTs|papers|articles|reports|publications|records)\b",
     re.IGNORECASE,
 )
-_WERE_FOUND = re.compile(
+_INCLUSION_VERBS = re.compile(
     r"\b(?:includ|identif|found|met\b|fulfil|eligible|contribut|retriev|analys|pool)",
     re.IGNORECASE,
 )
@@ -141,39 +143,47 @@ def sections(abstract: str) -> Mapping[str, str]:
 
     Remembered for some abstracts: each paper of a review asks for the same.
     """
-    told = _RESULTS.split(f"{abstract} ", maxsplit=1)[0]
-    results = next(_beginning(_RESULTS_HEADING, told), None)
+    before_results = _RESULTS.split(f"{abstract} ", maxsplit=1)[0]
+    results = next(_beginning(_RESULTS_HEADING, before_results), None)
     if results is not None:
-        told = told[: results.start()]
-    found = list(_beginning(_HEADING, told))
-    ends = [*(heading.start() for heading in found[1:]), len(told)]
-    shown: dict[str, str] = {}
-    for heading, end in zip(found, ends, strict=False):
+        before_results = before_results[: results.start()]
+    headings = list(_beginning(_HEADING, before_results))
+    ends = [*(heading.start() for heading in headings[1:]), len(before_results)]
+    text_by_heading: dict[str, str] = {}
+    for heading, end in zip(headings, ends, strict=False):
         name = _BY_CAPITALS[heading[1].upper()]
-        text = _before_counts(told[heading.end() : end])
-        if text and name not in shown:
-            shown[name] = text
-    return MappingProxyType({name: shown[name] for name in SHOWN if name in shown})
+        text = _before_counts(before_results[heading.end() : end])
+        if text and name not in text_by_heading:
+            text_by_heading[name] = text
+    return MappingProxyType(
+        {
+            name: text_by_heading[name]
+            for name in VISIBLE_HEADINGS
+            if name in text_by_heading
+        }
+    )
 
 
 def _beginning(heading: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
     """The headings at the start of *text*, of a line, after a sentence or a gap."""
-    for found in heading.finditer(text):
-        before = text[: found.start()]
+    for match in heading.finditer(text):
+        before = text[: match.start()]
         words = before.rstrip()
         gap = before[len(words) :]
         if not words or words[-1] in _ENDS or len(gap) > 1 or "\n" in gap:
-            yield found
+            yield match
 
 
 def _before_counts(text: str) -> str:
     """The sentences up to one that says how many studies there were."""
-    sentences = takewhile(lambda each: not _counts(each), _SENTENCES.split(text))
+    sentences = takewhile(
+        lambda sentence: not _counts(sentence), _SENTENCES.split(text)
+    )
     return " ".join(" ".join(sentences).split())
 
 
 def _counts(sentence: str) -> bool:
-    return bool(_COUNTED.search(sentence) and _WERE_FOUND.search(sentence))
+    return bool(_COUNTED.search(sentence) and _INCLUSION_VERBS.search(sentence))
 
 
 CriteriaSource: TypeAlias = Literal["llm", "file", "sections", "title"]
@@ -212,10 +222,10 @@ def describe_review(
 
 def describe_from_abstract(review: SetReview) -> ReviewDescription:
     """What the review's own abstract says, else its title."""
-    found = sections(review.text.abstract)
+    by_heading = sections(review.text.abstract)
     return ReviewDescription(
-        source="sections" if found else "title",
-        lines=(*_title(review.text), *found.items()),
+        source="sections" if by_heading else "title",
+        lines=(*_title(review.text), *by_heading.items()),
     )
 
 
@@ -249,12 +259,12 @@ def _criteria(criteria: Criteria) -> Iterator[tuple[str, str]]:
     for name in PICO:
         if name in criteria.pico:
             yield name.capitalize(), criteria.pico[name]
-    for each in criteria.inclusion:
-        yield "Inclusion criterion", each
-    for each in criteria.exclusion:
-        yield "Exclusion criterion", each
-    for heading, each in criteria.headings.items():
-        yield f"Criterion ({heading})", each
+    for criterion in criteria.inclusion:
+        yield "Inclusion criterion", criterion
+    for criterion in criteria.exclusion:
+        yield "Exclusion criterion", criterion
+    for heading, criterion in criteria.headings.items():
+        yield f"Criterion ({heading})", criterion
 
 
 def review_part(lines: LabelledLines, review: str = "") -> TextPart:
@@ -264,8 +274,8 @@ def review_part(lines: LabelledLines, review: str = "") -> TextPart:
         lines: what is told.
         review: its id; empty: hidden.
     """
-    shown = (("Id", review), *lines) if review else lines
-    return TextPart(text=data_block("review", _listed(shown)), cache=True)
+    all_lines = (("Id", review), *lines) if review else lines
+    return TextPart(text=data_block("review", _listed(all_lines)), cache=True)
 
 
 def paper_part(
@@ -286,11 +296,11 @@ def paper_part(
         lines.append(("Year", str(text.year)))
     if stage == "abstract":
         lines.append(("Abstract", text.abstract or "(no abstract)"))
-    shown = _listed(lines)
+    paper_text = _listed(lines)
     if stage == "fulltext":
         # the last field, so that its own line breaks harm nothing
-        shown = f"{shown}\nFull text: {body.strip()}"
-    return TextPart(text=data_block("paper", shown, seed=seed))
+        paper_text = f"{paper_text}\nFull text: {body.strip()}"
+    return TextPart(text=data_block("paper", paper_text, seed=seed))
 
 
 def _listed(lines: LabelledLines | list[tuple[str, str]]) -> str:

@@ -89,48 +89,48 @@ class RankingMeasure:
 def ranking_measures(settings: ScreeningSettings) -> Mapping[str, RankingMeasure]:
     """The measures by name, in reading order."""
     ceil = settings.recall_share == "ceil"
-    found: dict[str, RankingMeasure] = {}
+    measures: dict[str, RankingMeasure] = {}
     for level in dict.fromkeys((*LEVELS, *settings.wss_level)):
-        found[f"wss{100 * level:g}"] = _wss(level, settings)
-    found["tnr95"] = RankingMeasure(
-        of=lambda own: tnr_at_recall(own.label, LEVELS[0]),
+        measures[f"wss{100 * level:g}"] = _wss(level, settings)
+    measures["tnr95"] = RankingMeasure(
+        of=lambda ranked: tnr_at_recall(ranked.label, LEVELS[0]),
         definition="tnr_at_recall@1(negatives ranked after recall 0.95 is reached)",
     )
-    found["recall_at_10pct"] = RankingMeasure(
-        of=lambda own: recall_at_share(own.label, SHARE, ceil=ceil),
+    measures["recall_at_10pct"] = RankingMeasure(
+        of=lambda ranked: recall_at_share(ranked.label, SHARE, ceil=ceil),
         definition=f"recall_at_share@1(share={SHARE}, {settings.recall_share})",
     )
-    found["atd"] = RankingMeasure(
-        of=lambda own: atd(own.label),
+    measures["atd"] = RankingMeasure(
+        of=lambda ranked: atd(ranked.label),
         definition="atd@1(mean rank of the included, by records)",
     )
-    found["last_relevant_rank"] = RankingMeasure(
-        of=lambda own: last_relevant_rank(own.label),
+    measures["last_relevant_rank"] = RankingMeasure(
+        of=lambda ranked: last_relevant_rank(ranked.label),
         definition="last_relevant_rank@1(records)",
     )
-    found["loss"] = RankingMeasure(
-        of=lambda own: screening_loss(own.label),
+    measures["loss"] = RankingMeasure(
+        of=lambda ranked: screening_loss(ranked.label),
         definition="screening_loss@1(0 best order, 1 worst)",
     )
-    found["ndcg"] = RankingMeasure(
-        of=lambda own: screening_ndcg(own.label),
+    measures["ndcg"] = RankingMeasure(
+        of=lambda ranked: screening_ndcg(ranked.label),
         definition="screening_ndcg@1(whole list)",
     )
-    found["auroc"] = RankingMeasure(
-        of=lambda own: auroc(own.label, own.height),
+    measures["auroc"] = RankingMeasure(
+        of=lambda ranked: auroc(ranked.label, ranked.height),
         definition="auroc@1(ties count half)",
     )
-    found["ap"] = RankingMeasure(
-        of=lambda own: auprc(own.label, own.height),
+    measures["ap"] = RankingMeasure(
+        of=lambda ranked: auprc(ranked.label, ranked.height),
         definition="auprc@1(steps over distinct scores)",
     )
-    return found
+    return measures
 
 
 def _wss(level: float, settings: ScreeningSettings) -> RankingMeasure:
     form = settings.wss
     return RankingMeasure(
-        of=lambda own: wss(own.label, level, form=form),
+        of=lambda ranked: wss(ranked.label, level, form=form),
         definition=f"wss@1(level={level:g}, form={form})",
     )
 
@@ -143,12 +143,12 @@ def measure_ranking(view: DecisionView, rows: Bools) -> ReviewValues:
     """Every measure of every review of a stratum."""
     wanted = ranking_measures(view.settings)
     m = len(view.records.reviews)
-    found: dict[str, list[float | None]] = {name: [None] * m for name in wanted}
-    for own in rank_reviews(view, rows):
-        if own.has_both:
+    values: dict[str, list[float | None]] = {name: [None] * m for name in wanted}
+    for ranked in rank_reviews(view, rows):
+        if ranked.has_both:
             for name, measure in wanted.items():
-                found[name][own.review] = measure.of(own)
-    return found
+                values[name][ranked.review] = measure.of(ranked)
+    return values
 
 
 WANTED = 0.95
@@ -168,7 +168,7 @@ COLUMNS = (
     "fn",
 )
 
-_NOBODY = Confusion(tp=0, fp=0, tn=0, fn=0)
+_NO_RECORDS = Confusion(tp=0, fp=0, tn=0, fn=0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,14 +199,16 @@ class ThresholdSweep:
     @property
     def over_reviews(self) -> Confusion | None:
         """All left-out reviews together, each under the threshold of the others."""
-        each = [own.counts for own in self.left_out if own.counts is not None]
-        if not each:
+        left_out_counts = [
+            chosen.counts for chosen in self.left_out if chosen.counts is not None
+        ]
+        if not left_out_counts:
             return None
         return Confusion(
-            tp=sum(own.tp for own in each),
-            fp=sum(own.fp for own in each),
-            tn=sum(own.tn for own in each),
-            fn=sum(own.fn for own in each),
+            tp=sum(c.tp for c in left_out_counts),
+            fp=sum(c.fp for c in left_out_counts),
+            tn=sum(c.tn for c in left_out_counts),
+            fn=sum(c.fn for c in left_out_counts),
         )
 
     def table(self) -> Iterator[tuple[Cell, ...]]:
@@ -225,21 +227,21 @@ class ThresholdSweep:
                 fn=int(points.positives - tp),
             )
             yield self._row("each", "", tau, whole)
-        for own in (self.in_sample, *self.left_out):
-            choice = "leave-one-out" if own.left_out else "in-sample"
-            yield self._row(choice, own.left_out, own.threshold, own.counts)
+        for chosen in (self.in_sample, *self.left_out):
+            choice = "leave-one-out" if chosen.left_out else "in-sample"
+            yield self._row(choice, chosen.left_out, chosen.threshold, chosen.counts)
 
     def _row(
         self, choice: str, left_out: str, tau: float | None, counts: Confusion | None
     ) -> tuple[Cell, ...]:
-        own = {} if counts is None else rates(counts)
+        rate_values = {} if counts is None else rates(counts)
         return (
             self.model,
             choice,
             left_out,
             tau,
-            own.get("sensitivity"),
-            own.get("specificity"),
+            rate_values.get("sensitivity"),
+            rate_values.get("specificity"),
             self.coverage,
             *(
                 (None,) * 4
@@ -254,22 +256,26 @@ class ThresholdSweep:
         Only what is left out has an interval: to resample records under a threshold
         that was chosen on them would hide how uncertain the choice is.
         """
-        each = [own.counts or _NOBODY for own in self.left_out]
+        left_out_counts = [chosen.counts or _NO_RECORDS for chosen in self.left_out]
         rated = {
-            "sensitivity": Ratio([c.tp for c in each], [c.tp + c.fn for c in each]),
-            "specificity": Ratio([c.tn for c in each], [c.tn + c.fp for c in each]),
+            "sensitivity": Ratio(
+                [c.tp for c in left_out_counts], [c.tp + c.fn for c in left_out_counts]
+            ),
+            "specificity": Ratio(
+                [c.tn for c in left_out_counts], [c.tn + c.fp for c in left_out_counts]
+            ),
         }
         drawn = dict(zip(rated, draws.intervals([*rated.values()]), strict=True))
         for choice, counts, intervals in (
             ("in_sample", self.in_sample.counts, {}),
             ("leave_one_out", self.over_reviews, drawn),
         ):
-            own = {} if counts is None else rates(counts)
+            rate_values = {} if counts is None else rates(counts)
             for word in rated:
                 ends = intervals.get(word, Interval(lo=None, hi=None))
                 yield Metric(
                     path=f"threshold95.{choice}.{word}",
-                    value=own.get(word),
+                    value=rate_values.get(word),
                     n=0 if counts is None else int(counts.n),
                     subset="has p_include",
                     lo=ends.lo,
@@ -318,14 +324,14 @@ def _left_out(
     order = np.argsort(review, kind="stable")
     ends = np.searchsorted(review[order], np.arange(len(view.records.reviews) + 1))
     for at, name in enumerate(view.records.reviews):
-        own = order[ends[at] : ends[at + 1]]
+        review_rows = order[ends[at] : ends[at + 1]]
         tau = _largest(positives[of_positive != at])
         yield ChosenThreshold(
             threshold=tau,
             left_out=name,
             counts=None
-            if tau is None or not len(own)
-            else confusion(y[own], at_threshold(p[own], tau)),
+            if tau is None or not len(review_rows)
+            else confusion(y[review_rows], at_threshold(p[review_rows], tau)),
         )
 
 

@@ -84,13 +84,18 @@ def count_stratum(view: DecisionView, rows: Bools) -> StratumCounts:
     by_outcome = np.bincount(view.outcome[rows], minlength=len(OUTCOMES)).tolist()
     is_decided = call != UNDECIDED
     # whatever the setting makes of what is unclear: a reading is the same under all
-    said = CALL_BY_OUTCOME[view.outcome[rows]]
+    outcome_call = CALL_BY_OUTCOME[view.outcome[rows]]
     return StratumCounts(
         records=_by_review(review, m),
         positives=_by_review(review[label == 1], m),
         decided=_cells(review[is_decided], label[is_decided], call[is_decided], m),
         readings={
-            name: _cells(review, label, np.where(said == UNDECIDED, read_as, said), m)
+            name: _cells(
+                review,
+                label,
+                np.where(outcome_call == UNDECIDED, read_as, outcome_call),
+                m,
+            )
             for name, read_as in READINGS.items()
         },
         outcomes=dict(zip(OUTCOMES, by_outcome, strict=True)),
@@ -100,8 +105,8 @@ def count_stratum(view: DecisionView, rows: Bools) -> StratumCounts:
 
 def _cells(review: Ints, label: Ints, call: Ints, m: int) -> ConfusionCells:
     # 0: true negative, 1: false positive, 2: false negative, 3: true positive
-    found = np.bincount(review * 4 + label * 2 + call, minlength=4 * m)
-    table = found.reshape(m, 4).astype(np.float64)
+    counts = np.bincount(review * 4 + label * 2 + call, minlength=4 * m)
+    table = counts.reshape(m, 4).astype(np.float64)
     return ConfusionCells(
         tp=table[:, 3], fp=table[:, 1], tn=table[:, 0], fn=table[:, 2]
     )
@@ -230,39 +235,39 @@ def definitions(view: DecisionView) -> Mapping[str, str]:
     tau = view.settings.threshold
     by = "" if tau is None else f", p_include >= {tau:g}"
     decided = f"decided records, unclear={view.settings.unclear}{by}"
-    found = {
+    by_word = {
         word: f"{word}@1({formula}; {decided})" for word, formula in FORMULAS.items()
     }
     for reading in READINGS:
         for word in READ_BOTH_WAYS:
-            found[f"{reading}.{word}"] = (
+            by_word[f"{reading}.{word}"] = (
                 f"{word}@1({FORMULAS[word]}; all records, undecided {reading}{by})"
             )
-    return found
+    return by_word
 
 
 def pooled_rates(
-    view: DecisionView, name: str, found: StratumCounts, draws: Resamples
+    view: DecisionView, name: str, counts: StratumCounts, draws: Resamples
 ) -> Iterator[Metric]:
     """The rates of the decided records, and of all records read one way or the other.
 
     Args:
         view: whose decisions they are.
         name: of the stratum.
-        found: its counts.
+        counts: its counts.
         draws: of the reviews.
     """
-    yield from _decided(view, name, found, draws)
-    yield from _read_both_ways(view, name, found, draws)
-    yield from _predicted(view, name, found, draws)
+    yield from _decided(view, name, counts, draws)
+    yield from _read_both_ways(view, name, counts, draws)
+    yield from _predicted(view, name, counts, draws)
 
 
 def _decided(
-    view: DecisionView, name: str, found: StratumCounts, draws: Resamples
+    view: DecisionView, name: str, counts: StratumCounts, draws: Resamples
 ) -> Iterator[Metric]:
-    values = _values(found)
-    cells = found.decided
-    sums = {"coverage": Ratio(cells.n, found.records), **_sums(cells)}
+    values = _values(counts)
+    cells = counts.decided
+    sums = {"coverage": Ratio(cells.n, counts.records), **_sums(cells)}
     intervals = dict(zip(sums, draws.intervals([*sums.values()]), strict=True))
     others = draws.intervals_of([*map(_Matrix(cells).redrawn, NO_SUMS)])
     intervals |= zip(NO_SUMS, others, strict=True)
@@ -298,15 +303,15 @@ def _wilson(view: DecisionView, path: str, share: Ratio, definition: str) -> Met
     )
 
 
-def _values(found: StratumCounts) -> Mapping[str, float | None]:
+def _values(counts: StratumCounts) -> Mapping[str, float | None]:
     """Every rate of all decided records together."""
-    tp, fp, tn, fn = found.decided.pooled()
+    tp, fp, tn, fn = counts.decided.pooled()
     whole = Confusion(tp=tp, fp=fp, tn=tn, fn=fn)
     decided = tp + fp + tn + fn
     return {
         **rates(whole),
         "f2": rates(whole, BETA)["fbeta"],
-        "coverage": ratio(decided, float(found.records.sum())),
+        "coverage": ratio(decided, float(counts.records.sum())),
         "workload_reduction": ratio(tn + fn, decided),
     }
 
@@ -353,19 +358,21 @@ class _Matrix:
     def ppv(self, prevalence: float) -> ResampledStatistic:
         """Precision foretold at a prevalence."""
 
-        def foretold(block: Drawn) -> Floats:
-            found = self.rates(block)
-            return ppv_columns(found["sensitivity"], found["specificity"], prevalence)
+        def predicted_ppv(block: Drawn) -> Floats:
+            columns = self.rates(block)
+            return ppv_columns(
+                columns["sensitivity"], columns["specificity"], prevalence
+            )
 
-        return ResampledStatistic(foretold, self.support)
+        return ResampledStatistic(predicted_ppv, self.support)
 
 
 def _read_both_ways(
-    view: DecisionView, name: str, found: StratumCounts, draws: Resamples
+    view: DecisionView, name: str, counts: StratumCounts, draws: Resamples
 ) -> Iterator[Metric]:
     """Whoever is undecided as included, and as excluded, over all records."""
     stated = definitions(view)
-    for reading, cells in found.readings.items():
+    for reading, cells in counts.readings.items():
         tp, fp, tn, fn = cells.pooled()
         values = rates(Confusion(tp=tp, fp=fp, tn=tn, fn=fn))
         sums = {word: _sums(cells)[word] for word in READ_BOTH_WAYS}
@@ -383,16 +390,16 @@ def _read_both_ways(
 
 
 def _predicted(
-    view: DecisionView, name: str, found: StratumCounts, draws: Resamples
+    view: DecisionView, name: str, counts: StratumCounts, draws: Resamples
 ) -> Iterator[Metric]:
-    values, matrix = _values(found), _Matrix(found.decided)
+    values, matrix = _values(counts), _Matrix(counts.decided)
     wanted = tuple(dict.fromkeys(view.settings.prevalence))
     intervals = draws.intervals_of([*map(matrix.ppv, wanted)])
     for prevalence, ends in zip(wanted, intervals, strict=True):
         yield metric_with_interval(
             f"{name}.micro.ppv_at_{prevalence:g}",
             ppv_at_prevalence(values["sensitivity"], values["specificity"], prevalence),
-            n=int(found.decided.n.sum()),
+            n=int(counts.decided.n.sum()),
             definition=f"ppv_at_prevalence@1(prevalence={prevalence:g})",
             interval=ends,
         )

@@ -169,7 +169,7 @@ _DUPLICATE = re.compile(
 )
 
 
-def code_of(reason: str, own: Mapping[str, str] | None = None) -> str:
+def code_of(reason: str, reason_map: Mapping[str, str] | None = None) -> str:
     """The code of a written reason; `OTHER` where no rule fits.
 
     >>> code_of("Wrong comparator"), code_of("This is a meta-analysis.")
@@ -177,19 +177,19 @@ def code_of(reason: str, own: Mapping[str, str] | None = None) -> str:
 
     Args:
         reason: as written.
-        own: codes by reason that go before the rules, as `read_reason_map` gives them.
+        reason_map: codes by reason, from `read_reason_map`; they precede the rules.
     """
     normal = _normal(reason)
-    if own and normal in own:
-        return own[normal]
+    if reason_map and normal in reason_map:
+        return reason_map[normal]
     if _DUPLICATE.search(normal):
         return "duplicate"
     if labels := _LABELLED.findall(normal):
         return _LABELS[labels[-1]]
     stated = [
-        (found.start(), place, code)
+        (match.start(), place, code)
         for place, (code, pattern) in enumerate(_FAULTS)
-        if (found := pattern.search(normal))
+        if (match := pattern.search(normal))
     ]
     if stated:
         return min(stated)[-1]
@@ -197,14 +197,14 @@ def code_of(reason: str, own: Mapping[str, str] | None = None) -> str:
 
 
 def coded(
-    exclusions: Iterable[Exclusion], own: Mapping[str, str]
+    exclusions: Iterable[Exclusion], reason_map: Mapping[str, str]
 ) -> tuple[Exclusion, ...]:
     """Exclusions with a code where a reason is written; one that is given stays."""
     return tuple(
-        replace(each, reason_code=code_of(each.reason, own))
-        if each.reason and not each.reason_code
-        else each
-        for each in exclusions
+        replace(exclusion, reason_code=code_of(exclusion.reason, reason_map))
+        if exclusion.reason and not exclusion.reason_code
+        else exclusion
+        for exclusion in exclusions
     )
 
 
@@ -214,12 +214,12 @@ def read_reason_map(path: Path, noticed: InputFindings) -> dict[str, str]:
     Raises:
         DatasetError: the table is off, a code is unknown, or a reason has two.
     """
-    found: dict[str, str] = {}
+    codes: dict[str, str] = {}
     for row in read_csv(path, ("reason", "reason_code"), noticed=noticed, unit="row"):
         code = row.one_of("reason_code", REASON_CODES)
-        if found.setdefault(_normal(row.text("reason")), code) != code:
+        if codes.setdefault(_normal(row.text("reason")), code) != code:
             raise row.error("the reason has another code further up (remove one)")
-    return found
+    return codes
 
 
 def _normal(reason: str) -> str:

@@ -77,17 +77,18 @@ def pairs(
     settings: ScreeningSettings,
 ) -> tuple[ScreeningPair, ...]:
     """Every pair of models, in their order."""
-    found = [
-        _pair(each, views[each.left], views[each.right])
-        for each in model_pairs(comparables, PAIRED, settings)
+    screening_pairs = [
+        _pair(pair, views[pair.left], views[pair.right])
+        for pair in model_pairs(comparables, PAIRED, settings)
     ]
-    corrected = holm([own.p for own in found])
+    corrected = holm([pair.p for pair in screening_pairs])
     return tuple(
-        replace(own, p_holm=p) for own, p in zip(found, corrected, strict=True)
+        replace(pair, p_holm=p)
+        for pair, p in zip(screening_pairs, corrected, strict=True)
     )
 
 
-def _pair(found: ModelPair, a: DecisionView, b: DecisionView) -> ScreeningPair:
+def _pair(pair: ModelPair, a: DecisionView, b: DecisionView) -> ScreeningPair:
     both = (a.call != UNDECIDED) & (b.call != UNDECIDED)
     label = a.records.label[both]
     calls = a.call[both], b.call[both]
@@ -97,14 +98,14 @@ def _pair(found: ModelPair, a: DecisionView, b: DecisionView) -> ScreeningPair:
     n = int(both.sum())
     table = np.bincount(2 * calls[0] + calls[1], minlength=4).reshape(2, 2)
     return ScreeningPair(
-        left=found.left,
-        right=found.right,
+        left=pair.left,
+        right=pair.right,
         n=n,
         dropped=len(a.records) - n,
         left_alone=left_alone,
         right_alone=right_alone,
         p=mcnemar(left_alone, right_alone).p if n else None,
-        metrics=found.metrics,
+        metrics=pair.metrics,
         agreement=agreement_of(table.astype(np.float64)),
     )
 
@@ -124,7 +125,11 @@ class ReasonAgreement:
 
     def metrics(self) -> Iterator[Metric]:
         """The share that agrees, and how many are left out."""
-        agreed = sum(n for (own, said), n in self.cells.items() if own == said)
+        agreed = sum(
+            n
+            for (review_code, model_code), n in self.cells.items()
+            if review_code == model_code
+        )
         yield Metric(
             path="reasons.agreement",
             value=ratio(agreed, self.n),
@@ -148,7 +153,7 @@ class ReasonAgreement:
 
 def reason_agreement(view: DecisionView) -> ReasonAgreement | None:
     """The reasons of a view; None where no true exclusion of the set has a code."""
-    records, said = view.records, view.decisions.reason_code
+    records, model_codes = view.records, view.decisions.reason_code
     if "true-excluded" not in records.kinds or not any(records.reason_code):
         return None
     kind = records.kinds.index("true-excluded")
@@ -156,11 +161,11 @@ def reason_agreement(view: DecisionView) -> ReasonAgreement | None:
     cells: Counter[tuple[str, str]] = Counter()
     left_out: Counter[str] = Counter()
     for at in rows.tolist():
-        own = records.reason_code[at]
-        if own in {OTHER, ""}:
-            left_out[own] += 1
+        review_code = records.reason_code[at]
+        if review_code in {OTHER, ""}:
+            left_out[review_code] += 1
         else:
-            cells[own, (said[at] if said else "") or OTHER] += 1
+            cells[review_code, (model_codes[at] if model_codes else "") or OTHER] += 1
     return ReasonAgreement(
         cells=dict(sorted(cells.items())),
         other=left_out[OTHER],
@@ -175,8 +180,8 @@ def self_agreement(replicates: Sequence[Decisions]) -> Iterator[Metric]:
     """Flip rate and Fleiss' kappa over records with two readable replies or more."""
     if len(replicates) < _PAIR:
         return
-    outcomes = np.stack([own.outcome for own in replicates])
-    votes = np.stack([(outcomes == own).sum(axis=0) for own in READABLE])
+    outcomes = np.stack([decisions.outcome for decisions in replicates])
+    votes = np.stack([(outcomes == outcome).sum(axis=0) for outcome in READABLE])
     votes = votes[:, votes.sum(axis=0) >= _PAIR]
     n = votes.shape[1]
     flipped = int(((votes > 0).sum(axis=0) > 1).sum())
@@ -228,13 +233,13 @@ def caveats(
             "by review are rough.",
             n=m,
         )
-    for own in sheet.decisions:
-        imputed = int(np.isnan(own.p).sum())
+    for decisions in sheet.decisions:
+        imputed = int(np.isnan(decisions.p).sum())
         if imputed:
             yield Finding(
                 code="imputed",
                 severity="info",
-                where=own.model,
+                where=decisions.model,
                 message="Records rank without a p_include: by their decision, or in "
                 "the middle where there is none.",
                 n=imputed,
@@ -272,12 +277,12 @@ class ScreeningModelResults:
         return (
             *whole.metrics,
             *self.further,
-            *(each for own in kinds for each in own.metrics),
+            *(metric for stratum in kinds for metric in stratum.metrics),
         )
 
     def by_path(self) -> Mapping[str, Metric]:
         """All of them by path."""
-        return {each.path: each for each in self.metrics}
+        return {metric.path: metric for metric in self.metrics}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -310,9 +315,13 @@ def measure_decisions(
     rank = text_rank(records)
     of = partial(_measure_model, sheet=sheet, draws=draws)
     views = {
-        own.model: DecisionView(records, own, settings, rank) for own in sheet.decisions
+        decisions.model: DecisionView(records, decisions, settings, rank)
+        for decisions in sheet.decisions
     }
-    singles = [DecisionView(records, own, settings, rank) for own in sheet.replicates]
+    singles = [
+        DecisionView(records, decisions, settings, rank)
+        for decisions in sheet.replicates
+    ]
     return ScreeningResults(
         dataset=dataset,
         sheet=sheet,
@@ -325,39 +334,43 @@ def measure_decisions(
 def _measure_model(
     view: DecisionView, sheet: ScreeningPredictions, draws: Resamples
 ) -> ScreeningModelResults:
-    found = {
+    measured_strata = {
         name: measure_stratum(view, name, rows, draws)
         for name, rows in strata(sheet.records).items()
     }
-    own = view.decisions
+    decisions = view.decisions
     chosen, coded = sweep_thresholds(view), reason_agreement(view)
     replicates = (
-        [each for each in sheet.replicates if each.model == own.model]
-        if own.replicate is None
+        [
+            replicate
+            for replicate in sheet.replicates
+            if replicate.model == decisions.model
+        ]
+        if decisions.replicate is None
         else []
     )
     return ScreeningModelResults(
         view=view,
-        strata=found,
+        strata=measured_strata,
         thresholds=chosen,
         reasons=coded,
         further=(
-            *kind_gaps(found, draws),
-            *implied_contamination(found),
+            *kind_gaps(measured_strata, draws),
+            *implied_contamination(measured_strata),
             *chosen.metrics(draws),
             *(() if coded is None else coded.metrics()),
             *self_agreement(replicates),
-            *_noticed(own, found["all"]),
+            *_noticed(decisions, measured_strata["all"]),
         ),
     )
 
 
-def _noticed(own: Decisions, whole: Stratum) -> Iterator[Metric]:
+def _noticed(decisions: Decisions, whole: Stratum) -> Iterator[Metric]:
     """What was found in replies, and why records were skipped."""
     records = int(whole.counts.records.sum())
     for kind, counts, n in (
-        ("reply", own.counts, own.replies),
-        ("skip", own.skip, records),
+        ("reply", decisions.counts, decisions.replies),
+        ("skip", decisions.skip, records),
     ):
         for word, number in sorted(counts.items()):
             yield Metric(
@@ -367,11 +380,11 @@ def _noticed(own: Decisions, whole: Stratum) -> Iterator[Metric]:
                 subset="all",
                 definition=f"count@1({word})",
             )
-    unread = sum(n for word, n in own.counts.items() if word.startswith("parse."))
+    unread = sum(n for word, n in decisions.counts.items() if word.startswith("parse."))
     yield Metric(
         path="parse_failure_rate",
-        value=ratio(unread, own.replies),
-        n=own.replies,
+        value=ratio(unread, decisions.replies),
+        n=decisions.replies,
         subset="all",
         definition="parse failure rate@1(replies without a readable decision / "
         "replies, all stages and replicates)",

@@ -34,8 +34,8 @@ _PART = "\x1f"
 
 def sampling_hash(seed: int, review: str, kind: str, paper: str) -> str:
     """The paper's place in its pool, as the hexadecimal SHA-256 that orders it."""
-    ((found, _),) = _hashed((paper,), seed, review, kind)
-    return found.hex()
+    ((digest, _),) = _hashed((paper,), seed, review, kind)
+    return digest.hex()
 
 
 def first_by_hash(
@@ -62,9 +62,9 @@ def _hashed(
     """Papers with the hashes that order them, which all begin alike."""
     begun = hashlib.sha256(_PART.join((str(seed), review, kind, "")).encode())
     for paper in papers:
-        own = begun.copy()
-        own.update(paper.encode())
-        yield own.digest(), paper
+        hasher = begun.copy()
+        hasher.update(paper.encode())
+        yield hasher.digest(), paper
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,8 +213,8 @@ def _reason_to_drop(
         return "no_candidates"
     text = corpus.reviews.get(review)
     has_text = text is not None and (text.title or text.has_abstract)
-    can_be_asked = has_text or review in corpus.criteria
-    return "" if can_be_asked and len(near.included) else "no_text"
+    has_description = has_text or review in corpus.criteria
+    return "" if has_description and len(near.included) else "no_text"
 
 
 def is_analysed(near: Neighbourhood, settings: ScreeningSettings) -> bool:

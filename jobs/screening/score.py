@@ -59,33 +59,33 @@ TRUTH = ("exclude", "include")
 class ScreeningVerdicts:
     """One verdict for each answered task about a record; may be read again."""
 
-    found: ScreenedRecords
+    screened: ScreenedRecords
     answers: Answers
 
     def __iter__(self) -> Iterator[Verdict]:
         for family in self.answers.families():
             for answer in family:
                 if answer.task.stage in STAGES:
-                    own = _verdict(answer, self.found)
-                    if own is not None:
-                        yield own
+                    verdict = _verdict(answer, self.screened)
+                    if verdict is not None:
+                        yield verdict
 
 
-def _verdict(answer: Answer, found: ScreenedRecords) -> Verdict | None:
+def _verdict(answer: Answer, screened: ScreenedRecords) -> Verdict | None:
     """None of a record that is not asked for any more, and without a reply."""
     task = answer.task
-    at = found.places.get(task.key)
+    at = screened.places.get(task.key)
     if at is None:
         return None
-    expected = TRUTH[int(found.records.label[at])]
+    expected = TRUTH[int(screened.records.label[at])]
     value, correct, rule = "", None, ""
     match read_stage(answer, 0).parsed:
-        case ScreeningJudgement() as said:
-            p = "" if said.p_include is None else f" {said.p_include:.2f}"
-            value = f"{said.decision}{p}"
-            if said.decision != "unclear":
-                correct = said.decision == expected
-            rule = ", ".join((said.rule, *said.noticed))
+        case ScreeningJudgement() as judgement:
+            p = "" if judgement.p_include is None else f" {judgement.p_include:.2f}"
+            value = f"{judgement.decision}{p}"
+            if judgement.decision != "unclear":
+                correct = judgement.decision == expected
+            rule = ", ".join((judgement.rule, *judgement.noticed))
         case ParseFailure(reason=reason):
             rule = reason
         case None:
@@ -117,18 +117,18 @@ def comparable(column: ScreeningModelResults) -> Comparable:
     view = column.view
     label = view.records.label
     known = column.by_path()
-    made: dict[str, Callable[[], ItemValues]] = {}
+    makers: dict[str, Callable[[], ItemValues]] = {}
     for path, rows in (
         ("all.micro.sensitivity", label == 1),
         ("all.micro.specificity", label == 0),
         ("all.micro.accuracy", label >= 0),
         *_by_kind(view),
     ):
-        made[path] = partial(_of_records, view, rows, path, _definition(column, path))
+        makers[path] = partial(_of_records, view, rows, path, _definition(column, path))
     for word in RANKING:
         path = f"all.macro.{word}"
-        made[path] = partial(_of_reviews, column, word, _definition(column, path))
-    return {path: make for path, make in made.items() if path in known}
+        makers[path] = partial(_of_reviews, column, word, _definition(column, path))
+    return {path: make for path, make in makers.items() if path in known}
 
 
 def labels(column: ScreeningModelResults) -> Labels:
@@ -142,7 +142,7 @@ def labels(column: ScreeningModelResults) -> Labels:
             record_key(review, paper)
             for review, paper in zip(reviews, records.papers, strict=True)
         ],
-        said=[
+        assigned=[
             None if call == UNDECIDED else DECISIONS[call]
             for call in view.call.tolist()
         ],
@@ -207,11 +207,13 @@ HEADLINE = "all.micro.sensitivity"
 
 def score(dataset: ScreeningDataset, answers: Answers) -> Scorecard:
     """All metrics, tables and artifacts of a run; pure."""
-    found = screened_records(dataset, answers)
-    sheet = collect_predictions(dataset, answers, found)
+    screened = screened_records(dataset, answers)
+    sheet = collect_predictions(dataset, answers, screened)
     results = measure_decisions(dataset, sheet)
-    comparables = {model: comparable(own) for model, own in results.columns.items()}
-    views = {model: own.view for model, own in results.columns.items()}
+    comparables = {
+        model: comparable(column) for model, column in results.columns.items()
+    }
+    views = {model: column.view for model, column in results.columns.items()}
     results = replace(results, pairs=pairs(views, comparables, dataset.settings))
     files = RecordTables(results)
     findings = (
@@ -221,8 +223,8 @@ def score(dataset: ScreeningDataset, answers: Answers) -> Scorecard:
     )
     card = Scorecard(
         models={
-            model: MEASURES.describe(own.metrics)
-            for model, own in results.columns.items()
+            model: MEASURES.describe(column.metrics)
+            for model, column in results.columns.items()
         },
         summary=run_text(results, findings),
         headline=HEADLINE,
@@ -231,7 +233,8 @@ def score(dataset: ScreeningDataset, answers: Answers) -> Scorecard:
         findings=findings,
         figures=ScreeningFigures(results),
         details=StreamedDetails(
-            files=(files,), verdicts=ScreeningVerdicts(found=found, answers=answers)
+            files=(files,),
+            verdicts=ScreeningVerdicts(screened=screened, answers=answers),
         ),
         settings=dataset.settings.model_dump(mode="json", exclude={*INPUTS, "records"}),
         not_available=tuple(_not_available(results)),
@@ -239,12 +242,12 @@ def score(dataset: ScreeningDataset, answers: Answers) -> Scorecard:
         stale=sheet.stale,
         comparable=comparables,
         labelled={
-            model: partial(labels, own) for model, own in results.columns.items()
+            model: partial(labels, column) for model, column in results.columns.items()
         },
         units={model: _units(results.columns[model]) for model in sheet.models},
     )
     baselines = {
-        model: [*trivial_baselines(own)] for model, own in results.columns.items()
+        model: [*trivial_baselines(column)] for model, column in results.columns.items()
     }
     return add_baselines(card, baselines, MEASURES)
 
@@ -267,10 +270,10 @@ def _missed_first(results: ScreeningResults) -> str:
 
 def _units(column: ScreeningModelResults) -> Mapping[str, int]:
     """What a model's cost is told by: who saves reading, excludes rightly."""
-    found = column.strata["all"].counts
+    counts = column.strata["all"].counts
     return {
-        "record": int(found.records.sum()),
-        "correctly excluded record": int(found.decided.tn.sum()),
+        "record": int(counts.records.sum()),
+        "correctly excluded record": int(counts.decided.tn.sum()),
     }
 
 

@@ -81,7 +81,11 @@ def build(
     vectors = tfidf_vectors(corpus, graph) if settings.drift else None
     excluded = corpus.excluded_by()
     has_random = "random" in settings.negatives
-    study = {each.paper: each.study for each in corpus.exclusions if each.study}
+    study = {
+        exclusion.paper: exclusion.study
+        for exclusion in corpus.exclusions
+        if exclusion.study
+    }
     for near in graph.neighbourhoods():
         figures = statistics_of(graph, near)
         known = excluded.get(figures.review, {})
@@ -104,8 +108,8 @@ def build(
         _count_outcome(built, outcome)
         if isinstance(outcome, DrawnReview):
             records(
-                replace(each, similarity=topic.of(each.paper)) if topic else each
-                for each in outcome.records
+                replace(record, similarity=topic.of(record.paper)) if topic else record
+                for record in outcome.records
             )
         candidates(_candidates(graph, near, outcome))
     return built
@@ -117,8 +121,8 @@ def _count_outcome(
     match outcome:
         case DrawnReview():
             built.reviews.append(outcome.review)
-            built.papers.update(each.paper for each in outcome.records)
-            kinds = Counter(each.kind for each in outcome.records)
+            built.papers.update(record.paper for record in outcome.records)
+            kinds = Counter(record.kind for record in outcome.records)
             built.kinds += kinds
             for kind in kinds:
                 built.pools[kind] += len(outcome.pools.of(kind))
@@ -138,7 +142,9 @@ def _candidates(
 ) -> Iterator[CandidateRow]:
     drawn: set[str] = set()
     if isinstance(outcome, DrawnReview):
-        drawn = {each.paper for each in outcome.records if each.kind == "near-miss"}
+        drawn = {
+            record.paper for record in outcome.records if record.kind == "near-miss"
+        }
     papers = graph.names(near.candidates)
     # columns, not objects: there may be tens of millions
     return zip(
@@ -173,55 +179,55 @@ def csv_table(path: Path, columns: Sequence[str]) -> Iterator[CsvTable]:
         yield CsvTable(lines, columns)
 
 
-def record_row(each: ScreeningRecord) -> Sequence[Cell]:
+def record_row(record: ScreeningRecord) -> Sequence[Cell]:
     """A record as a row of `validation_set.csv`."""
     return (
-        each.review,
-        each.paper,
-        each.label,
-        each.kind,
-        int(each.also_near_miss),
-        harmless(each.reason),
-        each.reason_code,
-        each.n_links,
-        each.n_shared,
-        each.similarity,
+        record.review,
+        record.paper,
+        record.label,
+        record.kind,
+        int(record.also_near_miss),
+        harmless(record.reason),
+        record.reason_code,
+        record.n_links,
+        record.n_shared,
+        record.similarity,
     )
 
 
-def statistics_row(each: ReviewStatistics) -> Sequence[Cell]:
+def statistics_row(statistics: ReviewStatistics) -> Sequence[Cell]:
     """A review as a row of `near_miss_stats.csv`."""
-    return tuple(asdict(each).values())
+    return tuple(asdict(statistics).values())
 
 
-def drift_rows(each: ReviewDrift) -> Iterator[Sequence[Cell]]:
+def drift_rows(drift: ReviewDrift) -> Iterator[Sequence[Cell]]:
     """The kinds of a review as rows of `topic_drift.csv`."""
     for kind in KINDS:
-        found = each.kinds.get(kind)
-        if found is not None:
+        similarity = drift.kinds.get(kind)
+        if similarity is not None:
             yield (
-                each.review,
+                drift.review,
                 kind,
-                found.n,
-                found.mean,
-                *found.quartiles,
-                found.separability,
-                each.jaccard,
+                similarity.n,
+                similarity.mean,
+                *similarity.quartiles,
+                similarity.separability,
+                drift.jaccard,
             )
 
 
-def contamination_row(review: str, each: Contamination) -> Sequence[Cell]:
+def contamination_row(review: str, counts: Contamination) -> Sequence[Cell]:
     """A review as a row of `contamination.csv`."""
     return (
         review,
-        each.n,
-        each.confirmed,
-        each.pending,
-        each.duplicate_suspect,
-        each.unverified,
-        each.share_confirmed,
-        each.lower,
-        each.upper,
+        counts.n,
+        counts.confirmed,
+        counts.pending,
+        counts.duplicate_suspect,
+        counts.unverified,
+        counts.share_confirmed,
+        counts.lower,
+        counts.upper,
     )
 
 
@@ -229,16 +235,16 @@ def review_json(
     review: str, text: ArticleText, criteria: Criteria | None
 ) -> dict[str, Any]:
     """A review as a line of `reviews.jsonl`; without criteria where it has none."""
-    shown: dict[str, Any] = {"review_pmid": review, **_text_json(text)}
+    fields: dict[str, Any] = {"review_pmid": review, **_text_json(text)}
     if criteria is not None:
-        shown |= {
+        fields |= {
             "question": criteria.question,
             "pico": dict(criteria.pico),
             "inclusion": list(criteria.inclusion),
             "exclusion": list(criteria.exclusion),
             "criteria": dict(criteria.headings),
         }
-    return shown
+    return fields
 
 
 def paper_json(paper: str, text: ArticleText) -> dict[str, Any]:
@@ -255,7 +261,7 @@ def write_jsonl(path: Path, objects: Iterable[Mapping[str, Any]]) -> None:
     """One object a line."""
     with path.open("w", encoding="utf-8", newline="") as lines:
         lines.writelines(
-            json.dumps(each, ensure_ascii=False) + "\n" for each in objects
+            json.dumps(item, ensure_ascii=False) + "\n" for item in objects
         )
 
 

@@ -42,19 +42,21 @@ from jobs.screening.rates import (
 from runner.scorecard import Metric
 
 
-def rates_by_review(found: StratumCounts) -> dict[str, list[float | None]]:
+def rates_by_review(counts: StratumCounts) -> dict[str, list[float | None]]:
     """The rates of each review; None where one is undefined."""
-    cells = found.decided
+    cells = counts.decided
     counted = cells.tp, cells.fp, cells.tn, cells.fn
     columns = {
         **rate_columns(*counted),
         "f2": rate_columns(*counted, beta=BETA)["fbeta"],
-        "coverage": quotient(cells.n, found.records),
+        "coverage": quotient(cells.n, counts.records),
         "workload_reduction": quotient(cells.tn + cells.fn, cells.n),
     }
     by_review = {word: _listed(columns[word]) for word in FORMULAS}
-    for reading, own in found.readings.items():
-        read = rate_columns(own.tp, own.fp, own.tn, own.fn)
+    for reading, reading_cells in counts.readings.items():
+        read = rate_columns(
+            reading_cells.tp, reading_cells.fp, reading_cells.tn, reading_cells.fn
+        )
         for word in READ_BOTH_WAYS:
             by_review[f"{reading}.{word}"] = _listed(read[word])
     return by_review
@@ -67,7 +69,7 @@ def _listed(column: Floats) -> list[float | None]:
 def means_over_reviews(
     view: DecisionView,
     name: str,
-    found: StratumCounts,
+    counts: StratumCounts,
     by_review: ReviewValues,
     draws: Resamples,
 ) -> Iterator[Metric]:
@@ -76,18 +78,18 @@ def means_over_reviews(
     Args:
         view: whose decisions they are.
         name: of the stratum.
-        found: its counts.
+        counts: its counts.
         by_review: the measures that are averaged.
         draws: of the reviews.
     """
     stated = {
         **definitions(view),
         **{
-            word: own.definition
-            for word, own in ranking_measures(view.settings).items()
+            word: measure.definition
+            for word, measure in ranking_measures(view.settings).items()
         },
     }
-    there = [at for at, n in enumerate(found.records) if n]
+    there = [at for at, n in enumerate(counts.records) if n]
     intervals = draws.intervals(
         [mean_of(values, range_of(word)) for word, values in by_review.items()]
     )
@@ -128,9 +130,9 @@ def calibration_metrics(
         rows: its records.
         draws: of the reviews.
     """
-    own = rows & ~view.imputed
-    p, y = view.decisions.p[own], view.records.label[own]
-    review, m = view.records.review[own], len(view.records.reviews)
+    has_p = rows & ~view.imputed
+    p, y = view.decisions.p[has_p], view.records.label[has_p]
+    review, m = view.records.review[has_p], len(view.records.reviews)
     squares = np.bincount(review, weights=(p - y) ** 2, minlength=m)
     sizes = np.bincount(review, minlength=m)
     (of_brier,) = draws.intervals(
@@ -161,42 +163,44 @@ class Stratum:
     @property
     def by_path(self) -> Mapping[str, Metric]:
         """Its metrics, by path without the stratum."""
-        return {each.path.removeprefix(f"{self.name}."): each for each in self.metrics}
+        return {
+            metric.path.removeprefix(f"{self.name}."): metric for metric in self.metrics
+        }
 
 
 def measure_stratum(
     view: DecisionView, name: str, rows: Bools, draws: Resamples
 ) -> Stratum:
     """Measure a view in a stratum."""
-    found = count_stratum(view, rows)
-    by_review = {**rates_by_review(found), **measure_ranking(view, rows)}
+    counts = count_stratum(view, rows)
+    by_review = {**rates_by_review(counts), **measure_ranking(view, rows)}
     return Stratum(
         name=name,
-        counts=found,
+        counts=counts,
         by_review=by_review,
         metrics=(
-            *_counted(name, found),
-            *pooled_rates(view, name, found, draws),
+            *_counted(name, counts),
+            *pooled_rates(view, name, counts, draws),
             *calibration_metrics(view, name, rows, draws),
-            *means_over_reviews(view, name, found, by_review, draws),
+            *means_over_reviews(view, name, counts, by_review, draws),
         ),
     )
 
 
-def _counted(name: str, found: StratumCounts) -> Iterator[Metric]:
-    total = int(found.records.sum())
-    tp, fp, tn, fn = found.decided.pooled()
+def _counted(name: str, counts: StratumCounts) -> Iterator[Metric]:
+    total = int(counts.records.sum())
+    tp, fp, tn, fn = counts.decided.pooled()
     numbers = {
         "n": total,
-        "positives": int(found.positives.sum()),
-        "reviews": int((found.records > 0).sum()),
-        "decided": int(found.decided.n.sum()),
+        "positives": int(counts.positives.sum()),
+        "reviews": int((counts.records > 0).sum()),
+        "decided": int(counts.decided.n.sum()),
         "tp": tp,
         "fp": fp,
         "tn": tn,
         "fn": fn,
-        **{f"outcome.{word}": number for word, number in found.outcomes.items()},
-        "imputed": found.imputed,
+        **{f"outcome.{word}": number for word, number in counts.outcomes.items()},
+        "imputed": counts.imputed,
     }
     for word, number in numbers.items():
         yield Metric(
@@ -250,16 +254,16 @@ def implied_contamination(strata: Mapping[str, Stratum]) -> Iterator[Metric]:
     near, true = strata.get("near-miss"), strata.get("true-excluded")
     if near is None or true is None:
         return
-    found = near.by_path["micro.fpr"]
+    near_fpr = near.by_path["micro.fpr"]
     share = implied(
-        found.value,
+        near_fpr.value,
         true.by_path["micro.fpr"].value,
         strata["all"].by_path["micro.sensitivity"].value,
     )
     yield Metric(
         path="contamination.implied",
         value=share,
-        n=found.n,
+        n=near_fpr.n,
         subset="near-miss",
         definition="implied contamination@1((fpr near-miss - fpr true-excluded) / "
         "(sensitivity - fpr true-excluded))",

@@ -31,20 +31,20 @@ def run_text(results: ScreeningResults, findings: Sequence[Finding]) -> str:
         *_missed(results),
         *_pairs(results.pairs),
         *_implied(results),
-        *(own.line for own in findings if own.severity != "info"),
+        *(finding.line for finding in findings if finding.severity != "info"),
     ]
     return "\n".join([*(printable(line, line=LINE_CHARS) for line in lines), ""])
 
 
 def _head(results: ScreeningResults) -> str:
     records = results.sheet.records
-    shown = ", ".join(
+    kind_counts = ", ".join(
         f"{int((records.kind == place).sum()):,} {kind}"
         for place, kind in enumerate(records.kinds)
     )
     return (
         f"screening  {plural(len(records.reviews), 'review')}  "
-        f"{plural(len(records), 'record')}: {shown}"
+        f"{plural(len(records), 'record')}: {kind_counts}"
     )
 
 
@@ -81,12 +81,14 @@ def _table(results: ScreeningResults) -> Iterator[str]:
     for model, column in results.columns.items():
         # with one kind of negatives the second stratum is the first again
         names = list(column.strata)
-        shown = names if len(names) > len(("all", "kind")) else names[1:] or names
-        for name in shown:
+        visible_names = (
+            names if len(names) > len(("all", "kind")) else names[1:] or names
+        )
+        for name in visible_names:
             known = column.strata[name].by_path
             rows.append(
                 [
-                    _name(model) if name == shown[0] else "",
+                    _name(model) if name == visible_names[0] else "",
                     name,
                     f"{known['micro.n'].value:,}",
                     fixed(known["micro.coverage"].value, "z.2f"),
@@ -107,13 +109,13 @@ def _table(results: ScreeningResults) -> Iterator[str]:
 def _missed(results: ScreeningResults) -> Iterator[str]:
     for model, column in results.columns.items():
         decided = column.strata["all"].counts.decided
-        lost, found = int(decided.fn.sum()), int(decided.tp.sum())
+        lost, identified = int(decided.fn.sum()), int(decided.tp.sum())
         name = f"{_name(model)}: " if len(results.columns) > 1 else ""
         if lost:
             papers = plural(lost, "included paper")
             yield f"{name}missed {papers}, listed in false_negatives.csv"
-        elif found:
-            yield f"{name}missed no included paper ({found:,} decided)"
+        elif identified:
+            yield f"{name}missed no included paper ({identified:,} decided)"
         else:
             yield f"{name}decided on no included paper, so that none can be missed"
     if "near-miss" in results.sheet.records.kinds:
@@ -121,28 +123,28 @@ def _missed(results: ScreeningResults) -> Iterator[str]:
 
 
 def _pairs(pairs: Sequence[ScreeningPair]) -> Iterator[str]:
-    for own in pairs:
+    for pair in pairs:
         yield (
-            f"{_name(own.left)} minus {_name(own.right)}  "
-            f"{plural(own.n, 'record')} ({own.dropped:,} dropped)  "
-            f"kappa {fixed(own.agreement.kappa, 'z.2f')}"
+            f"{_name(pair.left)} minus {_name(pair.right)}  "
+            f"{plural(pair.n, 'record')} ({pair.dropped:,} dropped)  "
+            f"kappa {fixed(pair.agreement.kappa, 'z.2f')}"
         )
         for word, path in (("sens", SENSITIVITY), ("spec", SPECIFICITY)):
-            found = own.metrics.get(path)
-            if found is not None:
-                gap = found.gap
-                shown = ends(gap.interval.lo, gap.interval.hi, "+.2f")
-                value = f"{fixed(gap.value, '+z.3f')} {shown}".rstrip()
-                yield f"  {word} {value}  {p_value_words(found)}"
+            tested = pair.metrics.get(path)
+            if tested is not None:
+                gap = tested.gap
+                interval_text = ends(gap.interval.lo, gap.interval.hi, "+.2f")
+                value = f"{fixed(gap.value, '+z.3f')} {interval_text}".rstrip()
+                yield f"  {word} {value}  {p_value_words(tested)}"
 
 
 def _implied(results: ScreeningResults) -> Iterator[str]:
     for model, column in results.columns.items():
-        found = column.by_path().get("contamination.implied")
-        if found is not None:
-            shown = found.note if found.value is None else fixed(found.value, "z.2f")
+        metric = column.by_path().get("contamination.implied")
+        if metric is not None:
+            share = metric.note if metric.value is None else fixed(metric.value, "z.2f")
             yield (
-                f"{_name(model)}: share of near misses implied to be eligible: {shown}"
+                f"{_name(model)}: share of near misses implied to be eligible: {share}"
             )
 
 
@@ -153,7 +155,7 @@ def _name(model: str) -> str:
 
 def _mean(metric: Metric) -> str:
     """A mean over reviews, and of how many where some have no value."""
-    shown = fixed(metric.value, "z.2f")
+    mean_text = fixed(metric.value, "z.2f")
     if metric.n_defined == metric.n:
-        return shown
-    return f"{shown} ({metric.n_defined:,} of {metric.n:,})"
+        return mean_text
+    return f"{mean_text} ({metric.n_defined:,} of {metric.n:,})"

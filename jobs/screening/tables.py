@@ -59,15 +59,15 @@ def _by_kind(results: ScreeningResults) -> Table:
         columns += [f"{path}.n_defined"] if _is_mean(path) else []
     rows: list[tuple[Cell, ...]] = []
     for column in (*results.columns.values(), *results.replicates):
-        for name, own in column.strata.items():
+        for name, stratum in column.strata.items():
             row: list[Cell] = [
                 column.view.decisions.model,
                 column.view.decisions.replicate,
                 name,
-                int(own.counts.records.sum()),
-                int(own.counts.positives.sum()),
+                int(stratum.counts.records.sum()),
+                int(stratum.counts.positives.sum()),
             ]
-            known = own.by_path
+            known = stratum.by_path
             for path in BY_KIND:
                 row += [known[path].value, known[path].lo, known[path].hi]
                 row += [known[path].n_defined] if _is_mean(path) else []
@@ -94,8 +94,8 @@ def _per_review(results: ScreeningResults) -> Table:
     rows: list[tuple[Cell, ...]] = []
     measures: tuple[str, ...] = ()
     for model, column in results.columns.items():
-        for name, own in column.strata.items():
-            measures = tuple(own.by_review)
+        for name, stratum in column.strata.items():
+            measures = tuple(stratum.by_review)
             rows += _reviews_of(results, column, model, name)
     return Table(
         name="per_review",
@@ -121,22 +121,22 @@ def _per_review(results: ScreeningResults) -> Table:
 def _reviews_of(
     results: ScreeningResults, column: ScreeningModelResults, model: str, name: str
 ) -> Iterator[tuple[Cell, ...]]:
-    own = column.strata[name]
-    found, cells = own.counts, own.counts.decided
+    stratum = column.strata[name]
+    counts, cells = stratum.counts, stratum.counts.decided
     for at, review in enumerate(results.sheet.records.reviews):
-        if found.records[at]:
+        if counts.records[at]:
             yield (
                 review,
                 model,
                 name,
-                int(found.records[at]),
-                int(found.positives[at]),
+                int(counts.records[at]),
+                int(counts.positives[at]),
                 int(cells.n[at]),
                 int(cells.tp[at]),
                 int(cells.fp[at]),
                 int(cells.tn[at]),
                 int(cells.fn[at]),
-                *(values[at] for values in own.by_review.values()),
+                *(values[at] for values in stratum.by_review.values()),
             )
 
 
@@ -165,26 +165,26 @@ def _comparison(results: ScreeningResults) -> Table:
         ),
         rows=tuple(
             (
-                own.left,
-                own.right,
-                own.n,
-                own.dropped,
-                own.left_alone,
-                own.right_alone,
-                own.p,
-                own.p_holm,
-                *difference_cells(own.metrics.get(SENSITIVITY)),
-                *difference_cells(own.metrics.get(SPECIFICITY)),
-                own.agreement.percent,
-                own.agreement.kappa,
-                own.agreement.ac,
+                pair.left,
+                pair.right,
+                pair.n,
+                pair.dropped,
+                pair.left_alone,
+                pair.right_alone,
+                pair.p,
+                pair.p_holm,
+                *difference_cells(pair.metrics.get(SENSITIVITY)),
+                *difference_cells(pair.metrics.get(SPECIFICITY)),
+                pair.agreement.percent,
+                pair.agreement.kappa,
+                pair.agreement.ac,
                 *(
                     cell
                     for path in PAIRED
-                    for cell in tested_cells(own.metrics.get(path))
+                    for cell in tested_cells(pair.metrics.get(path))
                 ),
             )
-            for own in results.pairs
+            for pair in results.pairs
         ),
         caption="Left minus right, on the records that both decided. Each metric has "
         "its own test by review, corrected by Holm over all pairs of this table, and a "
@@ -198,10 +198,10 @@ def _reason_confusion(results: ScreeningResults) -> Table:
         name="reason_confusion",
         columns=("model", "reason_code", "model_reason_code", "n"),
         rows=tuple(
-            (model, own, said, n)
+            (model, review_code, model_code, n)
             for model, column in results.columns.items()
             if column.reasons is not None
-            for (own, said), n in column.reasons.cells.items()
+            for (review_code, model_code), n in column.reasons.cells.items()
         ),
         caption="Why reviews excluded a paper, and why the model did. The reviews' "
         "codes come from their words by rules; those coded other are left out.",
@@ -276,12 +276,12 @@ class RecordTables:
             for cells in self._missed(model, column.view):
                 yield StreamedRow(table="false_negatives", cells=cells)
         singles = self.results.sheet.replicates or [
-            own
-            for own in self.results.sheet.decisions
-            if own.model in self.results.sheet.models
+            decisions
+            for decisions in self.results.sheet.decisions
+            if decisions.model in self.results.sheet.models
         ]
-        for own in singles:
-            for cells in self._said(own):
+        for decisions in singles:
+            for cells in self._decision_rows(decisions):
                 yield StreamedRow(table="decisions", cells=cells)
         for column in self.results.columns.values():
             for cells in column.thresholds.table():
@@ -290,28 +290,30 @@ class RecordTables:
             for cells in self._curve(model, column.view):
                 yield StreamedRow(table="recall_curve", cells=cells)
 
-    def _said(self, own: Decisions) -> Iterator[tuple[Cell, ...]]:
+    def _decision_rows(self, decisions: Decisions) -> Iterator[tuple[Cell, ...]]:
         records = self.results.sheet.records
-        for at, outcome in enumerate(own.outcome.tolist()):
+        for at, outcome in enumerate(decisions.outcome.tolist()):
             is_read = outcome in READABLE
             yield (
                 records.reviews[records.review[at]],
                 records.papers[at],
                 int(records.label[at]),
                 records.kinds[records.kind[at]],
-                own.model,
-                own.replicate or 1,
+                decisions.model,
+                decisions.replicate or 1,
                 OUTCOMES[outcome] if is_read else None,
-                _number(own.p[at]),
-                own.reason_code[at] or None if is_read else None,
-                own.reason[at] or None,
-                own.stages[own.stage[at]] if is_read else own.stages[0],
-                _status(int(own.latest[at]) if is_read else outcome),
-                (own.noticed[at] or None) if own.noticed else None,
+                _number(decisions.p[at]),
+                decisions.reason_code[at] or None if is_read else None,
+                decisions.reason[at] or None,
+                decisions.stages[decisions.stage[at]]
+                if is_read
+                else decisions.stages[0],
+                _status(int(decisions.latest[at]) if is_read else outcome),
+                (decisions.noticed[at] or None) if decisions.noticed else None,
             )
 
     def _missed(self, model: str, view: DecisionView) -> Iterator[tuple[Cell, ...]]:
-        records, own = view.records, view.decisions
+        records, decisions = view.records, view.decisions
         drawn = self.results.dataset.validation_set
         papers = {} if drawn is None else drawn.papers
         rows = np.flatnonzero((records.label == 1) & (view.call == 0))
@@ -322,24 +324,26 @@ class RecordTables:
                 records.reviews[records.review[at]],
                 records.papers[at],
                 papers.get(records.papers[at], _NO_TEXT).title or None,
-                _number(own.p[at]),
-                own.reason_code[at] or None,
-                own.reason[at] or None,
-                own.stages[own.stage[at]] if own.stage[at] >= 0 else None,
+                _number(decisions.p[at]),
+                decisions.reason_code[at] or None,
+                decisions.reason[at] or None,
+                decisions.stages[decisions.stage[at]]
+                if decisions.stage[at] >= 0
+                else None,
             )
 
     def _curve(self, model: str, view: DecisionView) -> Iterator[tuple[Cell, ...]]:
         records = view.records
-        for own in rank_reviews(view, np.ones(len(records), dtype=np.bool_)):
-            recall = recall_curve(own.label)
+        for ranked in rank_reviews(view, np.ones(len(records), dtype=np.bool_)):
+            recall = recall_curve(ranked.label)
             if recall is None:
                 continue
             n = len(recall)
-            ranks = np.union1d(np.flatnonzero(own.label), [n - 1])
+            ranks = np.union1d(np.flatnonzero(ranked.label), [n - 1])
             for rank in ranks.tolist():
                 yield (
                     model,
-                    records.reviews[own.review],
+                    records.reviews[ranked.review],
                     rank + 1,
                     (rank + 1) / n,
                     float(recall[rank]),

@@ -93,23 +93,25 @@ class TfidfVectors:
         if papers is not None:
             rows = self._rows[papers]
             matrix, squares, places = matrix[rows], squares[rows], papers
-        is_own = np.zeros(len(self._rows), dtype=np.bool_)
-        is_own[included] = True
-        found = np.full(len(self._rows), np.nan)
-        found[places] = _cosines(
-            matrix, squares, self._centre(included), is_own[places]
+        is_included = np.zeros(len(self._rows), dtype=np.bool_)
+        is_included[included] = True
+        similarities = np.full(len(self._rows), np.nan)
+        similarities[places] = _cosines(
+            matrix, squares, self._centre(included), is_included[places]
         )
         if len(included) == 1:
-            found[included] = np.nan  # of nothing, whatever rounding leaves of it
-        return found
+            similarities[included] = (
+                np.nan
+            )  # of nothing, whatever rounding leaves of it
+        return similarities
 
     def similarities_of(self, texts: Sequence[ArticleText], included: Places) -> Floats:
         """Of papers that nobody cites, to what the review includes."""
         if not texts:
             return np.empty(0)
         rows = sparse.csr_array(self._terms.transform(map(_words, texts)))
-        own = np.zeros(len(texts), dtype=np.bool_)
-        return _cosines(rows, _squares(rows), self._centre(included), own)
+        is_included = np.zeros(len(texts), dtype=np.bool_)
+        return _cosines(rows, _squares(rows), self._centre(included), is_included)
 
     def _centre(self, included: Places) -> Floats:
         total = self._matrix[self._rows[included]].sum(axis=0)
@@ -127,20 +129,24 @@ def _squares(rows: sparse.csr_array) -> Floats:
 
 
 def _cosines(
-    rows: sparse.csr_array, squares: Floats, centre: Floats, own: Bools
+    rows: sparse.csr_array, squares: Floats, centre: Floats, is_included: Bools
 ) -> Floats:
-    """Of each row with the centre, which leaves out those of its *own*."""
+    """Of each row with the centre, which leaves out those of its *is_included*."""
     dots = np.asarray(rows @ centre, dtype=np.float64).ravel()
     # without itself: (c - v).v and |c - v|^2, from what is known already
-    norms = float((centre * centre).sum()) - np.where(own, 2 * dots - squares, 0.0)
-    dots -= np.where(own, squares, 0.0)
+    norms = float((centre * centre).sum()) - np.where(
+        is_included, 2 * dots - squares, 0.0
+    )
+    dots -= np.where(is_included, squares, 0.0)
     lengths = np.sqrt(np.maximum(norms, 0.0) * squares)
     return np.round(quotient(dots, lengths), DECIMALS)
 
 
-def kind_similarity(own: Floats, included: Floats | None = None) -> KindSimilarity:
+def kind_similarity(
+    similarities: Floats, included: Floats | None = None
+) -> KindSimilarity:
     """The similarities of a kind in figures, set against those of the included."""
-    values = own[~np.isnan(own)]
+    values = similarities[~np.isnan(similarities)]
     separable = None
     if included is not None:
         others = included[~np.isnan(included)]
@@ -172,22 +178,24 @@ class ReviewDrift:
 
     def is_easy(self, kind: RecordKind) -> bool:
         """Whether topic alone nearly tells a kind from the included papers."""
-        found = self.kinds.get(kind)
-        return found is not None and (found.separability or 0.0) >= TOO_EASY
+        similarity = self.kinds.get(kind)
+        return similarity is not None and (similarity.separability or 0.0) >= TOO_EASY
 
 
 def macro_drift(drift: Iterable[ReviewDrift]) -> dict[str, float | None]:
     """Means over the reviews, undefined ones left out, by name of the figure."""
-    each = list(drift)
-    kinds = {kind: None for one in each for kind in one.kinds}
-    found: dict[str, float | None] = {}
+    drifts = list(drift)
+    kinds = {kind: None for one in drifts for kind in one.kinds}
+    means: dict[str, float | None] = {}
     for kind in kinds:
-        own = [one.kinds[kind] for one in each if kind in one.kinds]
-        found[f"similarity.{kind}"] = mean(one.mean for one in own)
+        similarities = [one.kinds[kind] for one in drifts if kind in one.kinds]
+        means[f"similarity.{kind}"] = mean(one.mean for one in similarities)
         if kind != "included":
-            found[f"separability.{kind}"] = mean(one.separability for one in own)
-    found["jaccard"] = mean(one.jaccard for one in each)
-    return found
+            means[f"separability.{kind}"] = mean(
+                one.separability for one in similarities
+            )
+    means["jaccard"] = mean(one.jaccard for one in drifts)
+    return means
 
 
 class TopicDrift:
@@ -240,8 +248,10 @@ class TopicDrift:
         return ReviewDrift(
             review=review,
             kinds={
-                kind: kind_similarity(own, None if kind == "included" else included)
-                for kind, own in self._by_kind.items()
+                kind: kind_similarity(
+                    similarities, None if kind == "included" else included
+                )
+                for kind, similarities in self._by_kind.items()
             },
             jaccard=mean_jaccard(self._graph, self._near),
         )
@@ -249,7 +259,7 @@ class TopicDrift:
     def of(self, paper: str) -> float | None:
         """The similarity of a paper; None where it is undefined."""
         place = self._graph.place(paper)
-        found = math.nan if place is None else float(self._by_place[place])
-        if math.isnan(found):  # known from the list of exclusions alone
-            found = self._excluded.get(paper, math.nan)
-        return None if math.isnan(found) else found
+        similarity = math.nan if place is None else float(self._by_place[place])
+        if math.isnan(similarity):  # known from the list of exclusions alone
+            similarity = self._excluded.get(paper, math.nan)
+        return None if math.isnan(similarity) else similarity

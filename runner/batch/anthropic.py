@@ -215,10 +215,10 @@ class AnthropicBatches:
         )
 
     async def results(
-        self, batch_id: str, standing: BatchStatus
+        self, batch_id: str, status: BatchStatus
     ) -> AsyncGenerator[tuple[str, ItemOutcome]]:
         """The lines of the page of results."""
-        del standing
+        del status
         async with aclosing(self._link.lines(f"{BATCHES}/{batch_id}/results")) as lines:
             async for line in lines:
                 yield self._read(line)
@@ -228,8 +228,8 @@ class AnthropicBatches:
             item = _line.decode(line)
             result = item.result
             if result.type == "errored":
-                told = _error.decode(bytes(result.error)).error.type
-                status = STATUSES.get(told, 500)
+                error_type = _error.decode(bytes(result.error)).error.type
+                status = STATUSES.get(error_type, 500)
                 refused = self._link.refusal(status, bytes(result.error))
                 return item.custom_id, refused
         except UNREADABLE as error:

@@ -133,7 +133,7 @@ class BatchEndpoint(Protocol):
         ...
 
     def results(
-        self, batch_id: str, standing: BatchStatus
+        self, batch_id: str, status: BatchStatus
     ) -> AsyncGenerator[tuple[str, ItemOutcome]]:
         """What came of the items, by their ids, in any order; each as it is read."""
         ...
@@ -173,7 +173,7 @@ class BatchEvent(enum.Enum):
     POSTPONED = "the provider took nothing, and is to be asked later"
     UNSURE = "the provider may have taken it"
     DECLINED = "the provider will not take it"
-    FOUND = "the provider's list has it"
+    LISTED = "the provider's list has it"
     ABSENT = "the provider's list has it not"
     UNDECIDED = "the provider's list does not tell yet"
     SEEN = "the provider is at work on it"
@@ -187,12 +187,12 @@ class BatchEvent(enum.Enum):
 _S, _H = BatchStage, BatchEvent
 BATCH_TRANSITIONS: Final[Mapping[tuple[BatchStage, BatchEvent], BatchStage]] = {
     (_S.GATHERING, _H.RECORDED): _S.PREPARED,
-    (_S.GATHERING, _H.FOUND): _S.OPEN,
+    (_S.GATHERING, _H.LISTED): _S.OPEN,
     (_S.PREPARED, _H.CREATED): _S.OPEN,
     (_S.PREPARED, _H.POSTPONED): _S.PREPARED,
     (_S.PREPARED, _H.UNSURE): _S.SOUGHT,
     (_S.PREPARED, _H.DECLINED): _S.REFUSED,
-    (_S.SOUGHT, _H.FOUND): _S.OPEN,
+    (_S.SOUGHT, _H.LISTED): _S.OPEN,
     (_S.SOUGHT, _H.ABSENT): _S.MISSING,
     (_S.SOUGHT, _H.UNDECIDED): _S.SOUGHT,
     (_S.OPEN, _H.SEEN): _S.OPEN,
@@ -228,24 +228,26 @@ def run_tag(run_id: str) -> str:
 
 
 def batch_key(
-    tag: str, model: str, asked: Iterable[BatchedAttempt], prepared_us: int
+    tag: str, model: str, attempts: Iterable[BatchedAttempt], prepared_us: int
 ) -> str:
     """The key of the batch of a run that asks this, and was prepared then.
 
     Attempts count: what is asked again after a batch expired is another batch. So does
     the time: a log that begins anew, after one was lost, counts attempts anew.
     """
-    words = (f"{each.task} {each.attempt} {each.request}" for each in asked)
+    words = (
+        f"{attempt.task} {attempt.attempt} {attempt.request}" for attempt in attempts
+    )
     return f"{tag}-{_digest([model, str(prepared_us), *words], size=8)}"
 
 
-def item_id(key: str, asked: BatchedAttempt) -> str:
+def item_id(key: str, attempt: BatchedAttempt) -> str:
     """What a task is called in a batch.
 
     >>> item_id("siftlog-0a1b2c3d-0123456789abcdef", BatchedAttempt(7, 2, "feed" * 16))
     'siftlog-0a1b2c3d-0123456789abcdef-7-feedfeedfeedfeed'
     """
-    return f"{key}-{asked.task}-{digest_of(asked.request)}"
+    return f"{key}-{attempt.task}-{digest_of(attempt.request)}"
 
 
 def digest_of(request: str) -> str:
@@ -278,10 +280,10 @@ CallOutcome: TypeAlias = ItemOutcome | CallLeft | CallUnsent
 class _Gathered:
     """A call that waits in a batch."""
 
-    asked: BatchedAttempt
+    attempt: BatchedAttempt
     body: bytes  #: to be sent
     item: str | None  #: what the provider calls it already
-    told: asyncio.Future[CallOutcome]
+    outcome: asyncio.Future[CallOutcome]
 
 
 class Batch:
@@ -296,7 +298,7 @@ class Batch:
         self.requests = 0
         self.prepared_us = 0
         self.ids: list[str] = []  #: of all items, in the order they are sent in
-        self.standing: BatchStatus | None = None  #: what the provider said last
+        self.status: BatchStatus | None = None  #: what the provider said last
         self.has_ended = False  #: and the log knows that
         self.is_led = False  #: a call sees to it that it goes on
         self.error: AttemptError | None = None  #: why the provider may not have it
@@ -316,30 +318,32 @@ class Batch:
         return len(self._gathered)
 
     def gather(
-        self, asked: BatchedAttempt, body: bytes, item: str | None = None
+        self, attempt: BatchedAttempt, body: bytes, item: str | None = None
     ) -> asyncio.Future[CallOutcome]:
         """Take a call in; with *item*, what the provider calls it already."""
-        told: asyncio.Future[CallOutcome] = asyncio.get_running_loop().create_future()
-        self._gathered.append(_Gathered(asked, body, item, told))
+        outcome: asyncio.Future[CallOutcome] = (
+            asyncio.get_running_loop().create_future()
+        )
+        self._gathered.append(_Gathered(attempt, body, item, outcome))
         self.bytes += len(body)
-        return told
+        return outcome
 
     def close(self, tag: str, model: str, now_us: int) -> list[BatchItem]:
         """Take no more calls in; what is in it, under the key that it has from now."""
-        asked = [call.asked for call in self._gathered]
-        self.key = batch_key(tag, model, asked, now_us)
+        attempts = [call.attempt for call in self._gathered]
+        self.key = batch_key(tag, model, attempts, now_us)
         self.prepared_us = now_us
         items = [
             BatchItem(
-                call.asked.task,
-                call.asked.attempt,
-                call.item or item_id(self.key, call.asked),
+                call.attempt.task,
+                call.attempt.attempt,
+                call.item or item_id(self.key, call.attempt),
             )
             for call in self._gathered
         ]
         self._hold(items)
         for item, call in zip(items, self._gathered, strict=True):
-            self._waiting[item.id] = call.told
+            self._waiting[item.id] = call.outcome
         return items
 
     def bodies(self) -> list[tuple[str, bytes]]:
@@ -363,12 +367,12 @@ class Batch:
         self._hold(there)
         still_open = set(open_)
         loop = asyncio.get_running_loop()
-        found: dict[tuple[int, int], asyncio.Future[CallOutcome]] = {}
+        outcomes: dict[tuple[int, int], asyncio.Future[CallOutcome]] = {}
         for item in there:
             if (item.task, item.attempt) in still_open:
-                told: asyncio.Future[CallOutcome] = loop.create_future()
-                found[item.task, item.attempt] = self._waiting[item.id] = told
-        return found
+                outcome: asyncio.Future[CallOutcome] = loop.create_future()
+                outcomes[item.task, item.attempt] = self._waiting[item.id] = outcome
+        return outcomes
 
     def _hold(self, items: list[BatchItem]) -> None:
         self.requests = len(items)
@@ -376,11 +380,11 @@ class Batch:
 
     # -- outcomes --------------------------------------------------------------
 
-    def tell(self, item: str, told: CallOutcome) -> None:
+    def tell(self, item: str, outcome: CallOutcome) -> None:
         """Tell a call how it ended; ids that nobody waits for are passed over."""
         waiting = self._waiting.pop(item, None)
         if waiting is not None and not waiting.done():
-            waiting.set_result(told)
+            waiting.set_result(outcome)
 
     @property
     def untold(self) -> list[tuple[int, str]]:
@@ -388,13 +392,13 @@ class Batch:
         numbered = enumerate(self.ids)
         return [(n, item) for n, item in numbered if item in self._waiting]
 
-    def tell_rest(self, told: CallOutcome) -> None:
+    def tell_rest(self, outcome: CallOutcome) -> None:
         """Tell all that wait still the same; before it is closed, too."""
         for _, item in self.untold:
-            self.tell(item, told)
+            self.tell(item, outcome)
         for call in self._gathered:
-            if not call.told.done():
-                call.told.set_result(told)
+            if not call.outcome.done():
+                call.outcome.set_result(outcome)
 
 
 LOOKS_S: Final = 5.0
@@ -463,7 +467,7 @@ class BatchCancellation:
             prepared_us=batch.prepared_us,
             others=others,
         )
-        is_told = False
+        is_announced = False
         while True:
             # first, so that the last look begins when all is settled
             now = self.clock.monotonic()
@@ -472,8 +476,8 @@ class BatchCancellation:
                 raise Expired("its list does not tell yet which one it is")
             if search.id is not None or now >= settled_at:
                 return search.id
-            if not is_told:
-                is_told = True
+            if not is_announced:
+                is_announced = True
                 self.tell(
                     f"Batch {batch.key} is not in the provider's list, which may lag "
                     f"behind: looking again for {settled_at - now:.0f} seconds."

@@ -51,7 +51,7 @@ from store.clock import Clock
 from store.events import BatchCreated, BatchEnded, BatchPolled
 from store.log.interface import Log
 
-GROWTH: Final = 1.25
+BACKOFF_FACTOR: Final = 1.25
 """Each look that shows nothing new puts the next one off by so much,"""
 LONGEST: Final = 10
 """up to as many times the first pause."""
@@ -220,8 +220,8 @@ class BatchCarrier:
         batch.refusals = 0
         if search.id is not None:
             batch.id = search.id
-            await self._created(batch, found=True)
-            return BatchEvent.FOUND
+            await self._created(batch, is_listed=True)
+            return BatchEvent.LISTED
         if not search.is_settled:
             await self._run.pause(self._poll_s)
             return BatchEvent.UNDECIDED
@@ -253,7 +253,7 @@ class BatchCarrier:
         return True
 
     async def _created(
-        self, batch: Batch, *, file: str | None = None, found: bool = False
+        self, batch: Batch, *, file: str | None = None, is_listed: bool = False
     ) -> None:
         """Record the provider's id."""
         batch_id = _id_of(batch)
@@ -261,17 +261,17 @@ class BatchCarrier:
         batch.absent_since = None
         batch.sent()
         await self._log.append(
-            BatchCreated(batch=batch.key, id=batch_id, file=file, found=found)
+            BatchCreated(batch=batch.key, id=batch_id, file=file, found=is_listed)
         )
 
     async def _look(self, batch: Batch) -> BatchEvent:
         """See how it stands; at once the first time, then at growing distance."""
-        before = batch.standing
+        before = batch.status
         if before is not None:
-            longer = min(GROWTH**batch.pauses, LONGEST)
+            longer = min(BACKOFF_FACTOR**batch.pauses, LONGEST)
             await self._run.pause(self._poll_s * longer)
         try:
-            batch.standing = seen = await self._endpoint.look(_id_of(batch))
+            batch.status = seen = await self._endpoint.look(_id_of(batch))
         except AttemptError as error:
             if error.status == HTTPStatus.NOT_FOUND:
                 return await self._unknown(batch)
@@ -309,9 +309,9 @@ class BatchCarrier:
 
     async def _read(self, batch: Batch) -> BatchEvent:
         """Tell every call what came of it; read again from the start if need be."""
-        standing = batch.standing or BatchStatus(status="")
+        status = batch.status or BatchStatus(status="")
         try:
-            await self._tell_results(batch, standing)
+            await self._tell_results(batch, status)
         except MalformedReply as error:
             batch.readings += 1
             if batch.readings < MOST_READINGS:
@@ -327,11 +327,11 @@ class BatchCarrier:
             if await self._may_appear(batch, "has no results at the provider"):
                 return BatchEvent.BROKEN
         for number, item in batch.untold:
-            fault = standing.faults.get(number) or standing.rest
+            fault = status.faults.get(number) or status.rest
             batch.tell(item, fault or Expired("Not answered: the results have it not"))
         return BatchEvent.READ
 
-    async def _tell_results(self, batch: Batch, standing: BatchStatus) -> None:
+    async def _tell_results(self, batch: Batch, status: BatchStatus) -> None:
         """Tell the calls what the results hold.
 
         Raises:
@@ -339,7 +339,7 @@ class BatchCarrier:
         """
         seen: set[str] = set()
         keys = {key_of(item) for item in batch.ids}
-        results = self._endpoint.results(_id_of(batch), standing)
+        results = self._endpoint.results(_id_of(batch), status)
         async with aclosing(results) as coming:
             async for item, outcome in coming:
                 batch.tell(item, outcome)
@@ -348,9 +348,9 @@ class BatchCarrier:
                 seen.add(item)
                 if len(seen) % STRIDE == 0:
                     await self._keep_pace()
-        if len(seen) < standing.done + standing.failed:
+        if len(seen) < status.done + status.failed:
             raise MalformedReply(
-                f"{len(seen):,} of {standing.done + standing.failed:,} results came"
+                f"{len(seen):,} of {status.done + status.failed:,} results came"
             )
 
     async def _keep_pace(self) -> None:
@@ -358,18 +358,18 @@ class BatchCarrier:
         await asyncio.sleep(0)  # those who were told append now
         await self._log.last_seq()
 
-    async def _ended(self, batch: Batch, standing: BatchStatus) -> None:
+    async def _ended(self, batch: Batch, status: BatchStatus) -> None:
         """Record that nothing will change about it any more."""
-        assert standing.outcome is not None  # noqa: S101 - of an ended one
+        assert status.outcome is not None  # noqa: S101 - of an ended one
         batch.has_ended = True
         await self._log.append(
             BatchEnded(
                 batch=batch.key,
-                outcome=standing.outcome,
+                outcome=status.outcome,
                 requests=batch.requests,
-                done=standing.done,
-                failed=standing.failed,
-                why=standing.why,
+                done=status.done,
+                failed=status.failed,
+                why=status.why,
             )
         )
 
@@ -395,9 +395,9 @@ def _id_of(batch: Batch) -> str:
     return batch.id
 
 
-def _figures(standing: BatchStatus) -> tuple[str, int, int]:
+def _figures(status: BatchStatus) -> tuple[str, int, int]:
     """What is worth an event where it has changed."""
-    return standing.status, standing.done, standing.failed
+    return status.status, status.done, status.failed
 
 
 class ItemAdoption:
@@ -428,16 +428,16 @@ class ItemAdoption:
                 # of a batch that was taken over, only some items may have been
                 adopted = self._run.adopted
                 whole = self._run.ids - adopted.keys()
-                found = await self._found(whole.union(keys))
+                orphans = await self._find_orphans(whole.union(keys))
                 self._orphans = {}
-                for orphan in found:
+                for orphan in orphans:
                     if orphan.item in adopted.get(orphan.batch, ()):
                         continue
-                    asked = request_of(orphan.item)
-                    self._orphans.setdefault(asked, deque()).append(orphan)
+                    request_digest = request_of(orphan.item)
+                    self._orphans.setdefault(request_digest, deque()).append(orphan)
 
-    async def _found(self, known: AbstractSet[str]) -> Sequence[OrphanItem]:
-        is_told = False
+    async def _find_orphans(self, known: AbstractSet[str]) -> Sequence[OrphanItem]:
+        is_announced = False
         while True:
             try:
                 orphans = await self._endpoint.orphans(
@@ -452,8 +452,8 @@ class ItemAdoption:
                     self._tell(orphans)
                     return orphans
                 why = "batches that are at work may be of this run"
-            if not is_told:
-                is_told = True
+            if not is_announced:
+                is_announced = True
                 self._run.tell(
                     f"Looking for batches of the run that its log lacks: {why}; "
                     "trying again."

@@ -92,7 +92,7 @@ def pending_batches(
     """
     there = batches(conn)
     still = {(start.task, start.attempt) for start in starts}
-    found = []
+    pending = []
     for batch in reversed(there):
         if not still:
             break
@@ -100,10 +100,12 @@ def pending_batches(
             continue  # it never came to be: nothing of it was sent
         known = _known(conn, batch, still)
         if known.open:
-            found.append(known)
+            pending.append(known)
             still -= known.open
     ids = frozenset(batch.id for batch in there if batch.id is not None)
-    return PendingBatches(batches=tuple(found), ids=ids, adopted=_adopted(conn, there))
+    return PendingBatches(
+        batches=tuple(pending), ids=ids, adopted=_adopted(conn, there)
+    )
 
 
 def _adopted(
@@ -112,7 +114,7 @@ def _adopted(
     """What was taken over: its items bear another key than the log has them under."""
     adopted: dict[str, frozenset[str]] = {}
     for batch in there:
-        if batch.id is None or not batch.is_found:
+        if batch.id is None or not batch.is_listed:
             continue
         items = {item.id for item in items_of(conn, batch)}
         if any(key_of(item) != batch.key for item in items):
@@ -182,11 +184,11 @@ class BatchClient:
             ItemAdoption(endpoint, setting, poll_s) if habits.adopts else None
         )
         self._misses = 0  #: batches in a row that never came to be
-        self._told: dict[
+        self._outcomes: dict[
             tuple[int, int], tuple[Batch, asyncio.Future[CallOutcome]]
         ] = {}
-        for each in known:
-            self._take_up(each)
+        for pending_batch in known:
+            self._take_up(pending_batch)
 
     def _take_up(self, known: PendingBatch) -> None:
         stage = BatchStage.SOUGHT if known.id is None else BatchStage.OPEN
@@ -195,8 +197,8 @@ class BatchClient:
         batch.prepared_us = known.prepared_us
         batch.has_ended = known.has_ended
         self._under_way.append(batch)
-        for attempt, told in batch.take_up(known.items, known.open).items():
-            self._told[attempt] = batch, told
+        for attempt, outcome in batch.take_up(known.items, known.open).items():
+            self._outcomes[attempt] = batch, outcome
 
     # -- calls -----------------------------------------------------------------
 
@@ -209,15 +211,15 @@ class BatchClient:
             Unsent: The provider never had the batch.
         """
         sent = self._ladder.sent(call.request, call.task.number)
-        taken_up = self._told.pop((call.task.number, call.attempt), None)
+        taken_up = self._outcomes.pop((call.task.number, call.attempt), None)
         with self._tally.attempt():
             if taken_up is None and self._adoption is not None:
                 await self._adoption.look(batch.key for batch in self._under_way)
-            batch, told = taken_up or self._join(call, sent.shape)
+            batch, outcome = taken_up or self._join(call, sent.shape)
             del call  # its texts are not to be held for a day
             if not batch.is_led:
                 await self._lead(batch)
-            match await told:
+            match await outcome:
                 case Received() as received:
                     return received
                 case AttemptError() as error:
@@ -235,15 +237,15 @@ class BatchClient:
             raise BadRequest("Only chats are asked by batches.")
         if call.is_stale:
             raise Expired("What is asked has changed since; it was never sent.")
-        asked = BatchedAttempt(call.task.number, call.attempt, call.asked)
+        attempt = BatchedAttempt(call.task.number, call.attempt, call.request_sha256)
         adoption = self._adoption
-        orphan = None if adoption is None else adoption.claim(call.asked)
+        orphan = None if adoption is None else adoption.claim(call.request_sha256)
         if orphan is not None:
             batch = self._open_to(0, orphan.batch)
-            return batch, batch.gather(asked, b"", orphan.item)
+            return batch, batch.gather(attempt, b"", orphan.item)
         body = self._endpoint.encode(call.request, shape)
         batch = self._open_to(len(body))
-        return batch, batch.gather(asked, body)
+        return batch, batch.gather(attempt, body)
 
     def _open_to(self, more: int, batch_id: str | None = None) -> Batch:
         """The batch that takes in a body of *more* bytes; see `_gathering`."""
@@ -321,7 +323,7 @@ class BatchClient:
         batch.sent()
         created = BatchCreated(batch=batch.key, id=batch.id, found=True)
         await self._log.append(entry, created)
-        batch.stage = stage_after(batch.stage, BatchEvent.FOUND)
+        batch.stage = stage_after(batch.stage, BatchEvent.LISTED)
 
     def _close(self, batch: Batch) -> None:
         """Have the next call begin another batch."""
@@ -376,8 +378,8 @@ def open_endpoint(model: str, options: ClientOptions) -> BatchEndpoint:
 
 def _at_anthropic(options: ClientOptions) -> ClientOptions:
     """Anthropic's address and key, from the variables that its own clients read."""
-    found = (options.environment.get(name) for name in ANTHROPIC_ADDRESSES)
-    base_url = next(filter(None, found), None)
+    addresses = (options.environment.get(name) for name in ANTHROPIC_ADDRESSES)
+    base_url = next(filter(None, addresses), None)
     if base_url is not None and not base_url.rstrip("/").endswith("/v1"):
         # Anthropic's clients add /v1 to it, behind a gateway's path too
         base_url = f"{base_url.rstrip('/')}/v1"

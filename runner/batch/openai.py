@@ -339,15 +339,15 @@ class OpenAIBatches:
     ) -> list[OrphanItem]:
         """Those whose keys begin with the tag; their files say what is in them."""
         del before_us  # the list tells of every batch whose it is
-        found: list[OrphanItem] = []
+        orphans: list[OrphanItem] = []
         async with aclosing(self._listed(0.0)) as listed:
             async for batch in listed:
                 if not known & {batch.id, batch.key} and batch.is_of(tag):
-                    found += [
+                    orphans += [
                         OrphanItem(batch=batch.id, item=item)
                         async for item in self._items(batch)
                     ]
-        return found
+        return orphans
 
     async def _items(self, batch: _Batch) -> AsyncGenerator[str]:
         """The ids of what a batch has answered, or may answer yet."""
@@ -393,15 +393,15 @@ class OpenAIBatches:
             kind = RateLimited
         elif fault.code == "model_not_found":
             kind = NotServed
-        said = ": ".join(filter(None, (fault.code, fault.message)))
-        return kind(f"The batch failed: {said or 'no reason was given'}")
+        reason = ": ".join(filter(None, (fault.code, fault.message)))
+        return kind(f"The batch failed: {reason or 'no reason was given'}")
 
     async def results(
-        self, batch_id: str, standing: BatchStatus
+        self, batch_id: str, status: BatchStatus
     ) -> AsyncGenerator[tuple[str, ItemOutcome]]:
         """The lines of the files of answers and of errors."""
         del batch_id
-        for file in standing.files:
+        for file in status.files:
             async with aclosing(self._link.lines(f"/files/{file}/content")) as lines:
                 async for line in lines:
                     yield self._read(line)
@@ -419,8 +419,10 @@ class OpenAIBatches:
         item = self._decoded(line)
         if item.response is None:
             fault = item.error or _Fault()
-            said = ": ".join(filter(None, (fault.code, fault.message)))
-            return item.custom_id, Expired(f"Not answered: {said or 'no reason given'}")
+            reason = ": ".join(filter(None, (fault.code, fault.message)))
+            return item.custom_id, Expired(
+                f"Not answered: {reason or 'no reason given'}"
+            )
         body = bytes(item.response.body)
         if item.response.status_code != httpx.codes.OK:
             return item.custom_id, self._link.refusal(item.response.status_code, body)

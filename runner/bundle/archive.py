@@ -29,9 +29,9 @@ deflate could make a thousand, which is what archives that fill a disk are made 
 MODE: Final = stat.S_IFREG | 0o644
 METHODS: Final = frozenset({ZIP_DEFLATED, ZIP_STORED})
 
-_SAID = b"siftlog bundle sha256 "
+_SEAL_PREFIX = b"siftlog bundle sha256 "
 _HEX = 2 * hashlib.sha256().digest_size
-SEAL: Final = len(_SAID) + _HEX
+SEAL: Final = len(_SEAL_PREFIX) + _HEX
 """Bytes of the seal."""
 
 
@@ -59,10 +59,10 @@ def write(
             with archive.open(info, "w") as file:
                 for piece in pieces:
                     file.write(piece)
-        archive.comment = _SAID + b"0" * _HEX
+        archive.comment = _SEAL_PREFIX + b"0" * _HEX
     with path.open("r+b") as file:
         digest = _hashed(file, path.stat().st_size - SEAL)
-        seal = _SAID + digest.hexdigest().encode()
+        seal = _SEAL_PREFIX + digest.hexdigest().encode()
         file.write(seal)
         file.flush()
         os.fsync(file.fileno())
@@ -72,14 +72,14 @@ def write(
 
 def has_seal(path: Path) -> bool:
     """Whether a file ends as a bundle does."""
-    return _seal(path).startswith(_SAID)
+    return _seal(path).startswith(_SEAL_PREFIX)
 
 
 def is_sealed(path: Path) -> bool:
     """Whether every byte of a file is as it was when the file was sealed."""
     with path.open("rb") as file:
         digest = _hashed(file, path.stat().st_size - SEAL)
-    return _seal(path) == _SAID + digest.hexdigest().encode()
+    return _seal(path) == _SEAL_PREFIX + digest.hexdigest().encode()
 
 
 def _seal(path: Path) -> bytes:
@@ -145,7 +145,7 @@ def problem(name: str) -> str | None:
     A good name leads to one file below the folder that it is unpacked into, on every
     system.
     """
-    return next((said for is_broken, said in _RULES if is_broken(name)), None)
+    return next((reason for is_broken, reason in _RULES if is_broken(name)), None)
 
 
 MOST_MEMBERS: Final = 1_000_000
@@ -306,15 +306,15 @@ def unpack(
         is_read = name in read or name.startswith(f"{INPUTS}/")
         target = folder / name if is_read else None
         try:
-            found = _written(_content(archive, info), target)
+            written = _written(_content(archive, info), target)
         except InvalidArchive as refused:
             yield refused.fault
             continue
-        if found != (member.size, member.sha256):
+        if written != (member.size, member.sha256):
             yield LogFault(
                 what="member", where=name, message="is not what bundle.json says"
             )
-        done += found.size
+        done += written.size
         progress(f"{done / 1e6:,.0f} of {whole / 1e6:,.0f} MB unpacked")
     for name in wanted:
         yield LogFault(what="member", where=name, message="is missing")

@@ -40,9 +40,9 @@ def environment(packages: Iterable[str]) -> Environment:
         platform=f"{platform.system()} {platform.machine()}",
         sqlite=sqlite3.sqlite_version,
         packages={
-            name: found.version
+            name: version.version
             for name in sorted(packages)
-            if (found := _distribution(name)) is not None
+            if (version := _distribution(name)) is not None
         },
     )
 
@@ -67,19 +67,19 @@ def required(*roots: str) -> frozenset[str]:
 
     That is what they require, and so on; of the named ones also what extras add.
     """
-    found: set[str] = set()
+    names: set[str] = set()
     waiting = list(roots)
     while waiting:
         name = re.sub(r"[-_.]+", "-", waiting.pop()).lower()
-        package = None if name in found else _distribution(name)
+        package = None if name in names else _distribution(name)
         if package is None:
             continue  # seen already, or for another platform or Python
-        found.add(name)
+        names.add(name)
         for requirement in package.requires or ():
             match = _NAME.match(requirement)
             if match and (name in roots or not _EXTRA.search(requirement)):
                 waiting.append(match[0])
-    return frozenset(found)
+    return frozenset(names)
 
 
 def _distribution(name: str) -> Distribution | None:
@@ -146,9 +146,9 @@ def decoded(content: bytes) -> Manifest | int:
     Raises:
         ValueError: it is none.
     """
-    found = msgspec.json.decode(content, type=_Versioned).format
-    if found > FORMAT:
-        return found
+    version = msgspec.json.decode(content, type=_Versioned).format
+    if version > FORMAT:
+        return version
     return msgspec.json.decode(content, type=Manifest)
 
 
@@ -171,9 +171,9 @@ def _named(setting: str, value: object) -> Iterator[tuple[Path, str]]:
     if isinstance(value, Path):
         yield value, f"{INPUTS}/{setting}/{value.name}"
     elif isinstance(value, tuple | list):
-        for number, each in enumerate(value, 1):
-            if isinstance(each, Path):
-                yield each, f"{INPUTS}/{setting}/{number}/{each.name}"
+        for number, item in enumerate(value, 1):
+            if isinstance(item, Path):
+                yield item, f"{INPUTS}/{setting}/{number}/{item.name}"
 
 
 def files(settings: BaseModel, inputs: Sequence[InputFile]) -> Mapping[str, Path]:
@@ -183,25 +183,25 @@ def files(settings: BaseModel, inputs: Sequence[InputFile]) -> Mapping[str, Path
         RunnerError: one is not below any path that the settings name.
     """
     known = tuple(bundled_paths(settings))
-    found: dict[str, Path] = {}
-    for each in inputs:
-        for place in _holding(each, known):
-            for file in _files(each.path):
+    by_member: dict[str, Path] = {}
+    for input_file in inputs:
+        for place in _holding(input_file, known):
+            for file in _files(input_file.path):
                 below = file.relative_to(place.path).as_posix()
-                found[place.member if below == "." else f"{place.member}/{below}"] = (
-                    file
-                )
-    return found
+                by_member[
+                    place.member if below == "." else f"{place.member}/{below}"
+                ] = file
+    return by_member
 
 
-def _holding(given: InputFile, known: Sequence[BundledPath]) -> list[BundledPath]:
+def _holding(input_file: InputFile, known: Sequence[BundledPath]) -> list[BundledPath]:
     """The places that name an input, or else those nearest above it."""
-    above = [place for place in known if given.path.is_relative_to(place.path)]
+    above = [place for place in known if input_file.path.is_relative_to(place.path)]
     if not above:
         raise RunnerError(
-            f"{given.path} ({given.setting}) is named by no setting, and a bundle "
-            "could not be scored with a copy of it: have the job take it as a setting "
-            "of type Path."
+            f"{input_file.path} ({input_file.setting}) is named by no setting, and "
+            "a bundle could not be scored with a copy of it: have the job take it "
+            "as a setting of type Path."
         )
     nearest = max(len(place.path.parts) for place in above)
     return [place for place in above if len(place.path.parts) == nearest]
@@ -232,6 +232,6 @@ def _moved(setting: str, value: Any, folder: Path) -> Any:  # noqa: ANN401 - any
     if isinstance(value, tuple | list):
         members = dict(_named(setting, value))
         return type(value)(
-            folder / members[each] if isinstance(each, Path) else each for each in value
+            folder / members[item] if isinstance(item, Path) else item for item in value
         )
     return value

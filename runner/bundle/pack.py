@@ -52,23 +52,27 @@ def input_members(job_name: str, recorded: ScoringRecorded) -> Mapping[str, Path
         DatasetError: one is gone, or is another one.
     """
     job = load_job(job_name)
-    for each in recorded.inputs:
-        if not Path(each.path).exists():
+    for recorded_input in recorded.inputs:
+        if not Path(recorded_input.path).exists():
             raise DatasetError(
-                f"{each.path} ({each.setting}), which scoring {recorded.number} has "
-                "read, is gone: put it back, or score the run with what there is."
+                f"{recorded_input.path} ({recorded_input.setting}), which scoring "
+                f"{recorded.number} has read, is gone: put it back, or score the "
+                "run with what there is."
             )
     settings = fitting(job, json.loads(recorded.settings))
     named = job.inputs(settings)
-    found = files(settings, named)
+    by_member = files(settings, named)
     if changed := changed_inputs(recorded.inputs, input_hashes(named)):
-        paths = {each.setting: each.path for each in recorded.inputs}
+        paths = {
+            recorded_input.setting: recorded_input.path
+            for recorded_input in recorded.inputs
+        }
         raise DatasetError(
             f"{paths.get(changed[0], changed[0])} ({changed[0]}) is not what scoring "
             f"{recorded.number} has read: put that one back, or make a new scoring "
             "with siftlog score and bundle it."
         )
-    return found
+    return by_member
 
 
 def scoring_files(
@@ -84,10 +88,10 @@ def scoring_files(
     Raises:
         RunnerError: its scorecard was changed, or cannot be made again.
     """
-    made = folder.scores / str(recorded.number)
-    if not made.exists() or (report and not (made / REPORT).exists()):
+    score_folder = folder.scores / str(recorded.number)
+    if not score_folder.exists() or (report and not (score_folder / REPORT).exists()):
         redraw(folder, recorded)
-    card = made / SCORECARD
+    card = score_folder / SCORECARD
     content = card.read_bytes() if card.is_file() else b""
     if hashlib.sha256(content).hexdigest() != recorded.digest:
         raise RunnerError(
@@ -95,8 +99,8 @@ def scoring_files(
             "folder, and it is made again."
         )
     return {
-        f"{SCORES}/{recorded.number}/{file.relative_to(made).as_posix()}": file
-        for file in made.rglob("*")
+        f"{SCORES}/{recorded.number}/{file.relative_to(score_folder).as_posix()}": file
+        for file in score_folder.rglob("*")
         if file.is_file() and not file.is_symlink()
     }
 
@@ -145,8 +149,8 @@ def _variables(options: Mapping[str, Any]) -> Iterator[str]:
         elif name == "api_key_env":
             yield str(value)
         elif name == "extra_headers":
-            found = (variable_in(header) for _, header in headers_of(str(value)))
-            yield from (variable for _, variable in filter(None, found))
+            references = (variable_in(header) for _, header in headers_of(str(value)))
+            yield from (variable for _, variable in filter(None, references))
 
 
 def _set(
@@ -227,12 +231,12 @@ def make_bundle(
             )
         recorded = chosen(folder.run_id, scored, number)
         first = run_started(reader)
-    given = {
+    by_member = {
         **input_members(first.job, recorded),
         **scoring_files(folder, recorded, report=report),
     }
     if folder.config.is_file():
-        given[CONFIG] = folder.config
+        by_member[CONFIG] = folder.config
     place = out or folder.exports / f"{folder.run_id}.{recorded.number}.siftlog.zip"
     if place.exists() and not place.is_file():
         raise UsageError(f"{place} is no plain file: name another --out.")
@@ -240,7 +244,7 @@ def make_bundle(
         with drafting(place) as drafts:
             log = drafts / LOG
             copy_log(folder.log, log, progress)
-            members = {**given, LOG: log}
+            members = {**by_member, LOG: log}
             manifest = _manifest(log, recorded, measured(members, progress))
             known = keys(environ, folder.config)
             _without_keys(log, known, progress)
@@ -359,8 +363,8 @@ def _prove(draft: Path, run_id: str, progress: Callable[[str], None]) -> None:
     Raises:
         RunnerError: the check finds a fault.
     """
-    found = check(draft, progress, within=draft.parent)
-    for fault in found.faults:
+    report = check(draft, progress, within=draft.parent)
+    for fault in report.faults:
         raise RunnerError(
             f"Run {run_id} cannot be bundled, for its bundle could not be verified: "
             f"{fault.where}: {fault.message}; siftlog verify {run_id} checks the log, "

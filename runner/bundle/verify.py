@@ -106,12 +106,12 @@ def rebuild(
         stderr=subprocess.PIPE,
     ) as child:
         try:
-            answer, said = _awaited(child, progress)
+            answer, stderr = _awaited(child, progress)
         except BaseException:
             child.kill()
             raise
     if child.returncode:
-        lines = said.decode(errors="replace").strip().splitlines()
+        lines = stderr.decode(errors="replace").strip().splitlines()
         why = lines[-1] if lines else f"its process ended with {child.returncode}"
         return RebuildResult(error=why)
     return msgspec.json.decode(answer, type=RebuildResult)
@@ -153,8 +153,8 @@ def _rebuilt(folder: Path, number: int) -> RebuildResult:
         inputs = input_hashes(job.inputs(settings))
         if changed := changed_inputs(recorded.inputs, inputs):
             return RebuildResult(changed=changed)
-        made = replayed(job, reader, settings, inputs, upto=recorded.seq)
-    (folder / REBUILT).write_bytes(made.content)
+        scoring = replayed(job, reader, settings, inputs, upto=recorded.seq)
+    (folder / REBUILT).write_bytes(scoring.content)
     return RebuildResult()
 
 
@@ -166,10 +166,10 @@ def changed_inputs(then: Sequence[Input], now: Sequence[Input]) -> tuple[str, ..
 
 
 def _by_setting(inputs: Sequence[Input]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for each in inputs:
-        found.setdefault(each.setting, []).append(each.sha256)
-    return found
+    hashes: dict[str, list[str]] = {}
+    for recorded_input in inputs:
+        hashes.setdefault(recorded_input.setting, []).append(recorded_input.sha256)
+    return hashes
 
 
 LATE: Final = (
@@ -312,15 +312,17 @@ class _Check:
                 yield from self.log.faults
                 if self.log.faults:
                     return
-                said = (manifest.run, manifest.job, manifest.events, manifest.head)
+                claimed = (manifest.run, manifest.job, manifest.events, manifest.head)
                 first = run_started(reader)
-                if said != (first.run_id, first.job, self.log.events, head(reader)):
+                if claimed != (first.run_id, first.job, self.log.events, head(reader)):
                     yield LogFault(
                         what="chain",
                         where=f"event {self.log.events}",
                         message="is not the last one that bundle.json tells of",
                     )
-                digests = {each.number: each.digest for each in scorings(reader)}
+                digests = {
+                    scoring.number: scoring.digest for scoring in scorings(reader)
+                }
         except StoreError as error:
             yield LogFault(what="file", where=LOG, message=str(error))
             return
@@ -377,14 +379,14 @@ def _first_difference(stored: bytes, again: bytes) -> int:
 
 def _unlike(differs: tuple[str, ...]) -> str:
     """What to say of a scorecard that came out otherwise."""
-    said = "came out otherwise"
+    sentence = "came out otherwise"
     if not differs:
         return (
-            f"{said}, though all versions are the same: the job's code has changed, or "
-            "the run has gone on since"
+            f"{sentence}, though all versions are the same: the job's code has "
+            "changed, or the run has gone on since"
         )
     more = f" and {len(differs) - 3} more" if len(differs) > 3 else ""  # noqa: PLR2004 - a sentence holds three
-    return f"{said}, where versions differ: {'; '.join(differs[:3])}{more}"
+    return f"{sentence}, where versions differ: {'; '.join(differs[:3])}{more}"
 
 
 def require_room(needed: int, folder: Path, free: int) -> None:

@@ -35,8 +35,8 @@ def options_of(*options: Callable[[Any], Any]) -> Callable[[C], C]:
     """Several options as one decorator; `--help` shows them in this order."""
 
     def decorate(command: C) -> C:
-        for each in reversed(options):
-            command = each(command)
+        for decorator in reversed(options):
+            command = decorator(command)
         return command
 
     return decorate
@@ -351,7 +351,9 @@ def variables() -> frozenset[str]:
         del parameters
 
     options = click.command(every).params
-    return frozenset(each.envvar for each in options if isinstance(each.envvar, str))
+    return frozenset(
+        parameter.envvar for parameter in options if isinstance(parameter.envvar, str)
+    )
 
 
 def read_dotenv(environment: Mapping[str, str]) -> dict[str, str]:

@@ -29,8 +29,8 @@ def budget(*, add: float | None, **shared: Any) -> int:
 
     how = control_request(**shared)
     with open_reader(how.folder.log) as reader:
-        stakes = preview_open_tasks(reader)
-    if add is not None and stakes.cap_usd is None:
+        preview = preview_open_tasks(reader)
+    if add is not None and preview.cap_usd is None:
         # a request that waits would be refused when nobody looks any more
         raise UsageError(
             f"Run {how.folder.run_id} has no budget, so there is nothing to add to; "
@@ -40,12 +40,12 @@ def budget(*, add: float | None, **shared: Any) -> int:
     if add is not None:
         payload = {"add_usd": add}
         if how.dry_run:
-            return show_dry(how, "budget", payload, stakes)
+            return show_dry(how, "budget", payload, preview)
         return ask(how, "budget", payload)
     if how.as_json:
-        print_json({"run": how.folder.run_id, **asdict(stakes)})
+        print_json({"run": how.folder.run_id, **asdict(preview)})
     else:
         print_text(
-            preview_sentence("budget", {}, stakes, how.folder.run_id).removesuffix(".")
+            preview_sentence("budget", {}, preview, how.folder.run_id).removesuffix(".")
         )
     return DONE

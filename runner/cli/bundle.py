@@ -44,7 +44,7 @@ def bundle(
     folder = resolve(runs_dir, run_name)
     console.relax_collector()
     with paced_progress(CLOCK) as progress:
-        made = pack.make_bundle(
+        packed = pack.make_bundle(
             folder,
             scoring,
             out,
@@ -52,7 +52,7 @@ def bundle(
             environ=arguments.environment(),
             progress=progress,
         )
-    manifest = made.manifest
+    manifest = packed.manifest
     if manifest.partial:
         print_note(
             f"partial: the run is unfinished; event {manifest.events:,} is the last."
@@ -62,9 +62,9 @@ def bundle(
             {
                 "run": folder.run_id,
                 "scoring": manifest.scoring,
-                "file": str(made.path),
-                "bytes": made.size,
-                "sha256": made.sha256,
+                "file": str(packed.path),
+                "bytes": packed.size,
+                "sha256": packed.sha256,
                 "members": len(manifest.members) + 1,
                 "events": manifest.events,
                 "head": manifest.head,
@@ -73,6 +73,6 @@ def bundle(
             }
         )
         return DONE
-    print_text(str(made.path))
-    print_text(f"{made.size:,} bytes, SHA-256 {made.sha256}")
+    print_text(str(packed.path))
+    print_text(f"{packed.size:,} bytes, SHA-256 {packed.sha256}")
     return DONE

@@ -38,14 +38,14 @@ def amount(units: Mapping[str, int], example: str) -> Amount:
     ) -> int | None:
         if value is None:
             return None
-        said = re.fullmatch(r"(\d+(?:\.\d+)?) *([a-z]+)", value.lower(), re.ASCII)
-        if said is None or said[2] not in units:
+        match = re.fullmatch(r"(\d+(?:\.\d+)?) *([a-z]+)", value.lower(), re.ASCII)
+        if match is None or match[2] not in units:
             raise click.BadParameter(
                 f"write a number and one of {', '.join(units)}, such as {example}.",
                 ctx,
                 param,
             )
-        return round(float(said[1]) * units[said[2]])
+        return round(float(match[1]) * units[match[2]])
 
     return read
 
@@ -76,15 +76,15 @@ def list_(model: str | None, cache_dir: Path | None, as_json: bool) -> int:
     """List entries by model and endpoint: number, bytes, age, uses."""
     from store.cache import groups
 
-    found = []
+    cached_groups = []
     with _opened(cache_dir) as conn:
         if conn is not None:
-            found = groups(conn, model)
+            cached_groups = groups(conn, model)
     if as_json:
-        for group in found:
+        for group in cached_groups:
             print_json(_group_json(group))
         return DONE
-    for group in found:
+    for group in cached_groups:
         print_text(
             f"{group.model:32} {group.entries:>9,} entries {_size(group.bytes):>9} "
             f"{group.hits:>9,} hits"
@@ -92,8 +92,11 @@ def list_(model: str | None, cache_dir: Path | None, as_json: bool) -> int:
         print_text(
             f"  {group.endpoint}  {_day(group.oldest_us)} to {_day(group.newest_us)}"
         )
-    if found:
-        entries, size = sum(g.entries for g in found), sum(g.bytes for g in found)
+    if cached_groups:
+        entries, size = (
+            sum(g.entries for g in cached_groups),
+            sum(g.bytes for g in cached_groups),
+        )
         print_text(f"{'in all':32} {entries:>9,} entries {_size(size):>9}")
     else:
         print_note("There is no such entry; runs with --cache make some.")

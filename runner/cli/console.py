@@ -65,7 +65,7 @@ def _blocks(lines: Sequence[str]) -> Iterator[list[str]]:
 
 
 def _starts(line: str) -> list[int]:
-    return [found.start() for found in _CELL.finditer(line)]
+    return [match.start() for match in _CELL.finditer(line)]
 
 
 def _is_row(line: str, starts: Sequence[int]) -> bool:
@@ -83,19 +83,19 @@ def _parted(rows: Sequence[str], starts: Sequence[int], width: int) -> Iterator[
     widths = [max(map(len, column)) for column in columns]
     parts: list[list[int]] = [[0]]
     for place in range(1, len(columns)):
-        taken = sum(widths[each] + INDENT for each in parts[-1])
+        taken = sum(widths[index] + INDENT for index in parts[-1])
         if len(parts[-1]) > 1 and starts[0] + taken + widths[place] > width:
             parts.append([0])
         parts[-1].append(place)
     for part in parts:
         for place in range(len(rows)):
-            cells = (f"{columns[each][place]:<{widths[each]}}" for each in part)
+            cells = (f"{columns[index][place]:<{widths[index]}}" for index in part)
             yield " " * starts[0] + (" " * INDENT).join(cells).rstrip()
 
 
 def _wrapped(line: str, width: int) -> Iterator[str]:
     margin = _margin(line, width)
-    gaps = [found.start() for found in re.finditer(r" +", line)] + [len(line)]
+    gaps = [match.start() for match in re.finditer(r" +", line)] + [len(line)]
     begin, prefix = 0, ""
     for here, after in pairwise(gaps):
         is_full = len(prefix) + after - begin > width

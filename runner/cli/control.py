@@ -56,8 +56,8 @@ def pause(*, stage: str | None, model: str | None, **shared: Any) -> int:
     if not how.dry_run:
         return ask_live(how, "pause", scope)
     with open_reader(how.folder.log) as reader:
-        stakes = preview_open_tasks(reader, **scope)
-    return show_dry(how, "pause", scope, stakes)
+        preview = preview_open_tasks(reader, **scope)
+    return show_dry(how, "pause", scope, preview)
 
 
 @click.command()
@@ -72,8 +72,8 @@ def drain(**shared: Any) -> int:
     if not how.dry_run:
         return ask_live(how, "drain", {})
     with open_reader(how.folder.log) as reader:
-        stakes = preview_open_tasks(reader)
-    return show_dry(how, "drain", {}, stakes)
+        preview = preview_open_tasks(reader)
+    return show_dry(how, "drain", {}, preview)
 
 
 @click.command()
@@ -97,16 +97,16 @@ def cancel(*, now: bool, yes: bool, **shared: Any) -> int:
     how = control_request(**shared)
     with open_reader(how.folder.log) as reader:
         state = state_of(status(reader), how.folder, CLOCK)
-        stakes = preview_open_tasks(reader)
+        preview = preview_open_tasks(reader)
     if state in {"finished", "cancelled"}:
         raise UsageError(
             f"Run {how.folder.run_id} is {state}; there is nothing to cancel."
         )
     payload = {"now": now}
     if how.dry_run:
-        return show_dry(how, "cancel", payload, stakes)
+        return show_dry(how, "cancel", payload, preview)
     if sys.stdin.isatty() and not yes:
-        print_note(preview_sentence("cancel", payload, stakes, how.folder.run_id))
+        print_note(preview_sentence("cancel", payload, preview, how.folder.run_id))
         click.confirm("Cancel the run?", abort=True, err=True)
     return ask(how, "cancel", payload)
 
@@ -137,11 +137,11 @@ def retry(*, expression: str, reason: str | None, **shared: Any) -> int:
                 f"Run {how.folder.run_id} was imported: its answers were made "
                 "elsewhere and cannot be asked for again here."
             )
-        stakes = preview_retry(reader, expression)
+        preview = preview_retry(reader, expression)
     payload = {"filter": expression}
-    if how.dry_run or not stakes.tasks:
-        return show_dry(how, "retry", payload, stakes)
-    return ask(how, "retry", payload, tasks=stakes.tasks)
+    if how.dry_run or not preview.tasks:
+        return show_dry(how, "retry", payload, preview)
+    return ask(how, "retry", payload, tasks=preview.tasks)
 
 
 @click.command()
@@ -162,12 +162,14 @@ def commands(*, name: str | None, **shared: Any) -> int:
 
     how = control_request(**shared)
     with open_reader(how.folder.log) as reader:
-        found = command_log(reader, CommandTail(how.folder.control).read())
+        requests = command_log(reader, CommandTail(how.folder.control).read())
     if name is None:
-        for request in found:
+        for request in requests:
             _show(request, as_json=how.as_json)
         return DONE
-    waiting = [request for request in found if request.answer is CommandOutcome.WAITING]
+    waiting = [
+        request for request in requests if request.answer is CommandOutcome.WAITING
+    ]
     named = [request for request in waiting if request.id.startswith(name)]
     if len(named) != 1:
         raise UsageError(
@@ -187,10 +189,10 @@ def _show(request: CommandRecord, *, as_json: bool) -> None:
         return
     began = datetime.fromtimestamp(request.began_us // 1_000_000, UTC)
     who = request.author if request.host is None else f"{request.author}@{request.host}"
-    said = "" if request.said is None else f": {request.said}"
+    detail = "" if request.said is None else f": {request.said}"
     print_text(
         f"{request.id[:8]}  {began:%Y-%m-%dT%H:%M:%SZ}  {who}  {request.words}  "
-        f"{request.answer.value}{said}"
+        f"{request.answer.value}{detail}"
     )
 
 
@@ -231,13 +233,13 @@ def control_request(
 
 
 def show_dry(
-    manner: ControlRequest, kind: str, payload: Payload, stakes: CommandPreview
+    manner: ControlRequest, kind: str, payload: Payload, preview: CommandPreview
 ) -> int:
     """Say what would happen."""
     run_id = manner.folder.run_id
     if manner.as_json:
-        print_json({"run": run_id, "kind": kind, "dry_run": True, **asdict(stakes)})
-    print_note(preview_sentence(kind, payload, stakes, run_id))
+        print_json({"run": run_id, "kind": kind, "dry_run": True, **asdict(preview)})
+    print_note(preview_sentence(kind, payload, preview, run_id))
     return DONE
 
 
@@ -279,17 +281,17 @@ def ask(manner: ControlRequest, kind: str, payload: Payload, **figures: object) 
     is_alive = folder.is_alive()
     send_command(folder, command)
     print_note(f"Asked {folder.run_id}: {kind}{_counted(figures)}.")
-    answer, said = "queued", None
+    answer, detail = "queued", None
     if not is_alive:
         here = "The run is not alive"
         if _is_elsewhere(folder):
             here = "Shards elsewhere do not hear of it, and none is at work here"
         print_note(f"{here}: siftlog resume {folder.run_id} takes it up.")
     elif manner.waits:
-        answer, said = _wait(folder, command.id, before)
+        answer, detail = _wait(folder, command.id, before)
     if manner.as_json:
-        shown = {"run": folder.run_id, "command": command.id, "kind": kind}
-        print_json({**shown, **figures, "answer": answer, "said": said})
+        fields = {"run": folder.run_id, "command": command.id, "kind": kind}
+        print_json({**fields, **figures, "answer": answer, "said": detail})
     return ERROR if answer == "rejected" else DONE
 
 

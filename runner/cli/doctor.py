@@ -151,8 +151,8 @@ def _disk(runs_dir: Path) -> Iterator[DoctorCheck]:
 def _keys() -> Iterator[DoctorCheck]:
     environment = arguments.environment()
     names = sorted(name for name in environment if name.endswith("_API_KEY"))
-    said = ", ".join(names) + " set" if names else "no *_API_KEY is set"
-    yield DoctorCheck("keys", "ok" if names else "note", said)
+    sentence = ", ".join(names) + " set" if names else "no *_API_KEY is set"
+    yield DoctorCheck("keys", "ok" if names else "note", sentence)
 
 
 def _endpoint(url: str, api_key_env: str | None) -> DoctorCheck:
@@ -170,10 +170,10 @@ def _endpoint(url: str, api_key_env: str | None) -> DoctorCheck:
         ) as client:
             status = client.get(f"{address}/models", headers=headers).status_code
     except (httpx.HTTPError, UnicodeEncodeError) as error:
-        said = f"{url} cannot be reached ({type(error).__name__}); is it running?"
-        return DoctorCheck("endpoint", "blocks", said)
-    state, said = _meaning(status, variable if key else None)
-    return DoctorCheck("endpoint", state, f"{url} {said}")
+        sentence = f"{url} cannot be reached ({type(error).__name__}); is it running?"
+        return DoctorCheck("endpoint", "blocks", sentence)
+    state, sentence = _meaning(status, variable if key else None)
+    return DoctorCheck("endpoint", state, f"{url} {sentence}")
 
 
 def _meaning(status: int, variable: str | None) -> tuple[str, str]:
@@ -238,7 +238,7 @@ def _client_options(options: RunOptions) -> ClientOptions:
         api_key=key_of(model, options, environment),
         timeouts=Timeouts(total_s=options.timeout_s),
         environment=environment,
-        kept_headers=re.compile(".*"),
+        logged_headers=re.compile(".*"),
     )
 
 

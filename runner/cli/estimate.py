@@ -90,19 +90,19 @@ def estimate_job(job_name: str, request: RunRequest, *, counts: bool = False) ->
     settings = run_steps.typed_settings(job, request.source, file, request.options)
     work, options = run_steps.new_run(job, settings, request.options, file)
     count = _counter(options.model[0]) if counts else text_tokens
-    for said in remarks(work, options):
-        print_note(said)
-    found = preview(work, options, request.runs_dir, count=count)
-    assumes = _assumed(found, counts=count is not text_tokens)
+    for remark in remarks(work, options):
+        print_note(remark)
+    run_estimate = preview(work, options, request.runs_dir, count=count)
+    assumes = _assumed(run_estimate, counts=count is not text_tokens)
     if options.batch:
         assumes.append(
             "batches are answered within 24 h, for "
             f"{options.batch_price_factor:g} of the price of single calls"
         )
     if request.output.as_json:
-        print_json(_as_json(job.name, found, options.budget, assumes))
+        print_json(_as_json(job.name, run_estimate, options.budget, assumes))
     else:
-        print_text(_as_text(job.name, found, options.budget, assumes))
+        print_text(_as_text(job.name, run_estimate, options.budget, assumes))
     return DONE
 
 
@@ -120,11 +120,11 @@ def _counter(model: str) -> CountTokens:
     return count
 
 
-def _assumed(found: Estimate, *, counts: bool) -> list[str]:
+def _assumed(run_estimate: Estimate, *, counts: bool) -> list[str]:
     others = (
         "every item was tried"
-        if found.tried == found.items
-        else f"the other items are like the {found.tried:,} that were tried"
+        if run_estimate.tried == run_estimate.items
+        else f"the other items are like the {run_estimate.tried:,} that were tried"
     )
     counted = "as litellm does" if counts else "by letters, digits and marks"
     low, expected, high = BEFORE_S
@@ -140,29 +140,34 @@ def _assumed(found: Estimate, *, counts: bool) -> list[str]:
 
 
 def _as_json(
-    job: str, found: Estimate, budget: float | None, assumes: list[str]
+    job: str, run_estimate: Estimate, budget: float | None, assumes: list[str]
 ) -> dict[str, Any]:
     return {
         "job": job,
-        "items": found.items,
-        "tried": found.tried,
-        **_figures_json(found.total),
-        "hours": _span_json(found.whole_s.times(*(1 / 3600,) * 3), 4),
+        "items": run_estimate.items,
+        "tried": run_estimate.tried,
+        **_figures_json(run_estimate.total),
+        "hours": _span_json(run_estimate.whole_s.times(*(1 / 3600,) * 3), 4),
         "models": {
             model: {
                 **_figures_json(figures),
-                "hours": _span_json(found.seconds[model].times(*(1 / 3600,) * 3), 4),
+                "hours": _span_json(
+                    run_estimate.seconds[model].times(*(1 / 3600,) * 3), 4
+                ),
             }
-            for model, figures in found.models.items()
+            for model, figures in run_estimate.models.items()
         },
         "stages": [
             {"stage": stage, "model": model, **_figures_json(figures)}
-            for (stage, model), figures in found.stages.items()
+            for (stage, model), figures in run_estimate.stages.items()
         ],
         "budget": None
         if budget is None
-        else {"usd": budget, "verdict": verdict(found, budget)[0]},
-        "failing": {"tasks": found.failing.tasks, "first": found.failing.first or None},
+        else {"usd": budget, "verdict": verdict(run_estimate, budget)[0]},
+        "failing": {
+            "tasks": run_estimate.failing.tasks,
+            "first": run_estimate.failing.first or None,
+        },
         "assumes": assumes,
         "schema": SCHEMA,
     }
@@ -178,38 +183,38 @@ def _figures_json(figures: UsageEstimate) -> dict[str, Any]:
 
 
 def _span_json(span: EstimateRange, digits: int) -> dict[str, float]:
-    def shown(value: float) -> float:
+    def rounded(value: float) -> float:
         return round(value, digits) if digits else round(value)
 
     return {
-        "low": shown(span.low),
-        "expected": shown(span.expected),
-        "high": shown(span.high),
+        "low": rounded(span.low),
+        "expected": rounded(span.expected),
+        "high": rounded(span.high),
     }
 
 
 def _as_text(
-    job: str, found: Estimate, budget: float | None, assumes: list[str]
+    job: str, run_estimate: Estimate, budget: float | None, assumes: list[str]
 ) -> str:
-    tried = f"{found.items:,} items, {found.tried:,} tried offline"
+    tried = f"{run_estimate.items:,} items, {run_estimate.tried:,} tried offline"
     lines = [f"estimate of {job}: {tried}; expected (low to high)"]
-    for model, figures in found.models.items():
+    for model, figures in run_estimate.models.items():
         lines.append(f"  {model}")
         lines += [f"    {line}" for line in _lines(figures)]
-        lines.append(f"    time        {_time(found.seconds[model])}")
-    if len(found.models) > 1:
+        lines.append(f"    time        {_time(run_estimate.seconds[model])}")
+    if len(run_estimate.models) > 1:
         lines.append("  in all")
-        lines += [f"    {line}" for line in _lines(found.total)]
-        lines.append(f"    time        {_time(found.whole_s)}")
-    for (stage, model), figures in found.stages.items():
+        lines += [f"    {line}" for line in _lines(run_estimate.total)]
+        lines.append(f"    time        {_time(run_estimate.whole_s)}")
+    for (stage, model), figures in run_estimate.stages.items():
         lines.append(
             f"  stage {stage} of {model}: {_span_text(figures.calls, number)} calls"
         )
     if budget is not None:
-        lines.append(verdict(found, budget)[1])
-    if found.failing.tasks:
-        lines.append(found.failing.sentence)
-    lines += ["assumed:", *(f"  {said}" for said in assumes)]
+        lines.append(verdict(run_estimate, budget)[1])
+    if run_estimate.failing.tasks:
+        lines.append(run_estimate.failing.sentence)
+    lines += ["assumed:", *(f"  {assumption}" for assumption in assumes)]
     return "\n".join(lines)
 
 
@@ -249,11 +254,11 @@ def estimate_from_run(run_name: str, request: RunRequest) -> int:
     They count over the run's own; a limit of inf lifts it.
     """
     budget: float | None = request.options.values.get("budget")
-    found = _what_if(run_name, request.runs_dir, request.options)
+    rehearsal = _what_if(run_name, request.runs_dir, request.options)
     if request.output.as_json:
-        print_json(_what_if_json(found, budget))
+        print_json(_what_if_json(rehearsal, budget))
     else:
-        print_text(_what_if_text(found, budget))
+        print_text(_what_if_text(rehearsal, budget))
     return DONE
 
 
@@ -290,18 +295,23 @@ def _under(
     typed = {name for name in FOR_ALL if options.names(name)}
     if options.names("price"):
         typed.update(("price", *PRICE_FIELDS))
-    kept = {k: v for k, v in file.items() if k not in typed}
+    inherited = {k: v for k, v in file.items() if k not in typed}
     # what the run's models cost says nothing of a model that is tried in their place
-    price = dict(zip(PRICE_FIELDS, kept.pop("price", ()), strict=False))
-    own = {
+    price = dict(zip(PRICE_FIELDS, inherited.pop("price", ()), strict=False))
+    model_options = {
         model: {k: v for k, v in values.items() if k not in typed}
         for model, values in file.get("models", {}).items()
     }
     for model in _named(recorded):
-        values = own.get(model, {})
-        own[model] = values if PRICE_FIELDS[0] in values else price | values
-    asked = _named(tried)
-    return {**kept, "models": {m: values for m, values in own.items() if m in asked}}
+        values = model_options.get(model, {})
+        model_options[model] = values if PRICE_FIELDS[0] in values else price | values
+    tried_models = _named(tried)
+    return {
+        **inherited,
+        "models": {
+            m: values for m, values in model_options.items() if m in tried_models
+        },
+    }
 
 
 def _named(models: Mapping[str, Any]) -> set[str]:
@@ -368,5 +378,5 @@ def _what_if_text(rehearsal: WhatIf, budget: float | None) -> str:
         lines.append(f"budget     {cost(budget)}: {_verdict(rehearsal, budget)}")
     if outcome.stopped is not None:
         lines.append(f"stops      {outcome.stopped}")
-    lines += ["assumed:", *(f"  {said}" for said in rehearsal.assumes)]
+    lines += ["assumed:", *(f"  {assumption}" for assumption in rehearsal.assumes)]
     return "\n".join(lines)

@@ -54,11 +54,11 @@ def explain(
     by_inputs = getattr(job, "explain_inputs", None)
     if job is not None and by_inputs is not None:
         settings = run_steps.with_sample(job, run_steps.typed_settings(job, source, {}))
-        told = by_inputs(settings, tuple(items))
+        explanation = by_inputs(settings, tuple(items))
         if as_json:
-            print_json(told.json)
+            print_json(explanation.json)
         else:
-            print_text(told.text)
+            print_text(explanation.text)
         return DONE
     if as_json:
         raise UsageError(f"explain {what} speaks to people alone; leave out --json.")
@@ -88,9 +88,9 @@ def _baselines(folder: RunFolder, number: int) -> None:
     """What the last scoring says that models add over trivial baselines, if it does."""
     from runner.scorecard import BASELINES
 
-    found = folder.scores / str(number) / BASELINES
-    if found.is_file():
-        print_text("The whole run over trivial baselines:\n" + found.read_text("utf-8"))
+    path = folder.scores / str(number) / BASELINES
+    if path.is_file():
+        print_text("The whole run over trivial baselines:\n" + path.read_text("utf-8"))
 
 
 def _explainer(job: Any) -> Any:  # noqa: ANN401 - an optional part of the interface

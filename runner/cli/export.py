@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 DEFAULT: Final = ("tasks", "answers")
 """What a log holds; scores are made from it, which takes as long as scoring does."""
 
-TOLD: Final = 1_000
+PROGRESS_ROWS: Final = 1_000
 """Rows between two words about them: the clock is not asked for each."""
 
 
@@ -133,7 +133,7 @@ def _write(
             recorded = chosen(folder.run_id, scorings(reader), scoring)
         progress = stack.enter_context(paced_progress(SystemClock()))
         sheets = (
-            replace(sheet, rows=_told(sheet, progress))
+            replace(sheet, rows=_rows_with_progress(sheet, progress))
             for sheet in _sheets(
                 folder, wanted, reader, upto, recorded, stack, prompts=prompts
             )
@@ -148,16 +148,16 @@ def _write(
                 "seq": upto,
                 "scoring": None if recorded is None else recorded.number,
                 "files": [
-                    {"file": str(each.path), "rows": each.rows, "bytes": each.size}
-                    for each in files
+                    {"file": str(file.path), "rows": file.rows, "bytes": file.size}
+                    for file in files
                 ],
             }
         )
         return DONE
-    for each in files:
-        print_text(str(each.path))
+    for file in files:
+        print_text(str(file.path))
         if dry_run:
-            print_note(f"dry run: {each.path.name} would have {each.rows:,} rows.")
+            print_note(f"dry run: {file.path.name} would have {file.rows:,} rows.")
     return DONE
 
 
@@ -185,11 +185,13 @@ def _sheets(
             yield from stack.enter_context(scores(folder, recorded))
 
 
-def _told(sheet: ExportTable, progress: Callable[[str], None]) -> Iterator[Record]:
+def _rows_with_progress(
+    sheet: ExportTable, progress: Callable[[str], None]
+) -> Iterator[Record]:
     """The rows of a sheet, told from time to time how many there were."""
     for number, row in enumerate(sheet.rows, 1):
         yield row
-        if number % TOLD == 0:
+        if number % PROGRESS_ROWS == 0:
             progress(f"{sheet.name}: {number:,} rows")
 
 

@@ -95,9 +95,9 @@ def import_(
         answers = importer.read(
             files, settings, model=model, form=form, replicates=dict(replicates)
         )
-        found = census(job, spool.fill(answers))
+        summary = census(job, spool.fill(answers))
         options = run_steps.engine_options(
-            NOT_TYPED, {}, model=found.models, replicates=found.replicates
+            NOT_TYPED, {}, model=summary.models, replicates=summary.replicates
         )
         folder = run_steps.new_folder(request.runs_dir, request.run_id, job)
         shell = run_steps.run_context(request, folder, work)
@@ -108,9 +108,9 @@ def import_(
                 await write_answers(log, work, spool, print_note)
 
         asyncio.run(write())
-    for note in found.notes:
+    for note in summary.notes:
         print_note(note)
-    print_note(f"Imported {found.answers:,} tasks of: {', '.join(found.models)}.")
+    print_note(f"Imported {summary.answers:,} tasks of: {', '.join(summary.models)}.")
     ended = RunOutcome(outcome="finished")
     return run_steps.end(folder, work, ended, request.output, scores=not no_score)
 

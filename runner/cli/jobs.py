@@ -32,10 +32,12 @@ def jobs(job_name: str | None, as_json: bool) -> int:
                     }
                 )
             else:
-                said = field.get("description", "")
+                description = field.get("description", "")
                 values = f" ({', '.join(map(str, allowed))})" if allowed else ""
-                shown = "" if default is None else f"  [default: {_typed(default)}]"
-                lines.append((name, f"{said}{values}{shown}"))
+                default_text = (
+                    "" if default is None else f"  [default: {_typed(default)}]"
+                )
+                lines.append((name, f"{description}{values}{default_text}"))
         for line in in_columns(lines):
             print_text(line)
         return DONE

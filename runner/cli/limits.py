@@ -70,10 +70,10 @@ def limits(
     payload["model"] = model
     limits_change(payload)
     with open_reader(how.folder.log) as reader:
-        stakes = preview_open_tasks(reader, model=model)
+        preview = preview_open_tasks(reader, model=model)
     if not how.dry_run:
         return ask(how, "limits", payload)
-    return show_dry(how, "limits", payload, stakes)
+    return show_dry(how, "limits", payload, preview)
 
 
 def _show_limits(how: ControlRequest, model: str | None) -> int:

@@ -119,12 +119,12 @@ def merge(
 
 def _once() -> Callable[[str], None]:
     """Says what cannot be read once, though places are looked at several times."""
-    heard: set[str] = set()
+    printed: set[str] = set()
 
-    def say(said: str) -> None:
-        if said not in heard:
-            heard.add(said)
-            print_note(f"{said}.")
+    def say(message: str) -> None:
+        if message not in printed:
+            printed.add(message)
+            print_note(f"{message}.")
 
     return say
 
@@ -150,19 +150,19 @@ def survey_of(run: str, address: str, tell: Callable[[str], None]) -> PlaceSurve
             "its whole id."
         )
     place = Place.of(address)
-    found = survey(place, tell)
-    if not found.logs:
+    place_survey = survey(place, tell)
+    if not place_survey.logs:
         raise UsageError(
             f"{place.address} holds no log that can be read: name what the shards were "
             "started with as --ship; they carry their first events within seconds."
         )
-    others = {each.run_id for each in found.logs} - {run}
+    others = {log.run_id for log in place_survey.logs} - {run}
     if others:
         raise UsageError(
             f"{place.address} holds the logs of run {min(others)}, not of {run}: type "
             f"{min(others)}, or name another place."
         )
-    return found
+    return place_survey
 
 
 def remember(
@@ -222,50 +222,54 @@ def print_shipped(run: str, address: str, *, as_json: bool) -> bool:
         UsageError: it holds nothing, or logs of another run.
         StoreError: the place cannot be looked at.
     """
-    found = survey_of(run, address_of(address), lambda said: print_note(f"{said}."))
+    place_survey = survey_of(
+        run, address_of(address), lambda message: print_note(f"{message}.")
+    )
     now_us = CLOCK.now_us()
     if as_json:
-        print_json(_as_json(run, found, now_us))
+        print_json(_as_json(run, place_survey, now_us))
     else:
-        print_text(_as_text(run, found, now_us))
-    return not found.unfinished
+        print_text(_as_text(run, place_survey, now_us))
+    return not place_survey.unfinished
 
 
-def _as_json(run: str, found: PlaceSurvey, now_us: int) -> dict[str, Any]:
+def _as_json(run: str, place_survey: PlaceSurvey, now_us: int) -> dict[str, Any]:
     # what merge tells, too, has its names
     return {
         "run": run,
-        "ended": not found.unfinished,
-        "missing": str(found.missing),
-        "unfinished": str(found.unfinished),
+        "ended": not place_survey.unfinished,
+        "missing": str(place_survey.missing),
+        "unfinished": str(place_survey.unfinished),
         "logs": [
             {
-                "log": each.log,
-                "slices": str(each.slices),
-                "events": each.events,
-                "state": each.state,
-                "host": each.host,
-                "carried_age_s": round(_age_s(each.carried_us, now_us), 1),
+                "log": log.log,
+                "slices": str(log.slices),
+                "events": log.events,
+                "state": log.state,
+                "host": log.host,
+                "carried_age_s": round(_age_s(log.carried_us, now_us), 1),
             }
-            for each in found.logs
+            for log in place_survey.logs
         ],
     }
 
 
-def _as_text(run: str, found: PlaceSurvey, now_us: int) -> str:
-    ended = sum(each.has_ended for each in found.logs)
-    logs = logs_text(len(found.logs), ended, has_all=not found.unfinished)
+def _as_text(run: str, place_survey: PlaceSurvey, now_us: int) -> str:
+    ended = sum(log.has_ended for log in place_survey.logs)
+    logs = logs_text(len(place_survey.logs), ended, has_all=not place_survey.unfinished)
     lines = [f"run {run}  {logs}"]
-    for each in found.logs:
-        age = duration(_age_s(each.carried_us, now_us))
+    for log in place_survey.logs:
+        age = duration(_age_s(log.carried_us, now_us))
         lines.append(
-            f"log {each.log[:12]}  slices {each.slices}  {each.events:,} events  "
-            f"{each.state}, carried {age} ago by {each.host}"
+            f"log {log.log[:12]}  slices {log.slices}  {log.events:,} events  "
+            f"{log.state}, carried {age} ago by {log.host}"
         )
-    if found.missing:
-        lines.append(f"missing: slices {found.missing}, which no shard has begun")
-    if found.unfinished:
-        lines.append(f"unfinished: slices {found.unfinished}")
+    if place_survey.missing:
+        lines.append(
+            f"missing: slices {place_survey.missing}, which no shard has begun"
+        )
+    if place_survey.unfinished:
+        lines.append(f"unfinished: slices {place_survey.unfinished}")
     return "\n".join(lines)
 
 

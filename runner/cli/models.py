@@ -60,9 +60,14 @@ def models(run_name: str | None, words: str, runs_dir: Path, as_json: bool) -> i
 def _of_table() -> Iterator[dict[str, Any]]:
     from runner.money.prices import listed_models
 
-    for found in listed_models():
-        row = _row(found.model, found.price, found.context_tokens, has_base_url=False)
-        yield {**row, "kind": found.kind}
+    for listed_model in listed_models():
+        row = _row(
+            listed_model.model,
+            listed_model.price,
+            listed_model.context_tokens,
+            has_base_url=False,
+        )
+        yield {**row, "kind": listed_model.kind}
 
 
 def _of_run(runs_dir: Path, run_name: str) -> Iterator[dict[str, Any]]:

@@ -181,7 +181,7 @@ def prepare_run(
     if out is None:
         raise UsageError(f"{named} builds files; say in which folder with --out.")
     typed = [job.name, *_without(source.words, what), "--output-dir", str(out)]
-    typed += [f"--set={each}" for each in source.sets]
+    typed += [f"--set={assignment}" for assignment in source.sets]
     typed += [f"--config={source.config}"] if source.config else []
     typed += ["--json"] if as_json else []
     # as `run` reads its words: what it takes for options of its own is not a file

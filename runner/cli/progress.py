@@ -114,9 +114,9 @@ def progress(clock: Clock) -> ProgressWatch:
 
     @asynccontextmanager
     async def watch(
-        driver: Driver, growth: Planner, before: Status
+        driver: Driver, planner: Planner, before: Status
     ) -> AsyncIterator[None]:
-        meter = _Meter(driver, growth, before, clock)
+        meter = _Meter(driver, planner, before, clock)
         async with progress_line(meter.line, clock):
             yield
 
@@ -127,10 +127,10 @@ class _Meter:
     """Figures of the run so far, and the rate of the last minute."""
 
     def __init__(
-        self, driver: Driver, growth: Planner, before: Status, clock: Clock
+        self, driver: Driver, planner: Planner, before: Status, clock: Clock
     ) -> None:
         self._driver = driver
-        self._growth = growth
+        self._planner = planner
         tasks = before.tasks
         self._ended_before = tasks.completed + tasks.failed
         self._skipped_before = tasks.skipped
@@ -143,7 +143,7 @@ class _Meter:
         rate = self._rate.per_s(figures.tasks_ended)
         ended = self._ended_before + figures.tasks_ended
         # what is never asked is no progress
-        planned = self._growth.planned - self._skipped_before - self._growth.skipped
+        planned = self._planner.planned - self._skipped_before - self._planner.skipped
         share = ended / planned if planned else 0.0
         parts = [f"{ended:,} of {planned:,} planned {share:.1%}", f"{rate:,.1f}/s"]
         left = planned - ended
@@ -195,17 +195,17 @@ class JointProgress:
 
     @asynccontextmanager
     async def watch(
-        self, driver: Driver, growth: Planner, before: Status
+        self, driver: Driver, planner: Planner, before: Status
     ) -> AsyncIterator[None]:
         """Count a run in; a watcher for `runner.run.context.RunContext`."""
-        self._seen.append((driver, growth, before))
+        self._seen.append((driver, planner, before))
         try:
             yield
         finally:
             self._over += 1
 
     @asynccontextmanager
-    async def shown(self) -> AsyncIterator[None]:
+    async def display(self) -> AsyncIterator[None]:
         """Show the line while the body runs, and once more at the end."""
         async with progress_line(lambda width: self.line()[:width], self._clock):
             yield
@@ -213,13 +213,13 @@ class JointProgress:
     def line(self) -> str:
         """How all runs stand, in one line."""
         figures = [driver.statistics() for driver, _, _ in self._seen]
-        here = sum(each.tasks_ended for each in figures)
+        here = sum(statistics.tasks_ended for statistics in figures)
         ended = here + sum(
             before.tasks.completed + before.tasks.failed for *_, before in self._seen
         )
         planned = sum(
-            growth.planned - before.tasks.skipped - growth.skipped
-            for _, growth, before in self._seen
+            planner.planned - before.tasks.skipped - planner.skipped
+            for _, planner, before in self._seen
         )
         rate = self._rate.per_s(here)
         share = ended / planned if planned else 0.0
@@ -230,10 +230,10 @@ class JointProgress:
         ]
         if rate > 0 and planned > ended:
             parts.append(f"{duration((planned - ended) / rate)} left")
-        budgets = [each.budget for each in figures]
+        budgets = [statistics.budget for statistics in figures]
         if self._shares_budget:
             budgets = budgets[:1]
-        spent = sum(each.spent_pico + each.possible_pico for each in budgets)
+        spent = sum(budget.spent_pico + budget.possible_pico for budget in budgets)
         cap = budgets[0].cap_pico if self._shares_budget and budgets else None
         if cap is not None:
             parts.append(f"{dollars(usd(spent))} of {dollars(usd(cap))}")
@@ -241,9 +241,9 @@ class JointProgress:
             parts.append(dollars(usd(spent)))
         counts = {
             "failed": sum(before.tasks.failed for *_, before in self._seen)
-            + sum(each.tasks_failed for each in figures),
-            "waiting": sum(each.waiting for each in figures),
-            "in flight": sum(each.in_flight for each in figures),
+            + sum(statistics.tasks_failed for statistics in figures),
+            "waiting": sum(statistics.waiting for statistics in figures),
+            "in flight": sum(statistics.in_flight for statistics in figures),
         }
         parts += [f"{count:,} {what}" for what, count in counts.items() if count]
         return DOT.join(parts)

@@ -81,8 +81,12 @@ def _of_job(job: Job, source: SettingsSource, *, as_json: bool) -> int:
                 {
                     "prompt": f"{block.name}.{part}",
                     "text": book.texts[f"{block.name}.{part}"],
-                    "placeholders": {each.name: each.meaning for each in offers},
-                    "needed": [each.name for each in offers if each.needed],
+                    "placeholders": {
+                        placeholder.name: placeholder.meaning for placeholder in offers
+                    },
+                    "needed": [
+                        placeholder.name for placeholder in offers if placeholder.needed
+                    ],
                 }
             )
     return DONE
@@ -104,13 +108,13 @@ def _of_run(folder: RunFolder, *, as_json: bool) -> int:
         examples = SentRequests(reader).examples()
         sources = list(_sources(reader, first))
     if as_json:
-        for each in examples:
-            print_json(_fields(each))
+        for example in examples:
+            print_json(_fields(example))
         return DONE
     print_raw(f"run {folder.run_id}  {first.job} {first.job_version}\n")
     print_raw("".join(f"{source}\n" for source in sources))
-    for each in examples:
-        print_raw("\n" + "".join(f"{line}\n" for line in _lines(each)))
+    for example in examples:
+        print_raw("\n" + "".join(f"{line}\n" for line in _lines(example)))
     if not examples:
         print_note(f"Run {folder.run_id} has sent nothing yet.")
     return DONE
@@ -124,43 +128,48 @@ def _sources(reader: sqlite3.Connection, first: RunStarted) -> Iterator[str]:
 
     shipped = f"prompts shipped with siftlog {first.siftlog_version}"
     yield _source(first.inputs) or shipped
-    for each in events(reader, limit=PAGE, kinds=["run_resumed"]):
-        changed = each.event.changed if isinstance(each.event, RunResumed) else []
+    for recorded in events(reader, limit=PAGE, kinds=["run_resumed"]):
+        changed = (
+            recorded.event.changed if isinstance(recorded.event, RunResumed) else []
+        )
         if (named := _source(changed)) is not None:
             yield f"resumed with {named}"
 
 
 def _source(inputs: Iterable[Input]) -> str | None:
     """The file of prompts among inputs, if there is one."""
-    for each in inputs:
-        if each.setting == "prompts":
-            return f"prompts of {each.path} (sha256 {each.sha256})"
+    for recorded_input in inputs:
+        if recorded_input.setting == "prompts":
+            return f"prompts of {recorded_input.path} (sha256 {recorded_input.sha256})"
     return None
 
 
-def _fields(each: RequestExample) -> dict[str, object]:
+def _fields(example: RequestExample) -> dict[str, object]:
     return {
-        "stage": each.stage,
-        "requests": each.requests,
-        "task": each.task,
-        "key": each.key,
-        "model": each.model,
-        "request_sha256": each.request_sha256,
-        "kind": each.request.kind,
+        "stage": example.stage,
+        "requests": example.requests,
+        "task": example.task,
+        "key": example.key,
+        "model": example.model,
+        "request_sha256": example.request_sha256,
+        "kind": example.request.kind,
         "messages": [
             {"role": role, "content": content}
-            for role, content in each.request.messages
+            for role, content in example.request.messages
         ],
-        "schema": each.request.schema,
-        "query": each.request.query,
-        "texts": list(each.request.texts),
+        "schema": example.request.schema,
+        "query": example.request.query,
+        "texts": list(example.request.texts),
     }
 
 
-def _lines(each: RequestExample) -> Iterator[str]:
-    request = each.request
-    n = f"{each.requests:,} {'request' if each.requests == 1 else 'requests'}"
-    yield f"=== {each.stage}: {n} of this form, such as task {each.task} ({each.key})"
+def _lines(example: RequestExample) -> Iterator[str]:
+    request = example.request
+    n = f"{example.requests:,} {'request' if example.requests == 1 else 'requests'}"
+    yield (
+        f"=== {example.stage}: {n} of this form, such as task {example.task} "
+        f"({example.key})"
+    )
     for role, content in request.messages:
         yield f"--- {role}"
         yield content

@@ -122,7 +122,7 @@ class RunRequest:
             parameters: by name; those that the verb reads itself are left out.
         """
         groups = (SettingsSource, ShardOptions, PlacementOptions, OutputOptions)
-        grouped = {each.name for kind in (cls, *groups) for each in fields(kind)}
+        grouped = {option.name for kind in (cls, *groups) for option in fields(kind)}
         return cls(
             runs_dir=parameters["runs_dir"],
             run_id=parameters.get("run_id"),
@@ -148,5 +148,5 @@ def output_options(parameters: Mapping[str, Any]) -> OutputOptions:
 
 def _group(kind: type[G], parameters: Mapping[str, Any]) -> G:
     """A group of options; the verb may lack some, which then have their defaults."""
-    names = [each.name for each in fields(kind)]  # type: ignore[arg-type]
+    names = [option.name for option in fields(kind)]  # type: ignore[arg-type]
     return kind(**{name: parameters[name] for name in names if name in parameters})

@@ -68,17 +68,17 @@ def detach(*, as_json: bool) -> Leave:
 def _stand_by(child: int, listening: int, *, as_json: bool) -> int:
     """Wait until the run lives or has ended; the exit code of the typed process."""
     with os.fdopen(listening, "rb") as pipe:
-        said = pipe.read()
-    if not said:
+        launch_message = pipe.read()
+    if not launch_message:
         # it said itself what is wrong, or did all there was to do
         return _code(os.waitpid(child, 0)[1])
-    part, _, path = os.fsdecode(said).partition("\n")
+    part, _, path = os.fsdecode(launch_message).partition("\n")
     folder = RunFolder(Path(path), part)
     code = _until_alive(child, folder)
     run = folder.run_id
     if as_json:
-        shown = {"event": "detached", "run": run, "pid": child}
-        print_json({**shown, "log": str(folder.diagnostics), "exit": code})
+        fields = {"event": "detached", "run": run, "pid": child}
+        print_json({**fields, "log": str(folder.diagnostics), "exit": code})
     if code is not None:
         print_note(
             f"Run {run} has ended already; its output is in {folder.diagnostics}"
@@ -311,7 +311,7 @@ def resume(
             shell,
             accept_changes=accept_changes,
             accept_loss=request.part.accept_loss,
-            own=run_steps.own_limits(request.options),
+            startup_limits=run_steps.startup_limits(request.options),
         )
     )
     return run_steps.end(folder, work, ended, request.output, scores=not no_score)

@@ -122,11 +122,11 @@ def typed_settings(
 def implied(job: Job, options: TypedOptions, file: Mapping[str, Any]) -> dict[str, str]:
     """The settings that follow from naming a model, unless they are given."""
     rules: Mapping[str, tuple[str, str]] = getattr(job, "implied", {})
-    found: dict[str, str] = {}
+    settings: dict[str, str] = {}
     for option, (setting, value) in rules.items():
         if options.values.get(option) or file.get(option):
-            found.setdefault(setting, value)
-    return found
+            settings.setdefault(setting, value)
+    return settings
 
 
 def with_temperature(
@@ -174,7 +174,7 @@ def engine_options(
     return options_from({**plain, **typed.values, **fixed})
 
 
-def own_limits(options: TypedOptions) -> list[str]:
+def startup_limits(options: TypedOptions) -> list[str]:
     """Names of the limits that were typed for this process alone."""
     return [name for name in UNITS if options.names(name)]
 
@@ -221,11 +221,11 @@ def run_context(
     shard: Shard | None = None,
 ) -> RunContext:
     """What surrounds a run, or a shard; *leave* is called as it begins."""
-    own = folder if shard is None else folder.shard(shard.index, shard.count)
+    run_folder = folder if shard is None else folder.shard(shard.index, shard.count)
 
     def launched() -> None:
         if leave is not None:
-            leave(own)
+            leave(run_folder)
         if request.output.as_json:
             part = {} if shard is None else {"shard": str(shard)}
             print_json({"event": "launch", "run": folder.run_id, **part})
@@ -307,7 +307,7 @@ def end(
     if code == FAILED_TASKS:
         print_note(_failures(folder, state))
     for sentence in (
-        *(f"siftlog: {said}" for said in failed),
+        *(f"siftlog: {failure}" for failure in failed),
         *closing_lines(state.replies),
         *(f"{finding}." for finding in state.findings),
     ):
@@ -315,19 +315,19 @@ def end(
     if failed and code in {DONE, FAILED_TASKS}:
         code = CHECK_FAILED
     if output.as_json:
-        shown = status_json(seen)
+        status_fields = status_json(seen)
         print_json(
             {
                 "event": "done",
                 "run": folder.run_id,
                 "exit": code,
-                "tasks": shown["tasks"],
-                "attempts": shown["attempts"],
-                "replies": shown["replies"],
+                "tasks": status_fields["tasks"],
+                "attempts": status_fields["attempts"],
+                "replies": status_fields["replies"],
                 "findings": list(state.findings),
-                "cost_usd": shown["cost_usd"],
-                "possible_usd": shown["possible_usd"],
-                "in_flight_usd": shown["in_flight_usd"],
+                "cost_usd": status_fields["cost_usd"],
+                "possible_usd": status_fields["possible_usd"],
+                "in_flight_usd": status_fields["in_flight_usd"],
                 "scoring": scoring.number if scoring is not None else None,
             }
         )
@@ -351,7 +351,7 @@ def _say_refused(folder: RunFolder) -> None:
     with open_reader(folder.log) as reader:
         facts = refused_parameters(reader)
     if facts:
-        said = "; ".join(
+        refusals = "; ".join(
             f"{fact.model}: {fact.name} {fact.how}"
             + (
                 f", sent as {fact.instead}"
@@ -360,7 +360,7 @@ def _say_refused(folder: RunFolder) -> None:
             )
             for fact in facts
         )
-        print_note(f"Not sent, or without effect, at some endpoint: {said}.")
+        print_note(f"Not sent, or without effect, at some endpoint: {refusals}.")
 
 
 def _exit_code(ended: RunOutcome, failed: int) -> int:
@@ -407,9 +407,9 @@ def _set_aside(source: Path, target: Path, names: tuple[str, ...]) -> None:
     for name in names:
         there = target / name
         if there.exists() and there.read_bytes() != (source / name).read_bytes():
-            kept = there.with_name(f"{there.name}~")
-            there.replace(kept)
-            print_note(f"{there} was another one, and is kept as {kept.name}.")
+            backup = there.with_name(f"{there.name}~")
+            there.replace(backup)
+            print_note(f"{there} was another one, and is kept as {backup.name}.")
 
 
 def _copy(source: Path, target: Path, names: tuple[str, ...]) -> None:

@@ -43,10 +43,10 @@ def runs(group: str | None, runs_dir: Path, as_json: bool) -> int:
     from store.read.live import live_status
     from store.runs import list_runs
 
-    found = list_runs(runs_dir)
+    folders = list_runs(runs_dir)
     lines: list[tuple[str, ...]] = []
-    shown = 0
-    for folder in found:
+    listed_n = 0
+    for folder in folders:
         try:
             folder.refresh()
             with open_reader(folder.log) as reader:
@@ -56,7 +56,7 @@ def runs(group: str | None, runs_dir: Path, as_json: bool) -> int:
             continue
         if group is not None and seen.status.group != group:
             continue
-        shown += 1
+        listed_n += 1
         if as_json:
             print_json(status_json(seen))
             continue
@@ -66,11 +66,11 @@ def runs(group: str | None, runs_dir: Path, as_json: bool) -> int:
         lines.append((seen.state, folder.run_id, seen.status.job, counts))
     for line in in_columns(lines):
         print_row(line)
-    if not found:
+    if not folders:
         print_note(
             f"There is no run in {runs_dir} yet; start one with siftlog run JOB."
         )
-    elif group is not None and not shown:
+    elif group is not None and not listed_n:
         print_note(f"No run in {runs_dir} is of the group {group!r}.")
     return DONE
 
@@ -99,21 +99,21 @@ def tasks(
     folder = resolve(runs_dir, run_name)
     if as_csv:
         print_raw(csv_lines([_TASK_COLUMNS]))
-    shown = 0
+    printed_n = 0
     for page in _task_pages(folder.log, query, limit):
         if not (as_json or as_csv):
             # a page's cells are known when its first line is printed
-            heads = () if shown else (_TASK_HEADS,)
+            heads = () if printed_n else (_TASK_HEADS,)
             for line in in_columns([*heads, *map(_task_cells, page)]):
                 print_row(line)
-        shown += len(page)
+        printed_n += len(page)
         for task in page:
             values = _task_values(task)
             if as_json:
                 print_json(values)
             elif as_csv:
                 print_raw(csv_lines([tuple(values.values())]))
-    if not shown:
+    if not printed_n:
         print_note(f"No task of {folder.run_id} fits {expression or 'anything'!r}.")
     return DONE
 
@@ -221,8 +221,8 @@ def events(
             # asked before reading: what a dying writer committed last is not missed
             alive = folder.is_alive()
             rows = page(reader, after=after, limit=PAGE, kinds=kinds or None)
-            for each in rows:
-                values = _event_values(each)
+            for recorded in rows:
+                values = _event_values(recorded)
                 if as_json:
                     print_json(values)
                 else:

@@ -114,9 +114,9 @@ def score(
             raise UsageError(
                 "score --at writes no file: leave out --output-dir, or take > FILE."
             )
-        made, values = _scored_back(job, folder, typed, moment_name)
+        run_scoring, values = _scored_back(job, folder, typed, moment_name)
     else:
-        made = asyncio.run(
+        run_scoring = asyncio.run(
             scoring.score_run(
                 job,
                 folder,
@@ -126,30 +126,30 @@ def score(
                 report=not output.no_report,
             )
         )
-    for sentence in _remarks(made):
+    for sentence in _remarks(run_scoring):
         print_note(sentence)
-    card = made.scorecard
+    card = run_scoring.scorecard
     if output.as_json:
         print_json(
             {
                 "run": folder.run_id,
-                "scoring": made.number,
-                "job": made.job,
+                "scoring": run_scoring.number,
+                "job": run_scoring.job,
                 "headlines": headlines(card),
-                "seq": made.seq,
-                "ended": made.ended,
+                "seq": run_scoring.seq,
+                "ended": run_scoring.ended,
                 "models": metrics_json(card),
                 "settings": dict(card.settings),
                 "missing": card.missing,
                 "stale": card.stale,
                 "failures": list(card.failures),
-                "partial": made.is_partial,
-                "digest": made.digest,
-                "artifacts": list(made.artifacts),
+                "partial": run_scoring.is_partial,
+                "digest": run_scoring.digest,
+                "artifacts": list(run_scoring.artifacts),
                 **values,
             }
         )
-    run_steps.show_scoring(folder, made, output)
+    run_steps.show_scoring(folder, run_scoring, output)
     failed = failed_checks(card, strict=output.strict, under=under)
     for sentence in failed:
         print_note(f"siftlog: {sentence}")
@@ -171,33 +171,33 @@ def _scored_back(
     with time_travel(folder, moment_name, run_steps.CLOCK) as (moment, reader):
         settings = scoring.settings_in(job, reader, typed)
         inputs = input_hashes(job.inputs(settings))
-        made = scoring.replayed(job, reader, settings, inputs, upto=moment.seq)
+        run_scoring = scoring.replayed(job, reader, settings, inputs, upto=moment.seq)
     print_note(f"{folder.run_id} {moment_text(moment)}: a look back, never recorded.")
-    return made, moment_json(moment)
+    return run_scoring, moment_json(moment)
 
 
-def _remarks(made: Scoring) -> Iterator[str]:
+def _remarks(run_scoring: Scoring) -> Iterator[str]:
     """What a reader of a scoring should know about what it was made of."""
-    for setting in made.changed_inputs:
+    for setting in run_scoring.changed_inputs:
         yield f"note: {setting} is not the file that the run was started with."
-    if made.is_partial:
+    if run_scoring.is_partial:
         yield "partial: the run is unfinished."
-    for fault in made.parser_faults:
+    for fault in run_scoring.parser_faults:
         yield (
             f"note: a parser raised {fault}; such replies count as unparsed "
             "(parser_error). Mend it and score again, without a call."
         )
-    for finding in made.findings:
+    for finding in run_scoring.findings:
         yield f"{finding.severity}: {finding.line}"
-    if made.scorecard.missing:
+    if run_scoring.scorecard.missing:
         yield (
-            f"note: {made.scorecard.missing:,} answers that these settings ask for are "
-            "not in the run, and what needs them goes without."
+            f"note: {run_scoring.scorecard.missing:,} answers that these settings "
+            "ask for are not in the run, and what needs them goes without."
         )
-    if made.scorecard.stale:
+    if run_scoring.scorecard.stale:
         yield (
-            f"note: {made.scorecard.stale:,} answers of the run are stale: these "
-            "settings do not ask for them, and nothing uses them."
+            f"note: {run_scoring.scorecard.stale:,} answers of the run are stale: "
+            "these settings do not ask for them, and nothing uses them."
         )
 
 
@@ -229,15 +229,17 @@ def scores(run_name: str, runs_dir: Path, as_json: bool) -> int:
     before: ScoringRecorded | None = None
     with open_reader(folder.log) as reader:
         most = last_seq(reader)
-        for each in events(reader, limit=most, kinds=["scoring_recorded"]):
-            if not isinstance(each.event, ScoringRecorded):
-                print_note(f"event {each.seq} records a scoring of a later siftlog.")
+        for recorded in events(reader, limit=most, kinds=["scoring_recorded"]):
+            if not isinstance(recorded.event, ScoringRecorded):
+                print_note(
+                    f"event {recorded.seq} records a scoring of a later siftlog."
+                )
                 continue
-            values = _values(each, each.event, before)
+            values = _values(recorded, recorded.event, before)
             if as_json:
                 print_json(values)
             lines.append(_cells(values))
-            before = each.event
+            before = recorded.event
     if not as_json and lines:
         for line in in_columns([_HEADS, *lines]):
             print_row(line)
@@ -266,12 +268,12 @@ def _values(
         "settings": json.loads(event.settings),
         "inputs": [
             {
-                "setting": given.setting,
-                "path": given.path,
-                "sha256": given.sha256,
-                "kept": bool(given.kept),
+                "setting": recorded_input.setting,
+                "path": recorded_input.path,
+                "sha256": recorded_input.sha256,
+                "kept": bool(recorded_input.kept),
             }
-            for given in event.inputs
+            for recorded_input in event.inputs
         ],
         "changed": None if before is None else changed(before, event),
     }
@@ -281,7 +283,9 @@ def changed(before: ScoringRecorded, event: ScoringRecorded) -> dict[str, Any]:
     """What one scoring goes by that another did not."""
     old, new = json.loads(before.settings), json.loads(event.settings)
     # where an input lies is no setting: its content is what counts
-    inputs = {given.setting for given in (*before.inputs, *event.inputs)}
+    inputs = {
+        recorded_input.setting for recorded_input in (*before.inputs, *event.inputs)
+    }
     was, now = _hashes(before), _hashes(event)
     return {
         "settings": {
@@ -297,10 +301,10 @@ def changed(before: ScoringRecorded, event: ScoringRecorded) -> dict[str, Any]:
 
 
 def _hashes(event: ScoringRecorded) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for given in event.inputs:
-        found.setdefault(given.setting, []).append(given.sha256)
-    return found
+    hashes: dict[str, list[str]] = {}
+    for recorded_input in event.inputs:
+        hashes.setdefault(recorded_input.setting, []).append(recorded_input.sha256)
+    return hashes
 
 
 def _cells(values: dict[str, Any]) -> tuple[str, ...]:
@@ -314,11 +318,11 @@ def _cells(values: dict[str, Any]) -> tuple[str, ...]:
         str(values["seq"]),
         values["digest"][:DIGITS],
         f"{values['headline']} {' '.join(reached)}".strip() or "-",
-        ", ".join(_told(values["changed"])) or "-",
+        ", ".join(_change_phrases(values["changed"])) or "-",
     )
 
 
-def _told(changes: dict[str, Any] | None) -> Iterator[str]:
+def _change_phrases(changes: dict[str, Any] | None) -> Iterator[str]:
     if changes is None:
         return
     for name, (old, new) in changes["settings"].items():
@@ -387,13 +391,13 @@ def _below(card: Scorecard, floor: Floor) -> Iterator[str]:
     if not path:
         yield "This scoring has no headline metric; write --fail-under PATH=NUMBER."
         return
-    found = [
+    model_values = [
         (model, metric.value)
         for model, metrics in card.models.items()
         for metric in metrics
         if metric.path == path
     ]
-    if not found:
+    if not model_values:
         paths = {metric.path for metrics in card.models.values() for metric in metrics}
         near = difflib.get_close_matches(path, sorted(paths), n=2)
         hint = (
@@ -402,7 +406,7 @@ def _below(card: Scorecard, floor: Floor) -> Iterator[str]:
             else "siftlog score RUN --json lists them."
         )
         yield f"There is no metric {path}; {hint}"
-    for model, value in found:
+    for model, value in model_values:
         if value is None:
             yield f"{path} of {model} is undefined, where {floor.least:g} is the least."
         elif value < floor.least:

@@ -81,8 +81,8 @@ def run_part(
     folder = run_steps.new_folder(place, request.run_id, work.job)
     shell = run_steps.run_context(request, folder, work, leave, shard=shard)
     ended = _worked(folder, shard, work, options, shell, request)
-    own = folder.shard(shard.index, shard.count)
-    code = run_steps.end(own, work, ended, request.output, scores=False)
+    shard_folder = folder.shard(shard.index, shard.count)
+    code = run_steps.end(shard_folder, work, ended, request.output, scores=False)
     end = "has ended" if ended.outcome == "finished" else "has stopped"
     print_note(
         f"Shard {shard} of run {folder.run_id} {end}; see all of them with: "
@@ -168,7 +168,7 @@ def _worked(
             work,
             options,
             shell,
-            own=run_steps.own_limits(request.options),
+            startup_limits=run_steps.startup_limits(request.options),
             shipping=_shipping(request.part),
             accept_changes=accept_changes,
             accept_loss=request.part.accept_loss,
@@ -247,8 +247,8 @@ def run_placed(
             options,
             shell,
             placement=placement,
-            show=_shown(shell.clock),
-            own=run_steps.own_limits(request.options),
+            show=_progress_display(shell.clock),
+            startup_limits=run_steps.startup_limits(request.options),
         )
     )
     return run_steps.end(folder, work, ended, request.output, scores=scores)
@@ -266,7 +266,7 @@ def _disk(folder: Path | None) -> str | None:
     return str(folder if is_theirs else folder.absolute())
 
 
-def _shown(clock: Clock) -> ShowPlacedRun:
+def _progress_display(clock: Clock) -> ShowPlacedRun:
     """Progress over all shards, in one line on stderr."""
 
     @asynccontextmanager

@@ -104,12 +104,12 @@ def forecast_json(present: LiveStatus) -> dict[str, Any] | None:
     `seconds` is null while too few tasks have ended; `needs` says how many more it
     takes. The interval is the middle 90 %.
     """
-    told = present.forecast
-    if told is None:
+    forecast = present.forecast
+    if forecast is None:
         return None
     return {
-        "seconds": _span_json(told.seconds, 1),
-        "needs": told.needs,
+        "seconds": _span_json(forecast.seconds, 1),
+        "needs": forecast.needs,
         "comes_to_usd": _span_json(present.comes_to_usd, 6),
         "stages": [
             {
@@ -118,7 +118,7 @@ def forecast_json(present: LiveStatus) -> dict[str, Any] | None:
                 "seconds": _span_json(stage.seconds, 1),
                 "needs": stage.needs,
             }
-            for stage in told.stages
+            for stage in forecast.stages
         ],
     }
 
@@ -129,14 +129,14 @@ def forecast_lines(present: LiveStatus) -> list[str]:
     if present.rate is not None:
         window = f"over the last {present.recent_minutes} min"
         lines.append(f"pace      {number(present.rate)} tasks a minute, {window}")
-    told = present.forecast
-    if told is None:
+    forecast = present.forecast
+    if forecast is None:
         return lines
-    if told.seconds is not None:
+    if forecast.seconds is not None:
         planned = "" if present.status.planning_exhausted else ", of what is planned"
-        lines.append(f"ETA       {_span_text(told.seconds, duration)}{planned}")
-    elif told.needs:
-        lines.append(f"ETA       needs more ended tasks: {told.needs:,}")
+        lines.append(f"ETA       {_span_text(forecast.seconds, duration)}{planned}")
+    elif forecast.needs:
+        lines.append(f"ETA       needs more ended tasks: {forecast.needs:,}")
     if present.comes_to_usd is not None and present.comes_to_usd.expected:
         lines.append(f"comes to  {_span_text(present.comes_to_usd, cost)}")
     return lines
@@ -155,33 +155,35 @@ def _span_json(
     }
 
 
-def _span_text(span: ForecastInterval, shown: Callable[[float], str]) -> str:
-    high = "?" if span.high is None else shown(span.high)
-    return f"{shown(span.expected)} ({shown(span.low)} to {high})"
+def _span_text(span: ForecastInterval, format_value: Callable[[float], str]) -> str:
+    high = "?" if span.high is None else format_value(span.high)
+    return f"{format_value(span.expected)} ({format_value(span.low)} to {high})"
 
 
-def outlook_json(outlook: EstimateAccuracy) -> dict[str, Any]:
+def estimate_accuracy_json(estimate_accuracy: EstimateAccuracy) -> dict[str, Any]:
     """What `status --json` says of the estimate."""
-    usd = outlook.cost_usd
+    usd = estimate_accuracy.cost_usd
     return {
-        "done": round(outlook.done, 4),
-        "calls": _prospect_json(outlook.calls, 0),
-        "tokens_in": _prospect_json(outlook.tokens_in, 0),
-        "tokens_out": _prospect_json(outlook.tokens_out, 0),
+        "done": round(estimate_accuracy.done, 4),
+        "calls": _prospect_json(estimate_accuracy.calls, 0),
+        "tokens_in": _prospect_json(estimate_accuracy.tokens_in, 0),
+        "tokens_out": _prospect_json(estimate_accuracy.tokens_out, 0),
         "cost_usd": None if usd is None else _prospect_json(usd, 6),
     }
 
 
-def outlook_lines(outlook: EstimateAccuracy) -> list[str]:
+def estimate_accuracy_lines(estimate_accuracy: EstimateAccuracy) -> list[str]:
     """The estimate in dollars, or in calls and tokens where a price is unknown."""
-    if outlook.cost_usd is not None:
-        return [_prospect_text(outlook.cost_usd, outlook.done, cost)]
+    if estimate_accuracy.cost_usd is not None:
+        return [
+            _prospect_text(estimate_accuracy.cost_usd, estimate_accuracy.done, cost)
+        ]
     return [
-        f"{_prospect_text(prospect, outlook.done, number)} {what}"
+        f"{_prospect_text(prospect, estimate_accuracy.done, number)} {what}"
         for what, prospect in (
-            ("calls", outlook.calls),
-            ("tokens in", outlook.tokens_in),
-            ("tokens out", outlook.tokens_out),
+            ("calls", estimate_accuracy.calls),
+            ("tokens in", estimate_accuracy.tokens_in),
+            ("tokens out", estimate_accuracy.tokens_out),
         )
     ]
 
@@ -240,11 +242,11 @@ def replies_lines(replies: Sequence[ReplyShares]) -> Iterator[str]:
     for one in replies:
         shares = shares_of(one)
         if shares:
-            said = ", ".join(
+            shares_text = ", ".join(
                 f"{getattr(one, kind):,} {kind} ({_percent(share)})"
                 for kind, share in shares.items()
             )
-            yield f"{one.model}: of {one.replies:,} replies {said}"
+            yield f"{one.model}: of {one.replies:,} replies {shares_text}"
 
 
 def closing_lines(replies: Sequence[ReplyShares]) -> Iterator[str]:
@@ -311,7 +313,7 @@ def status_json(present: LiveStatus) -> dict[str, Any]:
             "started": status.attempts.started,
             "answered": status.attempts.answered,
             "cached": status.attempts.cached,
-            "kept": status.attempts.kept,
+            "kept": status.attempts.reused,
             "failed": status.attempts.failed,
             "unknown": status.attempts.unknown,
         },
@@ -333,11 +335,11 @@ def status_json(present: LiveStatus) -> dict[str, Any]:
         "planning_exhausted": status.planning_exhausted,
         "stages": [
             {
-                "stage": lane.stage,
-                "model": lane.model,
-                **{s.name.lower(): lane.states.get(s, 0) for s in TaskState},
+                "stage": queue.stage,
+                "model": queue.model,
+                **{s.name.lower(): queue.states.get(s, 0) for s in TaskState},
             }
-            for lane in status.lanes
+            for queue in status.queues
         ],
         "limits": [limits_json(limits) for limits in status.limits],
         "refused": [asdict(fact) for fact in status.refused],
@@ -360,10 +362,11 @@ def status_json(present: LiveStatus) -> dict[str, Any]:
         "charged_usd": status.billing.charged_usd if status.billing.charged else None,
         "charges_differ": status.billing.differing,
         "served": [
-            {"model": each.model, "by": each.field, "answers": dict(each.answers)}
-            for each in status.served
+            {"model": served.model, "by": served.field, "answers": dict(served.answers)}
+            for served in status.served
         ],
-        "estimate": status.outlook and outlook_json(status.outlook),
+        "estimate": status.estimate_accuracy
+        and estimate_accuracy_json(status.estimate_accuracy),
         "scorings": list(status.scorings),
         "last_seq": status.last_seq,
         "why": status.why,
@@ -377,20 +380,20 @@ def _age_s(at_us: int | None, now_us: int) -> float | None:
 
 def status_text(present: LiveStatus) -> str:
     """What `status` prints for people."""
-    status, shown = present.status, status_json(present)
+    status, status_fields = present.status, status_json(present)
     tasks, attempts = status.tasks, status.attempts
-    beat = shown["heartbeat_age_s"]
+    beat = status_fields["heartbeat_age_s"]
     age = f" (heartbeat {beat:g} s ago)" if beat is not None else ""
     free = [
         f"{n:,} of them {how}"
         for n, how in (
             (attempts.cached, "from the response cache"),
-            (attempts.kept, "taken up again after a retry"),
+            (attempts.reused, "taken up again after a retry"),
         )
         if n
     ]
     cached = f" ({', '.join(free)})" if free else ""
-    is_live = shown["state"] in {
+    is_live = status_fields["state"] in {
         "live",
         "quiet",
         "stalled",
@@ -402,7 +405,7 @@ def status_text(present: LiveStatus) -> str:
     lines = [
         (
             f"run {status.run_id}  {status.job} {status.job_version}  "
-            f"{shown['state']}{age if is_live else ''}{group}"
+            f"{status_fields['state']}{age if is_live else ''}{group}"
         ),
         (
             f"tasks     {tasks.planned:,} planned: {tasks.completed:,} completed "
@@ -419,30 +422,33 @@ def status_text(present: LiveStatus) -> str:
         ),
         f"cost      {_cost(status)}",
     ]
-    lines += [f"billing   {said}" for said in status.billing.findings]
-    lines += [f"served    {said}" for said in status.mixed]
+    lines += [f"billing   {finding}" for finding in status.billing.findings]
+    lines += [f"served    {sentence}" for sentence in status.mixed]
     lines += forecast_lines(present)
-    if status.outlook is not None:
-        lines += [f"estimate  {said}" for said in outlook_lines(status.outlook)]
+    if status.estimate_accuracy is not None:
+        lines += [
+            f"estimate  {line}"
+            for line in estimate_accuracy_lines(status.estimate_accuracy)
+        ]
     if set(status.models) - {"subject"}:
         named = (f"{role} {', '.join(of)}" for role, of in status.models.items())
         lines.append(f"models    {'; '.join(named)}")
     # with nobody there to receive them, calls in flight are calls given up
     left = "left in batches" if status.batches.count else "given up in flight"
     names = {} if present.is_alive else {TaskState.RUNNING: left}
-    for lane in status.lanes:
+    for queue in status.queues:
         states = ", ".join(
             f"{n:,} {names.get(state, state.name.lower())}"
-            for state, n in sorted(lane.states.items())
+            for state, n in sorted(queue.states.items())
             if n
         )
-        lines.append(f"  {lane.stage:12} {lane.model:32} {states}")
+        lines.append(f"  {queue.stage:12} {queue.model:32} {states}")
     lines += [
         f"limits    {seen['model']}: {limits_text(seen)}{_wait(seen, present.now_us)}"
-        for seen in shown["limits"]
+        for seen in status_fields["limits"]
     ]
     lines += [f"refused   {fact.sentence}" for fact in status.refused]
-    lines += [f"batches   {said}" for said in _batches(shown["batches"])]
+    lines += [f"batches   {line}" for line in _batches(status_fields["batches"])]
     lines += [f"paused    {pause}" for pause in status.pauses]
     if present.parts is not None:
         lines.append(f"shards    {parts_text(present.parts)}")
@@ -452,9 +458,9 @@ def status_text(present: LiveStatus) -> str:
         ("unparsed", status.parse_failures),
     ):
         if counts:
-            said = ", ".join(f"{name} {n:,}" for name, n in counts.items())
-            lines.append(f"{title:9} {said}")
-    lines += [f"replies   {said}" for said in replies_lines(status.replies)]
+            counts_text = ", ".join(f"{name} {n:,}" for name, n in counts.items())
+            lines.append(f"{title:9} {counts_text}")
+    lines += [f"replies   {line}" for line in replies_lines(status.replies)]
     if status.scorings:
         lines.append(f"scorings  {', '.join(map(str, status.scorings))}")
     if status.why is not None:
@@ -474,12 +480,12 @@ def parts_json(parts: UnionProgress) -> dict[str, Any]:
 
 def parts_text(parts: UnionProgress) -> str:
     """How far the parts of a split run are."""
-    said = logs_text(len(parts.parts), parts.ended, has_all=not parts.unfinished)
+    text = logs_text(len(parts.parts), parts.ended, has_all=not parts.unfinished)
     if parts.missing:
-        said += f"; slices {parts.missing} have not begun"
+        text += f"; slices {parts.missing} have not begun"
     if parts.repeated:
-        said += f"; {parts.repeated:,} answers paid for more than once"
-    return said
+        text += f"; {parts.repeated:,} answers paid for more than once"
+    return text
 
 
 def logs_text(count: int, ended: int, *, has_all: bool) -> str:
@@ -491,16 +497,16 @@ def logs_text(count: int, ended: int, *, has_all: bool) -> str:
         has_all: whether all slices have ended in some log; what others began may then
             have been left to it.
     """
-    said = f"{count:,} log{'' if count == 1 else 's'}"
-    return f"{said}, all slices ended" if has_all else f"{said}, {ended:,} ended"
+    text = f"{count:,} log{'' if count == 1 else 's'}"
+    return f"{text}, all slices ended" if has_all else f"{text}, {ended:,} ended"
 
 
-def _batches(shown: Mapping[str, Any]) -> list[str]:
+def _batches(batches: Mapping[str, Any]) -> list[str]:
     """How many batches are open, and for how long; nothing where there are none."""
-    if not shown["open"]:
+    if not batches["open"]:
         return []
-    waits = f"{shown['open']:,} open: {shown['requests']:,} requests wait"
-    return [f"{waits}, the oldest batch for {duration(shown['oldest_age_s'])}"]
+    waits = f"{batches['open']:,} open: {batches['requests']:,} requests wait"
+    return [f"{waits}, the oldest batch for {duration(batches['oldest_age_s'])}"]
 
 
 def limits_json(limits: ObservedLimits) -> dict[str, Any]:
@@ -529,15 +535,15 @@ def _wait(limits: Mapping[str, Any], now_us: int) -> str:
 
 def _cost(status: Status) -> str:
     """What was spent, may have been, and still may be."""
-    said = ["nothing" if status.cost_usd == 0 else dollars(status.cost_usd)]
+    parts = ["nothing" if status.cost_usd == 0 else dollars(status.cost_usd)]
     shares = {model: usd for model, usd in status.model_cost_usd.items() if usd}
     if len(shares) > 1:
-        said += [f"{model} {dollars(usd)}" for model, usd in shares.items()]
+        parts += [f"{model} {dollars(usd)}" for model, usd in shares.items()]
     if status.possible_usd:
-        said.append(f"up to {dollars(status.possible_usd)} more, billed or not")
+        parts.append(f"up to {dollars(status.possible_usd)} more, billed or not")
     if status.in_flight_usd:
-        said.append(f"up to {dollars(status.in_flight_usd)} for calls in flight")
+        parts.append(f"up to {dollars(status.in_flight_usd)} for calls in flight")
     if status.budget_usd is not None:
         shared = "" if status.group is None else f" shared in {status.group}"
-        said.append(f"budget {dollars(status.budget_usd)}{shared}")
-    return ", ".join(said)
+        parts.append(f"budget {dollars(status.budget_usd)}{shared}")
+    return ", ".join(parts)

@@ -94,29 +94,29 @@ def _verify_bundle(path: Path, *, as_json: bool, time_limit_s: float) -> int:
     console.relax_collector()
     until = CLOCK.monotonic() + (time_limit_s or float("inf"))
     with paced_progress(CLOCK) as progress:
-        found = check(path, progress, is_late=lambda: CLOCK.monotonic() >= until)
-    manifest, log = found.manifest, found.log
+        verification = check(path, progress, is_late=lambda: CLOCK.monotonic() >= until)
+    manifest, log = verification.manifest, verification.log
     if as_json:
         print_json(
             {
                 "bundle": str(path),
                 "run": manifest.run if manifest else None,
                 "scoring": manifest.scoring if manifest else None,
-                "sound": found.is_sound,
+                "sound": verification.is_sound,
                 "members": len(manifest.members) + 1 if manifest else None,
                 "events": log.events if log else None,
                 "commits": log.commits if log else None,
                 "head": manifest.head if manifest else None,
                 "digest": manifest.digest if manifest else None,
                 "partial": manifest.partial if manifest else None,
-                "rebuilt": found.is_rebuilt,
-                "differs": list(found.differs),
-                "faults": [asdict(fault) for fault in found.faults],
+                "rebuilt": verification.is_rebuilt,
+                "differs": list(verification.differs),
+                "faults": [asdict(fault) for fault in verification.faults],
             }
         )
-    for fault in found.faults:
+    for fault in verification.faults:
         print_note(f"siftlog: {path.name}: {fault.where}: {fault.message}")
-    if not found.is_sound or manifest is None or log is None:
+    if not verification.is_sound or manifest is None or log is None:
         return CHECK_FAILED
     if not as_json:
         print_text(

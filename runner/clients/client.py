@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final, Literal, Protocol, TypeAlias
 
 from runner.clients.fallbacks import Fallbacks
-from runner.clients.refusals import KEPT_HEADERS
+from runner.clients.refusals import LOGGED_HEADERS
 from runner.errors import AttemptError, UsageError
 from runner.job import Job, Task
 from runner.messages import AnyReply, Request
@@ -30,7 +30,7 @@ class Call:
     task: Task
     request: Request
     attempt: int = 1  #: its number in the task
-    asked: str = ""  #: hash of the request, as the log has it
+    request_sha256: str = ""  #: hash of the request, as the log has it
     is_stale: bool = False
     """The log has another request for this attempt, which an earlier process began."""
 
@@ -261,7 +261,7 @@ class ClientOptions:
     """Sent beside the client's own; a secret in them is among `masked` too."""
     masked: tuple[Secret, ...] = ()
     timeouts: Timeouts = field(default_factory=Timeouts)
-    kept_headers: re.Pattern[str] = KEPT_HEADERS  #: of replies, by their names
+    logged_headers: re.Pattern[str] = LOGGED_HEADERS  #: of replies, by their names
     max_reply_bytes: int = 32 * 2**20  #: a longer body is cut off and refused
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     """What else a provider may read its keys and addresses from; has secrets."""
@@ -272,8 +272,8 @@ class ClientOptions:
     @property
     def keys(self) -> Keyring:
         """All that is sent and must not be repeated."""
-        own = () if self.api_key is None else (self.api_key,)
-        return Keyring(*own, *self.masked)
+        api_keys = () if self.api_key is None else (self.api_key,)
+        return Keyring(*api_keys, *self.masked)
 
 
 @dataclass(slots=True)

@@ -214,11 +214,11 @@ class Fallbacks:
             case _:
                 return SentFields(shape=shape, names=request.parameters.names)
 
-    def _tell_known(self, asked: Collection[str]) -> None:
+    def _tell_known(self, requested: Collection[str]) -> None:
         """Record what the family leaves out of what a job asks."""
         if not self._known or self._terms.family is None:
             return
-        for name in sorted(self._known & set(asked)):
+        for name in sorted(self._known & set(requested)):
             self._known.discard(name)
             words = f"{self._terms.family.name} take no {name}"
             self._record(name, words, None, how=KNOWN)
@@ -322,11 +322,11 @@ class Fallbacks:
 
     def _stopped(self, error: AttemptError, name: str, words: str) -> AttemptError:
         stopped = _as(Refused, error)
-        said = (
+        message = (
             f"{self._endpoint} does not take {name}, which was set for {self._model}: "
             f"{words} (set another value, or let --drop-refused leave it out)"
         )
-        stopped.args = (said,)
+        stopped.args = (message,)
         return stopped
 
     # -- replies ---------------------------------------------------------------

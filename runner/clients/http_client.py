@@ -37,7 +37,7 @@ from runner.clients.client import (
     Secret,
 )
 from runner.clients.fallbacks import Fallbacks
-from runner.clients.refusals import SentFields, kept_headers, one_line, refusal
+from runner.clients.refusals import SentFields, logged_headers, one_line, refusal
 from runner.clients.wire import (
     OPENAI_EMBEDDINGS,
     RERANK,
@@ -170,8 +170,8 @@ class HttpSender:
         body = await self._read(response)
         headers = {
             name: self._keys.mask(value)
-            for name, value in kept_headers(
-                response.headers, self._options.kept_headers
+            for name, value in logged_headers(
+                response.headers, self._options.logged_headers
             ).items()
         }
         return headers, self._keys.mask_bytes(body)
@@ -219,8 +219,8 @@ class HttpSender:
             )
             if isinstance(cause, OSError) and cause.errno in _NO_FILES:
                 meaning, what = OutOfFiles, "too many files are open here"
-            said = one_line(self._keys.mask(str(cause)))
-            message = f"{self._endpoint}: {what}" + (f" ({said})" if said else "")
+            detail = one_line(self._keys.mask(str(cause)))
+            message = f"{self._endpoint}: {what}" + (f" ({detail})" if detail else "")
             # The cause is dropped: aiohttp's errors carry the request with its key.
             raise meaning(message, was_sent=not isinstance(cause, UNSENT)) from None
 

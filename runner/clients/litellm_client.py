@@ -204,17 +204,21 @@ def rerank(request: RerankRequest) -> dict[str, Any]:
     return {**words, **decoded(request.parameters.extra_body)}
 
 
-def messages(asked: Sequence[tuple[str, Message]], model: str) -> list[dict[str, Any]]:
+def messages(
+    role_messages: Sequence[tuple[str, Message]], model: str
+) -> list[dict[str, Any]]:
     """Messages by role, with marks for Anthropic's prompt cache where they are known.
 
     Other providers cache by themselves, or, as Gemini, through requests of their own
     that litellm would make for the same marks.
     """
     if "claude" not in model.lower():
-        return [{"role": role, "content": message.text} for role, message in asked]
-    spare = sum(part.cache for _, each in asked for part in each.parts)
+        return [
+            {"role": role, "content": message.text} for role, message in role_messages
+        ]
+    spare = sum(part.cache for _, message in role_messages for part in message.parts)
     messages = []
-    for role, message in asked:
+    for role, message in role_messages:
         blocks, spare = _blocks(message, spare)
         messages.append({"role": role, "content": blocks})
     return messages
@@ -316,10 +320,14 @@ def check(model: str, *, has_key: bool, environment: Mapping[str, str]) -> None:
         )
     for variable, value in environment.items():
         os.environ.setdefault(variable, value)
-    found = library().validate_environment(model, api_key="given" if has_key else None)
-    missing = [name for name in found["missing_keys"] if name not in os.environ]
+    validation = library().validate_environment(
+        model, api_key="given" if has_key else None
+    )
+    missing = [name for name in validation["missing_keys"] if name not in os.environ]
     # an address alone has a default: that of a server on this machine
-    if found["keys_in_environment"] or all(name.endswith("_BASE") for name in missing):
+    if validation["keys_in_environment"] or all(
+        name.endswith("_BASE") for name in missing
+    ):
         return
     are_alternatives = all(name.endswith("_API_KEY") for name in missing)
     names = (" or " if are_alternatives else " and ").join(missing)
@@ -359,7 +367,7 @@ UNSERVED: Final = re.compile(
 )
 """What litellm says, as of a lost connection, where a provider ranks nothing."""
 
-TOLD_BY_WORDS: Final = (ContextTooLong, ContentFiltered, AuthFailed)
+WORDED_ERRORS: Final = (ContextTooLong, ContentFiltered, AuthFailed)
 """What providers say with a plain 400 and words of their own, which litellm knows."""
 
 
@@ -396,8 +404,8 @@ class LiteLLMClient:
         exchange = LiteLLMExchange(self._sender_for, self._tally)
         with self._tally.attempt(), self._translated(exchange, sent):
             with sending(exchange.send):
-                made = await self._asked(call.request, sent.shape)
-            form, body = _stored(call.request, made, exchange.body)
+                response = await self._response(call.request, sent.shape)
+            form, body = _stored(call.request, response, exchange.body)
             body = self._keys.mask_bytes(body)
             return Received(
                 body=body,
@@ -407,7 +415,7 @@ class LiteLLMClient:
                 headers=exchange.headers or None,
             )
 
-    async def _asked(self, request: Request, shape: Shape) -> Any:  # noqa: ANN401 - litellm's own classes
+    async def _response(self, request: Request, shape: Shape) -> Any:  # noqa: ANN401 - litellm's own classes
         """What litellm makes of the reply."""
         words: dict[str, Any] = {**QUIET, "model": self._model}
         if self._ladder.has_explicit:
@@ -458,14 +466,14 @@ class LiteLLMClient:
         names = [kind.__name__ for kind in type(error).__mro__]
         meaning = next((MEANINGS[name] for name in names if name in MEANINGS), None)
         # litellm adds tracebacks and links from the second line on
-        said = one_line(self._keys.mask(str(error).partition("\n")[0]))
+        message = one_line(self._keys.mask(str(error).partition("\n")[0]))
         if exchange.status is None:
-            if UNSERVED.search(said):
-                return NotServed(f"{self._model}: {said}")
-            return (meaning or BadRequest)(f"{self._model}: {said}")
+            if UNSERVED.search(message):
+                return NotServed(f"{self._model}: {message}")
+            return (meaning or BadRequest)(f"{self._model}: {message}")
         if httpx.codes.is_success(exchange.status):
             return MalformedReply(
-                f"{exchange.endpoint}: the reply cannot be read ({said})",
+                f"{exchange.endpoint}: the reply cannot be read ({message})",
                 status=exchange.status,
                 body=exchange.body,
             )
@@ -476,7 +484,7 @@ class LiteLLMClient:
             exchange.body,
             now_us=self._options.clock.now_us(),
         )
-        if isinstance(refused, BadRequest) and meaning in TOLD_BY_WORDS:
+        if isinstance(refused, BadRequest) and meaning in WORDED_ERRORS:
             return meaning(
                 str(refused),
                 status=refused.status,
@@ -510,7 +518,7 @@ def _keyring(options: ClientOptions) -> Keyring:
     return options.keys.with_also(*keys)
 
 
-def _stored(request: Request, made: Any, received: bytes) -> tuple[str, bytes]:  # noqa: ANN401 - litellm's own classes
+def _stored(request: Request, response: Any, received: bytes) -> tuple[str, bytes]:  # noqa: ANN401 - litellm's own classes
     """Form and body to be stored: litellm's reading of a reply, and the reply in it.
 
     litellm leaves things out (of a reply that Gemini's filter stopped, the text), and
@@ -518,13 +526,13 @@ def _stored(request: Request, made: Any, received: bytes) -> tuple[str, bytes]: 
     form that they are stored in: they would only lie there twice.
     """
     if isinstance(request, ChatRequest):
-        body = made.model_dump_json(exclude_none=True, warnings="none").encode()
+        body = response.model_dump_json(exclude_none=True, warnings="none").encode()
         return OPENAI_CHAT, _with_original(body, received)
     form = OPENAI_EMBEDDINGS if isinstance(request, EmbedRequest) else RERANK
     with suppress(MalformedReply):
         decode_reply(form, received)
         return form, received
-    plain = made.model_dump(exclude_none=True, warnings="none")
+    plain = response.model_dump(exclude_none=True, warnings="none")
     if form == OPENAI_EMBEDDINGS:
         rows = sorted(plain["data"], key=itemgetter("index"))
         counted = plain.get("usage", {}).get("prompt_tokens", 0)
@@ -536,10 +544,10 @@ def _stored(request: Request, made: Any, received: bytes) -> tuple[str, bytes]: 
     return form, _with_original(body, received)
 
 
-def _with_original(made: bytes, received: bytes) -> bytes:
+def _with_original(body: bytes, received: bytes) -> bytes:
     """What litellm made of a reply, with the reply itself in it."""
     try:
         msgspec.json.decode(received)
     except UNREADABLE:
         received = msgspec.json.encode(received.decode(errors="replace"))
-    return b'%s,"received":%s}' % (made[:-1], received)
+    return b'%s,"received":%s}' % (body[:-1], received)

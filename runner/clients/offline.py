@@ -224,10 +224,10 @@ class RecordedFile:
     def _expected(data: bytes) -> str:
         """What an entry should hold, and what this one holds."""
         try:
-            found = list(msgspec.json.decode(data, type=dict[str, Any]))
+            keys = list(msgspec.json.decode(data, type=dict[str, Any]))
         except UNREADABLE:
             return "a line holds a JSON object with key and response"
-        names = printable(", ".join(found)[:NAMES])
+        names = printable(", ".join(keys)[:NAMES])
         return f"an object with key and response is expected, and this has {names}"
 
 
@@ -278,7 +278,7 @@ def chosen_model(
         return known[0]
     if model in known:
         return model
-    named = ", ".join(sorted(str(each) for each in known)) or "no model"
+    named = ", ".join(sorted(str(known_model) for known_model in known)) or "no model"
     raise UsageError(
         f"{name} holds answers of {named}; name one as recorded:{name}#MODEL."
     )
@@ -307,14 +307,14 @@ class RecordedClient:
             BadRequest: There is none.
         """
         with self._tally.attempt():
-            found = self._recording.find(call.task)
-            if found is None:
+            recorded_reply = self._recording.find(call.task)
+            if recorded_reply is None:
                 task = call.task
                 raise BadRequest(
                     f"{self._name} holds no answer to {task.stage} {task.key} "
                     f"(replicate {task.replicate}); ask a model for it."
                 )
-            form, body = found
+            form, body = recorded_reply
             self._tally.bytes_received += len(body)
             reply = decode_reply(form, body)
             if not isinstance(reply, REPLIES[type(call.request)]):

@@ -37,7 +37,7 @@ from runner.errors import (
 )
 from runner.limits.rate_limits import reset_s
 
-KEPT_HEADERS: Final = re.compile(
+LOGGED_HEADERS: Final = re.compile(
     r"x-ratelimit-.*|anthropic-ratelimit-.*|ratelimit(-.*)?|retry-after(-ms)?"
     r"|(x-)?request-id|x-litellm-call-id|cf-ray|x-ms-region|openai-processing-ms"
 )
@@ -215,40 +215,40 @@ def refusal(
         now_us: Wall clock, for a `Retry-After` that names a date.
     """
     complaint = error_body(body)
-    said = complaint.words
+    words = complaint.words
     rule = next(
         (
             rule
             for rule in REFUSAL_RULES
             if status in rule.statuses
-            and (rule.words is None or rule.words.search(f"{complaint.code} {said}"))
+            and (rule.words is None or rule.words.search(f"{complaint.code} {words}"))
         ),
         RefusalRule(
             statuses=_only(status), error=BadRequest, advice="check the base URL"
         ),
     )
     message = f"{endpoint} answered {status}"
-    if said:
-        message += f": {said}"
+    if words:
+        message += f": {words}"
     if rule.advice:
         message += f" ({rule.advice})"
     return rule.error(
         message,
         status=status,
-        retry_after_s=_asked_s(rule.error, headers, said, now_us=now_us),
+        retry_after_s=_wait_s(rule.error, headers, words, now_us=now_us),
         body=body or None,
         headers=headers or None,
     )
 
 
-def _asked_s(
-    error: type[AttemptError], headers: Mapping[str, str], said: str, *, now_us: int
+def _wait_s(
+    error: type[AttemptError], headers: Mapping[str, str], words: str, *, now_us: int
 ) -> float | None:
     """Seconds to wait, by the headers or, of a limit, by the words beside them."""
-    asked_s = retry_after_s(headers, now_us=now_us)
-    if asked_s is None and issubclass(error, RateLimited | Overloaded):
-        return wait_in_words_s(said)
-    return asked_s
+    wait_s = retry_after_s(headers, now_us=now_us)
+    if wait_s is None and issubclass(error, RateLimited | Overloaded):
+        return wait_in_words_s(words)
+    return wait_s
 
 
 def retry_after_s(headers: Mapping[str, str], *, now_us: int) -> float | None:
@@ -272,14 +272,14 @@ def retry_after_s(headers: Mapping[str, str], *, now_us: int) -> float | None:
 
 def wait_in_words_s(text: str) -> float | None:
     """Seconds that an error's sentence asks to wait; None where it does not say."""
-    if (found := _TRY_AGAIN.search(text)) is None:
+    if (match := _TRY_AGAIN.search(text)) is None:
         return None
-    span = found["span"] or f"{found['n']}{found['unit'] or 's'}"
+    span = match["span"] or f"{match['n']}{match['unit'] or 's'}"
     return reset_s(span, now_us=0)
 
 
-def kept_headers(
-    headers: Mapping[str, str], names: re.Pattern[str] = KEPT_HEADERS
+def logged_headers(
+    headers: Mapping[str, str], names: re.Pattern[str] = LOGGED_HEADERS
 ) -> dict[str, str]:
     """The headers with these *names*, in lower case, sorted by name."""
     lower = {name.lower(): value for name, value in headers.items()}
@@ -304,39 +304,41 @@ def error_body(body: bytes) -> ErrorBody:
     ...}` (vLLM), and plain text.
     """
     try:
-        said = msgspec.json.decode(body)
+        content = msgspec.json.decode(body)
     except UNREADABLE:
-        said = body[: 4 * LONGEST_QUOTE].decode(errors="replace")
-        if _HTML.match(said):
+        content = body[: 4 * LONGEST_QUOTE].decode(errors="replace")
+        if _HTML.match(content):
             # a proxy or a firewall answers, not the endpoint itself
-            title = _TITLE.search(said)
-            said = f"a web page, {title[1]!r}" if title else "a web page"
-            return ErrorBody(words=one_line(said))
-    if isinstance(said, list) and len(said) == 1:
-        said = said[0]  # Gemini's stands in a list
-    if isinstance(said, dict) and "error" in said:
-        said = said["error"]
+            title = _TITLE.search(content)
+            content = f"a web page, {title[1]!r}" if title else "a web page"
+            return ErrorBody(words=one_line(content))
+    if isinstance(content, list) and len(content) == 1:
+        content = content[0]  # Gemini's stands in a list
+    if isinstance(content, dict) and "error" in content:
+        content = content["error"]
     code, fields = "", []
-    if isinstance(said, dict):
-        code = " ".join(str(said.get(name) or "") for name in ("code", "type"))
-        if isinstance(said.get("param"), str):
-            fields.append(said["param"])
-        said = said.get("message") or said.get("detail") or ""
-    if isinstance(said, dict):  # Mistral's list stands in a table of its own
-        said = said.get("detail") or said
-    if isinstance(said, list):
-        faults = [fault for fault in said if isinstance(fault, dict)]
+    if isinstance(content, dict):
+        code = " ".join(str(content.get(name) or "") for name in ("code", "type"))
+        if isinstance(content.get("param"), str):
+            fields.append(content["param"])
+        content = content.get("message") or content.get("detail") or ""
+    if isinstance(content, dict):  # Mistral's list stands in a table of its own
+        content = content.get("detail") or content
+    if isinstance(content, list):
+        faults = [fault for fault in content if isinstance(fault, dict)]
         fields += [_place(fault) for fault in faults]
         code += "".join(f" {fault.get('type') or ''}" for fault in faults)
         # without what was sent, which such a fault repeats
-        said = "; ".join(map(_fault, faults)) or msgspec.json.encode(said).decode()
-    elif not isinstance(said, str):
-        said = msgspec.json.encode(said).decode()
+        content = (
+            "; ".join(map(_fault, faults)) or msgspec.json.encode(content).decode()
+        )
+    elif not isinstance(content, str):
+        content = msgspec.json.encode(content).decode()
     fields += [
-        ".".join(re.findall(r"'([^']*)'", place)) for place in _LOC.findall(said)
+        ".".join(re.findall(r"'([^']*)'", place)) for place in _LOC.findall(content)
     ]
     return ErrorBody(
-        code=code, words=one_line(said), fields=tuple(filter(None, fields))
+        code=code, words=one_line(content), fields=tuple(filter(None, fields))
     )
 
 
@@ -353,8 +355,8 @@ def _place(fault: Mapping[str, Any]) -> str:
 
 def _fault(fault: Mapping[str, Any]) -> str:
     """One fault of a validator's list, in words."""
-    said = str(fault.get("msg") or fault.get("message") or fault.get("type") or "")
-    return ": ".join(filter(None, (_place(fault), said)))
+    message = str(fault.get("msg") or fault.get("message") or fault.get("type") or "")
+    return ": ".join(filter(None, (_place(fault), message)))
 
 
 _HTML = re.compile(r"\s*<(!doctype html|html|head)\b", re.IGNORECASE)
@@ -364,11 +366,11 @@ _TITLE = re.compile(r"<title[^>]*>([^<]{1,200})", re.IGNORECASE)
 def one_line(text: str) -> str:
     """*text* fit for a message: printable, on one line, and short."""
     line = " ".join(text.split())
-    shown = "".join(letter for letter in line if letter.isprintable())
+    visible = "".join(letter for letter in line if letter.isprintable())
     return (
-        shown
-        if len(shown) <= LONGEST_QUOTE
-        else shown[: LONGEST_QUOTE - 1].rstrip() + "…"
+        visible
+        if len(visible) <= LONGEST_QUOTE
+        else visible[: LONGEST_QUOTE - 1].rstrip() + "…"
     )
 
 

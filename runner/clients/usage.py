@@ -154,7 +154,7 @@ def usage_in(counted: object, *, has_output: bool = True) -> Usage | None:
         prompt += cached + written
     if prompt is None:
         return None
-    tokens_out, reasoning, doubt, is_beside = 0, 0, False, False
+    tokens_out, reasoning, doubt, exceeds_completion = 0, 0, False, False
     if has_output:
         completion = _first(counted, form.completion)
         reasoning = _first(counted, form.reasoning) or 0
@@ -162,10 +162,12 @@ def usage_in(counted: object, *, has_output: bool = True) -> Usage | None:
         rest = None if total is None or total < prompt else total - prompt
         if completion is None and rest is None:
             return None
-        beside = (completion or 0) + (reasoning if reasoning > (completion or 0) else 0)
-        tokens_out = max(beside, rest or 0)
-        is_beside = completion is not None and tokens_out > completion
-        sum_of_parts = prompt + beside
+        stated_output = (completion or 0) + (
+            reasoning if reasoning > (completion or 0) else 0
+        )
+        tokens_out = max(stated_output, rest or 0)
+        exceeds_completion = completion is not None and tokens_out > completion
+        sum_of_parts = prompt + stated_output
         if form.is_cache_apart:
             sum_of_parts -= cached + written
         doubt = total is not None and total < sum_of_parts
@@ -181,7 +183,7 @@ def usage_in(counted: object, *, has_output: bool = True) -> Usage | None:
         tokens_reasoning=min(reasoning, tokens_out),
         charged_usd=_charge(counted.get("cost")),
         is_doubtful=doubt,
-        is_beside=is_beside,
+        exceeds_completion=exceeds_completion,
     )
 
 
@@ -223,11 +225,11 @@ def _form_of(counted: dict[str, Any]) -> UsageForm:
 def _first(counted: dict[str, Any], fields: tuple[str, ...]) -> int | None:
     """The first of *fields* that holds a count."""
     for field in fields:
-        found: Any = counted
+        node: Any = counted
         for name in _PATHS[field]:
-            found = found.get(name) if type(found) is dict else None
-        if found is not None:
-            count = count_of(found)
+            node = node.get(name) if type(node) is dict else None
+        if node is not None:
+            count = count_of(node)
             if count is not None:
                 return count
     return None

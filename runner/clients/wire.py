@@ -83,7 +83,7 @@ def encode_messages(request: ChatRequest, model: str, shape: Shape = PLAIN) -> b
             documentation, "Structured outputs" and "Tool use"). The limit is always
             sent, since this form requires it.
     """
-    spare = sum(part.cache for each in request.messages for part in each.parts)
+    spare = sum(part.cache for message in request.messages for part in message.parts)
     system: list[dict[str, Any]] = []
     turns: list[dict[str, Any]] = []
     for role, message in messages_in(request, shape):
@@ -160,14 +160,14 @@ def decode_messages(body: bytes) -> Reply:
         raise MalformedReply(
             f"The reply is not a message of Anthropic's form ({error}).", body=body
         ) from error
-    said = end_of(message.stop_reason)
+    finish_reason = end_of(message.stop_reason)
     content = message.content
     tools = "".join(_inputs(content))
     text, thought = spoken(content)
     return Reply(
         # beside a tool's input, a text is a remark
         text=tools or text,
-        finish_reason="stop" if said == "tool_use" else said,
+        finish_reason="stop" if finish_reason == "tool_use" else finish_reason,
         reasoning=thought,
         usage=usage_in(message.usage),
         served=served_in(msgspec.structs.asdict(message)),
@@ -245,9 +245,11 @@ def decode_embeddings(body: bytes) -> Vectors:
     which vector is whose.
     """
     try:
-        found = read_body(_embeddings, body)
-        by_index = {each.index: _packed(each.embedding) for each in found.data}
-        in_order = tuple(by_index[index] for index in range(len(found.data)))
+        embeddings = read_body(_embeddings, body)
+        by_index = {
+            vector.index: _packed(vector.embedding) for vector in embeddings.data
+        }
+        in_order = tuple(by_index[index] for index in range(len(embeddings.data)))
     except KeyError as error:
         raise MalformedReply(
             f"The reply's embeddings lack index {error}.", body=body
@@ -258,8 +260,8 @@ def decode_embeddings(body: bytes) -> Vectors:
         ) from error
     return Vectors(
         packed=in_order,
-        usage=usage_in(found.usage, has_output=False),
-        served=served_in(msgspec.structs.asdict(found)),
+        usage=usage_in(embeddings.usage, has_output=False),
+        served=served_in(msgspec.structs.asdict(embeddings)),
     )
 
 
@@ -292,8 +294,8 @@ def encode_ranking(ranking: Ranking) -> bytes:
     """Scores that never crossed a wire, in the form `RERANK`."""
     body: dict[str, object] = {
         "results": [
-            {"index": each.index, "relevance_score": each.score}
-            for each in ranking.results
+            {"index": ranked.index, "relevance_score": ranked.score}
+            for ranked in ranking.results
         ]
     }
     if ranking.usage is not None:
@@ -321,30 +323,30 @@ _ranking: Final = msgspec.json.Decoder(_Ranking)
 def decode_ranking(body: bytes) -> Ranking:
     """The scores in a body; raise `MalformedReply` where it has none."""
     try:
-        found = read_body(_ranking, body)
+        ranking = read_body(_ranking, body)
     except UNREADABLE as error:
         raise MalformedReply(
             f"The reply is not a ranking ({error}).", body=body
         ) from error
     results = tuple(
-        RankedDocument(index=each.index, score=each.relevance_score)
-        for each in found.results
+        RankedDocument(index=result.index, score=result.relevance_score)
+        for result in ranking.results
     )
     return Ranking(
         results=results,
-        usage=_usage(found),
-        served=served_in(msgspec.structs.asdict(found)),
+        usage=_usage(ranking),
+        served=served_in(msgspec.structs.asdict(ranking)),
     )
 
 
-def _usage(found: _Ranking) -> Usage | None:
+def _usage(ranking: _Ranking) -> Usage | None:
     """Tokens, where the endpoint counts any: Cohere's own bills by the search."""
-    usage = usage_in(found.usage, has_output=False)
-    if usage is not None or not isinstance(found.meta, Mapping):
+    usage = usage_in(ranking.usage, has_output=False)
+    if usage is not None or not isinstance(ranking.meta, Mapping):
         return usage
-    kinds = (found.meta.get("tokens"), found.meta.get("billed_units"))
+    kinds = (ranking.meta.get("tokens"), ranking.meta.get("billed_units"))
     counts = (usage_in(kind, has_output=False) for kind in kinds)
-    return next((each for each in counts if each is not None), None)
+    return next((usage for usage in counts if usage is not None), None)
 
 
 FORMS: Final[Mapping[str, Callable[[bytes], AnyReply]]] = {

@@ -69,11 +69,11 @@ def response_format(schema: Schema, shape: Shape) -> dict[str, object]:
     """What asks for a reply that follows *schema*, or at least for a JSON object."""
     if shape.structure is Structure.OBJECT:
         return {"type": "json_object"}
-    asked: dict[str, object] = {"name": schema.name}
+    json_schema: dict[str, object] = {"name": schema.name}
     if shape.structure is Structure.SCHEMA:
-        asked["strict"] = True
-    asked["schema"] = msgspec.Raw(schema_json(schema, shape).encode())
-    return {"type": "json_schema", "json_schema": asked}
+        json_schema["strict"] = True
+    json_schema["schema"] = msgspec.Raw(schema_json(schema, shape).encode())
+    return {"type": "json_schema", "json_schema": json_schema}
 
 
 def encode_reply(
@@ -264,18 +264,18 @@ def _split(text: str) -> tuple[str, str]:
     """
     if "think>" not in text:
         return text, ""
-    found = _THOUGHT.match(text)
-    if found is not None and "<think>" not in found[1]:
-        return text[found.end() :], found[1].strip()
-    found = _UNFINISHED.match(text)
-    return (text, "") if found is None else ("", found[1].strip())
+    match = _THOUGHT.match(text)
+    if match is not None and "<think>" not in match[1]:
+        return text[match.end() :], match[1].strip()
+    match = _UNFINISHED.match(text)
+    return (text, "") if match is None else ("", match[1].strip())
 
 
-def end_of(said: object) -> str:
+def end_of(reason: object) -> str:
     """Why a reply ended, by one name for all endpoints; "unknown" if it is not said."""
-    if not isinstance(said, str) or not said:
+    if not isinstance(reason, str) or not reason:
         return "unknown"
-    return FINISH_REASONS.get(said.lower(), said.lower())
+    return FINISH_REASONS.get(reason.lower(), reason.lower())
 
 
 OPENAI_RESPONSES: Final = "openai.responses"
@@ -347,11 +347,11 @@ def text_format(schema: Schema, shape: Shape) -> dict[str, object]:
     """Asks for a reply that follows *schema*, or at least for a JSON object."""
     if shape.structure is Structure.OBJECT:
         return {"type": "json_object"}
-    asked: dict[str, object] = {"type": "json_schema", "name": schema.name}
+    json_format: dict[str, object] = {"type": "json_schema", "name": schema.name}
     if shape.structure is Structure.SCHEMA:
-        asked["strict"] = True
-    asked["schema"] = msgspec.Raw(schema_json(schema, shape).encode())
-    return asked
+        json_format["strict"] = True
+    json_format["schema"] = msgspec.Raw(schema_json(schema, shape).encode())
+    return json_format
 
 
 def _quoted(messages: Iterable[Message]) -> msgspec.Raw:
@@ -383,7 +383,7 @@ def decode_responses(body: bytes) -> Reply:
     if not isinstance(output, list) and not isinstance(response.get("error"), dict):
         raise MalformedReply("The reply is a response without output.", body=body)
     items = list(_objects(output))
-    texts, refusals = _said(items)
+    texts, refusals = _texts_and_refusals(items)
     usage = usage_in(response.get("usage"))
     # what was counted is billed: such a response is kept, as an answer without text
     if response.get("status") in FAILED and not (texts or usage):
@@ -398,7 +398,9 @@ def decode_responses(body: bytes) -> Reply:
     )
 
 
-def _said(output: Iterable[dict[str, Any]]) -> tuple[list[str], list[str]]:
+def _texts_and_refusals(
+    output: Iterable[dict[str, Any]],
+) -> tuple[list[str], list[str]]:
     """The texts and the refusals of the output's messages.
 
     A model may comment on its work before it answers. Where one message is marked as
@@ -452,9 +454,9 @@ def _reason(response: Mapping[str, Any]) -> str:
 def _failure(response: Mapping[str, Any], body: bytes) -> AttemptError:
     """What a response that failed ends its attempt with."""
     error = response.get("error")
-    said = error if isinstance(error, dict) else {}
-    code = said.get("code")
-    words = " ".join(str(each) for each in (code, said.get("message")) if each)
+    details = error if isinstance(error, dict) else {}
+    code = details.get("code")
+    words = " ".join(str(part) for part in (code, details.get("message")) if part)
     words = " ".join(words.split())[:LONGEST_WORDS] or "it does not say why"
     kind = FAILURES.get(code, ServerError) if isinstance(code, str) else ServerError
     return kind(f"The response failed: {words}", body=body)

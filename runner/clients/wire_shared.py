@@ -115,13 +115,15 @@ def _merged(messages: list[Message]) -> list[Message]:
     parts: list[TextPart] = []
     for message in system:
         parts += [*message.parts, TextPart(text="\n\n")]
-    first = next((i for i, each in enumerate(others) if each.role == "user"), None)
+    first = next(
+        (i for i, message in enumerate(others) if message.role == "user"), None
+    )
     if not parts:
         return messages
     if first is None:
         return [Message(role="user", parts=tuple(parts[:-1])), *others]
-    asked = others[first]
-    others[first] = Message(role="user", parts=(*parts, *asked.parts))
+    question = others[first]
+    others[first] = Message(role="user", parts=(*parts, *question.parts))
     return others
 
 
@@ -142,10 +144,10 @@ def plain_schema(schema: str) -> str:
 
 def _plain(node: Any) -> Any:  # noqa: ANN401 - JSON
     if isinstance(node, list):
-        return [_plain(each) for each in node]
+        return [_plain(item) for item in node]
     if not isinstance(node, dict):
         return node
-    kept = {
+    plain = {
         # names of properties are no keywords
         name: {field: _plain(form) for field, form in value.items()}
         if name in {"properties", "$defs"} and isinstance(value, dict)
@@ -153,7 +155,7 @@ def _plain(node: Any) -> Any:  # noqa: ANN401 - JSON
         for name, value in node.items()
         if name not in CHECKS
     }
-    return _nullable(kept)
+    return _nullable(plain)
 
 
 def _nullable(node: dict[str, Any]) -> dict[str, Any]:
@@ -227,9 +229,9 @@ def skeleton(request: Request, model: str) -> Skeleton:
     """
     blobs: dict[bytes, Blob] = {}
 
-    def reference(found: Blob) -> str:
-        blobs.setdefault(found.sha256, found)
-        return found.sha256.hex()
+    def reference(part_blob: Blob) -> str:
+        blobs.setdefault(part_blob.sha256, part_blob)
+        return part_blob.sha256.hex()
 
     facts = {"model": model, **_facts(request, reference)}
     if parameters := request.parameters.facts():
@@ -300,12 +302,12 @@ def read_body(decoder: msgspec.json.Decoder[_T], body: bytes) -> _T:
         return decoder.decode(body)
     except msgspec.DecodeError:
         try:
-            found = json.loads(body, parse_constant=_nothing, parse_float=_finite)
+            parsed = json.loads(body, parse_constant=_nothing, parse_float=_finite)
         except ValueError:
-            found = None
-        if found is None:
+            parsed = None
+        if parsed is None:
             raise
-    content = json.dumps(found, ensure_ascii=False)
+    content = json.dumps(parsed, ensure_ascii=False)
     return decoder.decode(content.encode(errors="replace"))
 
 

@@ -86,15 +86,15 @@ class AnswerLookup:
         self._endpoints = endpoints
         self._known = sources.known
         # what the run has itself goes before what others had
-        self._sources = [each for each in (sources.known, sources.cache) if each]
+        self._sources = [source for source in (sources.known, sources.cache) if source]
         self._reask = reask
         self.adopted = 0  #: tasks that the run's other logs answered
-        self.kept = 0  #: tasks whose own answer was taken up after a `retry`
+        self.reused = 0  #: tasks whose own answer was taken up after a `retry`
         self.cached = 0  #: tasks that the response cache answered
 
     async def take(self, rows: Sequence[TaskRow]) -> frozenset[int]:
         """Record the end of those of *rows* that need no call; their numbers."""
-        taken = set(await self._take_kept(rows))
+        taken = set(await self._take_reusable(rows))
         for source in self._sources:
             left = [row for row in rows if row.task not in taken]
             for i in range(0, len(left), LOOKUP_BATCH):
@@ -102,7 +102,7 @@ class AnswerLookup:
         return frozenset(taken)
 
     async def _take(self, source: AnswerSource, rows: Sequence[TaskRow]) -> list[int]:
-        asked: list[tuple[TaskRow, Task, Skeleton]] = []
+        requests: list[tuple[TaskRow, Task, Skeleton]] = []
         for row in rows:
             if source.serves(row.model) and not await self._was_answered(row):
                 task = task_of(row)
@@ -110,15 +110,19 @@ class AnswerLookup:
                     request = self._endpoints.request(self._services, task)
                 except Exception:  # noqa: BLE001, S112 - it fails as its turn comes
                     continue
-                asked.append((row, task, skeleton(request, row.model)))
-        if not asked:
+                requests.append((row, task, skeleton(request, row.model)))
+        if not requests:
             return []
-        found = await source.find([(task, made.sha256) for _, task, made in asked])
+        replies = await source.find(
+            [(task, request_skeleton.sha256) for _, task, request_skeleton in requests]
+        )
         ended = [
             end
-            for (row, task, made), received in zip(asked, found, strict=True)
+            for (row, task, request_skeleton), received in zip(
+                requests, replies, strict=True
+            )
             if received is not None
-            and (end := self._end(row, task, made, received)) is not None
+            and (end := self._end(row, task, request_skeleton, received)) is not None
         ]
         if not ended:
             return []
@@ -129,13 +133,13 @@ class AnswerLookup:
             self.cached += len(ended)
         return [end.row.task for end in ended]
 
-    async def _take_kept(self, rows: Sequence[TaskRow]) -> list[int]:
+    async def _take_reusable(self, rows: Sequence[TaskRow]) -> list[int]:
         """Take up the answers of tasks that failed in the job's `follow_up`."""
         services, ended = self._services, []
         for row in rows:
             if not row.attempts or row.tries:
                 continue  # not reopened
-            received = await self._kept(row)
+            received = await self._reusable_reply(row)
             if received is None:
                 continue
             task = task_of(row)
@@ -143,16 +147,16 @@ class AnswerLookup:
                 request = services.job.request(services.dataset, task)
             except Exception:  # noqa: BLE001, S112 - it fails as its turn comes
                 continue
-            made = skeleton(request, row.model)
-            end = self._end(row, task, made, received, kept=True)
+            request_skeleton = skeleton(request, row.model)
+            end = self._end(row, task, request_skeleton, received, reused=True)
             if end is not None:
                 ended.append(end)
         if ended:
             await self._finish(ended)
-            self.kept += len(ended)
+            self.reused += len(ended)
         return [end.row.task for end in ended]
 
-    async def _kept(self, row: TaskRow) -> Received | None:
+    async def _reusable_reply(self, row: TaskRow) -> Received | None:
         """The answer that a task had as it failed in the job's `follow_up`."""
         answers: dict[int, RecordedEvent] = {}
         failed: TaskFailed | None = None
@@ -174,7 +178,7 @@ class AnswerLookup:
     async def _finish(self, ended: Sequence[TaskEnd]) -> None:
         """Record ends, and tell the scheduler what follows."""
         services = self._services
-        grown = await services.growth.finish_all(ended)
+        grown = await services.planner.finish_all(ended)
         for stage, model in grown.pairs:
             services.scheduler.planned(stage, model)
 
@@ -193,10 +197,10 @@ class AnswerLookup:
         self,
         row: TaskRow,
         task: Task,
-        made: Skeleton,
+        request_skeleton: Skeleton,
         received: Received,
         *,
-        kept: bool = False,
+        reused: bool = False,
     ) -> TaskEnd | None:
         """How the task ends with this reply; None if it would be asked again.
 
@@ -209,14 +213,14 @@ class AnswerLookup:
         if (
             isinstance(parsed, ParseFailure)
             and not is_adopted
-            and may_reask(reply, parsed, asked=0, most=self._reask)
+            and may_reask(reply, parsed, reasks=0, most=self._reask)
         ):
             return None
         attempt = row.attempts + 1
         started = AttemptStarted(
             task=row.task,
             attempt=attempt,
-            request_sha256=made.sha256,
+            request_sha256=request_skeleton.sha256,
             worst_usd=0.0,
             adopted=is_adopted,
         )
@@ -227,13 +231,17 @@ class AnswerLookup:
             latency_ms=None,
             cost_usd=0.0,
             cached=True,
-            kept=kept,
+            reused=reused,
         )
         return TaskEnd(
             row=row,
             answer=Answer(task=task, reply=reply, parsed=parsed),
             entries=(
-                Entry(event=started, payload=made.body, blobs=made.blobs),
+                Entry(
+                    event=started,
+                    payload=request_skeleton.body,
+                    blobs=request_skeleton.blobs,
+                ),
                 Entry(event=event, payload=received.body),
                 completed_event(row.task, attempt, parsed, adopted=is_adopted),
             ),
@@ -305,7 +313,7 @@ def cache_key(origin: AnswerOrigin, *, request_sha256: str, replicate: int) -> b
             every parameter, and its texts and schema by hash.
         replicate: asking again is meant to get another answer.
     """
-    made_of = (
+    key_parts = (
         KEY_VERSION,
         origin.model,
         origin.endpoint,
@@ -316,7 +324,7 @@ def cache_key(origin: AnswerOrigin, *, request_sha256: str, replicate: int) -> b
         # last, and only where it is another one: the keys of chats stay what they were
         *(() if origin.api == "chat" else (origin.api,)),
     )
-    return hashlib.sha256(msgspec.json.encode(made_of)).digest()
+    return hashlib.sha256(msgspec.json.encode(key_parts)).digest()
 
 
 WAITING_BYTES: Final = 64 * 2**20
@@ -347,7 +355,7 @@ class ResponseCache:
         self._clock = clock
         self._tell = tell
         self._is_off = False
-        self._kept: list[CacheEntry] = []
+        self._unwritten: list[CacheEntry] = []
         self._used: Counter[bytes] = Counter()
         self._waiting_bytes = 0
         self._changed = asyncio.Event()
@@ -356,17 +364,17 @@ class ResponseCache:
         """Whether *model*'s answers are looked for and kept."""
         return model in self._origins and not self._is_off
 
-    async def find(self, asked: Sequence[tuple[Task, str]]) -> list[Received | None]:
+    async def find(self, requests: Sequence[tuple[Task, str]]) -> list[Received | None]:
         """The reply to each task's request, given by its hash, where there is one."""
-        keys = [self._key(task, sha256) for task, sha256 in asked]
+        keys = [self._key(task, sha256) for task, sha256 in requests]
         try:
-            found = await self._thread.find(keys)
+            cached_replies = await self._thread.find(keys)
         except sqlite3.Error as error:
             self._failed(error)
-            found = {}
+            cached_replies = {}
         replies: list[Received | None] = []
         for key in keys:
-            received = _received(found[key]) if key in found else None
+            received = _received(cached_replies[key]) if key in cached_replies else None
             if received is not None:
                 self._used[key] += 1
                 self._changed.set()
@@ -379,7 +387,7 @@ class ResponseCache:
         if not self.serves(task.model) or self._waiting_bytes + size > WAITING_BYTES:
             return
         origin = self._origins[task.model]
-        self._kept.append(
+        self._unwritten.append(
             CacheEntry(
                 key=self._key(task, request_sha256),
                 model=origin.model,
@@ -413,8 +421,8 @@ class ResponseCache:
 
     async def flush(self) -> None:
         """Write what waits, unless another process takes its time with the file."""
-        while (self._kept or self._used) and not self._is_off:
-            batch = self._kept[:WRITTEN_AT_ONCE]
+        while (self._unwritten or self._used) and not self._is_off:
+            batch = self._unwritten[:WRITTEN_AT_ONCE]
             used = +self._used
             try:
                 await self._thread.write(batch, used, self._clock.now_us())
@@ -422,7 +430,7 @@ class ResponseCache:
                 self._failed(error)
                 return
             # only now: a flush that is cancelled leaves it to the next
-            del self._kept[: len(batch)]
+            del self._unwritten[: len(batch)]
             self._used -= used
             self._waiting_bytes -= sum(len(entry.reply.body) for entry in batch)
 
@@ -431,7 +439,7 @@ class ResponseCache:
         if is_busy(error) or self._is_off:
             return
         self._is_off = True
-        self._kept.clear()
+        self._unwritten.clear()
         self._tell(_without(unusable(self._path, error)))
 
 
@@ -489,16 +497,16 @@ def _without(error: CacheUnusable) -> str:
     return f"The response cache is left out: {error}."
 
 
-def _received(found: CachedReply) -> Received | None:
+def _received(cached: CachedReply) -> Received | None:
     """The reply as if it had just come; None if its body cannot be read (any more)."""
     try:
-        reply = decode_reply(found.form, found.body)
+        reply = decode_reply(cached.form, cached.body)
     except MalformedReply:
         return None
     return Received(
-        body=found.body,
-        form=found.form,
+        body=cached.body,
+        form=cached.form,
         reply=reply,
-        status=found.status,
-        headers=dict(found.headers) or None,
+        status=cached.status,
+        headers=dict(cached.headers) or None,
     )

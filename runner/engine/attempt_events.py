@@ -41,7 +41,7 @@ def answered_event(
     cost_usd: float | None,
     possible_usd: float | None = None,
     cached: bool = False,
-    kept: bool = False,
+    reused: bool = False,
 ) -> AttemptAnswered:
     """The attempt that brought a reply; its body is the entry's payload.
 
@@ -53,7 +53,7 @@ def answered_event(
         cost_usd: None: not known.
         possible_usd: what it may have cost, where the price is known and usage is not.
         cached: whether it was there already: nothing was sent.
-        kept: whether it is the task's own earlier answer.
+        reused: whether it is the task's own earlier answer.
     """
     reply = received.reply
     usage = reply.usage
@@ -72,7 +72,7 @@ def answered_event(
         possible_usd=possible_usd,
         headers=dict(received.headers) if received.headers else None,
         cached=cached,
-        kept=kept,
+        kept=reused,
         adopted=received.adopted,
         tokens_reasoning=usage.tokens_reasoning if usage else None,
         tokens_cache_write_1h=usage.tokens_cache_write_1h if usage else None,
@@ -110,26 +110,28 @@ USUAL_REASK: Final = PromptBook(
 
 def refused_answers(history: Iterable[RecordedEvent]) -> list[RecordedEvent]:
     """Of a task's events, the answers that were refused since its last end, if any."""
-    found: list[RecordedEvent] = []
+    refused: list[RecordedEvent] = []
     for recorded in history:
         match recorded.event:
             case TaskCompleted() | TaskFailed() | TaskSkipped():
-                found = []
+                refused = []
             case AttemptAnswered(reask=str()):
-                found.append(recorded)
+                refused.append(recorded)
             case _:
                 pass
-    return found
+    return refused
 
 
-def may_reask(reply: AnyReply, failure: ParseFailure, *, asked: int, most: int) -> bool:
-    """Whether a reply that cannot be read is asked for again, after *asked* times.
+def may_reask(
+    reply: AnyReply, failure: ParseFailure, *, reasks: int, most: int
+) -> bool:
+    """Whether a reply that cannot be read is asked for again, after *reasks* times.
 
     Only chats are. A cut one is not: the same limit would cut it again. Nor is one
     whose parser raised: the model cannot mend that.
     """
     is_mendable = isinstance(reply, Reply) and not reply.is_truncated
-    return asked < most and is_mendable and failure.reason != PARSER_ERROR
+    return reasks < most and is_mendable and failure.reason != PARSER_ERROR
 
 
 def reask_messages(
@@ -165,7 +167,7 @@ async def abandoned_attempts(
         carried: Those that go on, because they leave in batches, which the log knows.
     """
     going_on = {(start.task, start.attempt) for start in carried}
-    unknown = [each for each in await log.in_flight() if each not in going_on]
+    unknown = [attempt for attempt in await log.in_flight() if attempt not in going_on]
     if not unknown:
         return None
     worst = [

@@ -67,7 +67,7 @@ class _Item:
     row: TaskRow
     task: Task
     attempt: int  #: started so far
-    asked: str = ""  #: hash of the request that was sent last
+    request_sha256: str = ""  #: hash of the request that was sent last
     has_schema: bool = False  #: so does that request
     extra: tuple[Message, ...] = ()  #: the dialogue of a re-ask
     reasks: int = 0
@@ -240,33 +240,36 @@ class Attempts:
     async def _begin(self, item: _Item) -> Call:
         """Record that an attempt begins; what is to be sent."""
         work, request = item.work, self._request(item)
-        payload, blobs, item.asked = skeleton(request, work.model)
+        payload, blobs, item.request_sha256 = skeleton(request, work.model)
         item.has_schema = isinstance(request, ChatRequest) and bool(request.schema)
         item.attempt += 1
         self.counts["started"] += 1
         started = AttemptStarted(
             task=work.number,
             attempt=item.attempt,
-            request_sha256=item.asked,
+            request_sha256=item.request_sha256,
             worst_usd=usd(work.reserved_pico) if self._price(work) else None,
             batched=work.model in self._endpoints.batched,
         )
         await self._log.append(Entry(event=started, payload=payload, blobs=blobs))
         return Call(
-            task=item.task, request=request, attempt=item.attempt, asked=item.asked
+            task=item.task,
+            request=request,
+            attempt=item.attempt,
+            request_sha256=item.request_sha256,
         )
 
     async def go_on(self, started: AttemptStarted) -> None:
         """One attempt of an admitted task, which an earlier process has begun."""
         item = self._items[started.task]
-        item.asked = started.request_sha256
+        item.request_sha256 = started.request_sha256
         await self._receive(item, self._call_again(item))
 
     def _call_again(self, item: _Item) -> Coroutine[Any, Any, Received]:
         """Go on with an attempt that the log has."""
         try:
             request = self._request(item)
-            is_stale = skeleton(request, item.work.model).sha256 != item.asked
+            is_stale = skeleton(request, item.work.model).sha256 != item.request_sha256
         except e.JobFault:
             # what the provider has is taken in all the same; nothing else is sent
             request, is_stale = ChatRequest(messages=(), max_tokens=1), True
@@ -274,7 +277,7 @@ class Attempts:
             task=item.task,
             request=request,
             attempt=item.attempt,
-            asked=item.asked,
+            request_sha256=item.request_sha256,
             is_stale=is_stale,
         )
         return self._endpoints.clients[item.work.model].call(call)
@@ -293,10 +296,10 @@ class Attempts:
             except CallLeft as left:
                 # nothing is known of it yet: another process will be told
                 now = self._clock.monotonic()
-                said = self._scheduler.left(item.work, left.why, now)
+                notice = self._scheduler.left(item.work, left.why, now)
                 self._wake()
-                if said is not None:
-                    self._services.tell(said)
+                if notice is not None:
+                    self._services.tell(notice)
                 return
             except e.AttemptError as error:
                 await self._failed(item, error, self._clock.monotonic() - began)
@@ -322,16 +325,16 @@ class Attempts:
         work = item.work
         self.counts["failed"] += 1
         now = self._clock.monotonic()
-        decision, said = self._scheduler.failed(
+        decision, notice = self._scheduler.failed(
             work,
             error,
             now,
             self._chance.random(),
-            told=header_limits(error.headers, now_us=self._clock.now_us()),
+            header_limits=header_limits(error.headers, now_us=self._clock.now_us()),
         )
         self._wake()
-        if said is not None:
-            self._services.tell(said)
+        if notice is not None:
+            self._services.tell(notice)
         name = type(error).__name__
         failed = AttemptFailed(
             task=work.number,
@@ -393,7 +396,7 @@ class Attempts:
             self._clock.monotonic(),
             used=used,
             cost_pico=cost,
-            told=header_limits(received.headers, now_us=self._clock.now_us()),
+            header_limits=header_limits(received.headers, now_us=self._clock.now_us()),
         )
         self._wake()
         ladder = self._endpoints.ladders.get(work.model)
@@ -419,11 +422,13 @@ class Attempts:
         if (
             failure is not None
             and isinstance(reply, Reply)
-            and may_reask(reply, failure, asked=item.reasks, most=self._retries.reask)
+            and may_reask(reply, failure, reasks=item.reasks, most=self._retries.reask)
         ):
             self._judge(work.model, flaws)
-            asked = replace(event, reask=failure.reason, fault=failure.detail)
-            await self._log.append(*facts, Entry(event=asked, payload=received.body))
+            refused_event = replace(event, reask=failure.reason, fault=failure.detail)
+            await self._log.append(
+                *facts, Entry(event=refused_event, payload=received.body)
+            )
             item.refuse(item.attempt, reply, failure, self._services.dataset)
             self._weigh(item)
             self._scheduler.again(work)
@@ -432,7 +437,7 @@ class Attempts:
         await self._log.append(*facts, Entry(event=event, payload=received.body))
         if self._cache is not None and not item.extra:
             # a dialogue's last reply answers a question that no run begins with
-            self._cache.keep(item.task, item.asked, received)
+            self._cache.keep(item.task, item.request_sha256, received)
         answer = Answer(task=item.task, reply=reply, parsed=parsed)
         end = completed_event(work.number, item.attempt, parsed)
         await self._finish(item, [end], answer, flaws)
@@ -461,7 +466,7 @@ class Attempts:
             flaws: what was wrong with the outcome; None: it was judged before.
         """
         item.is_ending = True
-        grown = await self._services.growth.finish(item.row, answer, entries)
+        grown = await self._services.planner.finish(item.row, answer, entries)
         if flaws is not None:
             fault = {Flaw.FAILED, Flaw.JOB_FAULT} if grown.failed else set()
             self._judge(item.work.model, {*flaws, *fault})

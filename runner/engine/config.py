@@ -30,7 +30,7 @@ class AnswerSource(Protocol):
         """Whether answers of *model* are looked for."""
         ...
 
-    async def find(self, asked: Sequence[tuple[Task, str]]) -> list[Received | None]:
+    async def find(self, requests: Sequence[tuple[Task, str]]) -> list[Received | None]:
         """The reply to each task's request, given by its hash, where there is one."""
         ...
 
@@ -52,7 +52,7 @@ class EngineServices:
     log: Log
     clock: Clock
     scheduler: Scheduler
-    growth: Planner
+    planner: Planner
     tell: Callable[[str], None]  #: shows a sentence to people
     faults: JobFaults | None = None  #: takes exceptions of the job's own code
 
@@ -122,7 +122,7 @@ class SharedWithRuns:
     """What a run shares with other runs of this process."""
 
     has_budget: bool = False
-    bell: WakeUps = field(default_factory=WakeUps)  #: wakes all that share
+    wakeups: WakeUps = field(default_factory=WakeUps)  #: wakes all that share
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

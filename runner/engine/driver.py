@@ -80,20 +80,20 @@ class Driver:
         self._log = services.log
         self._clock = services.clock
         self._scheduler = services.scheduler
-        self._growth = services.growth
+        self._planner = services.planner
         self._drains = config.drain
         self._takeover = config.takeover
         self.shares_budget = config.shared.has_budget
-        self._bell = config.shared.bell
+        self._wakeups = config.shared.wakeups
         self._clients = endpoints.clients
-        self._wake = self._bell.hang()
+        self._wake = self._wakeups.hang()
         self._attempts = Attempts(
             services,
             endpoints,
             config.costs,
             config.retries,
             cache=config.sources.cache,
-            wake=self._bell.ring,
+            wake=self._wakeups.ring,
         )
         self._hits = AnswerLookup(
             services, endpoints, config.sources, reask=config.retries.reask
@@ -149,7 +149,7 @@ class Driver:
     def set_limits(self, model: str, limits: Limits) -> None:
         """Go by other limits of a person's from now on."""
         self._scheduler.set_limits(model, limits, self._clock.monotonic())
-        self._bell.ring()
+        self._wakeups.ring()
 
     @property
     def has_budget(self) -> bool:
@@ -174,7 +174,7 @@ class Driver:
     @property
     def stuck(self) -> str | None:
         """What the plan lacks because the job's code raised."""
-        return self._growth.stuck
+        return self._planner.stuck
 
     @property
     def broke(self) -> str | None:
@@ -205,8 +205,8 @@ class Driver:
                 await self._dispatch(calls, plan)
         finally:
             self._scheduler.leave()
-            self._bell.take_down(self._wake)
-            self._bell.ring()
+            self._wakeups.take_down(self._wake)
+            self._wakeups.ring()
         if self._fatal is not None:
             raise self._fatal
         if self._drain_until is not None:
@@ -219,7 +219,7 @@ class Driver:
             return "budget"
         if self._scheduler.held:
             return "held"
-        return "finished" if self._growth.stuck is None else "job"
+        return "finished" if self._planner.stuck is None else "job"
 
     async def _dispatch(
         self, calls: asyncio.TaskGroup, plan: asyncio.Task[None]
@@ -245,7 +245,7 @@ class Driver:
                 send(partial(self._attempts.perform, work))
             if step.start or step.yields:
                 # whoever shares an endpoint may have had to wait for this turn
-                self._bell.ring(by=self._wake)
+                self._wakeups.ring(by=self._wake)
             if self._must_stop():
                 for task in (plan, *running):
                     task.cancel()
@@ -263,7 +263,8 @@ class Driver:
         """Wait for what earlier processes have in batches, as they would have."""
         for first in range(0, len(self._takeover.carried), PAGE):
             page = {
-                each.task: each for each in self._takeover.carried[first : first + PAGE]
+                start.task: start
+                for start in self._takeover.carried[first : first + PAGE]
             }
             for row in await self._log.tasks(sorted(page)):
                 started = page[row.task]
@@ -321,31 +322,31 @@ class Driver:
 
     async def _beat(self) -> None:
         """Say once a second that the process is alive, and what limits it."""
-        shown: tuple[LimitObserved, ...] = ()
+        recorded: tuple[LimitObserved, ...] = ()
         while True:
             await self._log.heartbeat()
             observed = self._observe()
-            if observed != shown:
+            if observed != recorded:
                 # no reason to end a run: it is shown a second later
                 with suppress(LogBehind):
                     self._log.append_nowait(*observed)
-                    shown = observed
+                    recorded = observed
             await self._clock.sleep_until(self._clock.monotonic() + HEARTBEAT_S)
 
     def _observe(self) -> tuple[LimitObserved, ...]:
         """Pauses and ceilings; not calls in flight, which change all the time."""
         now = self._clock.monotonic()
         observed = []
-        for lane in self._scheduler.statistics():
-            until = lane.limiter.paused_until
+        for model_queue in self._scheduler.statistics():
+            until = model_queue.limiter.paused_until
             paused = until is not None and until > now
             observed.append(
                 LimitObserved(
-                    model=lane.model,
-                    concurrency=lane.limiter.concurrency,
+                    model=model_queue.model,
+                    concurrency=model_queue.limiter.concurrency,
                     in_flight=0,
-                    rpm=lane.limiter.rpm,
-                    tpm=lane.limiter.tpm,
+                    rpm=model_queue.limiter.rpm,
+                    tpm=model_queue.limiter.tpm,
                     paused_until_us=self._in_tenths(until - now)
                     if paused and until is not None
                     else None,
@@ -363,7 +364,7 @@ class Driver:
     # -- planning and loading --------------------------------------------------
 
     async def _plan(self) -> None:
-        async for stage, model in self._growth.grow():
+        async for stage, model in self._planner.grow():
             self._scheduler.planned(stage, model)
             self._wake.set()
 
@@ -405,11 +406,11 @@ class Driver:
         """
         last = await self._log.last_seq()
         recorded = await self._log.events(after=last - 1, limit=1)
-        return max(self._clock.now_us(), *(each.ts_us for each in recorded))
+        return max(self._clock.now_us(), *(event.ts_us for event in recorded))
 
     def statistics(self) -> DriverStatistics:
         """The driver's figures."""
-        lanes = self._scheduler.statistics()
+        model_queues = self._scheduler.statistics()
         return DriverStatistics(
             started=self._attempts.counts["started"],
             answered=self._attempts.counts["answered"],
@@ -418,12 +419,14 @@ class Driver:
             adopted=self._hits.adopted,
             tasks_ended=self._attempts.counts["tasks_ended"]
             + self._hits.cached
-            + self._hits.kept
+            + self._hits.reused
             + self._hits.adopted,
             tasks_failed=self._attempts.counts["tasks_failed"],
-            in_flight=sum(lane.in_flight for lane in lanes),
-            waiting=sum(lane.waiting for lane in lanes),
-            batches=sum(each.statistics().batches for each in self._clients.values()),
+            in_flight=sum(model_queue.in_flight for model_queue in model_queues),
+            waiting=sum(model_queue.waiting for model_queue in model_queues),
+            batches=sum(
+                client.statistics().batches for client in self._clients.values()
+            ),
             budget=self._scheduler.budget.statistics(),
             pauses=tuple(self._pauses.values()),
         )

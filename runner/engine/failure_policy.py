@@ -139,15 +139,15 @@ def decide_retry(
             Jitter", 2015): delay = chance * min(cap, base * 2^(same - 1)).
     """
     rule = RETRY_RULES[type(error)]
-    asked = error.retry_after_s or 0.0
-    pause = asked if isinstance(error, e.RateLimited | e.Overloaded) else 0.0
+    requested_s = error.retry_after_s or 0.0
+    pause = requested_s if isinstance(error, e.RateLimited | e.Overloaded) else 0.0
     if rule.stops_endpoint:
         # the task stays open: nothing is wrong with it
         return RetryDecision(retry_in_s=0.0)
     # while an endpoint is out, its probes fail for as long as that takes
     doublings = min(same - 1, MOST_DOUBLINGS)
     backoff_s = min(rule.cap_s, rule.base_s * 2.0**doublings)
-    delay = max(asked, chance * backoff_s)
+    delay = max(requested_s, chance * backoff_s)
     spent = same >= rule.tries or tries >= MAX_TRIES
     if spent or elapsed_s + delay > deadline_s:
         return RetryDecision(retry_in_s=None, pause_endpoint_s=pause)
@@ -269,14 +269,14 @@ class StopRule:
         Raises:
             ValueError: it has another form, names no known flaw, or the share is 0.
         """
-        found = _RULE.fullmatch(typed)
+        match = _RULE.fullmatch(typed)
         names = [flaw.value for flaw in Flaw]
-        if found is None or found[1] not in names or float(found[2]) <= 0:
+        if match is None or match[1] not in names or float(match[2]) <= 0:
             raise ValueError(
                 f"{typed!r} is no rule: write WHAT>SHARE% with a share above 0 and "
                 f"below 100, as unparsed>50%, or off; WHAT is one of {', '.join(names)}"
             )
-        return cls(flaw=Flaw(found[1]), share=float(found[2]) / 100)
+        return cls(flaw=Flaw(match[1]), share=float(match[2]) / 100)
 
     def __str__(self) -> str:
         """As it is typed."""
@@ -299,19 +299,19 @@ def rules_of(typed: Iterable[str]) -> tuple[StopRule, ...]:
 
 def flaws_of(reply: AnyReply, parsed: object) -> frozenset[Flaw]:
     """What is wrong with a reply, given what the parser made of it."""
-    found = set()
+    flaws = set()
     if isinstance(reply, Reply):
         if reply.is_truncated:
-            found.add(Flaw.TRUNCATED)
+            flaws.add(Flaw.TRUNCATED)
         if not reply.text.strip():
-            found.add(Flaw.EMPTY)
+            flaws.add(Flaw.EMPTY)
         if reply.finish_reason == "refusal":
-            found.add(Flaw.REFUSED)
+            flaws.add(Flaw.REFUSED)
         if reply.finish_reason == "content_filter":
-            found.add(Flaw.FILTERED)
+            flaws.add(Flaw.FILTERED)
     if isinstance(parsed, ParseFailure):
-        found.add(Flaw.UNPARSED)
-    return frozenset(found)
+        flaws.add(Flaw.UNPARSED)
+    return frozenset(flaws)
 
 
 class ShareEvidence:

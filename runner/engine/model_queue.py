@@ -92,14 +92,14 @@ class StageQueue:
         self.cursor = 0
         self.loading = False
         self.is_dry = False  #: the log held nothing more when last asked
-        self.asked_again = False  #: tasks were planned while a page was on its way
+        self.has_new_tasks = False  #: tasks were planned while a page was on its way
         self.is_rewound = False  #: that page is to be followed by the first
         self.is_paused = False
 
     def grew(self) -> None:
         """Tasks were added to the log: there is something to read again."""
         self.is_dry = False
-        self.asked_again = self.loading
+        self.has_new_tasks = self.loading
 
     def rewind(self) -> None:
         """Tasks anywhere may be open again: read from the start."""
@@ -196,11 +196,11 @@ class ModelQueue:
 
     def probed(self, stage: str, error: e.AttemptError | None = None) -> None:
         """A call of *stage* has ended; one that was refused is followed by another."""
-        for each in self._probed_with(stage):
+        for waiting_stage in self._probed_with(stage):
             if error is None:
-                self.probes.pop(each, None)
-            elif each in self.probes:
-                self.probes[each] = None
+                self.probes.pop(waiting_stage, None)
+            elif waiting_stage in self.probes:
+                self.probes[waiting_stage] = None
 
     def _probed_with(self, stage: str) -> list[str]:
         """The stages that wait for a call of *stage*: in batches, all of them."""
@@ -302,18 +302,18 @@ class ModelQueue:
         queue = self.next_queue(now)
         return 0 if queue is None else queue.head.worst_pico
 
-    def given_up(self, error: e.AttemptError, deadline_s: float) -> str | None:
+    def give_up(self, error: e.AttemptError, deadline_s: float) -> str | None:
         """Stop an endpoint that asks for more time than a task has, such as a day.
 
         Its tasks would all fail for nothing; so they stay open for another process.
         """
-        asked_s = error.retry_after_s or 0.0
+        requested_s = error.retry_after_s or 0.0
         is_limit = isinstance(error, e.RateLimited | e.Overloaded)
-        if not is_limit or asked_s <= deadline_s or self.limits.batched:
+        if not is_limit or requested_s <= deadline_s or self.limits.batched:
             return None
         return self.endpoint.breaker.stop(
-            f"{self.endpoint.name} asks to wait {asked_s:,.0f} s, and a task has no "
-            f"more than {deadline_s:,.0f} s (--deadline-s)"
+            f"{self.endpoint.name} asks to wait {requested_s:,.0f} s, and a task "
+            f"has no more than {deadline_s:,.0f} s (--deadline-s)"
         )
 
     def refused(self, error: e.AttemptError, task: int) -> str | None:

@@ -47,7 +47,7 @@ class PlanStart:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlanGrowth:
+class FollowUpResult:
     """What ends of tasks led to."""
 
     pairs: list[tuple[str, str]]  #: each (stage, model) that got tasks
@@ -134,11 +134,11 @@ class Planner:
 
     async def finish(
         self, row: TaskRow, answer: Answer, entries: Sequence[Entry | Event]
-    ) -> PlanGrowth:
+    ) -> FollowUpResult:
         """Record a task's end and what follows."""
         return await self.finish_all([TaskEnd(row=row, answer=answer, entries=entries)])
 
-    async def finish_all(self, ended: Sequence[TaskEnd]) -> PlanGrowth:
+    async def finish_all(self, ended: Sequence[TaskEnd]) -> FollowUpResult:
         """Record the ends of several tasks, and what follows, as one unit."""
         grown = await self._follow_and_append(ended)
         pairs = grown.pairs
@@ -150,7 +150,7 @@ class Planner:
         ]
         for key in dict.fromkeys(keys):
             pairs += await self._gather(key)
-        return PlanGrowth(pairs=pairs, failed=grown.failed)
+        return FollowUpResult(pairs=pairs, failed=grown.failed)
 
     # -- first stage -----------------------------------------------------------
 
@@ -189,18 +189,18 @@ class Planner:
 
     async def _identities(self) -> frozenset[Identity]:
         """What makes each planned task itself; read only after a change."""
-        found: set[Identity] = set()
+        identities: set[Identity] = set()
         for start in range(1, self._next, PAGE):
             page = range(start, min(start + PAGE, self._next))
-            found.update(identity(row) for row in await self._log.tasks(page))
-        return frozenset(found)
+            identities.update(identity(row) for row in await self._log.tasks(page))
+        return frozenset(identities)
 
     async def _last_spec(self) -> frozenset[Identity]:
         """The tasks of the first-stage spec that was planned last.
 
         An earlier process may have died between two blocks of it.
         """
-        found: set[Identity] = set()
+        identities: set[Identity] = set()
         last: tuple[str, str] | None = None
         for end in range(self._next, 1, -PAGE):
             page = range(max(1, end - PAGE), end)
@@ -208,10 +208,10 @@ class Planner:
                 if row.root != row.task:
                     continue
                 if last not in {None, (row.stage, row.key)}:
-                    return frozenset(found)
+                    return frozenset(identities)
                 last = row.stage, row.key
-                found.add(identity(row))
-        return frozenset(found)
+                identities.add(identity(row))
+        return frozenset(identities)
 
     async def _plan_block(self, block: TaskBlock) -> list[tuple[str, str]]:
         tasks = numbered(block.tasks, self._next)
@@ -234,7 +234,7 @@ class Planner:
 
     # -- follow-ups ------------------------------------------------------------
 
-    async def _follow_and_append(self, ended: Sequence[TaskEnd]) -> PlanGrowth:
+    async def _follow_and_append(self, ended: Sequence[TaskEnd]) -> FollowUpResult:
         """Append what is to be recorded with the tasks that follow from each answer.
 
         Only a reply is followed up alone; a failure is appended without awaiting
@@ -260,7 +260,7 @@ class Planner:
         if not following:
             if entries:
                 await self._log.append(*entries)
-            return PlanGrowth(pairs=[], failed=frozenset(failed))
+            return FollowUpResult(pairs=[], failed=frozenset(failed))
         # who looks what is planned must not be overtaken before it has planned
         async with self._growing:
             planned: defaultdict[int, list[PlannedTask]] = defaultdict(list)
@@ -271,7 +271,7 @@ class Planner:
                 )
             tasks = [task for family in planned.values() for task in family]
             await self._append_bounded(tasks, entries)
-        return PlanGrowth(pairs=_pairs(tasks), failed=frozenset(failed))
+        return FollowUpResult(pairs=_pairs(tasks), failed=frozenset(failed))
 
     def _follow_up(self, answers: tuple[Answer, ...]) -> list[TaskSpec]:
         """What follows from answers; raise `JobFault` where the job raises."""
@@ -336,10 +336,10 @@ class Planner:
             (name, model, row.replicate, group)
             for name in names[names.index(row.stage) :]
             if self._stages[name].gathers
-            for model in self._beside(name, row.stage, row.model)
+            for model in self._related_models(name, row.stage, row.model)
         ]
 
-    def _beside(self, stage: str, other: str, model: str) -> tuple[str, ...]:
+    def _related_models(self, stage: str, other: str, model: str) -> tuple[str, ...]:
         """The models whose groups of *stage* concern *model* in the stage *other*.
 
         Its own, where both are of one role. Roles have no models in common: a judge's
@@ -368,8 +368,8 @@ class Planner:
             return []
         names = [s.name for s in self._job.stages]
         for name in names[: names.index(stage) + 1]:
-            for asked in self._beside(name, stage, model):
-                if await self._log.group_is_open(name, asked, replicate, group):
+            for related_model in self._related_models(name, stage, model):
+                if await self._log.group_is_open(name, related_model, replicate, group):
                     return []
         rows = await self._log.group(stage, model, replicate, group)
         if not rows:
@@ -434,10 +434,10 @@ def _failed(end: TaskEnd, fault: str) -> list[Entry | Event]:
     """What is recorded of a task whose `follow_up` raised, in place of its end."""
     name = JobFault.__name__
     return [
-        TaskFailed(task=each.task, attempt=each.attempt, error=name, fault=fault)
-        if isinstance(each, TaskCompleted)
-        else each
-        for each in end.entries
+        TaskFailed(task=entry.task, attempt=entry.attempt, error=name, fault=fault)
+        if isinstance(entry, TaskCompleted)
+        else entry
+        for entry in end.entries
     ]
 
 

@@ -81,7 +81,7 @@ class Scheduler:
 
     def __init__(
         self,
-        lanes: Iterable[tuple[str, Sequence[str], Limits, Endpoint]],
+        models: Iterable[tuple[str, Sequence[str], Limits, Endpoint]],
         *,
         deadline_s: float,
         budget: Budget | None = None,
@@ -90,14 +90,14 @@ class Scheduler:
         """Prepare one lane a model: (model, its stages in order, limits, endpoint)."""
         self.budget = budget or Budget()
         self._fence = fence
-        self._lanes = {
+        self._model_queues = {
             model: ModelQueue(model, stages, limits, endpoint, self.budget)
-            for model, stages, limits, endpoint in lanes
+            for model, stages, limits, endpoint in models
         }
         self._sharing: dict[Endpoint, list[ModelQueue]] = {}
-        for lane in self._lanes.values():
-            self._sharing.setdefault(lane.endpoint, []).append(lane)
-            lane.endpoint.join(lane)
+        for model_queue in self._model_queues.values():
+            self._sharing.setdefault(model_queue.endpoint, []).append(model_queue)
+            model_queue.endpoint.join(model_queue)
         self._deadline_s = deadline_s
         self._draining = False
         self._yields = False
@@ -106,7 +106,7 @@ class Scheduler:
 
     def probe(self, model: str, stages: Iterable[str]) -> None:
         """Send the first call of each of these stages alone."""
-        self._lanes[model].probes = dict.fromkeys(stages)
+        self._model_queues[model].probes = dict.fromkeys(stages)
 
     # -- what happened ---------------------------------------------------------
 
@@ -128,38 +128,38 @@ class Scheduler:
             held: tasks on the page that wait for a person.
             others: tasks on the page that were loaded before, or need no attempt.
         """
-        lane = self._lanes[load.model]
-        queue = lane.queues[load.stage]
+        model_queue = self._model_queues[load.model]
+        queue = model_queue.queues[load.stage]
         queue.loading = False
         size = len(works) + held + others
-        queue.is_dry = size < load.limit and not queue.asked_again
-        queue.asked_again = False
+        queue.is_dry = size < load.limit and not queue.has_new_tasks
+        queue.has_new_tasks = False
         if queue.is_rewound:
             queue.is_rewound = False  # this page comes, and is counted, once more
         else:
-            lane.held += held
+            model_queue.held += held
             queue.cursor = last or queue.cursor
         for work, due in works:
-            if work.number in lane.known:
+            if work.number in model_queue.known:
                 continue
-            lane.known.add(work.number)
+            model_queue.known.add(work.number)
             if due == float("-inf"):
                 queue.ready.append(work)
             else:
-                lane.wait(work, due)
+                model_queue.wait(work, due)
 
     def planned(self, stage: str, model: str) -> None:
         """Tasks of this stage and model were added to the log."""
-        self._lanes[model].queues[stage].grew()
+        self._model_queues[model].queues[stage].grew()
 
     def reopened(self) -> None:
         """Final tasks went back into the queue: read the pages from the start."""
-        for lane in self._lanes.values():
-            lane.read_again()
+        for model_queue in self._model_queues.values():
+            model_queue.read_again()
 
     def passed_over(self, model: str) -> None:
         """A page shows a task as open whose end is not settled: it was reopened."""
-        self._lanes[model].is_behind = True
+        self._model_queues[model].is_behind = True
 
     def received(
         self,
@@ -168,7 +168,7 @@ class Scheduler:
         *,
         used: int | None,
         cost_pico: int | None = 0,
-        told: HeaderLimits = NO_HEADER_LIMITS,
+        header_limits: HeaderLimits = NO_HEADER_LIMITS,
     ) -> None:
         """A reply came: its slot is free.
 
@@ -177,29 +177,29 @@ class Scheduler:
             now: monotonic seconds.
             used: tokens, if the endpoint said.
             cost_pico: what it cost; None: its price is known and its usage is not.
-            told: what the headers say of limits.
+            header_limits: what the headers say of limits.
         """
         self._sent.discard(work)
         self._pay(work, cost_pico)
-        lane = self._lanes[work.model]
-        lane.in_flight -= 1
-        lane.probed(work.stage)
+        model_queue = self._model_queues[work.model]
+        model_queue.in_flight -= 1
+        model_queue.probed(work.stage)
         if used is not None:
-            lane.used(used)
-        lane.limiter.answered(now, work.sent_at, told)
-        lane.limiter.release(work.tokens, used)
-        lane.endpoint.breaker.succeeded()
-        lane.refusals.answered()
+            model_queue.used(used)
+        model_queue.limiter.answered(now, work.sent_at, header_limits)
+        model_queue.limiter.release(work.tokens, used)
+        model_queue.endpoint.breaker.succeeded()
+        model_queue.refusals.answered()
 
     def stop_model(self, model: str, why: str) -> None:
         """Start nothing more of a model whose replies are of no use."""
-        lane = self._lanes[model]
-        if lane.stop is None:
-            lane.stop = ModelStop(why=why, error=None)
+        model_queue = self._model_queues[model]
+        if model_queue.stop is None:
+            model_queue.stop = ModelStop(why=why, error=None)
 
     def again(self, work: QueuedTask) -> None:
         """The reply's content was refused: ask again, before anything else."""
-        self._lanes[work.model].queues[work.stage].retries.appendleft(work)
+        self._model_queues[work.model].queues[work.stage].retries.appendleft(work)
 
     def failed(
         self,
@@ -208,7 +208,7 @@ class Scheduler:
         now: float,
         chance: float,
         *,
-        told: HeaderLimits = NO_HEADER_LIMITS,
+        header_limits: HeaderLimits = NO_HEADER_LIMITS,
     ) -> tuple[RetryDecision, str | None]:
         """An attempt ended without a reply: what follows, and a sentence if it matters.
 
@@ -217,20 +217,24 @@ class Scheduler:
         """
         self._sent.discard(work)
         self._pay(work, None if may_be_billed(error) else 0)
-        lane = self._lanes[work.model]
-        lane.in_flight -= 1
-        lane.probed(work.stage, error)
-        is_suspect = lane.refusals.is_suspect(error)
-        said = lane.refused(error, work.number)
+        model_queue = self._model_queues[work.model]
+        model_queue.in_flight -= 1
+        model_queue.probed(work.stage, error)
+        is_suspect = model_queue.refusals.is_suspect(error)
+        notice = model_queue.refused(error, work.number)
         if not is_suspect:
-            said = (
-                said
-                or lane.endpoint.breaker.failed(error, now)
-                or lane.given_up(error, self._deadline_s)
+            notice = (
+                notice
+                or model_queue.endpoint.breaker.failed(error, now)
+                or model_queue.give_up(error, self._deadline_s)
             )
-        is_out = lane.endpoint.breaker.is_open or lane.endpoint.breaker.stopped
+        is_out = (
+            model_queue.endpoint.breaker.is_open or model_queue.endpoint.breaker.stopped
+        )
         # the model is at fault, not the task: it stays open
-        is_shared = lane.stop is not None and lane.stop.error is type(error)
+        is_shared = model_queue.stop is not None and model_queue.stop.error is type(
+            error
+        )
         if RETRY_RULES[type(error)].is_counted:
             work.failures[type(error)] += 1
             work.tries += 1
@@ -239,27 +243,27 @@ class Scheduler:
             same=work.failures[type(error)],
             tries=work.tries,
             elapsed_s=now - (work.since if work.since is not None else now),
-            deadline_s=float("inf") if lane.limits.batched else self._deadline_s,
+            deadline_s=float("inf") if model_queue.limits.batched else self._deadline_s,
             chance=chance,
         )
         if is_suspect and work.failures[type(error)] < SUSPECT_TRIES:
             decision = RetryDecision(
                 retry_in_s=RETRY_RULES[type(error)].base_s * (1 + chance)
             )
-        lane.limiter.failed(
+        model_queue.limiter.failed(
             now,
             work.sent_at,
             work.among,
             error,
-            told,
+            header_limits,
             pause_s=decision.pause_endpoint_s,
         )
-        lane.limiter.release(work.tokens, None)
+        model_queue.limiter.release(work.tokens, None)
         is_elsewhere = is_shared or (is_out and RETRY_RULES[type(error)].tries > 1)
         if decision.retry_in_s is None and is_elsewhere:
             # the endpoint is at fault, not the task: it stays open for better times
             decision = RetryDecision(retry_in_s=0.0)
-        return decision, said
+        return decision, notice
 
     def left(
         self, work: QueuedTask, why: e.AttemptError | None, now: float
@@ -268,12 +272,14 @@ class Scheduler:
 
         Its task is this process's no more, and what is reserved for it stays reserved.
         """
-        lane = self._lanes[work.model]
-        lane.in_flight -= 1
-        lane.known.discard(work.number)
+        model_queue = self._model_queues[work.model]
+        model_queue.in_flight -= 1
+        model_queue.known.discard(work.number)
         if why is None:
             return None
-        return lane.refused(why, work.number) or lane.endpoint.breaker.failed(why, now)
+        return model_queue.refused(
+            why, work.number
+        ) or model_queue.endpoint.breaker.failed(why, now)
 
     def _pay(self, work: QueuedTask, cost_pico: int | None) -> None:
         reserved = work.reserved_pico
@@ -281,30 +287,30 @@ class Scheduler:
 
     def settled(self, work: QueuedTask, *, retry_at: float | None = None) -> None:
         """The outcome of an attempt is durable; with *retry_at* another is due then."""
-        lane = self._lanes[work.model]
+        model_queue = self._model_queues[work.model]
         if retry_at is None:
-            lane.known.discard(work.number)
-            if lane.is_behind:
-                lane.read_again()
+            model_queue.known.discard(work.number)
+            if model_queue.is_behind:
+                model_queue.read_again()
             return
-        lane.wait(work, retry_at)
+        model_queue.wait(work, retry_at)
 
     def drain(self) -> None:
         """Start nothing more."""
         self._draining = True
-        for lane in self._lanes.values():
-            lane.is_draining = True
+        for model_queue in self._model_queues.values():
+            model_queue.is_draining = True
 
     def leave(self) -> None:
         """Take no turn any more: the process's work on the run is over.
 
         Calls that were given up hold no slot any more, and may be billed.
         """
-        for lane in self._lanes.values():
-            lane.endpoint.leave(lane)
+        for model_queue in self._model_queues.values():
+            model_queue.endpoint.leave(model_queue)
         while self._sent:
             work = self._sent.pop()
-            self._lanes[work.model].limiter.release(work.tokens, None)
+            self._model_queues[work.model].limiter.release(work.tokens, None)
             self._pay(work, None)
 
     def pause(self, stage: str | None, model: str | None) -> None:
@@ -318,16 +324,16 @@ class Scheduler:
         self._mark_paused()
 
     def _mark_paused(self) -> None:
-        for lane in self._lanes.values():
-            lane.mark_paused(self._pauses)
+        for model_queue in self._model_queues.values():
+            model_queue.mark_paused(self._pauses)
 
     def set_limits(self, model: str, limits: Limits, now: float) -> None:
         """Go by other limits of a person's from now on; calls in flight finish."""
-        self._lanes[model].set_limits(limits, now)
+        self._model_queues[model].set_limits(limits, now)
 
     def go_on(self, work: QueuedTask, reserved_pico: int | None, now: float) -> None:
         """An attempt of an earlier process is under way, with room or without."""
-        self._lanes[work.model].take(work, now, reserved_pico)
+        self._model_queues[work.model].take(work, now, reserved_pico)
         self._sent.add(work)
 
     # -- what to do ------------------------------------------------------------
@@ -346,17 +352,19 @@ class Scheduler:
         for endpoint, sharing in self._sharing.items():
             if self._draining or endpoint.breaker.stopped is not None or not may_send:
                 continue
-            active = [lane for lane in sharing if lane.stop is None]
-            for lane in active:
-                lane.ripen(now)
+            active = [
+                model_queue for model_queue in sharing if model_queue.stop is None
+            ]
+            for model_queue in active:
+                model_queue.ripen(now)
             wakes += self._start(endpoint, now, start)
-            for lane in active:
-                if lane.waiting:
-                    wakes.append(lane.waiting[0][0])
-                changes_at = lane.next_changes_at(now)
+            for model_queue in active:
+                if model_queue.waiting:
+                    wakes.append(model_queue.waiting[0][0])
+                changes_at = model_queue.next_changes_at(now)
                 if changes_at is not None:
                     wakes.append(changes_at)
-                load.extend(lane.loads())
+                load.extend(model_queue.loads())
         return SchedulerStep(
             start=tuple(start),
             load=tuple(load),
@@ -371,26 +379,32 @@ class Scheduler:
 
         Start-time fair queueing (Goyal, Vin, Cheng, 1996), a request counting as one.
         """
-        able = [lane for lane in self._sharing[endpoint] if lane.stop is None]
+        able = [
+            model_queue
+            for model_queue in self._sharing[endpoint]
+            if model_queue.stop is None
+        ]
         while able:
-            lane = min(able, key=endpoint.place)
-            lane.is_broke = not self.budget.has_room(lane.next_worst_pico(now))
-            if lane.is_broke:
-                able.remove(lane)
+            model_queue = min(able, key=endpoint.place)
+            model_queue.is_broke = not self.budget.has_room(
+                model_queue.next_worst_pico(now)
+            )
+            if model_queue.is_broke:
+                able.remove(model_queue)
                 continue
-            queue, when = lane.ready_at(now)
+            queue, when = model_queue.ready_at(now)
             if queue is None or when is None or when > now:
-                able.remove(lane)
+                able.remove(model_queue)
                 if when is not None:
                     yield when
                 continue
-            if endpoint.is_anothers_turn(lane, self._sharing[endpoint], now):
+            if endpoint.is_anothers_turn(model_queue, self._sharing[endpoint], now):
                 self._yields = True
                 return
-            endpoint.turn = max(endpoint.turn, lane.turn)
-            lane.turn = endpoint.turn + lane.turn_s
+            endpoint.turn = max(endpoint.turn, model_queue.turn)
+            model_queue.turn = endpoint.turn + model_queue.turn_s
             work = queue.pop()
-            lane.take(work, now)
+            model_queue.take(work, now)
             self._sent.add(work)
             start.append(work)
 
@@ -398,24 +412,24 @@ class Scheduler:
 
     def counts_tokens(self, model: str) -> bool:
         """Whether the tokens of a request matter to a limit."""
-        return self._lanes[model].limiter.counts_tokens
+        return self._model_queues[model].limiter.counts_tokens
 
     def limits(self, model: str) -> Limits:
         """What a person set for a model."""
-        return self._lanes[model].limits
+        return self._model_queues[model].limits
 
     @property
     def held(self) -> int:
         """Open tasks that wait for a person."""
-        return sum(lane.held for lane in self._lanes.values())
+        return sum(model_queue.held for model_queue in self._model_queues.values())
 
     @property
     def stopped(self) -> str | None:
         """Why an endpoint or model is out, if one is and nothing is left to do."""
-        for lane in self._lanes.values():
-            stop, why = lane.stop, lane.endpoint.breaker.stopped
+        for model_queue in self._model_queues.values():
+            stop, why = model_queue.stop, model_queue.endpoint.breaker.stopped
             if stop is not None and stop.error is not None:
-                why = why or f"{lane.model}: {stop.why}"
+                why = why or f"{model_queue.model}: {stop.why}"
             if why is not None:
                 return why if self.is_idle else None
         return None
@@ -423,7 +437,7 @@ class Scheduler:
     @property
     def futile(self) -> str | None:
         """Why models were stopped for their replies, if nothing is left to do."""
-        stops = (lane.stop for lane in self._lanes.values())
+        stops = (model_queue.stop for model_queue in self._model_queues.values())
         why = [stop.why for stop in stops if stop is not None and stop.error is None]
         return ". ".join(why) if why and self.is_idle else None
 
@@ -431,24 +445,26 @@ class Scheduler:
     def unaffordable(self) -> QueuedTask | None:
         """A task that only a higher cap lets go on, if one is what is left."""
         early = float("-inf")  # it does not matter which of its tasks is told
-        stuck = (x.next_queue(early) for x in self._lanes.values() if x.is_stuck)
+        stuck = (x.next_queue(early) for x in self._model_queues.values() if x.is_stuck)
         return next((queue.head for queue in stuck if queue is not None), None)
 
     @property
     def is_out(self) -> bool:
         """Whether no model is sent anything any more."""
-        return all(lane.is_out for lane in self._lanes.values())
+        return all(model_queue.is_out for model_queue in self._model_queues.values())
 
     @property
     def is_idle(self) -> bool:
         """Whether nothing is left to start, fetch or wait for, as things stand."""
         return all(
-            lane.is_still
-            if self._draining or lane.is_out
-            else lane.is_empty or lane.is_stuck
-            for lane in self._lanes.values()
+            model_queue.is_still
+            if self._draining or model_queue.is_out
+            else model_queue.is_empty or model_queue.is_stuck
+            for model_queue in self._model_queues.values()
         )
 
     def statistics(self) -> tuple[ModelQueueStatistics, ...]:
         """Every lane's queues as values."""
-        return tuple(lane.statistics() for lane in self._lanes.values())
+        return tuple(
+            model_queue.statistics() for model_queue in self._model_queues.values()
+        )

@@ -158,7 +158,9 @@ def estimate(plan: EstimateInputs, sample: PlanSample) -> Estimate:
     by_model: dict[str, list[UsageEstimate]] = {}
     for (_, model), figures in stages.items():
         by_model.setdefault(model, []).append(figures)
-    models = {model: sum(found, EMPTY) for model, found in by_model.items()}
+    models = {
+        model: sum(model_figures, EMPTY) for model, model_figures in by_model.items()
+    }
     return Estimate(
         items=sample.items,
         tried=len(sample.tried),
@@ -167,8 +169,8 @@ def estimate(plan: EstimateInputs, sample: PlanSample) -> Estimate:
         seconds={
             model: NOTHING
             if model in plan.offline
-            else _seconds(found, plan.limits[model])
-            for model, found in by_model.items()
+            else _seconds(model_figures, plan.limits[model])
+            for model, model_figures in by_model.items()
         },
         total=sum(models.values(), EMPTY),
         failing=sample.failing,
@@ -183,13 +185,13 @@ def _figures(
     plan: EstimateInputs, sample: PlanSample, place: SampledStage
 ) -> UsageEstimate:
     times = 1 if place.stage in plan.once else plan.replicates
-    found = ALL if place.is_first else FOLLOWED
+    shares = ALL if place.is_first else FOLLOWED
 
     def sums(amount: Callable[[StageUsage], float]) -> EstimateRange:
         return _extrapolated(
             [amount(grown.get(place, StageUsage())) for grown in sample.tried],
             sample.items,
-        ).times(*(times * share for share in found))
+        ).times(*(times * share for share in shares))
 
     calls = sums(lambda use: use.calls)
     if place.is_first:
@@ -243,17 +245,17 @@ def _usd(
     def usd(
         figure: Callable[[EstimateRange], float], pico: Callable[[int, int], int]
     ) -> float:
-        given, taken = figure(tokens_in), figure(tokens_out)
-        prompt = max(1, round(given / max(1.0, figure(calls))))
+        prompt_tokens, taken = figure(tokens_in), figure(tokens_out)
+        prompt = max(1, round(prompt_tokens / max(1.0, figure(calls))))
         of_prompt = pico(prompt, 0)
         of_token = pico(prompt, 1) - of_prompt
-        return (of_prompt / prompt * given + of_token * taken) / PICO_PER_USD
+        return (of_prompt / prompt * prompt_tokens + of_token * taken) / PICO_PER_USD
 
-    def usual(given: int, taken: int) -> int:
-        return cost_pico(price, Usage(tokens_in=given, tokens_out=taken))
+    def usual(prompt_tokens: int, taken: int) -> int:
+        return cost_pico(price, Usage(tokens_in=prompt_tokens, tokens_out=taken))
 
-    def worst(given: int, taken: int) -> int:
-        return worst_pico(price, given, taken)
+    def worst(prompt_tokens: int, taken: int) -> int:
+        return worst_pico(price, prompt_tokens, taken)
 
     return EstimateRange(
         low=usd(lambda span: span.low, usual),
@@ -291,8 +293,8 @@ def _in_batches(stages: Sequence[UsageEstimate], at_a_time: int) -> EstimateRang
     """What providers promise of batches; how much sooner they come nobody says."""
 
     def rounds(figure: Callable[[EstimateRange], float]) -> int:
-        asked = (figure(stage.calls) for stage in stages)
-        return sum(math.ceil(calls / at_a_time) for calls in asked if calls)
+        call_counts = (figure(stage.calls) for stage in stages)
+        return sum(math.ceil(calls / at_a_time) for calls in call_counts if calls)
 
     return EstimateRange(
         low=0.0,
@@ -333,7 +335,7 @@ def usual_replies(runs_dir: Path, job: str) -> dict[tuple[str, str], float]:
     Runs are taken by name, which begins with the time unless a person chose it; those
     that cannot be read are passed over.
     """
-    found: dict[tuple[str, str], float] = {}
+    means: dict[tuple[str, str], float] = {}
     for folder in reversed(list_runs(runs_dir)[-NEWEST:]):
         try:
             with open_reader(folder.log) as reader:
@@ -345,8 +347,8 @@ def usual_replies(runs_dir: Path, job: str) -> dict[tuple[str, str], float]:
         for use in counts:
             if use.replies >= ENOUGH and use.tokens_out:
                 mean = use.tokens_out / use.replies
-                found.setdefault((use.stage, use.model), mean)
-    return found
+                means.setdefault((use.stage, use.model), mean)
+    return means
 
 
 ITEMS: Final = 64
@@ -411,7 +413,7 @@ def expected(
         return None
     total = estimate(plan, sample).total
 
-    def each(span: EstimateRange) -> tuple[float, float, float]:
+    def per_spec(span: EstimateRange) -> tuple[float, float, float]:
         low, middle, high = (
             float(f"{figure / sample.specs:.4g}")
             for figure in (span.low, span.expected, span.high)
@@ -421,10 +423,10 @@ def expected(
     return ExpectedUsage(
         tried=len(sample.tried),
         first=list(sample.first_calls),
-        calls=each(total.calls),
-        tokens_in=each(total.tokens_in),
-        tokens_out=each(total.tokens_out),
-        cost_usd=None if total.usd is None else each(total.usd),
+        calls=per_spec(total.calls),
+        tokens_in=per_spec(total.tokens_in),
+        tokens_out=per_spec(total.tokens_out),
+        cost_usd=None if total.usd is None else per_spec(total.usd),
     )
 
 

@@ -119,21 +119,21 @@ def draw_sample(
     """
     first_calls: Counter[str] = Counter()
     chance = random.Random(SEED)  # noqa: S311 - a sample, no secret
-    kept: list[PlanItem] = []
+    sampled: list[PlanItem] = []
     seen = specs = 0
-    next_kept = _Skips(items, chance)
+    next_sampled = _Skips(items, chance)
     for unit in islice(_units(job, dataset, first_calls, largest), among):
         seen += 1
         specs += unit.size
-        if len(kept) < items:
-            kept.append(unit)
-        elif seen == next_kept.at:
-            kept[chance.randrange(items)] = unit
-            next_kept.skip()
-    chance.shuffle(kept)
+        if len(sampled) < items:
+            sampled.append(unit)
+        elif seen == next_sampled.at:
+            sampled[chance.randrange(items)] = unit
+            next_sampled.skip()
+    chance.shuffle(sampled)
     offline = _Offline(job, dataset, roles, count, terms)
     tried: list[Grown] = []
-    for unit in kept:
+    for unit in sampled:
         if tried and not goes_on(offline.calls):
             break
         tried.append(offline.grown(unit))
@@ -184,20 +184,20 @@ def _units(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Asked:
+class _SampledTask:
     """A task of an item, and the first of its family."""
 
     spec: TaskSpec
     model: str
-    root: _Asked | None = None  #: None: itself
+    root: _SampledTask | None = None  #: None: itself
 
     @property
     def identity(self) -> tuple[str, ...]:
         """What makes it itself in its item: its family, and what is asked of whom."""
         return tuple(
             word
-            for each in (self.root or self, self)
-            for word in (each.spec.stage, each.spec.key, each.model)
+            for member in (self.root or self, self)
+            for word in (member.spec.stage, member.spec.key, member.model)
         )
 
     @property
@@ -211,7 +211,7 @@ class _Asked:
 class _Group:
     """Answers that a stage gathers under a key."""
 
-    leader: _Asked
+    leader: _SampledTask
     answers: list[Answer] = field(default_factory=list)
     followed: int = 0  #: answers it had when it was followed up
 
@@ -233,50 +233,54 @@ class _Offline:
         self._count = count
         self._terms = terms
         #: of the present item: models that are asked the same get the same answer
-        self._said: dict[Request, tuple[Content | None, int]] = {}
+        self._answers: dict[Request, tuple[Content | None, int]] = {}
         self.calls = 0
         self.failing = NONE_FAILS
 
     def grown(self, unit: PlanItem) -> Grown:
         """What an item comes to with all that follows from it."""
-        self._said.clear()
+        self._answers.clear()
         uses: Grown = {}
         there: set[tuple[str, ...]] = set()
         groups: dict[tuple[str, str, str], _Group] = {}
         queue = deque(
-            _Asked(spec=spec, model=model)
+            _SampledTask(spec=spec, model=model)
             for spec in unit.specs
             for model in self._roles.of(stage_of(self._job, spec.stage))
         )
         while queue or (queue := deque(self._gather(groups))):
-            asked = queue.popleft()
-            if asked.identity in there:
+            sampled_task = queue.popleft()
+            if sampled_task.identity in there:
                 continue
-            there.add(asked.identity)
-            queue.extend(self._follow(asked, self._answer(asked, uses), groups))
+            there.add(sampled_task.identity)
+            queue.extend(
+                self._follow(sampled_task, self._answer(sampled_task, uses), groups)
+            )
         share = unit.size / len(unit.specs)
         return {place: _scaled(use, share) for place, use in uses.items()}
 
-    def _answer(self, asked: _Asked, uses: Grown) -> Answer:
-        spec = asked.spec
+    def _answer(self, sampled_task: _SampledTask, uses: Grown) -> Answer:
+        spec = sampled_task.spec
         task = Task(
             number=1,
             stage=spec.stage,
             key=spec.key,
-            model=asked.model,
+            model=sampled_task.model,
             replicate=1,
             context=spec.context,
         )
         if spec.skip is not None:
             return Answer(task=task, skip=spec.skip)
-        own = self._terms.get(task.model, USUAL)
+        model_terms = self._terms.get(task.model, USUAL)
         try:
-            request = own.request(self._job, self._dataset, task)
+            request = model_terms.request(self._job, self._dataset, task)
         except Exception as error:  # noqa: BLE001 - the job is not ours
             return Answer(task=task, error=self._fails(error, "request"))
         content, tokens_in = self._content(request)
         place = SampledStage(
-            stage=spec.stage, model=asked.model, is_first=asked.root is None
+            stage=spec.stage,
+            model=sampled_task.model,
+            is_first=sampled_task.root is None,
         )
         use = uses.setdefault(place, StageUsage())
         use.calls += 1
@@ -286,16 +290,16 @@ class _Offline:
             return Answer(task=task, error=JobFault.__name__)
         reply = Reply(text=content) if isinstance(content, str) else content
         if isinstance(reply, Reply):
-            said = self._count(reply.text) + 1
-            use.tokens_out += min(said, worst_output(request))
+            reply_tokens = self._count(reply.text) + 1
+            use.tokens_out += min(reply_tokens, worst_output(request))
         stage = stage_of(self._job, spec.stage)
         parsed = read_reply(stage, self._dataset, task, reply)
         return Answer(task=task, reply=reply, parsed=parsed)
 
     def _content(self, request: Request) -> tuple[Content | None, int]:
         """The baseline's answer and the tokens of the prompt; None where it raises."""
-        found = self._said.get(request)
-        if found is None:
+        cached = self._answers.get(request)
+        if cached is None:
             self.calls += 1
             tokens = prompt_tokens(request, self._count)
             content: Content | None
@@ -304,10 +308,10 @@ class _Offline:
             except Exception as error:  # noqa: BLE001 - the job is not ours
                 self._fails(error, "baseline")
                 content = None
-            found = self._said[request] = (content, tokens)
-        elif found[0] is None:
+            cached = self._answers[request] = (content, tokens)
+        elif cached[0] is None:
             self.failing = replace(self.failing, tasks=self.failing.tasks + 1)
-        return found
+        return cached
 
     def _fails(self, error: Exception, what: str) -> str:
         """Count a task that the job's method *what* fails; the class of its error."""
@@ -318,22 +322,24 @@ class _Offline:
 
     def _follow(
         self,
-        asked: _Asked,
+        sampled_task: _SampledTask,
         answer: Answer,
         groups: dict[tuple[str, str, str], _Group],
-    ) -> Iterable[_Asked]:
-        stage = stage_of(self._job, asked.spec.stage)
+    ) -> Iterable[_SampledTask]:
+        stage = stage_of(self._job, sampled_task.spec.stage)
         if stage.gathers:
-            if asked.spec.group is not None:
-                key = (stage.name, asked.model, asked.spec.group)
-                group = groups.setdefault(key, _Group(leader=asked))
+            if sampled_task.spec.group is not None:
+                key = (stage.name, sampled_task.model, sampled_task.spec.group)
+                group = groups.setdefault(key, _Group(leader=sampled_task))
                 group.answers.append(answer)
             return []
         if not stage.follows or answer.reply is None:
             return []
-        return self._next(asked, (answer,))
+        return self._next(sampled_task, (answer,))
 
-    def _next(self, leader: _Asked, group: tuple[Answer, ...]) -> Iterator[_Asked]:
+    def _next(
+        self, leader: _SampledTask, group: tuple[Answer, ...]
+    ) -> Iterator[_SampledTask]:
         """The tasks that follow a group."""
         root = leader.root or leader
         try:
@@ -345,12 +351,14 @@ class _Offline:
             for model in followers(
                 self._job, spec.stage, leader.ancestors, self._roles
             ):
-                yield _Asked(spec=spec, model=model, root=root)
+                yield _SampledTask(spec=spec, model=model, root=root)
 
-    def _gather(self, groups: dict[tuple[str, str, str], _Group]) -> Iterable[_Asked]:
+    def _gather(
+        self, groups: dict[tuple[str, str, str], _Group]
+    ) -> Iterable[_SampledTask]:
         """Follow up the groups of the earliest stage that has grown."""
         for stage in self._job.stages:
-            tasks: list[_Asked] = []
+            tasks: list[_SampledTask] = []
             for (name, _, _), group in groups.items():
                 if name == stage.name and group.followed < len(group.answers):
                     group.followed = len(group.answers)

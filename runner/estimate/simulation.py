@@ -27,7 +27,7 @@ class RecordedAttempt:
     tokens_out: int = 0
     tokens_cached: int = 0
     cost_pico: int | None = 0  #: None: its price is unknown
-    told: HeaderLimits = NO_HEADER_LIMITS  #: limits in the reply's headers
+    header_limits: HeaderLimits = NO_HEADER_LIMITS  #: limits in the reply's headers
 
     @property
     def tokens(self) -> int:
@@ -133,16 +133,16 @@ class WhatIfOutcome:
 
 
 def what_if(
-    asked: Sequence[ReplayedModel], *, deadline_s: float, seed: int = 0
+    replayed_models: Sequence[ReplayedModel], *, deadline_s: float, seed: int = 0
 ) -> WhatIfOutcome:
     """The course of a run with these limits.
 
     Args:
-        asked: the models with what they are asked.
+        replayed_models: the models with what they are asked.
         deadline_s: of one task, retries included.
         seed: of the jitter between retries.
     """
-    return _Simulation(asked, deadline_s, seed).run()
+    return _Simulation(replayed_models, deadline_s, seed).run()
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -187,23 +187,25 @@ class _Supply:
 
 class _Simulation:
     def __init__(
-        self, asked: Sequence[ReplayedModel], deadline_s: float, seed: int
+        self, replayed_models: Sequence[ReplayedModel], deadline_s: float, seed: int
     ) -> None:
         self._scheduler = Scheduler(
-            [(a.model, a.stages, a.limits, a.endpoint) for a in asked],
+            [(a.model, a.stages, a.limits, a.endpoint) for a in replayed_models],
             deadline_s=deadline_s,
         )
         self._order = {
-            name: place for a in asked for place, name in enumerate(a.stages)
+            name: place for a in replayed_models for place, name in enumerate(a.stages)
         }
-        self._supplies = {a.model: _Supply(items=iter(a.items)) for a in asked}
+        self._supplies = {
+            a.model: _Supply(items=iter(a.items)) for a in replayed_models
+        }
         self._released: dict[tuple[str, str], deque[_Going]] = {}
         self._going: dict[int, _Going] = {}
-        self._rates = {a.model: a.rate for a in asked}
+        self._rates = {a.model: a.rate for a in replayed_models}
         self._ends: list[tuple[float, int, QueuedTask, RecordedAttempt]] = []
         self._chance = random.Random(seed)  # noqa: S311 - jitter, no secret
         self._numbers = count(1)
-        self._sums = {a.model: CallTotals() for a in asked}
+        self._sums = {a.model: CallTotals() for a in replayed_models}
         self._most = 0
         self._busy_until = 0.0
         self._now = 0.0
@@ -320,7 +322,9 @@ class _Simulation:
         sums.cost_pico += attempt.cost_pico or 0
         sums.unpriced += attempt.cost_pico is None
         used = attempt.tokens or None
-        self._scheduler.received(work, self._now, used=used, told=attempt.told)
+        self._scheduler.received(
+            work, self._now, used=used, header_limits=attempt.header_limits
+        )
         if going.has_more:
             self._scheduler.again(work)
             return

@@ -134,8 +134,8 @@ class RecordedItems:
         return self._whole[-1]
 
     def _later(self, later: Sequence[AttemptHistory]) -> list[RecordedTask]:
-        asked = (c for c in later if c.row.state is not TaskState.SKIPPED)
-        trials = [trial for c in asked if (trial := self._trial(c)) is not None]
+        unskipped = (c for c in later if c.row.state is not TaskState.SKIPPED)
+        trials = [trial for c in unskipped if (trial := self._trial(c)) is not None]
         return sorted(trials, key=lambda trial: self.stages.index(trial.stage))
 
     def _trial(self, course: AttemptHistory) -> RecordedTask | None:
@@ -165,17 +165,17 @@ class RecordedItems:
         return trial
 
 
-def found_rate(
-    connection: sqlite3.Connection, found: ObservedLimits, by_hand: float | None
+def endpoint_rate(
+    connection: sqlite3.Connection, observed: ObservedLimits, by_hand: float | None
 ) -> LearnedRateLimit | None:
     """The rate that the run found its endpoint to allow; None where it met none.
 
     Args:
         connection: a reader of the run.
-        found: what held the model back at the end.
+        observed: what held the model back at the end.
         by_hand: requests a minute that a person had set.
     """
-    if found.rpm is None or (by_hand is not None and found.rpm > BOUND * by_hand):
+    if observed.rpm is None or (by_hand is not None and observed.rpm > BOUND * by_hand):
         return None
     refused = [
         row.event
@@ -183,7 +183,7 @@ def found_rate(
         if isinstance(row.event, AttemptFailed) and row.event.error == "RateLimited"
     ]
     return LearnedRateLimit(
-        found.rpm / MINUTE_S,
+        observed.rpm / MINUTE_S,
         refused_s=median([event.latency_ms for event in refused] or [0.0]) / 1e3,
         tells=any(event.retry_after_s is not None for event in refused),
     )
@@ -193,30 +193,30 @@ def output_limits(
     connection: sqlite3.Connection, stages: Sequence[str]
 ) -> dict[str, int]:
     """`max_tokens` of each stage, as the first request of each had it."""
-    found = {}
+    limits = {}
     for stage in stages:
         query = parse_query(f"stage:{stage} attempts>0")
         for row in tasks(connection, query, limit=1):
             for attempt in attempts(connection, row.task)[:1]:
                 body = payload(connection, attempt.started_seq or 0)
-                asked = msgspec.json.decode(body or b"{}")
-                found[stage] = int(asked.get("max_tokens") or 0)
-    return found
+                request = msgspec.json.decode(body or b"{}")
+                limits[stage] = int(request.get("max_tokens") or 0)
+    return limits
 
 
 def _attempts(
     ended: Sequence[AttemptEnd], price: Price | None
 ) -> tuple[RecordedAttempt, ...]:
     """The attempts that brought the reply that counts; those of a retried task last."""
-    kept: list[AttemptEnd] = []
-    for each in ended:
-        if kept and _is_answer(kept[-1]):
-            kept.clear()
-        kept.append(each)
+    current: list[AttemptEnd] = []
+    for end in ended:
+        if current and _is_answer(current[-1]):
+            current.clear()
+        current.append(end)
     return tuple(
-        _attempt(each, error, price)
-        for each in kept
-        if not isinstance(error := _error(each), _MENDED)
+        _attempt(end, error, price)
+        for end in current
+        if not isinstance(error := _error(end), _MENDED)
     )
 
 
@@ -255,7 +255,7 @@ def _attempt(
         tokens_out=usage.tokens_out,
         tokens_cached=usage.tokens_cached,
         cost_pico=_cost_pico(outcome, price, usage),
-        told=_told(outcome.headers),
+        header_limits=_limits_of(outcome.headers),
     )
 
 
@@ -268,12 +268,12 @@ def _cost_pico(
     return None if price is None else cost_pico(price, usage, tier)
 
 
-def _told(headers: Mapping[str, str] | None) -> HeaderLimits:
+def _limits_of(headers: Mapping[str, str] | None) -> HeaderLimits:
     """The limits told; what was left of them belongs to a moment that is gone."""
     if not headers:
         return NO_HEADER_LIMITS
-    found = header_limits(headers, now_us=0)
-    return HeaderLimits(requests=_limit(found.requests), tokens=_limit(found.tokens))
+    limits = header_limits(headers, now_us=0)
+    return HeaderLimits(requests=_limit(limits.requests), tokens=_limit(limits.tokens))
 
 
 def _limit(quota: Quota | None) -> Quota | None:
@@ -314,8 +314,8 @@ def run_what_if(
     Raises:
         UsageError: the run has nothing to go by.
     """
-    first, stands = run_started(connection), status(connection)
-    if first.imported or not stands.attempts.started:
+    first, run_status = run_started(connection), status(connection)
+    if first.imported or not run_status.attempts.started:
         raise UsageError(
             f"Run {first.run_id} made no calls: a what-if needs a run whose calls "
             "were recorded; siftlog estimate JOB needs none."
@@ -324,16 +324,18 @@ def run_what_if(
     prices = {model: price_of(model, now) for model in casting.like}
     stages = [stage.name for stage in job.stages]
     output = output_limits(connection, stages)
-    found = {
-        seen.model: found_rate(connection, seen, then.of(seen.model).rpm)
-        for seen in stands.limits
+    learned_rates = {
+        seen.model: endpoint_rate(connection, seen, then.of(seen.model).rpm)
+        for seen in run_status.limits
     }
     census = ReplayCounts()
     endpoints: dict[str, tuple[Endpoint, LearnedRateLimit | None]] = {}
-    asked = []
+    replayed_models = []
     for model, like in casting.like.items():
         name = now.endpoint_of(model)
-        endpoint, rate = endpoints.setdefault(name, (Endpoint(name), found.get(like)))
+        endpoint, rate = endpoints.setdefault(
+            name, (Endpoint(name), learned_rates.get(like))
+        )
         items = RecordedItems(
             connection=connection,
             model=like,
@@ -342,9 +344,9 @@ def run_what_if(
             prices=prices,
             max_tokens=output,
             census=census,
-            drops_refusals=found.get(like) is not None,
+            drops_refusals=learned_rates.get(like) is not None,
         )
-        asked.append(
+        replayed_models.append(
             ReplayedModel(
                 model=model,
                 stages=stages,
@@ -354,7 +356,7 @@ def run_what_if(
                 items=items,
             )
         )
-    outcome = what_if(asked, deadline_s=now.deadline_s, seed=now.seed)
+    outcome = what_if(replayed_models, deadline_s=now.deadline_s, seed=now.seed)
     rates = {name: rate for name, (_, rate) in endpoints.items()}
     return WhatIf(
         run_id=first.run_id,
@@ -400,15 +402,15 @@ def _allowed(rates: Mapping[str, LearnedRateLimit | None]) -> list[str]:
 
 
 def _assumed(source: Mapping[str, str], census: ReplayCounts) -> list[str]:
-    said = [
+    assumptions = [
         f"{model} answers as {recorded} did"
         for model, recorded in source.items()
         if model != recorded
     ]
     if census.taken_after:
-        said.append(
+        assumptions.append(
             f"{census.taken_after:,} tasks without an outcome go like tasks that ended"
         )
     if census.left_out:
-        said.append(f"{census.left_out:,} tasks without an outcome are left out")
-    return said
+        assumptions.append(f"{census.left_out:,} tasks without an outcome are left out")
+    return assumptions

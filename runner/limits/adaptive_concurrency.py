@@ -25,7 +25,7 @@ from runner.limits.learned_rate import UpwardSteps
 
 START = 8
 DOUBLING = 2.0
-GROWTH = 1.05
+INCREASE = 1.05
 USED = 0.8
 """Share of the slots that must have been used for a limit to have mattered."""
 FEWEST = 8
@@ -75,7 +75,7 @@ class AdaptiveConcurrency:
     def _close_round(self, now: float) -> None:
         if self._is_clean and self._most >= USED * self.limit:
             self._look_for_knee()
-            grown = max(self._limit * GROWTH, self._limit + 1.0)
+            grown = max(self._limit * INCREASE, self._limit + 1.0)
             self._limit = min(
                 self._limit * DOUBLING if self._is_doubling else grown, self._ceiling
             )

@@ -168,8 +168,8 @@ class ConcurrencyEvidence:
         passed = max(1, self._sent.total() - refused)
         # none of n is like half a call of n: the rank is known no better
         rank = min(1.0, max(0.5, above) / passed)
-        told = min(MOST_EVIDENCE, -math.log(rank) - USUAL_RANK)
-        self.score = max(0.0, self.score + told)
+        evidence = min(MOST_EVIDENCE, -math.log(rank) - USUAL_RANK)
+        self.score = max(0.0, self.score + evidence)
 
 
 BURST_S = 0.25
@@ -210,7 +210,7 @@ class LearnedRate:
         self._measured: float | None = None
         self._climb = UpwardSteps()
         self._before_step: float | None = None  #: the rate, until it held or did not
-        self.crowd = ConcurrencyEvidence()
+        self.concurrency_evidence = ConcurrencyEvidence()
         self._open(now, is_firm=False)
 
     def _open(self, now: float, *, is_firm: bool) -> None:
@@ -219,7 +219,7 @@ class LearnedRate:
         self._is_firm = is_firm
         self._sent = 0
         self._refused = 0  #: of those sent
-        self.crowd.begin()
+        self.concurrency_evidence.begin()
 
     @property
     def rate(self) -> float | None:
@@ -258,7 +258,7 @@ class LearnedRate:
                 self._set_rate(bucket.rate * (1 + step))
                 self._open(now, is_firm=False)
         self._sent += 1
-        self.crowd.sent(among)
+        self.concurrency_evidence.sent(among)
         self._last_sent = now
 
     def missed(self, sent_at: float) -> None:
@@ -273,14 +273,14 @@ class LearnedRate:
             self._settle_at = max(self._settle_at, resume_at)
         elif sent_at > self._settled_at:
             self._settle_at = max(now + HOLD_S, resume_at)
-            self.crowd.refused(among)
+            self.concurrency_evidence.refused(among)
 
     def _settle(self, now: float) -> None:
         """Set the pace by what the window let through."""
         self._settle_at = None
         self._settled_at = now
         is_steady = self._is_firm and self._bucket is not None
-        self.crowd.compare(self._refused, is_steady=is_steady)
+        self.concurrency_evidence.compare(self._refused, is_steady=is_steady)
         if self._bucket is not None:
             self._climb.refused()
         took_s, passed = math.inf, math.inf

@@ -69,7 +69,7 @@ class LearnedLimits:
     def ready_at(self, now: float) -> float:
         """When the next request may leave."""
         when = self.pace.ready_at(now)
-        if self.pace.crowd.score >= self._full:
+        if self.pace.concurrency_evidence.score >= self._full:
             self._blames_places = True
         elif self.pace.is_doubtful:
             self._surplus[e.RateLimited].learn(self.pace.share)
@@ -160,7 +160,7 @@ class Limits:
     """Calls wait in batches, which may take a day: there is nothing to find out."""
 
     @property
-    def own(self) -> Limits:
+    def per_process(self) -> Limits:
         """The part of one process; at least one call at a time."""
         n = self.processes
         return replace(
@@ -248,7 +248,7 @@ class Endpoint:
         rpm, tpm = limits.rpm, limits.tpm
         return self._lender.gates(self, model, rpm=rpm, tpm=tpm)
 
-    def asked_to_wait(self, now: float, until: float) -> None:
+    def pause_for_all(self, now: float, until: float) -> None:
         """Pause, and have it told to whoever else sends there."""
         if self._lender is not None and until > max(now, self.paused_until):
             self._lender.paused(self.name, now, until)
@@ -267,16 +267,16 @@ class Endpoint:
         return max(self.turn, contender.turn), self._contenders.index(contender)
 
     def is_anothers_turn(
-        self, contender: Contender, own: Collection[Contender], now: float
+        self, contender: Contender, ours: Collection[Contender], now: float
     ) -> bool:
-        """Whether somebody outside of *own* would send before *contender*, and can."""
-        if len(self._contenders) == len(own):
+        """Whether somebody outside of *ours* would send before *contender*, and can."""
+        if len(self._contenders) == len(ours):
             return False
         place = self.place(contender)
         return any(
             self.place(other) < place and other.is_able(now)
             for other in self._contenders
-            if other not in own
+            if other not in ours
         )
 
 
@@ -298,16 +298,17 @@ class Limiter:
         """
         self._endpoint = endpoint
         self._ceiling = endpoint.ceiling
-        own = limits.own
+        per_process = limits.per_process
         self._slots = AdaptiveConcurrency(
-            own.concurrency, own.concurrency if limits.batched else START
+            per_process.concurrency,
+            per_process.concurrency if limits.batched else START,
         )
         self._is_lent = gates is not None
         #: by whom a limit is shared that is shown: what is lent is of all together
         self._sharing = limits.processes if self._is_lent else 1
         self._requests, self._tokens = gates or (
-            MinuteGate(own.rpm, REQUEST_BURST_S),
-            MinuteGate(own.tpm, TOKEN_BURST_S),
+            MinuteGate(per_process.rpm, REQUEST_BURST_S),
+            MinuteGate(per_process.tpm, TOKEN_BURST_S),
         )
         self._in_flight = 0
 
@@ -336,9 +337,9 @@ class Limiter:
 
         Calls in flight above a lowered ceiling finish, and are not replaced.
         """
-        self._slots.set_ceiling(limits.own.concurrency)
+        self._slots.set_ceiling(limits.per_process.concurrency)
         # what is lent is a part of the whole, however many there are to share it
-        rates = limits if self._is_lent else limits.own
+        rates = limits if self._is_lent else limits.per_process
         self._requests.set(now, rates.rpm)
         self._tokens.set(now, rates.tpm)
 
@@ -376,12 +377,12 @@ class Limiter:
                 bucket.give_back(float(reserved - used))
 
     def answered(
-        self, now: float, sent_at: float, told: HeaderLimits = NO_HEADER_LIMITS
+        self, now: float, sent_at: float, header_limits: HeaderLimits = NO_HEADER_LIMITS
     ) -> None:
         """A reply came to a call of *sent_at*; before its slot is given back."""
         self._ceiling.passed()
         self._slots.answered(now, sent_at, self._in_flight)
-        self._hear(now, told)
+        self._hear(now, header_limits)
 
     def failed(
         self,
@@ -389,7 +390,7 @@ class Limiter:
         sent_at: float,
         among: int,
         error: e.AttemptError,
-        told: HeaderLimits = NO_HEADER_LIMITS,
+        header_limits: HeaderLimits = NO_HEADER_LIMITS,
         *,
         pause_s: float = 0.0,
     ) -> None:
@@ -399,26 +400,26 @@ class Limiter:
         refusals that come by chance. *pause_s* is what the endpoint asked for; it
         holds everybody, unless it is brief and the refusal came by chance.
         """
-        self._hear(now, told)
+        self._hear(now, header_limits)
         if not isinstance(error, Refusal):
             return
         resume_at = now + pause_s
         is_limit = self._ceiling.refused(error, now, sent_at, among, resume_at)
         if is_limit or pause_s > BRIEF_S:
-            self._endpoint.asked_to_wait(now, resume_at)
+            self._endpoint.pause_for_all(now, resume_at)
         if is_limit:
             self._slots.refused()
 
-    def _hear(self, now: float, told: HeaderLimits) -> None:
-        self._requests.hear(now, told.requests)
-        self._tokens.hear(now, told.tokens)
+    def _hear(self, now: float, header_limits: HeaderLimits) -> None:
+        self._requests.hear(now, header_limits.requests)
+        self._tokens.hear(now, header_limits.tokens)
 
     def statistics(self) -> LimiterStatistics:
         """The limiter's state as a value."""
         until = self._endpoint.paused_until
         pace = self._ceiling.pace.rate
-        rpms = [each.per_minute / self._sharing for each in self._request_buckets]
-        tpms = [each.per_minute / self._sharing for each in self._token_buckets]
+        rpms = [bucket.per_minute / self._sharing for bucket in self._request_buckets]
+        tpms = [bucket.per_minute / self._sharing for bucket in self._token_buckets]
         if pace is not None:
             # in three digits: what is learned moves all the time, mostly by nothing
             rpms.append(float(f"{pace * MINUTE_S:.3g}"))

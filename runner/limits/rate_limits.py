@@ -80,10 +80,10 @@ def header_limits(headers: Mapping[str, str] | None, *, now_us: int) -> HeaderLi
     if not headers:
         return NO_HEADER_LIMITS
     scopes = set(_SCOPED.findall("\n".join(headers)))
-    found = {kind: _narrowest(headers, kind, scopes, now_us) for kind in _FORMS}
-    if found["requests"] is None:
-        found["requests"] = _draft(headers)
-    return HeaderLimits(**found)
+    quotas = {kind: _narrowest(headers, kind, scopes, now_us) for kind in _FORMS}
+    if quotas["requests"] is None:
+        quotas["requests"] = _draft(headers)
+    return HeaderLimits(**quotas)
 
 
 def _narrowest(
@@ -149,8 +149,8 @@ def _parameters(text: str) -> dict[str, float]:
     """The numbers of the first item of a structured field: `"name";q=100;w=60`."""
     _, *parts = text.partition(",")[0].split(";")
     pairs = (part.strip().partition("=") for part in parts)
-    found = {name: _number(value) for name, _, value in pairs}
-    return {name: value for name, value in found.items() if value is not None}
+    numbers = {name: _number(value) for name, _, value in pairs}
+    return {name: value for name, value in numbers.items() if value is not None}
 
 
 def _leading(text: str) -> float | None:
@@ -168,8 +168,8 @@ def reset_s(text: str, now_us: int) -> float | None:
     if (seconds := _number(text)) is not None:
         return seconds
     try:
-        if (found := _DURATION.fullmatch(text)) and text:
-            parts = found.groupdict(default="0")
+        if (duration := _DURATION.fullmatch(text)) and text:
+            parts = duration.groupdict(default="0")
             return sum(float(parts[unit]) * s for unit, s in _UNITS_S.items())
         due = datetime.fromisoformat(text)
         return due.timestamp() - now_us / 1e6 if due.tzinfo is not None else None
@@ -354,7 +354,7 @@ class MinuteGate:
             first: the most that buckets hold which are made later; None: they are full.
         """
         self._by_hand = by_hand
-        self._told: float | None = None
+        self._header_limit: float | None = None
         self._burst_s = burst_s
         self._window_s = window_s
         self._first = first
@@ -370,15 +370,15 @@ class MinuteGate:
 
     def hear(self, now: float, quota: Quota | None) -> None:
         """Take the lower of what is told and what a person set."""
-        if quota is None or quota.per_minute == self._told:
+        if quota is None or quota.per_minute == self._header_limit:
             return
-        self._told = quota.per_minute
+        self._header_limit = quota.per_minute
         # an earlier process may have used the minute up
         known = [x for x in (quota.remaining, self._first) if x is not None]
         self._apply(now, min(known, default=None))
 
     def _apply(self, now: float, credit: float | None) -> None:
-        limits = [x for x in (self._by_hand, self._told) if x is not None]
+        limits = [x for x in (self._by_hand, self._header_limit) if x is not None]
         limit = min(limits, default=None)
         if limit is None:
             self.bucket = None

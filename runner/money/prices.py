@@ -106,7 +106,9 @@ class Price:
         if tier is None or not self.tiers:
             return self
         name = "batch" if tier == "batches" else tier.lower()
-        return next((price for own, price in self.tiers if own == name), self)
+        return next(
+            (price for tier_name, price in self.tiers if tier_name == name), self
+        )
 
 
 FREE: Final = Price(
@@ -152,7 +154,11 @@ def worst_pico(
         tier: of the service, as it is asked for; the plain one may be served instead.
             "auto" leaves it to the provider, so the dearest tier counts.
     """
-    tiers = [own for _, own in price.tiers] if tier == AUTO else [price.at(tier)]
+    tiers = (
+        [tier_price for _, tier_price in price.tiers]
+        if tier == AUTO
+        else [price.at(tier)]
+    )
     return max(
         tokens_in * pico(_dearest_input(step))
         + tokens_out * pico(_dearest_output(step))
@@ -245,14 +251,17 @@ def scaled(price: Price, factor: float) -> Price:
 
 def _single(model: str, options: RunOptions) -> Price | None:
     """What a token costs in a call of its own."""
-    own = options.of(model)
-    if own.usd_per_mtok_in is not None and own.usd_per_mtok_out is not None:
+    model_options = options.of(model)
+    if (
+        model_options.usd_per_mtok_in is not None
+        and model_options.usd_per_mtok_out is not None
+    ):
         return _set(
             model,
-            own.usd_per_mtok_in,
-            own.usd_per_mtok_out,
-            own.usd_per_mtok_cached,
-            own.usd_per_mtok_cache_write,
+            model_options.usd_per_mtok_in,
+            model_options.usd_per_mtok_out,
+            model_options.usd_per_mtok_cached,
+            model_options.usd_per_mtok_cache_write,
         )
     if options.price is not None:
         return _set(model, *options.price)
@@ -313,7 +322,7 @@ def listed_price(model: str, row: Mapping[str, Any]) -> Price | None:
     if not is_whole or any(row.get(key) for key in UNREAD) or _searches(model, row):
         return None
     longer = sorted(
-        (int(found[2]) * 1000, found[1]) for found in map(_LONG.fullmatch, row) if found
+        (int(match[2]) * 1000, match[1]) for match in map(_LONG.fullmatch, row) if match
     )
 
     def stepped(tier: str) -> Price:
@@ -352,8 +361,8 @@ def _step(model: str, row: Mapping[str, Any], long: str, tier: str) -> Price:
         if both is not None:
             return float(both)
         ends = [end for end in (long, tier) if end and row.get(key + end)]
-        found = [row.get(key + end) or 0.0 for end in ends or [""]]
-        return float(max(found))
+        prices = [row.get(key + end) or 0.0 for end in ends or [""]]
+        return float(max(prices))
 
     input_usd = usd("input_cost_per_token")
     # never cheaper than to read anew; where the table says so it is left open
@@ -422,12 +431,15 @@ def api_of(model: str, options: RunOptions) -> Api:
     Raises:
         UsageError: responses are asked for, and the model is reached in another way.
     """
-    own = options.of(model)
-    if own.api == "chat" or is_offline(model):
+    model_options = options.of(model)
+    if model_options.api == "chat" or is_offline(model):
         return "chat"
-    if own.api == "auto":
+    if model_options.api == "auto":
         return "responses" if lacks_chat(model) else "chat"
-    if route(model, has_base_url=own.base_url is not None) is not Route.DIRECT:
+    if (
+        route(model, has_base_url=model_options.base_url is not None)
+        is not Route.DIRECT
+    ):
         raise UsageError(
             f"{model} is reached through litellm, which has no Responses form here; "
             "give its address with --base-url, or leave out --api responses."

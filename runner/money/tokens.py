@@ -186,7 +186,9 @@ def texts_read(request: Request) -> tuple[Sequence[str], int]:
     """The texts that a model reads beside a schema, and how many pieces they make."""
     match request:
         case ChatRequest():
-            texts = [part.text for each in request.messages for part in each.parts]
+            texts = [
+                part.text for message in request.messages for part in message.parts
+            ]
             return texts, len(request.messages)
         case EmbedRequest():
             return request.texts, len(request.texts)
@@ -238,7 +240,7 @@ class TokenBounds:
 
     def _learn(self, limit: int, usage: Usage) -> None:
         is_over = 0 < limit < usage.tokens_out
-        if not is_over and not (usage.is_beside and self.most_output is None):
+        if not is_over and not (usage.exceeds_completion and self.most_output is None):
             return
         learned = max(LEAST_LEARNED, LEARNED_FACTOR * usage.tokens_out)
         most = max(min(learned, LARGEST_OUTPUT), usage.tokens_out)

@@ -20,7 +20,7 @@ class ProgressWatch(Protocol):
     """Shows how a driver gets on, inside an async context."""
 
     def __call__(
-        self, driver: Driver, growth: Planner, before: Status
+        self, driver: Driver, planner: Planner, before: Status
     ) -> AbstractAsyncContextManager[None]:
         """The context; *before* is how the run stood when the process began."""
         ...

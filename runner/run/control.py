@@ -165,7 +165,7 @@ class LiveRun:
 class CommandResult:
     """What was carried out."""
 
-    said: str  #: in a few words
+    effect: str  #: in a few words
     events: tuple[Event, ...] = ()
 
 
@@ -183,7 +183,7 @@ def _pause(command: Command, run: LiveRun) -> Act:
         run.driver.pause(pause)
         event = RunPaused(by=pause.by, paused=True, stage=stage, model=model)
         return CommandResult(
-            said=f"paused: {pause}; {run.driver.statistics().in_flight} calls in "
+            effect=f"paused: {pause}; {run.driver.statistics().in_flight} calls in "
             "flight finish",
             events=(event,),
         )
@@ -196,9 +196,9 @@ def _resume(command: Command, run: LiveRun) -> Act:
 
     async def act() -> CommandResult:
         lifted = run.driver.lift(stage, model)
-        said = ", ".join(map(str, lifted)) or "nothing"
+        scopes = ", ".join(map(str, lifted)) or "nothing"
         return CommandResult(
-            said=f"lifted: {said}", events=lifts(lifted, by=command.author)
+            effect=f"lifted: {scopes}", events=lifts(lifted, by=command.author)
         )
 
     held = run.driver.statistics().pauses
@@ -222,7 +222,7 @@ def _drain(command: Command, run: LiveRun) -> Act:
 
     async def act() -> CommandResult:
         run.driver.drain()
-        return CommandResult(said="no further task is started")
+        return CommandResult(effect="no further task is started")
 
     return act
 
@@ -256,7 +256,7 @@ def _retry(command: Command, run: LiveRun) -> Act:
             run.driver.reopened()
             await run.log.heartbeat()
             count, after = count + len(page), page[-1]
-        return CommandResult(said=f"{count:,} tasks reopened")
+        return CommandResult(effect=f"{count:,} tasks reopened")
 
     return act
 
@@ -283,7 +283,7 @@ def _limits(command: Command, run: LiveRun) -> Act:
     async def act() -> CommandResult:
         for model in filter(change.concerns, run.models):
             run.driver.set_limits(model, change.applied_to(run.driver.limits(model)))
-        return CommandResult(said=str(change))
+        return CommandResult(effect=str(change))
 
     return act
 
@@ -304,7 +304,7 @@ def _budget(command: Command, run: LiveRun) -> Act:
 
     async def act() -> CommandResult:
         run.driver.add_budget(usd)
-        return CommandResult(said=f"{dollars(usd)} added to the budget")
+        return CommandResult(effect=f"{dollars(usd)} added to the budget")
 
     return act
 
@@ -362,8 +362,8 @@ POLL_S = 0.5
 def waiting(folder: RunFolder) -> list[CommandRecord]:
     """What was asked of a run and has not been answered for good, oldest first."""
     with open_reader(folder.log) as reader:
-        found = command_log(reader, CommandTail(folder.control).read())
-    return [request for request in found if request.answer in OPEN]
+        records = command_log(reader, CommandTail(folder.control).read())
+    return [request for request in records if request.answer in OPEN]
 
 
 class Listener:
@@ -379,8 +379,8 @@ class Listener:
         stages: tuple[str, ...],
         models: tuple[str, ...],
         tell: Callable[[str], None],
-        found: str | None = None,
-        own: Collection[str] = (),
+        initial_state: str | None = None,
+        startup_limits: Collection[str] = (),
         answered: Collection[str] = (),
     ) -> None:
         """Listen for a run that is about to go on.
@@ -393,8 +393,8 @@ class Listener:
             stages: those of the job.
             models: all that are asked.
             tell: takes a sentence for whoever takes the run up.
-            found: the state in which this process found the run; None: it is new.
-            own: names of the limits that this process was started with.
+            initial_state: state of the run when this process started; None: it is new.
+            startup_limits: names of the limits that this process was started with.
             answered: ids of requests that were carried out before there was this log.
         """
         self._folder = folder
@@ -404,8 +404,8 @@ class Listener:
         self._stages = stages
         self._models = models
         self.tell = tell  #: takes a sentence for people
-        self._found = found
-        self._own = own
+        self._initial_state = initial_state
+        self._startup_limits = startup_limits
         self._tail = CommandTail(folder.control)
         self._answered = set(answered)
         self._begun: frozenset[str] = frozenset()
@@ -416,7 +416,7 @@ class Listener:
     async def listening(self) -> AsyncIterator[None]:
         """Carry out what is waiting in the file, then listen while the body runs."""
         await self._take_up()
-        await self._poll(WAITING, self._found)
+        await self._poll(WAITING, self._initial_state)
         async with run_alongside(self._driver.guard(self._listen)):
             yield
 
@@ -430,7 +430,9 @@ class Listener:
             if isinstance(event, CommandRejected | CommandApplied):
                 self._answered.add(event.command)
         self._begun = frozenset(accepted - self._answered)
-        for change in (c.without(self._own) for c in limits_in_force(recorded)):
+        for change in (
+            c.without(self._startup_limits) for c in limits_in_force(recorded)
+        ):
             for model in filter(change.concerns, self._models):
                 limits = change.applied_to(self._driver.limits(model))
                 self._driver.set_limits(model, limits)
@@ -440,7 +442,7 @@ class Listener:
             await self._clock.sleep_until(self._clock.monotonic() + POLL_S)
             await self._poll(EFFECTS, None)
 
-    async def _poll(self, effects: Effects, found: str | None) -> None:
+    async def _poll(self, effects: Effects, initial_state: str | None) -> None:
         try:
             read = self._tail.read()
         except OSError:
@@ -452,29 +454,29 @@ class Listener:
                 continue
             self._answered.add(command.id)
             if command.id in withdrawn and command.id not in self._begun:
-                await self._drop(command, withdrawn[command.id], found)
+                await self._drop(command, withdrawn[command.id], initial_state)
             else:
-                await self._obey(command, effects, found)
+                await self._obey(command, effects, initial_state)
 
     async def _drop(
-        self, command: Command, withdrawal: Command, found: str | None
+        self, command: Command, withdrawal: Command, initial_state: str | None
     ) -> None:
         """Answer a request that was taken back, and the one that took it back.
 
         All of it is one transaction: a crash leaves both unanswered, or neither.
         """
         self._answered.add(withdrawal.id)
-        said = f"withdrawn by {withdrawal.author}"
-        rejected = _rejected(command, said)
+        reason = f"withdrawn by {withdrawal.author}"
+        rejected = _rejected(command, reason)
         applied = CommandApplied(
             command=withdrawal.id,
             effect=f"{command.kind} (by {command.author}) dropped",
         )
         await self._log.append(rejected, _accepted(withdrawal), applied)
-        self._answer(command, found, said)
+        self._answer(command, initial_state, reason)
 
     async def _obey(
-        self, command: Command, effects: Effects, found: str | None
+        self, command: Command, effects: Effects, initial_state: str | None
     ) -> None:
         target = LiveRun(
             folder=self._folder,
@@ -485,12 +487,12 @@ class Listener:
             begun=self._begun,
         )
         try:
-            await self._check_state(command, found)
+            await self._check_state(command, initial_state)
             act = effects.get(command.kind, unknown)(command, target)
         except (CommandRefused, StoreError) as error:
             # a log that cannot be looked at may still be written; if not, this raises
             await self._log.append(_rejected(command, str(error)))
-            self._answer(command, found, f"refused: {error}")
+            self._answer(command, initial_state, f"refused: {error}")
             return
         if command.kind == "cancel":
             # before it is durable: the process may end at that very moment
@@ -500,20 +502,20 @@ class Listener:
         if command.kind == "drain":
             self.drained_by = command.author
         if done is not None:
-            applied = CommandApplied(command=command.id, effect=done.said)
+            applied = CommandApplied(command=command.id, effect=done.effect)
             await self._log.append(*done.events, applied)
-            self._answer(command, found, done.said)
+            self._answer(command, initial_state, done.effect)
 
-    def _answer(self, command: Command, found: str | None, said: str) -> None:
+    def _answer(self, command: Command, initial_state: str | None, effect: str) -> None:
         """Tell what became of a request that waited: who asked may be gone by now."""
-        if found is not None:
-            self.tell(f"Waiting was {command.kind} (by {command.author}): {said}.")
+        if initial_state is not None:
+            self.tell(f"Waiting was {command.kind} (by {command.author}): {effect}.")
 
-    async def _check_state(self, command: Command, found: str | None) -> None:
+    async def _check_state(self, command: Command, initial_state: str | None) -> None:
         """Refuse what was decided on a run that has changed meanwhile."""
         if command.expected_state is None:
             return
-        state = found or await asyncio.to_thread(self._state)
+        state = initial_state or await asyncio.to_thread(self._state)
         if state != command.expected_state:
             raise CommandRefused(
                 f"the run is now {state}, not {command.expected_state}"

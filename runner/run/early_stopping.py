@@ -44,7 +44,7 @@ InterimVerdict: TypeAlias = Literal["better", "worse", "close", "undecided"]
 class InterimResult:
     """How B stands to A by what is finished; once decided, as it was then."""
 
-    standing: InterimVerdict
+    verdict: InterimVerdict
     clusters: int  #: documents that it goes by
     cluster: str  #: what such a document is called, such as "paper"
     difference: float | None  #: B minus A, mean over these documents
@@ -117,8 +117,8 @@ def check(
     Raises:
         UsageError: it cannot, naming those that can.
     """
-    made = work.job.score(work.dataset, _NoAnswers(models=models)).comparable
-    a, b = (made.get(model, {}) for model in models)
+    comparable = work.job.score(work.dataset, _NoAnswers(models=models)).comparable
+    a, b = (comparable.get(model, {}) for model in models)
     decide(a, b, FinishedItems(keys=(), is_whole=False), stopping)
 
 
@@ -187,15 +187,16 @@ VERDICTS = {"better": "better than", "worse": "worse than", "close": "as good as
 """What a verdict says of B and A."""
 
 
-def sentence(found: ComparisonDecided) -> str:
+def sentence(decision: ComparisonDecided) -> str:
     """What was decided, for people; without a full stop."""
-    margin = found.stopping.margin
-    apart = f", apart by less than {margin:g}" if found.verdict == "close" else ""
+    margin = decision.stopping.margin
+    apart = f", apart by less than {margin:g}" if decision.verdict == "close" else ""
     return (
-        f"{found.b} is {VERDICTS[found.verdict]} {found.a} in {found.stopping.metric}"
-        f"{apart}: {found.difference:+.3g} [{found.lo:.3g}, {found.hi:.3g}] after "
-        f"{found.clusters:,} {found.cluster}s, wrong with a chance of at most "
-        f"{found.stopping.alpha:g}"
+        f"{decision.b} is {VERDICTS[decision.verdict]} {decision.a} in "
+        f"{decision.stopping.metric}{apart}: {decision.difference:+.3g} "
+        f"[{decision.lo:.3g}, {decision.hi:.3g}] after {decision.clusters:,} "
+        f"{decision.cluster}s, wrong with a chance of at most "
+        f"{decision.stopping.alpha:g}"
     )
 
 
@@ -262,17 +263,17 @@ class Decider:
             return
         loop = asyncio.get_running_loop()
         try:
-            found = await loop.run_in_executor(self._thread, self._seen, looking)
+            decision = await loop.run_in_executor(self._thread, self._seen, looking)
         except UsageError as error:
             # the answers are worth having all the same
             self._looking = None
             self._tell(f"The run goes on to its end: {error}")
             return
-        if found is None or self.decided is not None:
+        if decision is None or self.decided is not None:
             return
-        self.decided = found
-        await self._log.append(found)
-        self._tell(f"Decided: {sentence(found)}.")
+        self.decided = decision
+        await self._log.append(decision)
+        self._tell(f"Decided: {sentence(decision)}.")
 
     def _seen(self, looking: DecisionContext) -> ComparisonDecided | None:
         """What the log decides by now; read in a thread of its own."""
@@ -283,19 +284,19 @@ class Decider:
             models = run_started(reader).models["subject"]
             seen = interim_scores(job, self._dataset, reader)
         a, b = (seen.comparable.get(model, {}) for model in models)
-        found = looking.decide(a, b, seen.finished, looking.stopping)
-        if found.standing == "undecided" or found.difference is None:
+        interim = looking.decide(a, b, seen.finished, looking.stopping)
+        if interim.verdict == "undecided" or interim.difference is None:
             return None
         return ComparisonDecided(
             stopping=looking.stopping,
             a=models[0],
             b=models[1],
-            verdict=found.standing,
-            clusters=found.clusters,
-            cluster=found.cluster,
-            difference=found.difference,
-            lo=found.lo,
-            hi=found.hi,
+            verdict=interim.verdict,
+            clusters=interim.clusters,
+            cluster=interim.cluster,
+            difference=interim.difference,
+            lo=interim.lo,
+            hi=interim.hi,
             seq=seen.seq,
         )
 
@@ -308,8 +309,8 @@ class Decider:
             limit=_ALL, kinds=["comparison_decided", "run_drained", "run_finished"]
         ):
             match recorded.event:
-                case ComparisonDecided() as found:
-                    self.decided = found
+                case ComparisonDecided() as decision:
+                    self.decided = decision
                 case RunDrained(by=by) if by == BY:
                     self._looking = None
                 case RunFinished() if self.decided is not None:
@@ -320,14 +321,14 @@ class Decider:
             self.decided = None
 
     async def _watch(self) -> None:
-        looked_at, pause_s = -1, POLL_S
+        last_ended, pause_s = -1, POLL_S
         while self._looking is not None and self.decided is None:
             await self._clock.sleep_until(self._clock.monotonic() + pause_s)
             began, pause_s = self._clock.monotonic(), POLL_S
             ended = self._driver.statistics().tasks_ended
-            if ended == looked_at:
+            if ended == last_ended:
                 continue
-            looked_at = ended
+            last_ended = ended
             await self.look()
             pause_s = max(POLL_S, REST * (self._clock.monotonic() - began))
         if self.decided is not None:

@@ -38,7 +38,7 @@ PAGE = 1000
 async def cancel_rest(
     folder: RunFolder,
     log: Log,
-    growth: Planner,
+    planner: Planner,
     clock: Clock,
     commands: Sequence[Command],
 ) -> int:
@@ -47,19 +47,19 @@ async def cancel_rest(
     Args:
         folder: the run's.
         log: the run's.
-        growth: reads the answers that came as the calls were cut.
+        planner: reads the answers that came as the calls were cut.
         clock: tells how long cut calls had taken.
         commands: the requests, at least one; applied by this.
 
     Returns:
         How many tasks were skipped.
     """
-    async for _ in growth.finish_reading():
+    async for _ in planner.finish_reading():
         pass
     skipped = await _skip_cut(log, clock, commands[-1].author)
     with open_reader(folder.log) as reader:
-        lanes = [lane.key for lane in status(reader).lanes if lane.is_open]
-    for stage, model in lanes:
+        queue_keys = [queue.key for queue in status(reader).queues if queue.is_open]
+    for stage, model in queue_keys:
         after = 0
         while rows := await log.open_tasks(stage, model, after=after, limit=PAGE):
             await log.append(
@@ -68,10 +68,10 @@ async def cancel_rest(
             await log.heartbeat()
             after = rows[-1].task
             skipped += len(rows)
-    said = f"{skipped:,} open tasks were skipped"
+    effect = f"{skipped:,} open tasks were skipped"
     await log.append(
         RunCancelled(by=commands[-1].author),
-        *(CommandApplied(command=command.id, effect=said) for command in commands),
+        *(CommandApplied(command=command.id, effect=effect) for command in commands),
     )
     return skipped
 
@@ -108,7 +108,7 @@ class RunEnding:
     folder: RunFolder
     log: Log
     clock: Clock
-    growth: Planner
+    planner: Planner
     driver: Driver
     listener: Listener
     decided: ComparisonDecided | None = None  #: what ended it, if models were watched
@@ -155,7 +155,7 @@ class RunEnding:
             )
             await cancelling.cancel(self.listener.cancels[-1].author)
         skipped = await cancel_rest(
-            self.folder, self.log, self.growth, self.clock, self.listener.cancels
+            self.folder, self.log, self.planner, self.clock, self.listener.cancels
         )
         return cancelled(self.folder.run_id, skipped)
 
@@ -169,16 +169,18 @@ class RunEnding:
 
     async def _left(self) -> str:
         """What becomes of the calls that are out, as the beginning of a sentence."""
-        unknown, said = len(await self.log.in_flight()), ""
+        unknown, batches_text = len(await self.log.in_flight()), ""
         if self.endpoints:
             with open_reader(self.folder.log) as reader:
                 unknown -= sum(start.batched for start in sent_starts(reader))
                 there = open_batches(reader)
             if there.count:
-                said = (
+                batches_text = (
                     f"{there.requests:,} requests stay in {there.count} open batches; "
                 )
-        return (f"{unknown} calls in flight were given up; " if unknown else "") + said
+        return (
+            f"{unknown} calls in flight were given up; " if unknown else ""
+        ) + batches_text
 
     async def _interrupt(self, outcome: Outcome, still_open: int) -> RunOutcome:
         lost = await self._left()

@@ -85,15 +85,15 @@ def connect(
     """
     job, asks = work.job, terms(work, options)
     ladders = {model: ladder(model, options, asks[model]) for model in asks}
-    for each in ladders.values():
-        each.restore(facts)
-    asked = {
+    for fallbacks in ladders.values():
+        fallbacks.restore(facts)
+    options_by_model = {
         model: replace(
             client_options(job, options, model, shell), ladder=ladders.get(model)
         )
         for model in assigned(job, options).all_models
     }
-    batched = {model for model in asked if options.is_batched(model)}
+    batched = {model for model in options_by_model if options.is_batched(model)}
     if options.batch and not batched:
         raise UsageError(
             "No model of this run can be asked by batches: those that answer offline "
@@ -101,13 +101,13 @@ def connect(
         )
     return Connections(
         clients={
-            model: open_client(model, own)
-            for model, own in asked.items()
+            model: open_client(model, model_options)
+            for model, model_options in options_by_model.items()
             if model not in batched
         },
         endpoints={
-            model: open_endpoint(model, own)
-            for model, own in asked.items()
+            model: open_endpoint(model, model_options)
+            for model, model_options in options_by_model.items()
             if model in batched
         },
         terms=asks,
@@ -142,10 +142,10 @@ def client_options(
     job: Job, options: RunOptions, model: str, shell: RunContext
 ) -> ClientOptions:
     """What a model's client is opened with; raise `UsageError` for a missing key."""
-    own = options.of(model)
+    model_options = options.of(model)
     headers, masked = _headers(options.parameters_of(model), model, shell.environment)
     return ClientOptions(
-        base_url=own.base_url,
+        base_url=model_options.base_url,
         api=api_of(model, options),
         api_key=key_of(model, options, shell.environment),
         headers=headers,
@@ -162,12 +162,14 @@ def key_of(
     model: str, options: RunOptions, environment: Mapping[str, str]
 ) -> Secret | None:
     """The key of a model's endpoint; raise `UsageError` where one is missing."""
-    own = options.of(model)
+    model_options = options.of(model)
     # a key goes nowhere it was not meant for: the default only to openai/...
     default = OPENAI_KEY if model.startswith("openai/") else None
-    variable = own.api_key_env or default
+    variable = model_options.api_key_env or default
     key = environment.get(variable) if variable is not None else None
-    if key is None and (own.api_key_env or (default and own.base_url is None)):
+    if key is None and (
+        model_options.api_key_env or (default and model_options.base_url is None)
+    ):
         raise UsageError(
             f"{model} needs a key: set {variable} in the environment or in .env."
         )
@@ -181,11 +183,11 @@ def _headers(
     headers: dict[str, str] = {}
     secrets: list[Secret] = []
     for name, value in parameters.extra_headers:
-        found = variable_in(value)
-        if found is None:
+        reference = variable_in(value)
+        if reference is None:
             headers[name] = value
             continue
-        before, variable = found
+        before, variable = reference
         if not environment.get(variable):
             raise UsageError(
                 f"{model}: header {name} needs {variable} in the environment or in "
@@ -215,7 +217,7 @@ class SharedEndpoints:
             holder: what a broker lends this process; None: it has all to itself.
         """
         self.budget = budget
-        self.bell = WakeUps()
+        self.wakeups = WakeUps()
         self._limits = limits or {}
         self._holder = holder
         self._endpoints: dict[str, Endpoint] = {}
@@ -223,10 +225,10 @@ class SharedEndpoints:
         self._is_draining = False
         self._is_stopping = False
 
-    def scheduler(self, job: Job, options: RunOptions, own: Budget) -> Scheduler:
-        """The scheduler of a run; *own* is its money where none is shared."""
+    def scheduler(self, job: Job, options: RunOptions, run_budget: Budget) -> Scheduler:
+        """The scheduler of a run; *run_budget* is its money where none is shared."""
         roles = assigned(job, options)
-        lanes = [
+        models = [
             (
                 model,
                 roles.stages_of(job, model),
@@ -236,19 +238,19 @@ class SharedEndpoints:
             for model in roles.all_models
         ]
         return Scheduler(
-            lanes,
+            models,
             deadline_s=options.deadline_s,
-            budget=self._money(own),
+            budget=self._money(run_budget),
             fence=self._holder,
         )
 
-    def _money(self, own: Budget) -> Budget:
-        """What pays for a run whose *own* money is known."""
+    def _money(self, run_budget: Budget) -> Budget:
+        """What pays for a run whose *run_budget* money is known."""
         if self.budget is not None:
             return self.budget
-        if self._holder is not None and own.statistics().cap_pico is not None:
-            return self._holder.allowance
-        return own
+        if self._holder is not None and run_budget.statistics().cap_pico is not None:
+            return self._holder.money_share
+        return run_budget
 
     def _endpoint(self, name: str, model: str) -> Endpoint:
         """Where a model is asked; what is offline is a function of one run's job."""
@@ -315,23 +317,28 @@ def with_room(
         return options
     limit = raised_limit()
     free = limit - _open_files() - RESERVED
-    each = free // len(online)
+    per_model = free // len(online)
     wanted = max(options.of(model).concurrency or 0 for model in online)
-    if each >= wanted:
+    if per_model >= wanted:
         return options
     cure = f"raise the limit with: ulimit -n {max(1024, 2 * wanted * len(online))}"
-    if each < 1:
+    if per_model < 1:
         raise UsageError(
             f"This process may have {limit} files open (ulimit -n), which leaves room "
             f"for no call: {cure}"
         )
     tell(
-        f"At most {each} calls at a time and model, not {wanted}: this process may "
-        f"have {limit} files open (ulimit -n), and each call needs one; {cure}"
+        f"At most {per_model} calls at a time and model, not {wanted}: this "
+        f"process may have {limit} files open (ulimit -n), and each call needs "
+        f"one; {cure}"
     )
     capped = {
         model: options.models.get(model, ModelOptions()).model_copy(
-            update={"concurrency": min(each, options.of(model).concurrency or each)}
+            update={
+                "concurrency": min(
+                    per_model, options.of(model).concurrency or per_model
+                )
+            }
         )
         for model in online
     }
@@ -364,13 +371,13 @@ def carried(folder: RunFolder, options: RunOptions) -> Sequence[AttemptStarted]:
         UsageError: there are some, and the run is to go on without batches.
     """
     with open_reader(folder.log) as reader:
-        found = [start for start in sent_starts(reader) if start.batched]
-    if found and not options.batch:
+        batched_starts = [start for start in sent_starts(reader) if start.batched]
+    if batched_starts and not options.batch:
         raise UsageError(
-            f"{len(found):,} requests of run {folder.run_id} wait in batches: go on "
-            f"with siftlog resume {folder.run_id} --batch."
+            f"{len(batched_starts):,} requests of run {folder.run_id} wait in "
+            f"batches: go on with siftlog resume {folder.run_id} --batch."
         )
-    return found
+    return batched_starts
 
 
 def tag_of(folder: RunFolder) -> str:

@@ -66,7 +66,7 @@ async def create(
     )
     settings = work.settings.model_dump(mode="json")
     write_toml(folder.config, job=work.job.name, options=options, settings=settings)
-    async with await _made(folder, work, options, clock) as log:
+    async with await _create_log(folder, work, options, clock) as log:
         await log.append(
             RunStarted(
                 run_id=folder.run_id,
@@ -104,7 +104,7 @@ def check_new(folder: RunFolder) -> None:
     check_absent(folder.log)
 
 
-async def _made(
+async def _create_log(
     folder: RunFolder, work: Workload, options: RunOptions, clock: Clock
 ) -> SqliteLog:
     """A log without any event, made by this process or by one that died there."""
@@ -186,7 +186,7 @@ def check_inputs(first: RunStarted, work: Workload) -> None:
 
 async def check_requests(log: Log, work: Workload, options: RunOptions) -> None:
     """Refuse to go on with other prompts than the run has sent so far."""
-    roles, asked = assigned(work.job, options), terms(work, options)
+    roles, terms_by_model = assigned(work.job, options), terms(work, options)
     for stage in work.job.stages:
         for model in roles.of(stage):
             rows: list[TaskRow] = [
@@ -196,9 +196,9 @@ async def check_requests(log: Log, work: Workload, options: RunOptions) -> None:
             # a re-ask sends more than the job's request, so single attempts only
             for row in (r for r in rows if r.attempts == 1):
                 sent = await log.started(row.task)
-                own = asked.get(model, USUAL)
+                model_terms = terms_by_model.get(model, USUAL)
                 try:
-                    request = own.request(work.job, work.dataset, task_of(row))
+                    request = model_terms.request(work.job, work.dataset, task_of(row))
                 except Exception:  # noqa: BLE001, S112 - that task will fail by itself
                     continue
                 if sent is not None and sent != skeleton(request, model)[2]:
@@ -222,7 +222,7 @@ class GroupSpending:
 
 def members(runs_dir: Path, group: str) -> list[RunFolder]:
     """The runs of a group; those that cannot be read are passed over."""
-    found = []
+    folders = []
     for folder in list_runs(runs_dir):
         try:
             with open_reader(folder.log) as reader:
@@ -230,8 +230,8 @@ def members(runs_dir: Path, group: str) -> list[RunFolder]:
         except StoreError:
             continue
         if first.group == group:
-            found.append(folder)
-    return found
+            folders.append(folder)
+    return folders
 
 
 def elsewhere(
@@ -366,8 +366,8 @@ def _clear_drafts(target: Path) -> None:
 def _of_processes(target: Path, end: str) -> list[tuple[int, Path]]:
     """The hidden folders beside *target* with that end, each with its process."""
     begin = f".{target.name}."
-    found = sorted(target.parent.glob(f"{escape(begin)}*{end}"))
-    names = ((path.name[len(begin) : -len(end)], path) for path in found)
+    paths = sorted(target.parent.glob(f"{escape(begin)}*{end}"))
+    names = ((path.name[len(begin) : -len(end)], path) for path in paths)
     return [(int(name), path) for name, path in names if name.isdecimal()]
 
 

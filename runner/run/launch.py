@@ -77,8 +77,8 @@ class ResumeState:
 
     must_catch_up: bool = False
     group: str | None = None  #: whose budget it shares
-    found: str | None = None  #: its state
-    own: Collection[str] = ()  #: limits that this process was given itself
+    initial_state: str | None = None  #: its state
+    startup_limits: Collection[str] = ()  #: limits that this process was given itself
     stopping: StoppingRule | None = None  #: what the run stops at
     part: ShardPart | None = None  #: of it that is asked; None: all
     carried: Sequence[AttemptStarted] = ()  #: attempts of others that go on in batches
@@ -97,16 +97,16 @@ class RunSession:
     prices: Mapping[str, Price | None]  #: by model
     taken_up: ResumeState
 
-    async def carry_out(self, company: SharedEndpoints | None) -> RunOutcome:
+    async def carry_out(self, shared_endpoints: SharedEndpoints | None) -> RunOutcome:
         """Work until the run ends or is interrupted.
 
         Args:
-            company: the runs that share endpoints and budget with it; None: it is
-                alone, and obeys the process's signals itself.
+            shared_endpoints: the runs that share endpoints and budget with it; None:
+                it is alone, and obeys the process's signals itself.
         """
         shell, part = self.shell, self.taken_up.part
         lessee = lease_client_of(self.folder, part, shell)
-        shared = company or SharedEndpoints(
+        shared = shared_endpoints or SharedEndpoints(
             holder=None if lessee is None else lessee.holder
         )
         leaving = asyncio.Event()
@@ -114,13 +114,13 @@ class RunSession:
             clients = self._clients(leaving)
             for client in clients.values():
                 stack.push_async_callback(client.close)
-            growth = await self._growth()
+            planner = await self._open_planner()
             driver = Driver(
-                await self._engine_config(stack, shared, clients, growth, leaving)
+                await self._engine_config(stack, shared, clients, planner, leaving)
             )
             listener = self._listener(driver, tuple(clients))
             decider = self._decider(driver)
-            if company is None:
+            if shared_endpoints is None:
                 obey_signals(driver, shell.tell)
             stack.enter_context(shared.joined(driver))
             shell.launched()
@@ -133,7 +133,7 @@ class RunSession:
                 # after what was waiting: a retry changes what is left to do
                 with open_reader(self.folder.log) as reader:
                     before = status(reader)
-                async with shell.watch(driver, growth, before), decider.deciding():
+                async with shell.watch(driver, planner, before), decider.deciding():
                     outcome = await driver.run()
                     if outcome == "finished":
                         await decider.look()
@@ -141,7 +141,7 @@ class RunSession:
                 folder=self.folder,
                 log=self.log,
                 clock=shell.clock,
-                growth=growth,
+                planner=planner,
                 driver=driver,
                 listener=listener,
                 decided=decider.decided,
@@ -167,7 +167,7 @@ class RunSession:
         )
         return {**self.connections.clients, **in_batches}
 
-    async def _growth(self) -> Planner:
+    async def _open_planner(self) -> Planner:
         """The plan, from where the log has it."""
         job, dataset, part = self.work.job, self.work.dataset, self.taken_up.part
         return Planner(
@@ -211,7 +211,7 @@ class RunSession:
         stack: AsyncExitStack,
         shared: SharedEndpoints,
         clients: Mapping[str, ModelClient],
-        growth: Planner,
+        planner: Planner,
         leaving: asyncio.Event,
     ) -> EngineConfig:
         """What the driver works with; the cache is closed with *stack*."""
@@ -237,9 +237,9 @@ class RunSession:
                 log=self.log,
                 clock=shell.clock,
                 scheduler=scheduler,
-                growth=growth,
+                planner=planner,
                 tell=shell.tell,
-                faults=growth.faults,
+                faults=planner.faults,
             ),
             endpoints=ModelEndpoints(
                 clients=clients,
@@ -261,16 +261,16 @@ class RunSession:
             ),
             drain=DrainOptions(grace_s=options.grace_s, leaving=leaving),
             shared=SharedWithRuns(
-                has_budget=shared.budget is not None, bell=shared.bell
+                has_budget=shared.budget is not None, wakeups=shared.wakeups
             ),
         )
 
     def _completed(self) -> Counter[tuple[str, str]]:
         """Tasks that were completed before, by stage and model."""
         with open_reader(self.folder.log) as reader:
-            lanes = status(reader).lanes
+            queues = status(reader).queues
         return Counter(
-            {lane.key: lane.states.get(TaskState.COMPLETED, 0) for lane in lanes}
+            {queue.key: queue.states.get(TaskState.COMPLETED, 0) for queue in queues}
         )
 
     def _bounds(self) -> dict[str, TokenBounds]:
@@ -320,8 +320,8 @@ class RunSession:
             stages=tuple(stage.name for stage in self.work.job.stages),
             models=models,
             tell=self.shell.tell,
-            found=self.taken_up.found,
-            own=self.taken_up.own,
+            initial_state=self.taken_up.initial_state,
+            startup_limits=self.taken_up.startup_limits,
             answered=() if part is None else part.others.settled,
         )
 
@@ -347,7 +347,7 @@ async def start(
     options: RunOptions,
     shell: RunContext,
     *,
-    company: SharedEndpoints | None = None,
+    shared_endpoints: SharedEndpoints | None = None,
     group: str | None = None,
     part: ShardPart | None = None,
 ) -> RunOutcome:
@@ -358,8 +358,8 @@ async def start(
         work: its job, settings and data.
         options: how calls are sent.
         shell: what surrounds it.
-        company: the runs that share endpoints and budget with it; None: it is alone,
-            and obeys the process's signals itself.
+        shared_endpoints: the runs that share endpoints and budget with it; None: it is
+            alone, and obeys the process's signals itself.
         group: the name under which it was started with others, if it was.
         part: the shard that *folder* is of; None: the run is not split.
     """
@@ -368,8 +368,8 @@ async def start(
     if options.stopping is not None:
         check(work, options.model, options.stopping, load_decide())
     expects = expected(work, options, shell.runs_dir, shell.clock, tell=shell.tell)
-    for said in remarks(work, options):
-        shell.tell(said)
+    for remark in remarks(work, options):
+        shell.tell(remark)
     async with create(
         folder,
         work,
@@ -379,7 +379,7 @@ async def start(
         group=group,
         shard=None if part is None else part.shard,
     ) as log:
-        undertaking = RunSession(
+        session = RunSession(
             folder=folder,
             log=log,
             work=work,
@@ -389,7 +389,7 @@ async def start(
             prices=prices,
             taken_up=ResumeState(stopping=options.stopping, part=part),
         )
-        return await undertaking.carry_out(company)
+        return await session.carry_out(shared_endpoints)
 
 
 async def resume(
@@ -400,8 +400,8 @@ async def resume(
     *,
     accept_changes: bool,
     accept_loss: bool = False,
-    own: Collection[str] = (),
-    company: SharedEndpoints | None = None,
+    startup_limits: Collection[str] = (),
+    shared_endpoints: SharedEndpoints | None = None,
     part: ShardPart | None = None,
 ) -> RunOutcome:
     """Take a run up where its last writer left it.
@@ -413,9 +413,9 @@ async def resume(
         shell: what surrounds it.
         accept_changes: whether inputs and prompts may differ from what they were.
         accept_loss: whether it goes on although acknowledged events are missing.
-        own: names of the limits that were given for this process; what was asked of
-            earlier ones about them does not hold for it.
-        company: as for `start`.
+        startup_limits: names of the limits that were given for this process; commands
+            to earlier ones about them do not hold for it.
+        shared_endpoints: as for `start`.
         part: as for `start`.
 
     Raises:
@@ -432,19 +432,19 @@ async def resume(
             cap_usd = spending(reader).cap_usd
             options = options.model_copy(update={"budget": cap_usd})
         before = status(reader)
-    found = liveness(before.signs, shell.clock.now_us(), is_alive=False)
+    initial_state = liveness(before.signs, shell.clock.now_us(), is_alive=False)
     if first.imported:
         raise UsageError(
             f"Run {folder.run_id} was imported: its answers were made elsewhere and "
             f"nothing is sent for it; score it with siftlog score {folder.run_id}."
         )
-    check_cancelled(folder, found)
+    check_cancelled(folder, initial_state)
     if not accept_changes:
         check_inputs(first, work)
     prices = prices_of(assigned(work.job, options).all_models, options)
     connections = connect(work, options, shell, before.refused)
     async with AsyncExitStack() as stack:
-        if company is None and first.group is not None:
+        if shared_endpoints is None and first.group is not None:
             stack.enter_context(held(shell.runs_dir, first.group))
         log = await stack.enter_async_context(
             await SqliteLog.open(
@@ -478,7 +478,7 @@ async def resume(
         if before.pauses:
             paused = ", ".join(map(str, before.pauses))
             shell.tell(f"Paused was {paused}; resuming has lifted it.")
-        undertaking = RunSession(
+        session = RunSession(
             folder=folder,
             log=log,
             work=work,
@@ -489,14 +489,14 @@ async def resume(
             taken_up=ResumeState(
                 must_catch_up=must_catch_up,
                 group=first.group,
-                found=found,
-                own=own,
+                initial_state=initial_state,
+                startup_limits=startup_limits,
                 stopping=first.stopping,
                 part=part,
                 carried=starts,
             ),
         )
-        return await undertaking.carry_out(company)
+        return await session.carry_out(shared_endpoints)
 
 
 def check_alive(folder: RunFolder) -> None:
@@ -508,9 +508,9 @@ def check_alive(folder: RunFolder) -> None:
         )
 
 
-def check_cancelled(folder: RunFolder, found: str | None) -> None:
+def check_cancelled(folder: RunFolder, state: str | None) -> None:
     """Raise where a run was cancelled, and nobody has asked for its tasks since."""
-    if found == "cancelled" and "retry" not in {c.kind for c in waiting(folder)}:
+    if state == "cancelled" and "retry" not in {c.kind for c in waiting(folder)}:
         raise UsageError(
             f"Run {folder.run_id} was cancelled; bring its tasks back with siftlog "
             f"retry {folder.run_id} --reason {REASON}, then resume it."

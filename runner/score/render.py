@@ -34,12 +34,14 @@ def headlines(card: Scorecard) -> list[str]:
 
     All others are details.
     """
-    first = (m.path for own in card.models.values() for m in own if m.is_headline)
+    first = (
+        m.path for metrics in card.models.values() for m in metrics if m.is_headline
+    )
     return list(dict.fromkeys(filter(None, (card.headline, *first))))
 
 
 def _metric(metric: Metric) -> dict[str, Any]:
-    shown: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "name": metric.label,
         "meaning": metric.meaning,
         "direction": metric.direction,
@@ -51,8 +53,8 @@ def _metric(metric: Metric) -> dict[str, Any]:
         "definition": metric.definition,
     }
     if metric.note is not None:
-        shown["note"] = metric.note
-    return shown
+        fields["note"] = metric.note
+    return fields
 
 
 def scorecard_json(job: Job, card: Scorecard) -> bytes:
@@ -122,17 +124,17 @@ def _taken(
     model: str, state: Status, usage: Sequence[UsageCount], units: Mapping[str, int]
 ) -> dict[str, Any]:
     """What a model took in all its stages and replicates, and for each unit."""
-    own = [each for each in usage if each.model == model]
+    counts = [count for count in usage if count.model == model]
     whole = {
-        "tokens_in": sum(each.tokens_in for each in own),
-        "tokens_out": sum(each.tokens_out for each in own),
+        "tokens_in": sum(count.tokens_in for count in counts),
+        "tokens_out": sum(count.tokens_out for count in counts),
         # while the price of an answer is unknown, what is known may be a part of it
         "cost_usd": None
         if state.cost_usd is None
         else state.model_cost_usd.get(model, 0.0),
     }
     return {
-        "replies": sum(each.replies for each in own),
+        "replies": sum(count.replies for count in counts),
         **whole,
         "per": {
             unit: {"n": n, **{name: _share(x, n) for name, x in whole.items()}}
@@ -171,7 +173,7 @@ def overview(card: Scorecard) -> tuple[PrintTable, ...]:
         model: {metric.path: metric for metric in metrics}
         for model, metrics in card.models.items()
     }
-    models = [model for model, own in by_path.items() if own.keys() & {*paths}]
+    models = [model for model, metrics in by_path.items() if metrics.keys() & {*paths}]
     return tuple(
         _compared({model: by_path[model] for model in part}, paths, _level(card))
         for part in (models[at : at + MODELS] for at in range(0, len(models), MODELS))
@@ -235,8 +237,10 @@ def metrics_table(card: Scorecard) -> Table:
 def metrics_sheets(card: Scorecard) -> Iterator[PrintTable]:
     """Every metric of each model."""
     for model, metrics in card.models.items():
-        own = {metric.path: metric for metric in metrics}
-        yield _compared({model: own}, list(own), _level(card), title="All metrics")
+        by_path = {metric.path: metric for metric in metrics}
+        yield _compared(
+            {model: by_path}, list(by_path), _level(card), title="All metrics"
+        )
 
 
 def sheet_of(table: Table) -> PrintTable:
@@ -248,9 +252,9 @@ def sheet_of(table: Table) -> PrintTable:
         if {f"{name}.lo", f"{name}.hi"} <= {*names}
     }
     within = {f"{name}.{end}" for name in ends for end in ("lo", "hi")}
-    kept = [(at, name) for at, name in enumerate(names) if name not in within]
+    printed = [(at, name) for at, name in enumerate(names) if name not in within]
     columns: list[PrintColumn] = []
-    for at, name in kept:
+    for at, name in printed:
         title = table.titles.get(name, name)
         kind: Kind = "number" if _is_numeric(row[at] for row in table.rows) else "text"
         columns.append(PrintColumn(name=title, kind=kind))
@@ -259,7 +263,7 @@ def sheet_of(table: Table) -> PrintTable:
     return PrintTable(
         title=table.name,
         columns=tuple(columns),
-        rows=tuple(tuple(_values(row, kept, ends)) for row in table.rows),
+        rows=tuple(tuple(_values(row, printed, ends)) for row in table.rows),
         note=table.caption,
     )
 
@@ -275,11 +279,18 @@ def _compared(
     interval: str,
     title: str = "Headline metrics",
 ) -> PrintTable:
-    own = [[metrics.get(path) for metrics in models.values()] for path in paths]
-    rows = [(path, found) for path, found in zip(paths, own, strict=True) if any(found)]
-    counts = [{each.n for each in found if each is not None} for _, found in rows]
+    metric_rows = [[metrics.get(path) for metrics in models.values()] for path in paths]
+    rows = [
+        (path, row_metrics)
+        for path, row_metrics in zip(paths, metric_rows, strict=True)
+        if any(row_metrics)
+    ]
+    counts = [
+        {metric.n for metric in row_metrics if metric is not None}
+        for _, row_metrics in rows
+    ]
     # one n for all models, unless some metric is of other items for one of them
-    shares_n = all(len(each) == 1 for each in counts)
+    shares_n = all(len(sizes) == 1 for sizes in counts)
     columns = [PrintColumn(name="Metric"), PrintColumn(name="Better")]
     for model in models:
         columns += [
@@ -294,32 +305,34 @@ def _compared(
     return PrintTable(
         title=f"{title}: {', '.join(models)}",
         columns=tuple(columns),
-        rows=tuple(_row(path, found, shares_n=shares_n) for path, found in rows),
+        rows=tuple(
+            _row(path, row_metrics, shares_n=shares_n) for path, row_metrics in rows
+        ),
     )
 
 
 def _row(
-    path: str, found: Sequence[Metric | None], *, shares_n: bool
+    path: str, row_metrics: Sequence[Metric | None], *, shares_n: bool
 ) -> tuple[PrintCell, ...]:
-    first = next(each for each in found if each is not None)
+    first = next(metric for metric in row_metrics if metric is not None)
     cells: list[PrintCell] = [first.label, BETTER[first.direction]]
-    for each in found:
-        if each is None:
+    for metric in row_metrics:
+        if metric is None:
             cells += ["", "", *([] if shares_n else [""])]
             continue
-        has_ends = each.lo is not None or each.hi is not None
-        cells += [each.value, (each.lo, each.hi) if has_ends else ""]
+        has_ends = metric.lo is not None or metric.hi is not None
+        cells += [metric.value, (metric.lo, metric.hi) if has_ends else ""]
         if not shares_n:
-            cells.append(each.n)
+            cells.append(metric.n)
     return (*cells, *([first.n] if shares_n else []), path)
 
 
 def _values(
     row: Sequence[Value],
-    kept: Sequence[tuple[int, str]],
+    printed: Sequence[tuple[int, str]],
     ends: Mapping[str, tuple[int, int]],
 ) -> Iterator[PrintCell]:
-    for at, name in kept:
+    for at, name in printed:
         value = row[at]
         yield str(value).lower() if isinstance(value, bool) else value
         if name in ends:
@@ -332,8 +345,8 @@ def _number(value: Value) -> float | None:
 
 
 def _is_numeric(cells: Iterable[Value]) -> bool:
-    found = [cell for cell in cells if cell is not None]
-    return bool(found) and not any(isinstance(cell, str | bool) for cell in found)
+    values = [cell for cell in cells if cell is not None]
+    return bool(values) and not any(isinstance(cell, str | bool) for cell in values)
 
 
 GROUP = "siftlog.reports"
@@ -382,7 +395,7 @@ def write_reports(folder: Path, reported: ReportSource) -> tuple[Finding, ...]:
     Raises:
         RunnerError: the package of a writer is broken.
     """
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
         try:
             write = cast("Writer", point.load())
@@ -391,8 +404,8 @@ def write_reports(folder: Path, reported: ReportSource) -> tuple[Finding, ...]:
                 f"The report {point.name} ({point.value}) cannot be written: {error}; "
                 "install its package again, or leave reports out with --no-report."
             ) from error
-        found += write(folder, reported)
-    return tuple(found)
+        findings += write(folder, reported)
+    return tuple(findings)
 
 
 def changes(

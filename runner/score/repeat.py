@@ -39,23 +39,24 @@ from store.time_travel import LogPrefix, moment_of
 
 
 def chosen(
-    run_id: str, made: Sequence[ScoringRecorded], number: int | None
+    run_id: str, recorded_scorings: Sequence[ScoringRecorded], number: int | None
 ) -> ScoringRecorded:
     """The scoring of that number; without one, the newest.
 
     Raises:
         UsageError: there is none.
     """
-    if not made:
+    if not recorded_scorings:
         raise UsageError(
             f"Run {run_id} has no scoring; make one with: siftlog score {run_id}"
         )
-    by_number = {each.number: each for each in made}
+    by_number = {scoring.number: scoring for scoring in recorded_scorings}
     if number is None:
-        return made[-1]
+        return recorded_scorings[-1]
     if number not in by_number:
         raise UsageError(
-            f"Run {run_id} has no scoring {number}; its newest is {len(made)}."
+            f"Run {run_id} has no scoring {number}; its newest is "
+            f"{len(recorded_scorings)}."
         )
     return by_number[number]
 
@@ -71,8 +72,11 @@ class ScoringBasis:
     def is_like(self, other: ScoringBasis) -> bool:
         """Whether settings and the content of inputs are equal, wherever they lie."""
         mine, theirs = (
-            [(given.setting, given.sha256) for given in each.inputs]
-            for each in (self, other)
+            [
+                (recorded_input.setting, recorded_input.sha256)
+                for recorded_input in basis.inputs
+            ]
+            for basis in (self, other)
         )
         placed = {setting for setting, _ in mine}
         return mine == theirs and all(
@@ -105,7 +109,7 @@ class Rescorer:
     reader: sqlite3.Connection
     scratch: Path  #: for inputs that are taken from the log
     _opened: ExitStack
-    _found: dict[Input, Path] = field(default_factory=dict, init=False)
+    _input_paths: dict[Input, Path] = field(default_factory=dict, init=False)
     _readers: dict[int, sqlite3.Connection] = field(default_factory=dict, init=False)
 
     def scorings(self) -> list[ScoringRecorded]:
@@ -151,17 +155,17 @@ class Rescorer:
             UsageError: the settings do not fit one another.
         """
         values = dict(basis.settings)
-        for given in basis.inputs:
-            place = str(self._place(basis, given))
-            if place != given.path:
-                values |= _renamed(values, given, place)
+        for recorded_input in basis.inputs:
+            place = str(self._place(basis, recorded_input))
+            if place != recorded_input.path:
+                values |= _renamed(values, recorded_input, place)
         return validated(self.job, values)
 
     def stored(self, recorded: ScoringRecorded) -> bytes | None:
         """`scorecard.json` of a scoring as it was; None: it is nowhere any more."""
         key = bytes.fromhex(recorded.digest)
-        if found := parts(self.reader, [key]):
-            return found[key]
+        if contents := parts(self.reader, [key]):
+            return contents[key]
         # scorings that were recorded before logs kept them
         file = self.folder.scores / str(recorded.number) / "scorecard.json"
         content = file.read_bytes() if file.exists() else b""
@@ -181,33 +185,38 @@ class Rescorer:
             self._readers[seq] = self._opened.enter_context(prefix.open_reader())
         return self._readers[seq]
 
-    def _place(self, basis: ScoringBasis, given: Input) -> Path:
+    def _place(self, basis: ScoringBasis, recorded_input: Input) -> Path:
         """Where the content of an input lies."""
-        if given not in self._found:
-            if self._is_there(basis, given):
-                self._found[given] = Path(given.path)
-            elif given.kept:
-                place = self.scratch / str(len(self._found))
+        if recorded_input not in self._input_paths:
+            if self._is_there(basis, recorded_input):
+                self._input_paths[recorded_input] = Path(recorded_input.path)
+            elif recorded_input.kept:
+                place = self.scratch / str(len(self._input_paths))
                 place.mkdir()
-                self._found[given] = put_back(self.reader, given, place)
+                self._input_paths[recorded_input] = put_back(
+                    self.reader, recorded_input, place
+                )
             else:
                 raise DatasetError(
-                    f"{given.path} ({given.setting}) is not the file that the scoring "
-                    "read, and the log does not keep it: put the old one back."
+                    f"{recorded_input.path} ({recorded_input.setting}) is not the "
+                    "file that the scoring read, and the log does not keep it: "
+                    "put the old one back."
                 )
-        return self._found[given]
+        return self._input_paths[recorded_input]
 
-    def _is_there(self, basis: ScoringBasis, given: Input) -> bool:
+    def _is_there(self, basis: ScoringBasis, recorded_input: Input) -> bool:
         """Whether the file or folder still is what it was; the job may say by what."""
-        if not Path(given.path).exists():
+        if not Path(recorded_input.path).exists():
             return False
-        bytewise = InputFile(setting=given.setting, path=Path(given.path))
+        bytewise = InputFile(
+            setting=recorded_input.setting, path=Path(recorded_input.path)
+        )
         files = {
             (file.setting, file.path): file
             for file in self.job.inputs(validated(self.job, basis.settings))
         }
         file = files.get((bytewise.setting, bytewise.path), bytewise)
-        return input_hashes([file])[0].sha256 == given.sha256
+        return input_hashes([file])[0].sha256 == recorded_input.sha256
 
 
 @contextmanager
@@ -232,28 +241,31 @@ def rescorer(folder: RunFolder) -> Iterator[Rescorer]:
 
 
 def _renamed(
-    values: Mapping[str, object], given: Input, place: str
+    values: Mapping[str, object], recorded_input: Input, place: str
 ) -> dict[str, object]:
     """The settings that name an input, naming another place instead.
 
     Raises:
         DatasetError: none does: it is a part of a folder that a setting names.
     """
-    found: dict[str, object] = {}
+    renamed: dict[str, object] = {}
     for name, value in values.items():
-        if value == given.path:
-            found[name] = place
-        elif isinstance(value, list) and given.path in value:
-            found[name] = [place if each == given.path else each for each in value]
-    if not found:
-        raise _changed(given)
-    return found
+        if value == recorded_input.path:
+            renamed[name] = place
+        elif isinstance(value, list) and recorded_input.path in value:
+            renamed[name] = [
+                place if path == recorded_input.path else path for path in value
+            ]
+    if not renamed:
+        raise _changed(recorded_input)
+    return renamed
 
 
-def _changed(given: Input) -> DatasetError:
+def _changed(recorded_input: Input) -> DatasetError:
     return DatasetError(
-        f"{given.path} ({given.setting}) is not the file that the scoring read, and "
-        "what the log keeps of it cannot stand in its place: put the old one back."
+        f"{recorded_input.path} ({recorded_input.setting}) is not the file that "
+        "the scoring read, and what the log keeps of it cannot stand in its "
+        "place: put the old one back."
     )
 
 
@@ -275,8 +287,8 @@ def redraw(folder: RunFolder, recorded: ScoringRecorded) -> Path:
     target = folder.scores / str(recorded.number)
     with rescorer(folder) as run:
         reader = run.reader
-        made = run.repeated(recorded)
-        if made.digest != recorded.digest:
+        repeated = run.repeated(recorded)
+        if repeated.digest != recorded.digest:
             raise RunnerError(
                 f"Scoring {recorded.number} of {folder.run_id} cannot be drawn again: "
                 "the code has changed since, and a replay gives other numbers; "
@@ -287,16 +299,20 @@ def redraw(folder: RunFolder, recorded: ScoringRecorded) -> Path:
         operations = (
             course.read_bytes()
             if course.exists()
-            else operations_json(status(reader), usage_counts(reader), made.scorecard)
+            else operations_json(
+                status(reader), usage_counts(reader), repeated.scorecard
+            )
         )
         folder.scores.mkdir(exist_ok=True)
         with TemporaryDirectory(prefix=".", dir=folder.scores) as drafts:
             draft = Path(drafts) / "draft"
-            write_files(draft, made.scorecard, made.content, operations)
+            write_files(draft, repeated.scorecard, repeated.content, operations)
             before = set(names(draft))
             settings = validated(run.job, json.loads(recorded.settings))
-            told = reported(run.job, run.started, settings, made, recorded.inputs)
-            write_reports(draft, told)
+            report_source = reported(
+                run.job, run.started, settings, repeated, recorded.inputs
+            )
+            write_reports(draft, report_source)
             if not target.exists():
                 draft.replace(target)
                 return target

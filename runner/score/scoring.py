@@ -66,13 +66,13 @@ def keep(inputs: Iterable[Input]) -> tuple[list[Input], tuple[Blob, ...]]:
     """
     noted: list[Input] = []
     blobs: dict[bytes, Blob] = {}
-    for given in inputs:
-        form, found = _contents(Path(given.path))
-        if found and found[0].sha256.hex() == given.sha256:
-            blobs |= {blob.sha256: blob for blob in found}
-            noted.append(replace(given, kept=form))
+    for recorded_input in inputs:
+        form, input_parts = _contents(Path(recorded_input.path))
+        if input_parts and input_parts[0].sha256.hex() == recorded_input.sha256:
+            blobs |= {blob.sha256: blob for blob in input_parts}
+            noted.append(replace(recorded_input, kept=form))
         else:
-            noted.append(given)
+            noted.append(recorded_input)
     return noted, tuple(blobs.values())
 
 
@@ -95,7 +95,7 @@ def _blob(data: bytes) -> Blob:
     return Blob(sha256=hashlib.sha256(data).digest(), data=data)
 
 
-def put_back(conn: sqlite3.Connection, given: Input, place: Path) -> Path:
+def put_back(conn: sqlite3.Connection, recorded_input: Input, place: Path) -> Path:
     """Write an input that the log keeps into the empty folder *place*.
 
     Returns:
@@ -104,9 +104,9 @@ def put_back(conn: sqlite3.Connection, given: Input, place: Path) -> Path:
     Raises:
         CorruptLog: the log does not hold what its event says.
     """
-    target = place / (Path(given.path).name or "input")
-    whole = _part(conn, given.sha256)
-    if given.kept == "file":
+    target = place / (Path(recorded_input.path).name or "input")
+    whole = _part(conn, recorded_input.sha256)
+    if recorded_input.kept == "file":
         target.write_bytes(whole)
         return target
     target.mkdir()
@@ -124,13 +124,13 @@ def put_back(conn: sqlite3.Connection, given: Input, place: Path) -> Path:
 
 
 def _part(conn: sqlite3.Connection, sha256: str) -> bytes:
-    found = parts(conn, [bytes.fromhex(sha256)])
-    if not found:
+    stored_parts = parts(conn, [bytes.fromhex(sha256)])
+    if not stored_parts:
         raise CorruptLog(
             f"the input part {sha256} is missing: see 'siftlog verify', then restore a "
             "copy of the run's folder"
         )
-    (data,) = found.values()
+    (data,) = stored_parts.values()
     return data
 
 
@@ -269,8 +269,8 @@ async def score_run(
             write_files(draft, result.scorecard, result.content, operations)
             if report:
                 first = run_started(reader)
-                told = reported(job, first, settings, result, inputs)
-                result = replace(result, findings=write_reports(draft, told))
+                report_source = reported(job, first, settings, result, inputs)
+                result = replace(result, findings=write_reports(draft, report_source))
             async with await SqliteLog.open(
                 folder.log, clock=clock, owner=owner()
             ) as log:
@@ -279,7 +279,7 @@ async def score_run(
                 target = folder.scores / str(number)
                 shutil.rmtree(target, ignore_errors=True)
                 draft.replace(target)
-                card, kept = result.scorecard, result.scorecard.kept
+                card, history_entry = result.scorecard, result.scorecard.history_entry
                 noted, blobs = keep(inputs)
                 recorded = ScoringRecorded(
                     number=number,
@@ -289,12 +289,14 @@ async def score_run(
                     inputs=noted,
                     seq=upto,
                     digest=result.digest,
-                    milestone=_milestone(kept, result, state) if kept else None,
+                    milestone=_milestone(history_entry, result, state)
+                    if history_entry
+                    else None,
                     definitions=definitions(card),
                     headline=card.headline,
                     reached=reached(card),
                 )
-                payload = parts_payload(kept.parts) if kept else None
+                payload = parts_payload(history_entry.parts) if history_entry else None
                 whole = Blob(sha256=bytes.fromhex(result.digest), data=result.content)
                 await log.append(
                     Entry(event=recorded, payload=payload, blobs=(whole, *blobs))
@@ -355,14 +357,18 @@ def reached(card: Scorecard) -> dict[str, float | None]:
     }
 
 
-def _milestone(kept: HistoryEntry, made: Scoring, state: Status) -> Milestone:
+def _milestone(
+    history_entry: HistoryEntry, scoring: Scoring, state: Status
+) -> Milestone:
     """What is remembered, with what only the run knows."""
     cost = {} if state.cost_usd is None else state.model_cost_usd
     return replace(
-        kept.milestone,
-        partial=kept.milestone.partial or made.is_partial,
+        history_entry.milestone,
+        partial=history_entry.milestone.partial or scoring.is_partial,
         cost_usd={
-            model: cost[model] for model in kept.milestone.standings if model in cost
+            model: cost[model]
+            for model in history_entry.milestone.standings
+            if model in cost
         },
     )
 
@@ -377,7 +383,7 @@ def reported(
     job: Job,
     first: RunStarted,
     settings: BaseModel,
-    made: Scoring,
+    scoring: Scoring,
     inputs: Sequence[Input],
 ) -> ReportSource:
     """What reports say of a scoring."""
@@ -385,12 +391,12 @@ def reported(
         job=job.name,
         job_version=job.version,
         run_id=first.run_id,
-        scorecard=made.scorecard,
-        digest=made.digest,
+        scorecard=scoring.scorecard,
+        digest=scoring.digest,
         inputs=tuple(inputs),
-        changes=changes(job, settings, tuple(made.scorecard.settings)),
+        changes=changes(job, settings, tuple(scoring.scorecard.settings)),
         is_imported=first.imported,
-        changed_inputs=made.changed_inputs,
+        changed_inputs=scoring.changed_inputs,
     )
 
 

@@ -87,7 +87,7 @@ class Broker:
             ttl_s: for how long a shard may be silent.
         """
         self._limits = dict(limits)
-        self._purse = (
+        self._money_pool = (
             None if budget_pico is None else MoneyPool(budget_pico, spent_pico)
         )
         self._was_short = False
@@ -107,8 +107,8 @@ class Broker:
             return refused
         for process in self._roll.before(hello):
             self._forget(process)
-        if self._purse is not None:
-            self._purse.join(hello)
+        if self._money_pool is not None:
+            self._money_pool.join(hello)
         self._tell(
             hello.process,
             Welcome(now=now, ttl_s=self._ttl_s),
@@ -123,7 +123,7 @@ class Broker:
         member = self._roll.get(process)
         if member is None:
             return  # its end is known; what it says comes late
-        self._roll.heard(member, now)
+        self._roll.renew(member, now)
         match message:
             case Hello():
                 pass  # it is here already
@@ -137,8 +137,8 @@ class Broker:
                 self._hear_of_money(process, member, message)
             case Goodbye():
                 self._forget(process)
-                if self._purse is not None:
-                    self._purse.closed(process, message.spent_pico)
+                if self._money_pool is not None:
+                    self._money_pool.closed(process, message.spent_pico)
             case _:
                 assert_never(message)
 
@@ -146,8 +146,8 @@ class Broker:
         self, process: str, member: MemberProcess, renew: RenewLease, now: float
     ) -> None:
         member.figures = renew.figures
-        if self._purse is not None:
-            self._purse.spent(process, renew.figures.spent_pico)
+        if self._money_pool is not None:
+            self._money_pool.spent(process, renew.figures.spent_pico)
         if member.is_alive and member.is_renewed:
             self._tell(process, LeaseRenewed(now=now))
 
@@ -166,7 +166,7 @@ class Broker:
             case ReturnCredit():
                 pool.back(message.requests, message.tokens)
             case HeaderLimitSeen():
-                pool.told(message, now)
+                pool.limit_seen(message, now)
             case RequestCredit():
                 if member.is_alive:
                     pool.ask(process, message)
@@ -174,12 +174,12 @@ class Broker:
     def _hear_of_money(
         self, process: str, member: MemberProcess, message: RequestMoney | ReturnMoney
     ) -> None:
-        if self._purse is None:
+        if self._money_pool is None:
             return
         if isinstance(message, ReturnMoney):
-            self._purse.back(process, message.back_pico, message.spent_pico)
+            self._money_pool.back(process, message.back_pico, message.spent_pico)
         elif member.is_alive:
-            pico = self._purse.ask(process, message)
+            pico = self._money_pool.ask(process, message)
             if pico is not None:
                 self._tell(process, MoneyLease(pico=pico))
 
@@ -222,9 +222,9 @@ class Broker:
 
     def add_budget(self, pico: int) -> None:
         """Raise the budget; without one there is nothing to raise."""
-        if self._purse is None:
+        if self._money_pool is None:
             return
-        self._purse.add(pico)
+        self._money_pool.add(pico)
         for process in self._roll.alive():
             self._tell(process, BudgetRaised())
 
@@ -245,8 +245,8 @@ class Broker:
                         until=now + LIFE_S,
                     ),
                 )
-        if self._purse is not None:
-            self._lend_money(self._purse)
+        if self._money_pool is not None:
+            self._lend_money(self._money_pool)
         say, self._say = self._say, {}
         wakes = [pool.due for pool in self._pools.values() if pool.due is not None]
         if (silent_at := self._roll.next_silent_at) is not None:
@@ -257,21 +257,21 @@ class Broker:
         for process in self._roll.falls_silent(now):
             for pool in self._pools.values():
                 pool.forget(process)
-            if self._purse is not None:
-                self._purse.lost(process)
+            if self._money_pool is not None:
+                self._money_pool.lost(process)
 
-    def _lend_money(self, purse: MoneyPool) -> None:
-        for loan in purse.lend():
+    def _lend_money(self, money_pool: MoneyPool) -> None:
+        for loan in money_pool.lend():
             answer = (
                 MoneyLease(pico=loan.pico)
                 if loan.pico is not None
                 else MoneyExhausted(
-                    cap_pico=purse.cap_pico, taken_pico=purse.taken_pico
+                    cap_pico=money_pool.cap_pico, taken_pico=money_pool.taken_pico
                 )
             )
             self._tell(loan.process, answer)
-        if purse.is_short != self._was_short:
-            self._was_short = purse.is_short
+        if money_pool.is_short != self._was_short:
+            self._was_short = money_pool.is_short
             for process in self._roll.alive():
                 self._tell(process, MoneyShort(is_short=self._was_short))
 

@@ -56,7 +56,7 @@ class ShardSpec:
         return f"{self.index}/{self.count}"
 
     @property
-    def own_runs_dir(self) -> Path | None:
+    def local_runs_dir(self) -> Path | None:
         """What `local_dir` comes to on this machine.
 
         Raises:
@@ -74,7 +74,7 @@ class ShardSpec:
     @property
     def folder(self) -> Path:
         """The run's, on this machine; what the shard says on stderr goes there."""
-        return (self.own_runs_dir or self.runs_dir) / self.run_id
+        return (self.local_runs_dir or self.runs_dir) / self.run_id
 
     @property
     def diagnostics(self) -> Path:
@@ -117,7 +117,7 @@ class ShardExit:
     handle: ShardHandle
     how: ExitKind
     code: int | None = None  #: the exit code, negative for a signal; None: unknown
-    said: str = ""  #: the last line that it said
+    last_line: str = ""  #: the last line that it said
 
 
 class ShardEngine(Protocol):
@@ -189,20 +189,24 @@ class ShardProcess:
         self._spec = spec
         spec.folder.mkdir(parents=True, exist_ok=True)
         spec.configuration.write_text(spec.config, "utf-8")
-        own = spec.own_runs_dir
-        kept = {k: v for k, v in os.environ.items() if not k.startswith(OPTION)}
+        local_runs_dir = spec.local_runs_dir
+        inherited = {k: v for k, v in os.environ.items() if not k.startswith(OPTION)}
         with spec.diagnostics.open("ab") as diagnostics:
             self._process = subprocess.Popen(  # noqa: S603 - the project's own command
                 [
                     *(sys.executable, "-m", "runner.shards.tether", orphaned.name),
                     *spec.words,
-                    *([] if own is None else [f"--local-dir={own}"]),
+                    *(
+                        []
+                        if local_runs_dir is None
+                        else [f"--local-dir={local_runs_dir}"]
+                    ),
                     f"--config={spec.configuration}",
                 ],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=diagnostics,
-                env={**kept, **passed_on},
+                env={**inherited, **passed_on},
                 start_new_session=True,
             )
 
@@ -273,8 +277,10 @@ class ProcessEngine:
         return handle
 
     def _await(self, handle: ShardHandle, process: ShardProcess) -> None:
-        how, code, said = process.wait()
-        self._ends.put(ShardExit(handle=handle, how=how, code=code, said=said))
+        how, code, last_line = process.wait()
+        self._ends.put(
+            ShardExit(handle=handle, how=how, code=code, last_line=last_line)
+        )
 
     def wait_any(self, timeout_s: float) -> ShardExit | None:
         """The next end of a process; None if none came in time."""
@@ -325,9 +331,9 @@ class Placement:
             "local-dir": self.local_dir,
             "ship": self.ship,
         }
-        given = {name: value for name, value in named.items() if value is not None}
+        options = {name: value for name, value in named.items() if value is not None}
         return " ".join(
-            f"--{name} {shlex.quote(str(value))}" for name, value in given.items()
+            f"--{name} {shlex.quote(str(value))}" for name, value in options.items()
         )
 
 

@@ -97,7 +97,7 @@ class LeaseHolder:
             on_line: takes a line for the shard's control file.
         """
         self.identity = identity
-        self.allowance = MoneyShare(wake)
+        self.money_share = MoneyShare(wake)
         self.refused: ShardRefused | None = None
         self._token = token
         self._wake = wake
@@ -107,7 +107,7 @@ class LeaseHolder:
         self._waits: list[EndpointPaused] = []
         self._ttl_s = math.nan
         self._offset_s = math.nan  #: this clock less the broker's, at the least
-        self._asked_at: float | None = None  #: when what is not answered was sent
+        self._sent_at: float | None = None  #: when what is not answered was sent
         self._held_from = -math.inf  #: when what was answered last was sent
 
     # -- what the engine asks ----------------------------------------------------
@@ -141,21 +141,21 @@ class LeaseHolder:
 
     def connected(self, now: float) -> Hello:
         """What is said first on a new connection; what was asked before is lost."""
-        self._asked_at = now
+        self._sent_at = now
         self.refused = None
-        self.allowance.reconnected()
+        self.money_share.reconnected()
         for share in self._shares.values():
             share.reconnected()
-        own = self.identity
+        identity = self.identity
         return Hello(
             token=self._token,
-            run_id=own.run_id,
-            process=own.process,
-            shard=own.shard,
-            slices=own.slices,
-            log=own.log,
-            recorded_pico=own.recorded_pico,
-            granted_pico=self.allowance.granted_pico,
+            run_id=identity.run_id,
+            process=identity.process,
+            shard=identity.shard,
+            slices=identity.slices,
+            log=identity.log,
+            recorded_pico=identity.recorded_pico,
+            granted_pico=self.money_share.granted_pico,
         )
 
     def hear(self, message: BrokerMessage, now: float) -> None:
@@ -177,7 +177,7 @@ class LeaseHolder:
                 if endpoint is not None:
                     endpoint.pause(now + message.for_s)
             case MoneyLease() | MoneyExhausted() | MoneyShort() | BudgetRaised():
-                self.allowance.hear(message)
+                self.money_share.hear(message)
             case ControlLine():
                 self._on_line(message.line)
             case _:
@@ -185,34 +185,34 @@ class LeaseHolder:
 
     def _answered(self, broker_now: float) -> None:
         """What was sent last is answered; it was heard no earlier than it was sent."""
-        if self._asked_at is not None:
-            self._held_from = self._asked_at
-            self._offset_s = self._asked_at - broker_now
-            self._asked_at = None
+        if self._sent_at is not None:
+            self._held_from = self._sent_at
+            self._offset_s = self._sent_at - broker_now
+            self._sent_at = None
 
     def says(
         self, now: float, figures: Callable[[], ShardProgress]
     ) -> list[LeaseMessage]:
         """What is to be said now; nothing, mostly."""
         is_due = self._is_answered and now >= self._renews_at
-        said: list[LeaseMessage] = [*self._waits]
+        messages: list[LeaseMessage] = [*self._waits]
         self._waits = []
         for share in self._shares.values():
-            said += share.says(now, is_due=is_due)
-        said += self.allowance.says(now)
+            messages += share.says(now, is_due=is_due)
+        messages += self.money_share.says(now)
         early_at = self._renews_at - EARLY * self._ttl_s
-        if is_due or (said and self._is_answered and now >= early_at):
-            self._asked_at = now
-            said.append(RenewLease(figures=figures()))
-        return said
+        if is_due or (messages and self._is_answered and now >= early_at):
+            self._sent_at = now
+            messages.append(RenewLease(figures=figures()))
+        return messages
 
     def bye(self) -> Goodbye:
         """What is said last."""
-        return Goodbye(spent_pico=self.allowance.spent_pico)
+        return Goodbye(spent_pico=self.money_share.spent_pico)
 
     @property
     def _is_answered(self) -> bool:
-        return self._asked_at is None
+        return self._sent_at is None
 
     @property
     def _renews_at(self) -> float:
@@ -221,7 +221,7 @@ class LeaseHolder:
     def wake_at(self) -> float:
         """When to ask `says` again, at the latest."""
         renews_at = self._renews_at if self._is_answered else self.holds_until
-        back_at = self.allowance.gives_back_at
+        back_at = self.money_share.gives_back_at
         return min([renews_at, back_at, *(x.expires_at for x in self._shares.values())])
 
 
@@ -362,7 +362,7 @@ class LeaseClient:
         driver.drain()
 
     async def _converse(
-        self, figures: Callable[[], ShardProgress], heard: Callable[[], None]
+        self, figures: Callable[[], ShardProgress], on_message: Callable[[], None]
     ) -> None:
         """Talk on one connection until it breaks or nothing holds any more."""
         async with asyncio.timeout(ANSWER_S):
@@ -373,12 +373,12 @@ class LeaseClient:
             hello = self.holder.connected(self._clock.monotonic())
             writer.write(encode_messages_line([hello]))
             async with asyncio.timeout(ANSWER_S):
-                await self._listen_once(reader, heard)
+                await self._listen_once(reader, on_message)
             if self.holder.refused is not None:
                 return
             self._writer = writer
             self._welcomed.set()
-            async with run_alongside(self._listen(reader, heard)):
+            async with run_alongside(self._listen(reader, on_message)):
                 await self._speak(writer, figures)
         finally:
             self._writer = None
@@ -387,20 +387,20 @@ class LeaseClient:
                 await writer.wait_closed()
 
     async def _listen(
-        self, reader: asyncio.StreamReader, heard: Callable[[], None]
+        self, reader: asyncio.StreamReader, on_message: Callable[[], None]
     ) -> None:
         while True:
-            await self._listen_once(reader, heard)
+            await self._listen_once(reader, on_message)
 
     async def _listen_once(
-        self, reader: asyncio.StreamReader, heard: Callable[[], None]
+        self, reader: asyncio.StreamReader, on_message: Callable[[], None]
     ) -> None:
         line = await reader.readline()
         if not line:
             raise EOFError("it has hung up")
         for message in decode_from_broker(line):
             self.holder.hear(message, self._clock.monotonic())
-        heard()
+        on_message()
         self._wake.set()
 
     async def _speak(
@@ -408,9 +408,9 @@ class LeaseClient:
     ) -> None:
         while self._holds:
             self._wake.clear()
-            said = self.holder.says(self._clock.monotonic(), figures)
-            if said:
-                writer.write(encode_messages_line(said))
+            messages = self.holder.says(self._clock.monotonic(), figures)
+            if messages:
+                writer.write(encode_messages_line(messages))
                 await writer.drain()
             delay = self.holder.wake_at() - self._clock.monotonic()
             with suppress(TimeoutError):

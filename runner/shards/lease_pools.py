@@ -77,10 +77,12 @@ class CreditPool:
         self._requests.set(now, limits.rpm)
         self._tokens.set(now, limits.tpm)
 
-    def told(self, told: HeaderLimitSeen, now: float) -> None:
+    def limit_seen(self, limit_seen: HeaderLimitSeen, now: float) -> None:
         """Go by what the endpoint tells, where that is lower."""
-        gate = self._requests if told.kind == "requests" else self._tokens
-        gate.hear(now, Quota(per_minute=told.per_minute, remaining=told.remaining))
+        gate = self._requests if limit_seen.kind == "requests" else self._tokens
+        gate.hear(
+            now, Quota(per_minute=limit_seen.per_minute, remaining=limit_seen.remaining)
+        )
 
     def ask(self, process: str, ask: RequestCredit) -> None:
         """Have *process* wait for its part; asking anew does not cost it its turn."""
@@ -161,7 +163,7 @@ class MoneyPool:
     @property
     def taken_pico(self) -> int:
         """Spent, or lent."""
-        return self._spent + sum(each.granted for each in self._accounts.values())
+        return self._spent + sum(account.granted for account in self._accounts.values())
 
     @property
     def is_short(self) -> bool:
@@ -225,7 +227,7 @@ class MoneyPool:
         """What those that wait can be told now, the first of them first."""
         for process, need in list(self._asks.items()):
             left = self.cap_pico - self.taken_pico
-            coming = sum(each.open for each in self._accounts.values())
+            coming = sum(account.open for account in self._accounts.values())
             if need <= left:
                 self._accounts[process].granted += need
             elif need <= left + coming:
@@ -252,7 +254,7 @@ class MemberProcess:
 
     hello: Hello
     slices: Slices
-    heard_at: float
+    renewed_at: float
     is_alive: bool = True
     is_renewed: bool = True  #: when it asks for that
     figures: ShardProgress = field(default_factory=ShardProgress)
@@ -291,17 +293,17 @@ class Membership:
         if known is not None:
             if not known.is_alive:
                 return ShardRefused(why="the lease had run out", for_s=0.0)
-            self.heard(known, now)
+            self.renew(known, now)
             return None
         for other in self._members.values():
             is_free = other.hello.log == hello.log or not other.is_alive
             if not is_free and other.slices & slices:
                 return ShardRefused(
                     why="another process may still work on that part of the run",
-                    for_s=max(0.0, other.heard_at + self._ttl_s - now) + LIFE_S,
+                    for_s=max(0.0, other.renewed_at + self._ttl_s - now) + LIFE_S,
                 )
         self._members[hello.process] = MemberProcess(
-            hello=hello, slices=slices, heard_at=now
+            hello=hello, slices=slices, renewed_at=now
         )
         return None
 
@@ -317,10 +319,10 @@ class Membership:
         """A process has ended."""
         del self._members[process]
 
-    def heard(self, member: MemberProcess, now: float) -> None:
+    def renew(self, member: MemberProcess, now: float) -> None:
         """A process said something; by that its lease begins anew, unless revoked."""
         if member.is_alive and member.is_renewed:
-            member.heard_at = now
+            member.renewed_at = now
 
     def revoke(self, shard: str) -> None:
         """Renew no lease of a shard's processes: they stop within a TTL."""
@@ -331,14 +333,16 @@ class Membership:
     def falls_silent(self, now: float) -> Iterator[str]:
         """Those whose lease has just run out."""
         for process, member in self._members.items():
-            if member.is_alive and now >= member.heard_at + self._ttl_s:
+            if member.is_alive and now >= member.renewed_at + self._ttl_s:
                 member.is_alive = False
                 yield process
 
     @property
     def next_silent_at(self) -> float | None:
         """When the next lease runs out, if its process is not heard."""
-        ends = (m.heard_at + self._ttl_s for m in self._members.values() if m.is_alive)
+        ends = (
+            m.renewed_at + self._ttl_s for m in self._members.values() if m.is_alive
+        )
         return min(ends, default=None)
 
     def seen(self, now: float) -> tuple[ProcessRecord, ...]:
@@ -349,7 +353,7 @@ class Membership:
                 shard=member.hello.shard,
                 slices=member.hello.slices,
                 figures=member.figures,
-                silent_s=now - member.heard_at,
+                silent_s=now - member.renewed_at,
                 is_alive=member.is_alive,
             )
             for process, member in self._members.items()

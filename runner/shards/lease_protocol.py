@@ -198,7 +198,7 @@ LONGEST_LINE: Final = 256 * 1024
 VARIABLE: Final = "SIFTLOG_BROKER_TOKEN"
 """What both sides know and nobody else; it is never written to a file or a log."""
 
-Heard = TypeVar("Heard")
+MessageT = TypeVar("MessageT")
 
 _UP: Final = msgspec.json.Decoder(list[ShardMessage])
 _DOWN: Final = msgspec.json.Decoder(list[BrokerMessage])
@@ -219,7 +219,7 @@ def decode_from_broker(line: bytes) -> list[BrokerMessage]:
     return _read(line, _DOWN)
 
 
-def _read(line: bytes, decoder: msgspec.json.Decoder[list[Heard]]) -> list[Heard]:
+def _read(line: bytes, decoder: msgspec.json.Decoder[list[MessageT]]) -> list[MessageT]:
     try:
         return decoder.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -114,7 +114,7 @@ class LeasedGate:
         """A gate; *tell* has a limit told to the broker, who has the ones by hand."""
         self._credit = credit
         self._by_hand = by_hand
-        self._told: float | None = None
+        self._header_limit: float | None = None
         self._tell = tell
         self.bucket: LeasedCredit | None = None
         self._apply()
@@ -128,14 +128,14 @@ class LeasedGate:
     def hear(self, now: float, quota: Quota | None) -> None:
         """Take the lower of what is told and what a person set."""
         del now
-        if quota is None or quota.per_minute == self._told:
+        if quota is None or quota.per_minute == self._header_limit:
             return
-        self._told = quota.per_minute
+        self._header_limit = quota.per_minute
         self._apply()
         self._tell(quota)
 
     def _apply(self) -> None:
-        limits = [x for x in (self._by_hand, self._told) if x is not None]
+        limits = [x for x in (self._by_hand, self._header_limit) if x is not None]
         self.bucket = self._credit if limits else None
         self._credit.per_minute = min(limits, default=math.inf)
 
@@ -164,7 +164,7 @@ class CreditShare:
         self._endpoint = endpoint
         self._model = model
         self._wake = wake
-        self._told: list[LeaseMessage] = []
+        self._limit_messages: list[LeaseMessage] = []
         self._is_waiting = False
         self._usual_tokens = 0.0  #: of a call
         self._requests, self._tokens = LeasedCredit(wake), LeasedCredit(wake)
@@ -199,17 +199,17 @@ class CreditShare:
                 that, unless it can be lent to others.
         """
         is_wanted = not self._is_waiting and self._is_wanted
-        asked = [self._ask()] if is_wanted else []
+        requests = [self._ask()] if is_wanted else []
         self._is_waiting |= is_wanted
         for credit in (self._requests, self._tokens):
             credit.expire(now)
             is_due = is_due or credit.is_back_due
-        back = self._back() if is_due or asked else []
-        told, self._told = self._told, []
-        return [*told, *back, *asked]
+        back = self._back() if is_due or requests else []
+        limit_messages, self._limit_messages = self._limit_messages, []
+        return [*limit_messages, *back, *requests]
 
     def _tell(self, kind: Literal["requests", "tokens"], quota: Quota) -> None:
-        self._told.append(
+        self._limit_messages.append(
             HeaderLimitSeen(
                 endpoint=self._endpoint,
                 model=self._model,
@@ -285,7 +285,7 @@ class MoneyShare(Budget):
         self._wake = wake
         self._granted = 0
         self._needed = 0  #: by a call that found no room
-        self._asked = 0  #: by the question under way
+        self._requested = 0  #: by the question under way
         self._ahead = 0  #: worst case of the last call, if more is lent ahead
         self._is_short = False
         self._is_lean = False  #: nothing is lent ahead any more
@@ -309,7 +309,7 @@ class MoneyShare(Budget):
     @property
     def is_settled(self) -> bool:
         """Whether no call, and nobody else, can bring room for what was refused."""
-        is_waiting = bool(self._needed or self._asked)
+        is_waiting = bool(self._needed or self._requested)
         return super().is_settled and self._refused is not None and not is_waiting
 
     def has_room(self, worst_pico: int) -> bool:
@@ -364,11 +364,11 @@ class MoneyShare(Budget):
                 self._is_lean = self._is_lean or not message.pico
                 self._granted += message.pico
                 super().add(message.pico)
-                self._needed = self._asked = 0
+                self._needed = self._requested = 0
                 self._is_fresh = True
             case MoneyExhausted():
-                self._refused, self._never = message, self._asked
-                self._needed = self._asked = 0
+                self._refused, self._never = message, self._requested
+                self._needed = self._requested = 0
             case MoneyShort():
                 self._is_short = message.is_short
                 self._is_lean = self._is_lean or message.is_short
@@ -380,7 +380,7 @@ class MoneyShare(Budget):
 
     def reconnected(self) -> None:
         """Whoever was asked has forgotten it."""
-        self._asked = 0
+        self._requested = 0
 
     @property
     def gives_back_at(self) -> float:
@@ -392,22 +392,22 @@ class MoneyShare(Budget):
         if self._is_fresh:
             self._is_fresh = False
             self._held_until = now + HELD_S
-        asks = bool(self._needed) and not self._asked
-        said: list[LeaseMessage] = []
+        asks = bool(self._needed) and not self._requested
+        messages: list[LeaseMessage] = []
         # whoever asks has nothing then: so two never wait for what the other has
         if asks or (self._is_short and now >= self._held_until):
-            said += self._back()
-        if self._asked:
-            return said
+            messages += self._back()
+        if self._requested:
+            return messages
         if asks:
-            self._asked = self._needed
+            self._requested = self._needed
             want = 0 if self._is_lean else self._needed * CALLS_AHEAD
-            said.append(RequestMoney(need_pico=self._needed, want_pico=want))
+            messages.append(RequestMoney(need_pico=self._needed, want_pico=want))
         elif self._ahead and not self._is_lean:
-            self._asked = want = self._ahead * CALLS_AHEAD
-            said.append(RequestMoney(need_pico=0, want_pico=want))
+            self._requested = want = self._ahead * CALLS_AHEAD
+            messages.append(RequestMoney(need_pico=0, want_pico=want))
         self._ahead = 0
-        return said
+        return messages
 
     def _back(self) -> list[LeaseMessage]:
         """Give back what is free, and say what is spent, if there is any news."""

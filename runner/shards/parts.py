@@ -70,12 +70,12 @@ class AdoptedAnswers:
         del model
         return True
 
-    async def find(self, asked: Sequence[tuple[Task, str]]) -> list[Received | None]:
+    async def find(self, requests: Sequence[tuple[Task, str]]) -> list[Received | None]:
         """The reply to each task's request, given by its hash, where there is one."""
-        found = await asyncio.to_thread(self._look, [task for task, _ in asked])
+        answers = await asyncio.to_thread(self._look, [task for task, _ in requests])
         return [
             None if answer is None else self._received(task, sha256, answer)
-            for (task, sha256), answer in zip(asked, found, strict=True)
+            for (task, sha256), answer in zip(requests, answers, strict=True)
         ]
 
     def _look(self, tasks: Sequence[Task]) -> list[StoredAnswer | None]:
@@ -85,23 +85,23 @@ class AdoptedAnswers:
             )
 
     def _received(
-        self, task: Task, sha256: str, found: StoredAnswer
+        self, task: Task, sha256: str, answer: StoredAnswer
     ) -> Received | None:
-        answered = found.answered
-        if found.request_sha256 != sha256:
+        answered = answer.answered
+        if answer.request_sha256 != sha256:
             self._other_requests.add(task.number)
             return None
         try:
-            reply = decode_reply(answered.form, found.body)
+            reply = decode_reply(answered.form, answer.body)
         except MalformedReply:
             return None
         return Received(
-            body=found.body,
+            body=answer.body,
             form=answered.form,
             reply=reply,
             status=answered.status,
             headers=answered.headers,
-            adopted=found.origin,
+            adopted=answer.origin,
         )
 
 
@@ -168,7 +168,7 @@ def log_beginning(folder: RunFolder) -> RunStarted | None:
 
 
 async def read_other_logs(
-    own: RunFolder,
+    shard_folder: RunFolder,
     shard: Shard,
     place: Place | None,
     clock: Clock,
@@ -183,7 +183,7 @@ async def read_other_logs(
     to a shard that begins.
 
     Args:
-        own: the shard's.
+        shard_folder: the shard's.
         shard: what it holds.
         place: where this shard's log is carried, beside the places that are known.
         clock: says when to look again.
@@ -196,27 +196,31 @@ async def read_other_logs(
         RunnerError: another process does not come to an end with merging.
     """
     slices = Slices.parse(shard.slices)
-    here = [each for each in own.shards() if each != own and _holds(each, slices)]
-    for each in here:
-        check_end(each.log, accept_loss=accept_loss)
-    away = await asyncio.to_thread(_away, own, slices, place, tell)
-    for said in rival_warnings(away, shard, clock.now_us()):
-        tell(said)
+    here = [
+        folder
+        for folder in shard_folder.shards()
+        if folder != shard_folder and _holds(folder, slices)
+    ]
+    for folder in here:
+        check_end(folder.log, accept_loss=accept_loss)
+    away = await asyncio.to_thread(_away, shard_folder, slices, place, tell)
+    for warning in rival_warnings(away, shard, clock.now_us()):
+        tell(warning)
     if here or away:
-        await _merge(own, here, away, clock)
-    elif not own.whole.log.exists():
+        await _merge(shard_folder, here, away, clock)
+    elif not shard_folder.whole.log.exists():
         return OtherLogs()
-    return await asyncio.to_thread(_read, own, slices, clock.now_us())
+    return await asyncio.to_thread(_read, shard_folder, slices, clock.now_us())
 
 
 async def _merge(
-    own: RunFolder,
+    shard_folder: RunFolder,
     here: Sequence[RunFolder],
     away: Sequence[SegmentSource],
     clock: Clock,
 ) -> None:
-    own.path.mkdir(parents=True, exist_ok=True)
-    union, logs = own.whole.log, [each.log for each in here]
+    shard_folder.path.mkdir(parents=True, exist_ok=True)
+    union, logs = shard_folder.whole.log, [folder.log for folder in here]
     until = clock.monotonic() + PATIENCE_S
     while await asyncio.to_thread(refresh, union, logs, away) is None:
         if clock.monotonic() > until:
@@ -235,32 +239,32 @@ def _holds(other: RunFolder, slices: Slices) -> bool:
 
 
 def _away(
-    own: RunFolder,
+    shard_folder: RunFolder,
     slices: Slices,
     place: Place | None,
     tell: Callable[[str], None],
 ) -> list[SegmentSource]:
     """The logs in places with some of the slices, but for a copy of the own one."""
-    log = _id(own)
-    places = {address: Place.of(address) for address in places_in(own.places)}
+    log = _id(shard_folder)
+    places = {address: Place.of(address) for address in places_in(shard_folder.places)}
     if place is not None:
         places[place.address] = place
     return [
         source
-        for each in places.values()
-        for source in sources(each, lambda said: tell(f"{said}."))
+        for known_place in places.values()
+        for source in sources(known_place, lambda message: tell(f"{message}."))
         if source.identity.log != log
         and (source.shard is None or Slices.parse(source.shard.slices) & slices)
     ]
 
 
-def _read(own: RunFolder, slices: Slices, now_us: int) -> OtherLogs:
+def _read(shard_folder: RunFolder, slices: Slices, now_us: int) -> OtherLogs:
     """What the union says: of logs, too, that were merged into it and are here no more.
 
     Where none of them holds any of the slices, that is only how the run stands.
     """
-    union = own.whole.log
-    log = _id(own)
+    union = shard_folder.whole.log
+    log = _id(shard_folder)
     spent = possible = 0
     with open_reader(union) as reader:
         stand = union_progress(reader)
@@ -270,7 +274,7 @@ def _read(own: RunFolder, slices: Slices, now_us: int) -> OtherLogs:
         )
         first, cap_usd = run_started(reader), spending(reader).cap_usd
         signs = status(reader).signs
-        settled = _settled(reader, _began_us(own))
+        settled = _settled(reader, _began_us(shard_folder))
         for other in spent_by_log(reader) if has_answers else ():
             if other.log == log:
                 continue
@@ -301,20 +305,20 @@ def _settled(union: LogReader, before_us: float) -> frozenset[str]:
     return frozenset(settled - limits)
 
 
-def _began_us(own: RunFolder) -> float:
+def _began_us(shard_folder: RunFolder) -> float:
     """When the shard's own log began; it is still to come where there is none."""
-    if log_beginning(own) is None:
+    if log_beginning(shard_folder) is None:
         return math.inf
-    with open_reader(own.log) as reader:
+    with open_reader(shard_folder.log) as reader:
         (started,) = events(reader, kinds=["run_started"])
     return started.ts_us
 
 
-def _id(own: RunFolder) -> bytes | None:
+def _id(shard_folder: RunFolder) -> bytes | None:
     """The id of the shard's own log; None where it is still to be begun."""
-    if log_beginning(own) is None:
+    if log_beginning(shard_folder) is None:
         return None
-    with open_reader(own.log) as reader:
+    with open_reader(shard_folder.log) as reader:
         return LocalLogSource(reader).identity.log
 
 
@@ -349,10 +353,10 @@ def shard_of(text: str) -> Shard:
     Raises:
         UsageError: it is written in another way, or there is no such shard.
     """
-    found = _PART.fullmatch(text)
-    if found is None:
+    match = _PART.fullmatch(text)
+    if match is None:
         raise UsageError(f"--shard {text}: write it as i/n, such as 0/4 to 3/4.")
-    index, count = int(found[1]), int(found[2])
+    index, count = int(match[1]), int(match[2])
     try:
         slices = Slices.of(index, count)
     except ValueError as error:
@@ -378,6 +382,6 @@ def item_of_spec(job: Job, dataset: Dataset, spec: TaskSpec) -> str:
     """
     item = getattr(job, "item", None)
     if item is not None:
-        found: str = item(dataset, spec)
-        return found
+        item_key: str = item(dataset, spec)
+        return item_key
     return spec.key if spec.group is None else spec.group

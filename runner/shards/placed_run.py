@@ -147,7 +147,7 @@ async def drive(
     *,
     placement: Placement,
     show: ShowPlacedRun,
-    own: Collection[str] = (),
+    startup_limits: Collection[str] = (),
 ) -> RunOutcome:
     """Begin a run, or go on with it, until its shards have ended.
 
@@ -158,8 +158,8 @@ async def drive(
         shell: what surrounds it.
         placement: how it is split.
         show: shows how it stands meanwhile.
-        own: names of the limits that were given for this process; what was asked of
-            earlier ones about them does not hold for it.
+        startup_limits: names of the limits that were given for this process; commands
+            to earlier ones about them do not hold for it.
 
     Raises:
         UsageError: a price is missing, the run is not split, or its logs would not
@@ -205,7 +205,7 @@ async def drive(
                 placement=placement,
                 engine=engine,
                 union=UnionRefresher(folder, shell),
-                own=own,
+                startup_limits=startup_limits,
             )
             return await driven.carry_out(token, fence_s, show)
         finally:
@@ -223,7 +223,7 @@ class _Drive:
     placement: Placement
     engine: ShardEngine
     union: UnionRefresher
-    own: Collection[str]  #: limits that were given for this process
+    startup_limits: Collection[str]  #: limits that were given for this process
 
     async def carry_out(
         self, token: str, fence_s: float, show: ShowPlacedRun
@@ -276,7 +276,7 @@ class _Drive:
         whole = self.options.model_copy(update={"rate_share": 1})
         models = assigned(self.work.job, whole).all_models
         limits = {model: whole.limits_of(model) for model in models}
-        for change in (change.without(self.own) for change in past.limits):
+        for change in (change.without(self.startup_limits) for change in past.limits):
             for model in filter(change.concerns, models):
                 limits[model] = change.applied_to(limits[model])
         return limits
@@ -329,9 +329,9 @@ class _Drive:
         """What the ends of all shards come to; the worst of them counts."""
         for shard in supervisor.shards:
             if shard.verdict is ShardVerdict.GIVEN_UP:
-                said = shard.said.removeprefix("siftlog: ")
+                last_line = shard.last_line.removeprefix("siftlog: ")
                 name = f"{shard.index}/{supervisor.count}"
-                why = f"Shard {name} was given up; it had said: {said}"
+                why = f"Shard {name} was given up; it had said: {last_line}"
                 if self.union.status is None:
                     raise RunnerError(why)
                 return RunOutcome(outcome="given up", why=why)
@@ -342,7 +342,7 @@ class _Drive:
             (s for s in supervisor.shards if s.verdict is ShardVerdict.FUTILE), None
         )
         if futile is not None and ShardVerdict.INTERRUPTED not in verdicts:
-            why = futile.said.partition("; go on")[0]
+            why = futile.last_line.partition("; go on")[0]
             name = f"{futile.index}/{supervisor.count}"
             return RunOutcome(
                 outcome="futility", why=f"Shard {name}: {why}; {go_on} {GO_ON}"
@@ -363,8 +363,8 @@ class _Drive:
 
 def _silence(server: BrokerServer) -> dict[int, float]:
     """Seconds since a process of each shard was heard."""
-    found: dict[int, float] = {}
+    silence_s: dict[int, float] = {}
     for seen in server.seen():
         index = int(seen.shard.partition("/")[0])
-        found[index] = min(seen.silent_s, found.get(index, seen.silent_s))
-    return found
+        silence_s[index] = min(seen.silent_s, silence_s.get(index, seen.silent_s))
+    return silence_s

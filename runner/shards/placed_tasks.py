@@ -103,19 +103,19 @@ class ShardPlacer:
         self._clock = clock
         self._tell = tell
         self._handles: dict[int, ShardHandle] = {}
-        self._asked: list[SupervisorEvent] = []
+        self._pending_events: list[SupervisorEvent] = []
 
     def close(self) -> None:
         """Place nobody any more: the shards have been told to end, or know it."""
-        self._asked.append(RunClosing())
+        self._pending_events.append(RunClosing())
 
     def drain(self) -> None:
         """Have every shard finish its calls in flight and end."""
-        self._asked.append(RunDraining())
+        self._pending_events.append(RunDraining())
 
     def stop(self) -> None:
         """End every shard at once."""
-        self._asked.append(RunStopping())
+        self._pending_events.append(RunStopping())
 
     async def work(self, listen: Callable[[], None]) -> None:
         """Go on until every shard has ended.
@@ -128,8 +128,8 @@ class ShardPlacer:
         while not self._supervisor.is_over:
             ended = await asyncio.to_thread(self._engine.wait_any, LOOK_S)
             listen()
-            while self._asked:
-                await self._handle(self._asked.pop(0))
+            while self._pending_events:
+                await self._handle(self._pending_events.pop(0))
             if ended is not None and self._handles.get(ended.handle.index) == (
                 ended.handle
             ):
@@ -156,7 +156,9 @@ class ShardPlacer:
     def _event(self, ended: ShardExit) -> SupervisorEvent:
         index = ended.handle.index
         if ended.how is ExitKind.FINISHED and ended.code is not None:
-            return ShardFinished(index=index, code=ended.code, said=ended.said)
+            return ShardFinished(
+                index=index, code=ended.code, last_line=ended.last_line
+            )
         if ended.how is ExitKind.DIED:
             if not self._supervisor.is_ending:
                 self._say(index, "died")
@@ -196,7 +198,7 @@ class ShardPlacer:
                 near=before if place.near else None,
             )
         except RunnerError as error:
-            await self._handle(ShardFinished(index=index, code=1, said=str(error)))
+            await self._handle(ShardFinished(index=index, code=1, last_line=str(error)))
 
     def _say(self, index: int, what: str) -> None:
         self._tell(f"Shard {self._specs[index].name} {what}.")
@@ -229,7 +231,7 @@ class UnionRefresher:
         """
         clock = self._shell.clock
         began: float | None = None  #: to fail
-        is_told = False
+        is_announced = False
         while True:
             pause = FIRST_S if self.status is None else REFRESH_S
             await clock.sleep_until(clock.monotonic() + pause)
@@ -238,11 +240,11 @@ class UnionRefresher:
             except StoreError as error:
                 now = clock.monotonic()
                 began = now if began is None else began
-                if now - began > PATIENCE_S and not is_told:
-                    is_told = True
+                if now - began > PATIENCE_S and not is_announced:
+                    is_announced = True
                     self._shell.tell(str(error))
             else:
-                began, is_told = None, False
+                began, is_announced = None, False
 
     async def look(self, *, to_the_end: bool = False) -> None:
         """Take in what the shards have written, and see how the run stands.

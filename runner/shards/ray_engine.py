@@ -40,7 +40,7 @@ class ShardHost:
     def __init__(self) -> None:
         """Nothing runs yet."""
         self._process: ShardProcess | None = None
-        self._asked = threading.Lock()
+        self._lock = threading.Lock()
         self._is_stopped = False
 
     def node(self) -> str:
@@ -53,7 +53,7 @@ class ShardHost:
         self, spec: ShardSpec, passed_on: Mapping[str, str]
     ) -> tuple[ExitKind, int, str] | str:
         """Carry the shard to its end; a sentence, if it could not be started."""
-        with self._asked:
+        with self._lock:
             if self._is_stopped:
                 return ExitKind.DIED, -signal.SIGTERM, "stopped before it began"
             try:
@@ -64,7 +64,7 @@ class ShardHost:
 
     def drain(self) -> None:
         """Ask the shard to finish its calls in flight and to end."""
-        with self._asked:
+        with self._lock:
             self._is_stopped = True
             if self._process is not None:
                 self._process.drain()
@@ -141,25 +141,25 @@ class RayEngine:
         self._nodes: dict[ShardHandle, str | None] = {}
         self._doubted: set[str] = set()  #: nodes on which a shard was out of reach
         self._nothing = threading.Event()
-        found = address or os.environ.get("RAY_ADDRESS")
-        own = {
+        cluster_address = address or os.environ.get("RAY_ADDRESS")
+        local_options = {
             "num_cpus": shards,
             "object_store_memory": STORE_BYTES,
             "include_dashboard": False,
         }
-        if found:
-            _check_reachable(found)
+        if cluster_address:
+            _check_reachable(cluster_address)
         try:
             ray.init(
-                address=found or "local",
+                address=cluster_address or "local",
                 log_to_driver=False,
                 logging_level="ERROR",
-                **({} if found else own),
+                **({} if cluster_address else local_options),
             )
         except (ConnectionError, RuntimeError, ValueError) as error:
             raise RunnerError(
-                f"The Ray cluster {found or 'of this machine'} cannot be joined: "
-                f"{error}; check --address and ray status."
+                f"The Ray cluster {cluster_address or 'of this machine'} cannot be "
+                f"joined: {error}; check --address and ray status."
             ) from error
         places = int(ray.cluster_resources().get("CPU", 0))
         if places < shards:
@@ -242,7 +242,7 @@ class RayEngine:
     def _load(self, node: str) -> tuple[int, str]:
         """How many shards are on a node; of equals, always the same one comes first."""
         placed = self._placed.values()
-        return sum(self._node_of(each) == node for each in placed), node
+        return sum(self._node_of(shard) == node for shard in placed), node
 
     def wait_any(self, timeout_s: float) -> ShardExit | None:
         """The next end of an actor's shard; None if none came in time.
@@ -285,14 +285,18 @@ class RayEngine:
             # it: there the shard may well be at work
             is_seen = not placed.is_killed and self._nodes[handle] in self._live_nodes()
             how = ExitKind.DIED if is_seen else ExitKind.UNAVAILABLE
-            return ShardExit(handle=handle, how=how, said=_first_line(error))
+            return ShardExit(handle=handle, how=how, last_line=_first_line(error))
         except errors.RayError as error:
-            said = _first_line(error)
-            return ShardExit(handle=handle, how=ExitKind.UNAVAILABLE, said=said)
+            last_line = _first_line(error)
+            return ShardExit(
+                handle=handle, how=ExitKind.UNAVAILABLE, last_line=last_line
+            )
         if isinstance(result, str):
-            return ShardExit(handle=handle, how=ExitKind.FINISHED, code=1, said=result)
-        how, code, said = result
-        return ShardExit(handle=handle, how=how, code=code, said=said)
+            return ShardExit(
+                handle=handle, how=ExitKind.FINISHED, code=1, last_line=result
+            )
+        how, code, last_line = result
+        return ShardExit(handle=handle, how=how, code=code, last_line=last_line)
 
     def _live_nodes(self) -> set[str]:
         return {node["NodeID"] for node in self._ray.nodes() if node["Alive"]}

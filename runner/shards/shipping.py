@@ -35,7 +35,7 @@ from store.slices import Shard, Slices
 
 
 def check_others(
-    own: RunFolder,
+    shard_folder: RunFolder,
     shard: Shard,
     work: Workload,
     options: RunOptions,
@@ -49,27 +49,27 @@ def check_others(
         UsageError: they ask something else, or the run is not split.
         RunnerError: one of them is at work on the same slices.
     """
-    whole = own.whole
+    whole = shard_folder.whole
     before = log_beginning(whole)
     if before is not None and before.shard is None:
         raise UsageError(
-            f"Run {own.run_id} is not split: go on with siftlog resume {own.run_id}, "
-            "or choose another --run-id."
+            f"Run {shard_folder.run_id} is not split: go on with siftlog resume "
+            f"{shard_folder.run_id}, or choose another --run-id."
         )
-    for other in own.shards():
+    for other in shard_folder.shards():
         first = log_beginning(other)
         if first is None:
             continue
         if not accept_changes:
             check_same(other.log, first, work, options)
-        if first.shard is None or other == own or not other.is_alive():
+        if first.shard is None or other == shard_folder or not other.is_alive():
             continue
         shared = Slices.parse(shard.slices) & Slices.parse(first.shard.slices)
         if shared:
             raise RunnerError(
-                f"Shard {first.shard} of run {own.run_id} is at work on "
+                f"Shard {first.shard} of run {shard_folder.run_id} is at work on "
                 f"{len(shared)} slices of Shard {shard}: wait until it ends, or end "
-                f"it with siftlog drain {own.run_id}."
+                f"it with siftlog drain {shard_folder.run_id}."
             )
 
 
@@ -120,7 +120,7 @@ def _without_inputs(
     settings: Mapping[str, object], first: RunStarted
 ) -> dict[str, object]:
     """Settings but for the names of files, which differ from machine to machine."""
-    named = {each.setting for each in first.inputs}
+    named = {recorded_input.setting for recorded_input in first.inputs}
     return {name: value for name, value in settings.items() if name not in named}
 
 
@@ -236,7 +236,7 @@ async def shipping_log(
         folder.log,
         place,
         clock=shell.clock,
-        tell=lambda said: shell.tell(f"{said}."),
+        tell=lambda message: shell.tell(f"{message}."),
         siftlog_version=version("siftlog"),
         shard=part.shard,
         every_s=part.shipping.every_s,

@@ -69,7 +69,7 @@ class ShardFinished:
 
     index: int
     code: int
-    said: str  #: its last words
+    last_line: str  #: its last words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,7 +154,7 @@ class SupervisedShard:
     placements: int = 0
     hasty: int = 0  #: ends in a row that came soon after the placement
     code: int | None = None  #: its last exit code
-    said: str = ""  #: its last words
+    last_line: str = ""  #: its last words
     verdict: ShardVerdict | None = None  #: once it has ended
 
 
@@ -214,10 +214,10 @@ class Supervisor:
     def _finished(
         self, shard: SupervisedShard, event: ShardFinished, now: float
     ) -> list[SupervisorAction]:
-        is_same = (event.code, event.said) == (shard.code, shard.said)
-        shard.code, shard.said = event.code, event.said
+        is_same = (event.code, event.last_line) == (shard.code, shard.last_line)
+        shard.code, shard.last_line = event.code, event.last_line
         verdict = VERDICTS.get(event.code)
-        if event.code == INTERRUPTED and GO_ON in event.said:
+        if event.code == INTERRUPTED and GO_ON in event.last_line:
             verdict = ShardVerdict.FUTILE
         # what it says of itself twice it will say again; but that it lost its lease may
         # have been so, both times

@@ -30,7 +30,7 @@ async def work_on(
     options: RunOptions,
     shell: RunContext,
     *,
-    own: Collection[str] = (),
+    startup_limits: Collection[str] = (),
     shipping: ShippingOptions | None = None,
     accept_changes: bool = False,
     accept_loss: bool = False,
@@ -43,7 +43,7 @@ async def work_on(
         work: the run's job, settings and data.
         options: how calls are sent.
         shell: what surrounds the process.
-        own: names of the limits that were given for this process.
+        startup_limits: names of the limits that were given for this process.
         shipping: where its log is carried; None: it stays where it is.
         accept_changes: whether inputs and prompts may differ from what they were.
         accept_loss: whether it goes on although acknowledged events are missing, here
@@ -68,23 +68,27 @@ async def work_on(
     if place is not None:
         is_placed = shell.broker is not None
         await check_reachable(place, folder.run_id, shell.clock, patient=is_placed)
-    found = await read_other_logs(
+    other_logs = await read_other_logs(
         folder, shard, place, shell.clock, shell.tell, accept_loss=accept_loss
     )
-    if found.first is not None and not accept_changes:
-        check_same(folder.whole.log, found.first, work, options)
+    if other_logs.first is not None and not accept_changes:
+        check_same(folder.whole.log, other_logs.first, work, options)
     first = log_beginning(folder)
     if first is None:
-        launch.check_cancelled(folder.whole, found.state)
-    known = {each.budget_usd for each in (first, found.first) if each is not None}
+        launch.check_cancelled(folder.whole, other_logs.state)
+    known = {
+        started.budget_usd
+        for started in (first, other_logs.first)
+        if started is not None
+    }
     if options.budget is None or options.budget in known:
         # the words of a submission are repeated; the cap may have been raised since
-        cap_usd = found.cap_usd if first is None else None
+        cap_usd = other_logs.cap_usd if first is None else None
         options = options.model_copy(update={"budget": cap_usd})
     if first is None:
         later = _retries(folder.whole)
-        found = replace(found, settled=found.settled | later)
-        part = ShardPart(shard=shard, shipping=shipping, others=found)
+        other_logs = replace(other_logs, settled=other_logs.settled | later)
+        part = ShardPart(shard=shard, shipping=shipping, others=other_logs)
         ended = await launch.start(folder, work, options, shell, part=part)
         if later and ended.outcome == "finished":
             # what is to be asked again had to be taken over first
@@ -94,13 +98,13 @@ async def work_on(
                 work,
                 options,
                 shell,
-                own=own,
+                startup_limits=startup_limits,
                 shipping=shipping,
                 accept_changes=accept_changes,
                 accept_loss=accept_loss,
             )
     else:
-        part = ShardPart(shard=shard, shipping=shipping, others=found)
+        part = ShardPart(shard=shard, shipping=shipping, others=other_logs)
         ended = await launch.resume(
             folder,
             work,
@@ -108,13 +112,13 @@ async def work_on(
             shell,
             accept_changes=accept_changes,
             accept_loss=accept_loss,
-            own=own,
+            startup_limits=startup_limits,
             part=part,
         )
-    if found.known is not None and found.known.refused:
+    if other_logs.known is not None and other_logs.known.refused:
         shell.tell(
-            f"{found.known.refused:,} answers of the run are to other requests than "
-            "are sent now: these tasks were asked again."
+            f"{other_logs.known.refused:,} answers of the run are to other "
+            "requests than are sent now: these tasks were asked again."
         )
     return ended
 
@@ -123,4 +127,4 @@ def _retries(run: RunFolder) -> frozenset[str]:
     """Requests to ask tasks of a run again that none of its logs has answered."""
     if not run.log.exists():
         return frozenset()
-    return frozenset(each.id for each in waiting(run) if each.kind == "retry")
+    return frozenset(command.id for command in waiting(run) if command.kind == "retry")

@@ -120,7 +120,7 @@ class AnthropicForm:
             known.add(request.custom_id)
         if not self._office.has_room(len(requests)):
             raise BatchRefusal("Too many requests wait in batches.", status=429)
-        kept = self._office.create(
+        stored_batch = self._office.create(
             [
                 BatchOrder.of(request.custom_id, bytes(request.params))
                 for request in requests
@@ -129,7 +129,9 @@ class AnthropicForm:
             read_message,
             MESSAGES,
         )
-        return BatchResponse(body=encoded(_described(kept, asking)), created=kept.id)
+        return BatchResponse(
+            body=encoded(_described(stored_batch, asking)), created=stored_batch.id
+        )
 
     def _list(self, asking: BatchRequest) -> BatchResponse:
         part = page(
@@ -139,11 +141,11 @@ class AnthropicForm:
             before="before_id",
             most=1000,
         )
-        found = [
-            _described(self._office.find(each, asking.now_us), asking)
-            for each in part.ids
+        batches = [
+            _described(self._office.find(batch_id, asking.now_us), asking)
+            for batch_id in part.ids
         ]
-        return BatchResponse(body=part.body(found))
+        return BatchResponse(body=part.body(batches))
 
     def _batch(self, asking: BatchRequest, batch_id: str) -> BatchResponse:
         return BatchResponse(
@@ -151,22 +153,24 @@ class AnthropicForm:
         )
 
     def _cancel(self, asking: BatchRequest, batch_id: str) -> BatchResponse:
-        kept = self._office.cancel(batch_id, asking.now_us)
-        return BatchResponse(body=encoded(_described(kept, asking)))
+        stored_batch = self._office.cancel(batch_id, asking.now_us)
+        return BatchResponse(body=encoded(_described(stored_batch, asking)))
 
     def _results(self, asking: BatchRequest, batch_id: str) -> BatchResponse:
-        kept = self._office.find(batch_id, asking.now_us)
-        if not kept.batch.phase.is_terminal:
+        stored_batch = self._office.find(batch_id, asking.now_us)
+        if not stored_batch.batch.phase.is_terminal:
             raise BatchRefusal("The batch has not ended yet, so it has no results.")
         return BatchResponse(
-            body=joined([_result(kept, item) for item in kept.batch.ended]),
+            body=joined(
+                [_result(stored_batch, item) for item in stored_batch.batch.ended]
+            ),
             is_download=True,
         )
 
 
-def _described(kept: StoredBatch, asking: BatchRequest) -> dict[str, Any]:
+def _described(stored_batch: StoredBatch, asking: BatchRequest) -> dict[str, Any]:
     """A batch as Anthropic tells of it: no item counts as done before all are."""
-    batch = kept.batch
+    batch = stored_batch.batch
     entered = batch.entered
     created_us = entered[BatchPhase.VALIDATING]
     ended_us = entered[batch.phase] if batch.phase.is_terminal else None
@@ -175,7 +179,7 @@ def _described(kept: StoredBatch, asking: BatchRequest) -> dict[str, Any]:
         for ending in ItemEnding
     }
     return {
-        "id": kept.id,
+        "id": stored_batch.id,
         "type": "message_batch",
         "processing_status": _STATUSES.get(batch.phase, "ended"),
         "request_counts": {
@@ -189,14 +193,14 @@ def _described(kept: StoredBatch, asking: BatchRequest) -> dict[str, Any]:
         "archived_at": None,
         "results_url": None
         if ended_us is None
-        else f"{asking.base_url}/messages/batches/{kept.id}/results",
+        else f"{asking.base_url}/messages/batches/{stored_batch.id}/results",
     }
 
 
-def _result(kept: StoredBatch, item: SimulatedItem) -> Mapping[str, Any]:
+def _result(stored_batch: StoredBatch, item: SimulatedItem) -> Mapping[str, Any]:
     result: dict[str, Any] = {"type": item.ending}
     if item.ending is ItemEnding.SUCCEEDED:
-        result["message"] = msgspec.Raw(kept.replies[item.custom_id])
+        result["message"] = msgspec.Raw(stored_batch.replies[item.custom_id])
     if item.ending is ItemEnding.ERRORED:
         result["error"] = _error_body(item.status, item.problem)
     return {"custom_id": item.custom_id, "result": result}

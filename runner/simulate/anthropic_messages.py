@@ -67,24 +67,24 @@ class _Body(msgspec.Struct):
 
 def read_message(body: bytes) -> SimulatedRequest:
     """The chat in *body*; raise `BadRequest` where there is none."""
-    asked = decoded(body, _Body, "a messages")
-    if not asked.messages:
+    payload = decoded(body, _Body, "a messages")
+    if not payload.messages:
         raise BadRequest("messages: at least one message is required")
-    system = _parts(asked.system) if asked.system else ()
-    schema, tool = _wanted(asked)
+    system = _parts(payload.system) if payload.system else ()
+    schema, tool = _wanted(payload)
     request = ChatRequest(
         messages=(
             *([Message(role="system", parts=system)] if system else ()),
             *(
                 Message(role=message.role, parts=_parts(message.content))
-                for message in asked.messages
+                for message in payload.messages
             ),
         ),
-        max_tokens=asked.max_tokens,
-        temperature=asked.temperature,
+        max_tokens=payload.max_tokens,
+        temperature=payload.temperature,
         schema=schema,
     )
-    return sized_chat(asked.model, request, body, tool)
+    return sized_chat(payload.model, request, body, tool)
 
 
 def _parts(content: str | list[_Text]) -> tuple[TextPart, ...]:
@@ -92,16 +92,16 @@ def _parts(content: str | list[_Text]) -> tuple[TextPart, ...]:
     return tuple(TextPart(text=text) for text in texts)
 
 
-def _wanted(asked: _Body) -> tuple[Schema | None, str]:
+def _wanted(payload: _Body) -> tuple[Schema | None, str]:
     """The schema of the answer, and the tool that it goes to."""
-    choice = asked.tool_choice
+    choice = payload.tool_choice
     if choice is not None and choice.type == "tool":
-        for tool in asked.tools:
+        for tool in payload.tools:
             if tool.name == choice.name:
                 return _schema(tool.name, tool.input_schema), tool.name
         raise BadRequest(f"tool_choice: there is no tool {choice.name!r}")
-    if asked.output_config is not None and asked.output_config.format is not None:
-        return _schema("output", _checked(asked.output_config.format.schema)), ""
+    if payload.output_config is not None and payload.output_config.format is not None:
+        return _schema("output", _checked(payload.output_config.format.schema)), ""
     return None, ""
 
 
@@ -117,8 +117,8 @@ def _checked(raw: msgspec.Raw) -> msgspec.Raw:
 def _check(node: object) -> None:
     """Raise for a part of a schema that a format may not have."""
     if isinstance(node, list):
-        for each in node:
-            _check(each)
+        for element in node:
+            _check(element)
         return
     if not isinstance(node, dict):
         return
@@ -133,8 +133,8 @@ def _check(node: object) -> None:
                 f"output_config.format.schema: For '{node['type']}' type, property "
                 f"'{keyword}' is not supported"
             )
-    for each in node.values():
-        _check(each)
+    for element in node.values():
+        _check(element)
 
 
 def _schema(name: str, raw: msgspec.Raw) -> Schema:
@@ -146,14 +146,14 @@ def _schema(name: str, raw: msgspec.Raw) -> Schema:
 
 def write_message(
     _row: Dialect,
-    asked: SimulatedRequest,
+    incoming: SimulatedRequest,
     digest: str,
     draft: ReplyDraft,
     served: ServedAnswer,
 ) -> WrittenReply:
     """A message of Anthropic's, or its events."""
-    body = _anthropic_message(asked, digest, draft, served)
-    if not asked.is_streamed:
+    body = _anthropic_message(incoming, digest, draft, served)
+    if not incoming.is_streamed:
         return WrittenReply(body=msgspec.json.encode(body))
     return WrittenReply(body=b"".join(_message_events(body)), media=EVENTS)
 
@@ -166,23 +166,23 @@ _STOPS: Final[Mapping[str, str]] = {
 
 
 def _anthropic_message(
-    asked: SimulatedRequest, digest: str, draft: ReplyDraft, served: ServedAnswer
+    incoming: SimulatedRequest, digest: str, draft: ReplyDraft, served: ServedAnswer
 ) -> dict[str, Any]:
     text = draft.texts[0]
     stop = _STOPS[draft.finish]
     blocks: list[dict[str, Any]] = []
-    if isinstance(asked.fields.get("thinking"), dict) and served.tokens.reasoning:
+    if isinstance(incoming.fields.get("thinking"), dict) and served.tokens.reasoning:
         thoughts = draft.thoughts or "Let me read the text."
         blocks.append(
             {"type": "thinking", "thinking": thoughts, "signature": digest[:32]}
         )
-    if asked.tool and draft.finish == "stop" and _is_object(text):
+    if incoming.tool and draft.finish == "stop" and _is_object(text):
         stop = "tool_use"
         blocks.append(
             {
                 "type": "tool_use",
                 "id": f"toolu_{digest[:24]}",
-                "name": asked.tool,
+                "name": incoming.tool,
                 "input": msgspec.json.decode(text.encode()),
             }
         )

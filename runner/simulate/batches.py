@@ -83,7 +83,7 @@ class SimulatedItem:
     digest: str  #: SHA-256 of its body, hex: what its answer depends on
     ending: ItemEnding
     due_us: int  #: when that happens
-    asked: SimulatedRequest | None = None  #: None: the body is no request
+    incoming: SimulatedRequest | None = None  #: None: the body is no request
     status: int = 200  #: of the reply, as a single call would have had it
     problem: str = ""  #: what is wrong with it, where it is errored
 
@@ -168,8 +168,8 @@ class SimulatedBatch:
             case BatchPhase.FINALIZING:
                 return schedule.filed_us, BatchStep.FILE
             case BatchPhase.CANCELLING:
-                asked_us = self.entered[BatchPhase.CANCELLING]
-                return asked_us + schedule.winding_us, BatchStep.WIND_DOWN
+                cancelling_us = self.entered[BatchPhase.CANCELLING]
+                return cancelling_us + schedule.winding_us, BatchStep.WIND_DOWN
             case _:
                 return None
 
@@ -240,12 +240,12 @@ def items(
     As with single calls that depends on seed, body and how often that body came before
     (counted on in *seen*), so what failed can succeed in another batch.
     """
-    found = []
+    simulated_items = []
     for order in orders:
         chance = Chance("item", options.seed, order.digest, seen[order.digest])
         seen[order.digest] += 1
-        found.append(_item(options, order, times, chance, reader))
-    return found
+        simulated_items.append(_item(options, order, times, chance, reader))
+    return simulated_items
 
 
 def _item(
@@ -257,9 +257,9 @@ def _item(
 ) -> SimulatedItem:
     draw, moment = chance.unit(), chance.unit()
     due_us = times.admitted_us + int(moment * (times.worked_us - times.admitted_us))
-    asked, problem, ending, status = None, "", ItemEnding.SUCCEEDED, 200
+    incoming, problem, ending, status = None, "", ItemEnding.SUCCEEDED, 200
     try:
-        asked = reader(order.body)
+        incoming = reader(order.body)
     except BadRequest as error:
         problem, ending, status = str(error), ItemEnding.ERRORED, MALFORMED
     else:
@@ -273,7 +273,7 @@ def _item(
         digest=order.digest,
         ending=ending,
         due_us=due_us,
-        asked=asked,
+        incoming=incoming,
         status=status,
         problem=problem,
     )
@@ -316,7 +316,7 @@ class BatchOffice:
         self._options = options
         self._provider = provider
         self._ledger = ledger
-        self._kept: dict[str, StoredBatch] = {}
+        self._batches: dict[str, StoredBatch] = {}
         self._open: dict[str, StoredBatch] = {}
         self._seen: Counter[str] = Counter()
 
@@ -330,121 +330,134 @@ class BatchOffice:
         is_sound: bool = True,
     ) -> StoredBatch:
         """A new batch of *orders* to *path*, whose bodies *reader* reads."""
-        number = len(self._kept)
+        number = len(self._batches)
         times = schedule(self._options, number, now_us)
         accept = partial(self._accept, reader, path)
-        found = items(self._options, orders, times, self._seen, accept)
-        kept = StoredBatch(
+        simulated_items = items(self._options, orders, times, self._seen, accept)
+        stored_batch = StoredBatch(
             id=f"{self._prefix}{fresh(self._options.seed, number, now_us)}",
-            model=next((item.asked.model for item in found if item.asked), ""),
-            batch=SimulatedBatch(times, found, is_sound=is_sound),
+            model=next(
+                (item.incoming.model for item in simulated_items if item.incoming), ""
+            ),
+            batch=SimulatedBatch(times, simulated_items, is_sound=is_sound),
             path=path,
         )
-        self._kept[kept.id] = self._open[kept.id] = kept
-        self._note(BatchAct.CREATED, kept, now_us, requests=len(found))
-        return kept
+        self._batches[stored_batch.id] = self._open[stored_batch.id] = stored_batch
+        self._note(
+            BatchAct.CREATED, stored_batch, now_us, requests=len(simulated_items)
+        )
+        return stored_batch
 
     def _accept(
         self, reader: Callable[[bytes], SimulatedRequest], path: str, body: bytes
     ) -> SimulatedRequest:
         """The request in *body*; raise `BadRequest` where a single call would fail."""
-        asked = reader(self._provider.heeded(path, body))
+        incoming = reader(self._provider.heeded(path, body))
         digest = hashlib.sha256(body).hexdigest()
         row = self._provider.row(digest, 0)
-        trouble = self._provider.refused(row, asked, path)
+        trouble = self._provider.refused(row, incoming, path)
         if trouble is None:
-            draft = self._provider.draft(row, asked, digest)
+            draft = self._provider.draft(row, incoming, digest)
             trouble = draft if isinstance(draft, RefusedRequest) else None
         if trouble is not None:
             raise BadRequest(trouble.message or row.body(trouble).decode())
-        return asked
+        return incoming
 
     def has_room(self, more: int) -> bool:
         """Whether *more* items may wait in batches beside those that do."""
         most = self._options.batch_queue
         waiting = (
-            each.batch.total - len(each.batch.ended) for each in self._open.values()
+            stored_batch.batch.total - len(stored_batch.batch.ended)
+            for stored_batch in self._open.values()
         )
         return most is None or sum(waiting) + more <= most
 
     def find(self, batch_id: str, now_us: int) -> StoredBatch:
         """The batch of that id; a `BatchRefusal` where none is shown."""
-        kept = self._kept.get(batch_id)
-        if kept is None or not self._is_shown(kept, now_us):
+        stored_batch = self._batches.get(batch_id)
+        if stored_batch is None or not self._is_visible(stored_batch, now_us):
             raise BatchRefusal(
                 f"There is no batch with the id {batch_id}.", status=NOT_FOUND
             )
-        return kept
+        return stored_batch
 
     def newest(self, now_us: int) -> list[str]:
         """The ids of all batches that are shown, the last one first."""
         return [
-            kept.id
-            for kept in reversed(self._kept.values())
-            if self._is_shown(kept, now_us)
+            stored_batch.id
+            for stored_batch in reversed(self._batches.values())
+            if self._is_visible(stored_batch, now_us)
         ]
 
-    def _is_shown(self, kept: StoredBatch, now_us: int) -> bool:
+    def _is_visible(self, stored_batch: StoredBatch, now_us: int) -> bool:
         """Whether whoever looks is told of a batch: not at once, if that is set."""
-        shown_us = kept.batch.entered[BatchPhase.VALIDATING] + int(
+        visible_us = stored_batch.batch.entered[BatchPhase.VALIDATING] + int(
             self._options.batch_lag_seconds * 1e6
         )
-        return now_us >= shown_us
+        return now_us >= visible_us
 
     def cancel(self, batch_id: str, now_us: int) -> StoredBatch:
         """Ask a batch to stop; a `BatchRefusal` where it is beyond that."""
-        kept = self.find(batch_id, now_us)
-        if not kept.batch.cancel(now_us):
+        stored_batch = self.find(batch_id, now_us)
+        if not stored_batch.batch.cancel(now_us):
             raise BatchRefusal(
-                f"A batch that is {kept.batch.phase} cannot be cancelled.",
+                f"A batch that is {stored_batch.batch.phase} cannot be cancelled.",
                 status=CONFLICT,
             )
-        self._note(BatchAct.CANCELLED, kept, now_us, requests=kept.batch.total)
-        return kept
+        self._note(
+            BatchAct.CANCELLED, stored_batch, now_us, requests=stored_batch.batch.total
+        )
+        return stored_batch
 
     def advance(self, now_us: int) -> list[StoredBatch]:
         """Get on with all batches; those that came to their end."""
-        for kept in self._open.values():
-            for item in kept.batch.advance(now_us):
+        for stored_batch in self._open.values():
+            for item in stored_batch.batch.advance(now_us):
                 if item.ending is ItemEnding.SUCCEEDED:
-                    self._succeed(kept, item)
-        done = [kept for kept in self._open.values() if kept.batch.phase.is_terminal]
-        for kept in done:
-            del self._open[kept.id]
+                    self._succeed(stored_batch, item)
+        done = [
+            stored_batch
+            for stored_batch in self._open.values()
+            if stored_batch.batch.phase.is_terminal
+        ]
+        for stored_batch in done:
+            del self._open[stored_batch.id]
         return done
 
-    def _succeed(self, kept: StoredBatch, item: SimulatedItem) -> None:
-        asked = item.asked
-        if asked is None:
+    def _succeed(self, stored_batch: StoredBatch, item: SimulatedItem) -> None:
+        incoming = item.incoming
+        if incoming is None:
             raise AssertionError("what is no request cannot be answered")
         row = self._provider.row(item.digest, 0)
-        draft = self._provider.draft(row, asked, item.digest)
+        draft = self._provider.draft(row, incoming, item.digest)
         if isinstance(draft, RefusedRequest):
             raise AssertionError("what was accepted is answered")  # noqa: TRY004
         reply = self._provider.reply(
-            row, asked, item.digest, kept.path, draft, is_batch=True
+            row, incoming, item.digest, stored_batch.path, draft, is_batch=True
         )
-        kept.replies[item.custom_id] = reply.body
-        kept.tokens_in += reply.served.tokens.prompt
-        kept.tokens_out += reply.served.tokens.out
+        stored_batch.replies[item.custom_id] = reply.body
+        stored_batch.tokens_in += reply.served.tokens.prompt
+        stored_batch.tokens_out += reply.served.tokens.out
         self._ledger.write(
             BatchLine(
                 act=BatchAct.BILLED,
-                id=kept.id,
+                id=stored_batch.id,
                 at_ms=item.due_us // 1000,
                 custom_id=item.custom_id,
                 request=item.digest,
-                model=asked.model,
+                model=incoming.model,
                 half_price=True,
                 **billed_fields(reply),
             )
         )
 
     def _note(
-        self, act: BatchAct, kept: StoredBatch, now_us: int, *, requests: int
+        self, act: BatchAct, stored_batch: StoredBatch, now_us: int, *, requests: int
     ) -> None:
         self._ledger.write(
-            BatchLine(act=act, id=kept.id, at_ms=now_us // 1000, requests=requests)
+            BatchLine(
+                act=act, id=stored_batch.id, at_ms=now_us // 1000, requests=requests
+            )
         )
 
 

@@ -257,7 +257,7 @@ class Bill:
     tokens_cache_write_1h: int = 0
     tokens_reasoning: int = 0
     cost_usd: Decimal = Decimal(0)
-    told_usd: Decimal = Decimal(0)
+    reported_usd: Decimal = Decimal(0)
     """The part of it that went out in whole replies with their usage: what a client
     can know to the last digit. The rest it can only bound."""
 
@@ -281,21 +281,21 @@ def bill(lines: Iterable[LedgerLine], batch_lines: Iterable[BatchLine] = ()) -> 
         *(line for line in calls if line.outcome in GENERATED and line.finish),
         *items,
     ]
-    told: list[LedgerLine | BatchLine] = [
+    reported: list[LedgerLine | BatchLine] = [
         *(line for line in calls if line.outcome is RequestOutcome.ANSWERED),
         *items,
     ]
     return Bill(
         requests=len(calls),
         billed=len(billed),
-        tokens_in=sum(each.tokens_in for each in billed),
-        tokens_out=sum(each.tokens_out for each in billed),
-        tokens_cached=sum(each.tokens_cached for each in billed),
-        tokens_cache_write=sum(each.tokens_cache_write for each in billed),
-        tokens_cache_write_1h=sum(each.tokens_cache_write_1h for each in billed),
-        tokens_reasoning=sum(each.tokens_reasoning for each in billed),
+        tokens_in=sum(line.tokens_in for line in billed),
+        tokens_out=sum(line.tokens_out for line in billed),
+        tokens_cached=sum(line.tokens_cached for line in billed),
+        tokens_cache_write=sum(line.tokens_cache_write for line in billed),
+        tokens_cache_write_1h=sum(line.tokens_cache_write_1h for line in billed),
+        tokens_reasoning=sum(line.tokens_reasoning for line in billed),
         cost_usd=_sum(billed),
-        told_usd=_sum(each for each in told if each.tells_usage),
+        reported_usd=_sum(line for line in reported if line.tells_usage),
     )
 
 

@@ -89,7 +89,9 @@ class Reasoning:
 
     most: int = 0  #: tokens, drawn for each request; 0: the model does not reason
     is_capped: bool = True  #: whether the limit on the output bounds it
-    shown: str = ""  #: the message's field that shows it; "think": inside the content
+    message_field: str = (
+        ""  #: the message's field that shows it; "think": inside the content
+    )
 
 
 UsageWriter: TypeAlias = Callable[[BilledTokens, Decimal], object]
@@ -205,7 +207,7 @@ def three(tokens: BilledTokens, _cost: Decimal = Decimal(0)) -> dict[str, Any]:
     }
 
 
-def beside(tokens: BilledTokens, cost: Decimal) -> dict[str, Any]:
+def outside(tokens: BilledTokens, cost: Decimal) -> dict[str, Any]:
     """XAI: reasoning stands beside completion; a tick is a 10^-10 of a dollar."""
     return {
         "prompt_tokens": tokens.prompt,

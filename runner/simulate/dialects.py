@@ -22,7 +22,6 @@ from runner.simulate.dialect import (
     RefusalKind,
     RefusalWords,
     UsageWriter,
-    beside,
     charged,
     flat_error,
     hit_and_miss,
@@ -30,6 +29,7 @@ from runner.simulate.dialect import (
     numbered_error,
     only_in_total,
     openai_error,
+    outside,
     proxied_limits,
     proxy_error,
     tgi_error,
@@ -152,7 +152,7 @@ OLLAMA: Final = Dialect(
     usage=three,
     needs_key=False,
     caps=("max_tokens",),
-    reasoning=Reasoning(most=300, shown="think"),
+    reasoning=Reasoning(most=300, message_field="think"),
     fingerprints=("fp_ollama",),
     statuses=(500,),
 )
@@ -381,12 +381,12 @@ UNREADABLE: Final[frozenset[UsageWriter]] = frozenset(
 """Forms of usage of which nobody can tell what is billed."""
 
 TELLS_CACHE: Final[frozenset[UsageWriter]] = frozenset(
-    {inside, beside, only_in_total, hit_and_miss, charged}
+    {inside, outside, only_in_total, hit_and_miss, charged}
 )
 """Forms that tell what was cached."""
 
 _USAGES: Final[tuple[UsageWriter, ...]] = (
-    *(inside, three, beside, only_in_total, hit_and_miss, timed, charged),
+    *(inside, three, outside, only_in_total, hit_and_miss, timed, charged),
     *(_floats, _texts, untold, _no_usage, _nulls, _only_total),
 )
 _ENDS: Final[tuple[Mapping[str, object], ...]] = (
@@ -424,7 +424,7 @@ def of_request(dialect: Dialect, seed: int, digest: str, seen: int) -> Dialect:
         empty=chance.pick(("", None)),
         reasoning=replace(
             dialect.reasoning,
-            shown=chance.pick(("", "reasoning", "reasoning_content", "think")),
+            message_field=chance.pick(("", "reasoning", "reasoning_content", "think")),
         ),
         dated=served.dated,
         fingerprints=served.fingerprints,
@@ -435,7 +435,7 @@ def of_request(dialect: Dialect, seed: int, digest: str, seen: int) -> Dialect:
         waits=limits.waits,
         # a write that no field of this form tells of cannot be billed as one
         cache_writes=usage is charged,
-        cache_least=1 if usage in {inside, beside, hit_and_miss, charged} else 0,
+        cache_least=1 if usage in {inside, outside, hit_and_miss, charged} else 0,
     )
 
 

@@ -30,7 +30,7 @@ from runner.messages import (
     Vectors,
 )
 from runner.simulate.options import Chance
-from runner.simulate.requests import SimulatedRequest, said
+from runner.simulate.requests import SimulatedRequest, chat_text
 
 _DIGIT = re.compile(r"\d")
 _ANSWER_WORD = re.compile(r"\w[\w*.:/-]*")
@@ -81,7 +81,9 @@ def _is_query(schema: Mapping[str, Any]) -> bool:
     """Whether a schema is a list of lists of texts, of any length."""
     inner = schema.get("items", {})
     return inner.get("items") == {"type": "string"} and not any(
-        bound in own for own in (schema, inner) for bound in ("minItems", "maxItems")
+        bound in subschema
+        for subschema in (schema, inner)
+        for bound in ("minItems", "maxItems")
     )
 
 
@@ -154,8 +156,8 @@ class _Filler:
             # further lists are exclusions, which must not name what is searched
             lists = {
                 name
-                for name, own in properties.items()
-                if "items" in own and not own.get("minItems")
+                for name, subschema in properties.items()
+                if "items" in subschema and not subschema.get("minItems")
             }
             return {
                 name: self._query()
@@ -230,9 +232,9 @@ def vectors(request: EmbedRequest, seed: int) -> Vectors:
 
 def ranking(request: RerankRequest, seed: int) -> Ranking:
     """Documents by the share of the query's words that they hold, the best first."""
-    asked = _words(request.query)
+    query_words = _words(request.query)
     scores = [
-        len(asked & _words(text)) / max(1, len(asked)) * 0.9
+        len(query_words & _words(text)) / max(1, len(query_words)) * 0.9
         # chance breaks ties: equal scores are rare among real ones
         + 0.1 * Chance("score", seed, request.query, text).unit()
         for text in request.documents
@@ -272,32 +274,34 @@ class SimulatedModel:
         self._seed = seed
         self._job = job
 
-    def answer(self, asked: SimulatedRequest, digest: str, choice: int = 0) -> Content:
-        """What the reply to *asked* says, whose body has the hash *digest*.
+    def answer(
+        self, incoming: SimulatedRequest, digest: str, choice: int = 0
+    ) -> Content:
+        """What the reply to *incoming* says, whose body has the hash *digest*.
 
         As with a job's baseline: a text, vectors or scores, as was asked.
 
         Args:
-            asked: the request.
+            incoming: the request.
             digest: what chance depends on.
             choice: which of several answers to the same request, from 0.
         """
         chance = Chance("answer", self._seed, digest, *([choice] if choice else ()))
         if self._job is not None:
-            share = WORST_SHARE * Chance("share", self._seed, asked.model).unit()
+            share = WORST_SHARE * Chance("share", self._seed, incoming.model).unit()
             if chance.unit() >= share:
-                baseline = _baseline(self._job, asked.request)
+                baseline = _baseline(self._job, incoming.request)
                 if baseline is not None:
                     return baseline
-        match asked.request:
+        match incoming.request:
             case ChatRequest():
-                return _text(asked.request, chance)
+                return _text(incoming.request, chance)
             case EmbedRequest():
-                return vectors(asked.request, self._seed)
+                return vectors(incoming.request, self._seed)
             case RerankRequest():
-                return ranking(asked.request, self._seed)
+                return ranking(incoming.request, self._seed)
             case _:
-                assert_never(asked.request)
+                assert_never(incoming.request)
 
 
 def _baseline(job: Job, request: Request) -> Content | None:
@@ -313,9 +317,9 @@ def _baseline(job: Job, request: Request) -> Content | None:
 def _text(request: ChatRequest, chance: Chance) -> str:
     """A text that fits the request's schema, if it has one."""
     if request.schema is None:
-        return plain_text(said(request), chance)
+        return plain_text(chat_text(request), chance)
     schema = msgspec.json.decode(request.schema.json)
-    return msgspec.json.encode(fitting(schema, said(request), chance)).decode()
+    return msgspec.json.encode(fitting(schema, chat_text(request), chance)).decode()
 
 
 def malformed(body: bytes, shape: float) -> bytes:

@@ -102,18 +102,18 @@ def read_orders(
     for number, raw in lines:
         try:
             line = msgspec.json.decode(raw, type=_Line)
-            asked = msgspec.json.decode(line.body, type=_Model).model
+            line_model = msgspec.json.decode(line.body, type=_Model).model
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             problems.append(
                 LineProblem(code="invalid_json_line", message=f"{error}.", line=number)
             )
             continue
-        model = model or asked
+        model = model or line_model
         is_known = line.custom_id in orders
         problems += (
             LineProblem(code=code, message=message, line=number, param=param)
             for is_broken, code, param, message in _rules(
-                line, asked, endpoint=endpoint, model=model, is_known=is_known
+                line, line_model, endpoint=endpoint, model=model, is_known=is_known
             )
             if is_broken
         )
@@ -122,7 +122,7 @@ def read_orders(
 
 
 def _rules(
-    line: _Line, asked: str, *, endpoint: str, model: str, is_known: bool
+    line: _Line, line_model: str, *, endpoint: str, model: str, is_known: bool
 ) -> tuple[tuple[bool, str, str, str], ...]:
     """Rules for a line: whether it breaks them, code, field, and what to say then."""
     return (
@@ -146,44 +146,44 @@ def _rules(
             f"The batch is for {endpoint}, not for {line.url}.",
         ),
         (
-            asked != model,
+            line_model != model,
             "model_mismatch",
             "body.model",
-            f"The batch asks {model}, and nothing of {asked}.",
+            f"The batch asks {model}, and nothing of {line_model}.",
         ),
     )
 
 
-def output_lines(kept: StoredBatch) -> list[Mapping[str, Any]]:
+def output_lines(stored_batch: StoredBatch) -> list[Mapping[str, Any]]:
     """The answers, in the order in which they were ready."""
     return [
-        _line(kept, item, response=_response(item, msgspec.Raw(reply)))
-        for item in kept.batch.ended
+        _line(stored_batch, item, response=_response(item, msgspec.Raw(reply)))
+        for item in stored_batch.batch.ended
         if item.ending is ItemEnding.SUCCEEDED
-        for reply in (kept.replies[item.custom_id],)
+        for reply in (stored_batch.replies[item.custom_id],)
     ]
 
 
-def error_lines(kept: StoredBatch) -> list[Mapping[str, Any]]:
+def error_lines(stored_batch: StoredBatch) -> list[Mapping[str, Any]]:
     """What was not answered, and why."""
     return [
-        _line(kept, item, response=_failed(item))
+        _line(stored_batch, item, response=_failed(item))
         if item.ending is ItemEnding.ERRORED
-        else _line(kept, item, error=_UNDONE[item.ending])
-        for item in kept.batch.ended
+        else _line(stored_batch, item, error=_UNDONE[item.ending])
+        for item in stored_batch.batch.ended
         if item.ending is not ItemEnding.SUCCEEDED
     ]
 
 
 def _line(
-    kept: StoredBatch,
+    stored_batch: StoredBatch,
     item: SimulatedItem,
     *,
     response: Mapping[str, Any] | None = None,
     error: Mapping[str, str] | None = None,
 ) -> Mapping[str, Any]:
     return {
-        "id": f"batch_req_{kept.id[-8:]}{item.digest[:16]}",
+        "id": f"batch_req_{stored_batch.id[-8:]}{item.digest[:16]}",
         "custom_id": item.custom_id,
         "response": response,
         "error": error,
@@ -261,7 +261,7 @@ class StoredFiles:
     def __init__(self, seed: int) -> None:
         self._seed = seed
         self._files: dict[str, StoredFile] = {}
-        self._made = 0
+        self._created_n = 0
 
     def add(
         self,
@@ -273,13 +273,13 @@ class StoredFiles:
     ) -> StoredFile:
         """Keep a new file."""
         file = StoredFile(
-            id=f"file-{fresh(self._seed, self._made, now_us)}",
+            id=f"file-{fresh(self._seed, self._created_n, now_us)}",
             name=name,
             purpose=purpose,
             created_us=now_us,
             content=content,
         )
-        self._made += 1
+        self._created_n += 1
         self._files[file.id] = file
         return file
 
@@ -367,10 +367,14 @@ class OpenAIForm:
 
     def advance(self, now_us: int) -> None:
         """Get on with all batches, and write the results of those that ended."""
-        for kept in self._office.advance(now_us):
-            self._results[kept.id] = _Results(
-                output=self._file_results(kept, "output", output_lines(kept)),
-                error=self._file_results(kept, "error", error_lines(kept)),
+        for stored_batch in self._office.advance(now_us):
+            self._results[stored_batch.id] = _Results(
+                output=self._file_results(
+                    stored_batch, "output", output_lines(stored_batch)
+                ),
+                error=self._file_results(
+                    stored_batch, "error", error_lines(stored_batch)
+                ),
             )
 
     def complaint(self, refusal: BatchRefusal) -> bytes:
@@ -384,17 +388,21 @@ class OpenAIForm:
             raise BatchRefusal("There is no file in the form.", param="file")
         if purpose is None or purpose.content != b"batch":
             raise BatchRefusal("Only files for batches are kept.", param="purpose")
-        kept = self._files.add(file.name, file.content, asking.now_us, purpose="batch")
-        self._ledger.write(
-            BatchLine(act=BatchAct.UPLOADED, id=kept.id, at_ms=asking.now_us // 1000)
+        stored_file = self._files.add(
+            file.name, file.content, asking.now_us, purpose="batch"
         )
-        return BatchResponse(body=encoded(kept.described()))
+        self._ledger.write(
+            BatchLine(
+                act=BatchAct.UPLOADED, id=stored_file.id, at_ms=asking.now_us // 1000
+            )
+        )
+        return BatchResponse(body=encoded(stored_file.described()))
 
     def _list_files(self, asking: BatchRequest) -> BatchResponse:
         ids = self._files.newest(asking.query.get("purpose"))
         part = page(ids, asking, after="after", most=10_000, usual=10_000)
-        found = [self._files.find(each).described() for each in part.ids]
-        return BatchResponse(body=part.body(found, object="list"))
+        files = [self._files.find(file_id).described() for file_id in part.ids]
+        return BatchResponse(body=part.body(files, object="list"))
 
     def _file(self, _asking: BatchRequest, file_id: str) -> BatchResponse:
         return BatchResponse(body=encoded(self._files.find(file_id).described()))
@@ -415,15 +423,17 @@ class OpenAIForm:
         orders, problems = read_orders(file.content, wanted.endpoint)
         if not self._office.has_room(len(orders)):
             problems = [TOO_MANY_WAITING]
-        kept = self._office.create(
+        stored_batch = self._office.create(
             [] if problems else orders,
             asking.now_us,
             ENDPOINTS[wanted.endpoint],
             wanted.endpoint.removeprefix("/v1"),
             is_sound=not problems,
         )
-        self._bought[kept.id] = _Bought(wanted=wanted, problems=tuple(problems))
-        return BatchResponse(body=encoded(self._described(kept)), created=kept.id)
+        self._bought[stored_batch.id] = _Bought(wanted=wanted, problems=tuple(problems))
+        return BatchResponse(
+            body=encoded(self._described(stored_batch)), created=stored_batch.id
+        )
 
     def _checked(self, wanted: _Wanted) -> StoredFile:
         """The file of a batch that may be created."""
@@ -449,10 +459,11 @@ class OpenAIForm:
 
     def _list(self, asking: BatchRequest) -> BatchResponse:
         part = page(self._office.newest(asking.now_us), asking, after="after", most=100)
-        found = [
-            self._described(self._office.find(each, asking.now_us)) for each in part.ids
+        batches = [
+            self._described(self._office.find(batch_id, asking.now_us))
+            for batch_id in part.ids
         ]
-        return BatchResponse(body=part.body(found, object="list"))
+        return BatchResponse(body=part.body(batches, object="list"))
 
     def _batch(self, asking: BatchRequest, batch_id: str) -> BatchResponse:
         return BatchResponse(
@@ -460,38 +471,38 @@ class OpenAIForm:
         )
 
     def _cancel(self, asking: BatchRequest, batch_id: str) -> BatchResponse:
-        kept = self._office.cancel(batch_id, asking.now_us)
-        return BatchResponse(body=encoded(self._described(kept)))
+        stored_batch = self._office.cancel(batch_id, asking.now_us)
+        return BatchResponse(body=encoded(self._described(stored_batch)))
 
     def _file_results(
-        self, kept: StoredBatch, kind: str, lines: list[Mapping[str, Any]]
+        self, stored_batch: StoredBatch, kind: str, lines: list[Mapping[str, Any]]
     ) -> str | None:
         """Keep *lines* as a file of results; OpenAI makes no empty one."""
         if not lines:
             return None
         return self._files.add(
-            f"{kept.id}_{kind}.jsonl",
+            f"{stored_batch.id}_{kind}.jsonl",
             joined(lines),
-            kept.batch.entered[kept.batch.phase],
+            stored_batch.batch.entered[stored_batch.batch.phase],
             purpose="batch_output",
         ).id
 
-    def _described(self, kept: StoredBatch) -> dict[str, Any]:
+    def _described(self, stored_batch: StoredBatch) -> dict[str, Any]:
         """A batch as OpenAI tells of it.
 
         What expired or was cancelled counts neither as completed nor as failed.
         """
-        batch, bought = kept.batch, self._bought[kept.id]
-        results = self._results.get(kept.id, _Results())
+        batch, bought = stored_batch.batch, self._bought[stored_batch.id]
+        results = self._results.get(stored_batch.id, _Results())
         moments = {
             phase: moment_us // 1_000_000 for phase, moment_us in batch.entered.items()
         }
         created_at = moments[BatchPhase.VALIDATING]
         return {
-            "id": kept.id,
+            "id": stored_batch.id,
             "object": "batch",
             "endpoint": bought.wanted.endpoint,
-            "model": kept.model or None,
+            "model": stored_batch.model or None,
             "errors": _errors(bought.problems)
             if batch.phase is BatchPhase.FAILED
             else None,
@@ -512,7 +523,7 @@ class OpenAIForm:
                 "completed": batch.count(ItemEnding.SUCCEEDED),
                 "failed": batch.count(ItemEnding.ERRORED),
             },
-            "usage": _usage(kept) if batch.phase.is_terminal else None,
+            "usage": _usage(stored_batch) if batch.phase.is_terminal else None,
             "metadata": bought.wanted.metadata,
         }
 
@@ -521,11 +532,11 @@ def _errors(problems: tuple[LineProblem, ...]) -> dict[str, Any]:
     return {"object": "list", "data": [asdict(problem) for problem in problems]}
 
 
-def _usage(kept: StoredBatch) -> dict[str, Any]:
+def _usage(stored_batch: StoredBatch) -> dict[str, Any]:
     return {
-        "input_tokens": kept.tokens_in,
+        "input_tokens": stored_batch.tokens_in,
         "input_tokens_details": {"cached_tokens": 0},
-        "output_tokens": kept.tokens_out,
+        "output_tokens": stored_batch.tokens_out,
         "output_tokens_details": {"reasoning_tokens": 0},
-        "total_tokens": kept.tokens_in + kept.tokens_out,
+        "total_tokens": stored_batch.tokens_in + stored_batch.tokens_out,
     }

@@ -62,8 +62,8 @@ MISTRAL_FIELDS: Final = frozenset(
 def only_default(name: str) -> ParameterRule:
     """OpenAI's reasoning models: any value but the default is unsupported."""
 
-    def rule(asked: SimulatedRequest, _path: str) -> RefusedRequest | None:
-        value = asked.fields.get(name)
+    def rule(incoming: SimulatedRequest, _path: str) -> RefusedRequest | None:
+        value = incoming.fields.get(name)
         if value is None or value == 1:
             return None
         return RefusedRequest(
@@ -81,8 +81,8 @@ def unsupported(name: str, instead: str = "") -> ParameterRule:
     """OpenAI's reasoning models: the parameter itself is unsupported."""
     hint = f" Use '{instead}' instead." if instead else ""
 
-    def rule(asked: SimulatedRequest, _path: str) -> RefusedRequest | None:
-        if asked.fields.get(name) is None:
+    def rule(incoming: SimulatedRequest, _path: str) -> RefusedRequest | None:
+        if incoming.fields.get(name) is None:
             return None
         return RefusedRequest(
             status=400,
@@ -98,24 +98,24 @@ def unsupported(name: str, instead: str = "") -> ParameterRule:
 def extra_forbidden(known: Collection[str]) -> ParameterRule:
     """Mistral: every field that it does not know, in one error of its validator."""
 
-    def rule(asked: SimulatedRequest, path: str) -> RefusedRequest | None:
+    def rule(incoming: SimulatedRequest, path: str) -> RefusedRequest | None:
         if path != CHAT:
             return None
-        found = [
+        unknown_fields = [
             {
                 "type": "extra_forbidden",
                 "loc": ["body", name],
                 "msg": "Extra inputs are not permitted",
                 "input": value,
             }
-            for name, value in asked.fields.items()
+            for name, value in incoming.fields.items()
             if name not in known
         ]
-        if not found:
+        if not unknown_fields:
             return None
         body: dict[str, Any] = {
             "object": "error",
-            "message": {"detail": found},
+            "message": {"detail": unknown_fields},
             "type": "invalid_request_error",
             "param": None,
             "code": None,
@@ -128,10 +128,10 @@ def extra_forbidden(known: Collection[str]) -> ParameterRule:
 def unknown_field(known: Collection[str]) -> ParameterRule:
     """Anthropic: the first field that it does not know."""
 
-    def rule(asked: SimulatedRequest, path: str) -> RefusedRequest | None:
+    def rule(incoming: SimulatedRequest, path: str) -> RefusedRequest | None:
         if path != MESSAGES:
             return None  # its OpenAI form ignores what it does not know
-        name = next((name for name in asked.fields if name not in known), None)
+        name = next((name for name in incoming.fields if name not in known), None)
         if name is None:
             return None
         return RefusedRequest(
@@ -146,8 +146,8 @@ def temperature_range(
 ) -> ParameterRule:
     """The temperature has to lie above *low* and not above *high*."""
 
-    def rule(asked: SimulatedRequest, _path: str) -> RefusedRequest | None:
-        value = asked.fields.get("temperature")
+    def rule(incoming: SimulatedRequest, _path: str) -> RefusedRequest | None:
+        value = incoming.fields.get("temperature")
         if value is None or low < value <= high:
             return None
         return RefusedRequest(message=message, **{"status": 400, **words})
@@ -160,8 +160,8 @@ def no_schema(
 ) -> ParameterRule:
     """Structured output by a JSON schema is refused."""
 
-    def rule(asked: SimulatedRequest, _path: str) -> RefusedRequest | None:
-        form = asked.fields.get("response_format")
+    def rule(incoming: SimulatedRequest, _path: str) -> RefusedRequest | None:
+        form = incoming.fields.get("response_format")
         if not isinstance(form, dict) or form.get("type") != "json_schema":
             return None
         body = message if media == TEXT else None
@@ -175,15 +175,17 @@ def no_schema(
 def no_system_role(words: RefusalWords) -> ParameterRule:
     """Templates like Gemma's, by the model's name: there is no system role."""
 
-    def rule(asked: SimulatedRequest, _path: str) -> RefusedRequest | None:
-        request = asked.request
-        if "gemma" not in asked.model.lower() or not isinstance(request, ChatRequest):
+    def rule(incoming: SimulatedRequest, _path: str) -> RefusedRequest | None:
+        request = incoming.request
+        if "gemma" not in incoming.model.lower() or not isinstance(
+            request, ChatRequest
+        ):
             return None
         if all(message.role != "system" for message in request.messages):
             return None
         return RefusedRequest(
             status=words.status,
-            message=words.message.format(model=asked.model),
+            message=words.message.format(model=incoming.model),
             type=words.type,
             code=words.code,
         )
@@ -194,8 +196,8 @@ def no_system_role(words: RefusalWords) -> ParameterRule:
 def one_choice(message: str, **words: Any) -> ParameterRule:
     """More than one answer is refused."""
 
-    def rule(asked: SimulatedRequest, _path: str) -> RefusedRequest | None:
-        if asked.choices == 1:
+    def rule(incoming: SimulatedRequest, _path: str) -> RefusedRequest | None:
+        if incoming.choices == 1:
             return None
         return RefusedRequest(message=message, **{"status": 400, "param": "n", **words})
 
@@ -205,8 +207,8 @@ def one_choice(message: str, **words: Any) -> ParameterRule:
 def penalties(names: Collection[str]) -> ParameterRule:
     """XAI's reasoning models: arguments that they do not take."""
 
-    def rule(asked: SimulatedRequest, _path: str) -> RefusedRequest | None:
-        name = next((each for each in names if asked.fields.get(each)), None)
+    def rule(incoming: SimulatedRequest, _path: str) -> RefusedRequest | None:
+        name = next((name for name in names if incoming.fields.get(name)), None)
         if name is None:
             return None
         return RefusedRequest(
@@ -222,32 +224,34 @@ _NEW_CLAUDE: Final = re.compile(r"claude-(\w+-)*(4-[7-9]|[5-9])\b")
 
 
 def sampling_is_deprecated(
-    asked: SimulatedRequest, _path: str
+    incoming: SimulatedRequest, _path: str
 ) -> RefusedRequest | None:
     """Anthropic's models since Opus 4.7: a default temperature, no top_p, no top_k."""
-    if _NEW_CLAUDE.search(asked.model) is None:
+    if _NEW_CLAUDE.search(incoming.model) is None:
         return None
     refused = {"temperature": (None, 1), "top_p": (None,), "top_k": (None,)}
     for name, allowed in refused.items():
-        if asked.fields.get(name) not in allowed:
+        if incoming.fields.get(name) not in allowed:
             return RefusedRequest(
                 status=400, message=f"`{name}` is deprecated for this model."
             )
     return None
 
 
-def thinking_needs_room(asked: SimulatedRequest, _path: str) -> RefusedRequest | None:
+def thinking_needs_room(
+    incoming: SimulatedRequest, _path: str
+) -> RefusedRequest | None:
     """Anthropic: thinking wants the default temperature, and room below the limit."""
-    thinking = asked.fields.get("thinking")
+    thinking = incoming.fields.get("thinking")
     if not isinstance(thinking, dict) or thinking.get("type") != "enabled":
         return None
     budget = thinking.get("budget_tokens", 0)
-    if asked.fields.get("temperature", 1) != 1:
+    if incoming.fields.get("temperature", 1) != 1:
         return RefusedRequest(
             status=400,
             message="`temperature` may only be set to 1 when thinking is enabled.",
         )
-    if budget >= (asked.cap(("max_tokens",)) or 0):
+    if budget >= (incoming.cap(("max_tokens",)) or 0):
         return RefusedRequest(
             status=400,
             message="`max_tokens` must be greater than `thinking.budget_tokens`.",

@@ -177,7 +177,7 @@ class RequestOutcome(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RequestFate:
+class PlannedOutcome:
     """What is going to happen to a request, if its client stays."""
 
     outcome: RequestOutcome
@@ -186,12 +186,12 @@ class RequestFate:
     shape: float  #: in [0, 1): which of the kinds of its fault
 
 
-def request_fate(
+def planned_outcome(
     options: SimulateOptions,
     request: str,
     seen: int,
     statuses: Sequence[int] = SERVER_ERRORS,
-) -> RequestFate:
+) -> PlannedOutcome:
     """The fate of *request*, a hash, that was seen *seen* times before.
 
     A server error has one of *statuses*.
@@ -207,11 +207,11 @@ def request_fate(
         (RequestOutcome.HANG, options.rate_hang, 0),
     ):
         if draw < rate:
-            return RequestFate(
+            return PlannedOutcome(
                 outcome=outcome, status=status, latency_s=latency_s, shape=shape
             )
         draw -= rate
-    return RequestFate(
+    return PlannedOutcome(
         outcome=RequestOutcome.ANSWERED, status=200, latency_s=latency_s, shape=shape
     )
 
@@ -275,7 +275,7 @@ class SimulatedLimits:
 
     def __init__(self, options: SimulateOptions, now: float) -> None:
         rps, tpm = options.rps, options.tpm
-        self._told = options.limit_headers
+        self._sends_headers = options.limit_headers
         self._rps_after = options.rps_after
         self._changes_at: float | None = None
         self._served = 0
@@ -326,7 +326,7 @@ class SimulatedLimits:
 
     def gauges(self, now: float) -> dict[str, LimitGauge]:
         """Every limit, where they are to be told."""
-        if not self._told:
+        if not self._sends_headers:
             return {}
         return {
             name: LimitGauge(

@@ -137,50 +137,51 @@ class Provider:
         return row.trouble(RefusalKind.BODY, detail=str(error))
 
     def refused(
-        self, row: Dialect, asked: SimulatedRequest, path: str
+        self, row: Dialect, incoming: SimulatedRequest, path: str
     ) -> RefusedRequest | None:
         """Why a request that was read is refused, apart from limits."""
         models, quota = self._options.models, self._options.quota_usd
-        if not asked.model:
+        if not incoming.model:
             return row.trouble(RefusalKind.NO_MODEL)
-        if asked.fields.get("messages") == []:
+        if incoming.fields.get("messages") == []:
             return row.trouble(RefusalKind.NO_MESSAGES)
-        if models and asked.model not in models:
-            return row.trouble(RefusalKind.MODEL, model=asked.model)
+        if models and incoming.model not in models:
+            return row.trouble(RefusalKind.MODEL, model=incoming.model)
         for rule in self.dialect.rules:
-            trouble = rule(asked, path)
+            trouble = rule(incoming, path)
             if trouble is not None:
                 return trouble
         if quota is not None and self.spent >= quota:
             return row.trouble(RefusalKind.QUOTA, detail=f"{self.spent:f}")
         return None
 
-    def tokens_in(self, asked: SimulatedRequest) -> int:
+    def tokens_in(self, incoming: SimulatedRequest) -> int:
         """Tokens of the prompt."""
         if self._tokenizer is None:
-            return asked.tokens
-        pieces = len(asked.texts)
-        if isinstance(asked.request, ChatRequest):
-            pieces = len(asked.request.messages)
+            return incoming.tokens
+        pieces = len(incoming.texts)
+        if isinstance(incoming.request, ChatRequest):
+            pieces = len(incoming.request.messages)
         return (
-            sum(map(self._tokenizer.count, asked.texts))
+            sum(map(self._tokenizer.count, incoming.texts))
             + MESSAGE_TOKENS * pieces
             + REPLY_TOKENS
         )
 
     def draft(
-        self, row: Dialect, asked: SimulatedRequest, digest: str
+        self, row: Dialect, incoming: SimulatedRequest, digest: str
     ) -> ReplyDraft | RefusedRequest:
         """What is generated for a request, or the error that comes of its content."""
         answers = tuple(
-            self._model.answer(asked, digest, choice) for choice in range(asked.choices)
+            self._model.answer(incoming, digest, choice)
+            for choice in range(incoming.choices)
         )
-        draft = self._drafted(row, asked, answers, digest)
+        draft = self._drafted(row, incoming, answers, digest)
         words = row.cut_schema
         if (
             words is None
             or isinstance(draft, RefusedRequest)
-            or not _is_cut(asked, draft)
+            or not _is_cut(incoming, draft)
         ):
             return draft
         return RefusedRequest(
@@ -193,7 +194,7 @@ class Provider:
     def reply(
         self,
         row: Dialect,
-        asked: SimulatedRequest,
+        incoming: SimulatedRequest,
         digest: str,
         path: str,
         draft: ReplyDraft,
@@ -203,41 +204,41 @@ class Provider:
     ) -> ProviderReply:
         """Write *draft* down as the reply, and bill it."""
         chance = Chance("reply", self._options.seed, digest, seen)
-        tokens = self._cached(row, asked, draft.tokens, chance, path)
-        tier = "batch" if is_batch else self._tier(row, asked, chance)
+        tokens = self._cached(row, incoming, draft.tokens, chance, path)
+        tier = "batch" if is_batch else self._tier(row, incoming, chance)
         cost = self._prices.cost(tokens, tier)
         self.spent += cost
         served = ServedAnswer(
             request_id=_request_id(self._options.seed, digest, seen, is_batch),
-            model=_dated(row, asked.model),
+            model=_dated(row, incoming.model),
             fingerprint=_usually_first(row.fingerprints, chance),
             provider=chance.pick(row.providers) if row.providers else None,
             tier=tier,
             tokens=tokens,
             cost=cost,
         )
-        is_chat = isinstance(asked.request, ChatRequest)
+        is_chat = isinstance(incoming.request, ChatRequest)
         writer = WRITERS[path] if is_chat else write_vectors
-        written = writer(row, asked, digest, draft, served)
-        is_told = path != CHAT or row.usage not in UNREADABLE
+        written = writer(row, incoming, digest, draft, served)
+        has_usage = path != CHAT or row.usage not in UNREADABLE
         return ProviderReply(
             body=written.body,
             media=written.media,
             served=served,
             finish=draft.finish,
-            tells_usage=is_told and written.tells_usage,
+            tells_usage=has_usage and written.tells_usage,
             headers=row.ids(served),
         )
 
     def _drafted(
         self,
         row: Dialect,
-        asked: SimulatedRequest,
+        incoming: SimulatedRequest,
         answers: tuple[Content, ...],
         digest: str,
     ) -> ReplyDraft | RefusedRequest:
         """What is generated: reasoning first, then answers, both below the limit."""
-        fresh = self.tokens_in(asked)
+        fresh = self.tokens_in(incoming)
         texts = [answer for answer in answers if isinstance(answer, str)]
         if not texts:
             return ReplyDraft(
@@ -252,11 +253,11 @@ class Provider:
             return ReplyDraft(
                 answers=(REFUSAL,), finish="content_filter", tokens=tokens
             )
-        cap, most = self._cap(row, asked), self._options.max_output
-        reasoning = self._reasoning(row, asked, digest)
+        cap, most = self._cap(row, incoming), self._options.max_output
+        reasoning = self._reasoning(row, incoming, digest)
         bounds = [most, cap if row.reasoning.is_capped else None]
-        reasoning = min((reasoning, *(each for each in bounds if each is not None)))
-        rooms = [each - reasoning for each in bounds if each is not None]
+        reasoning = min((reasoning, *(bound for bound in bounds if bound is not None)))
+        rooms = [bound - reasoning for bound in bounds if bound is not None]
         if cap is not None:
             rooms.append(cap)
         room = min(rooms, default=None)
@@ -279,14 +280,14 @@ class Provider:
         )
 
     @staticmethod
-    def _cap(row: Dialect, asked: SimulatedRequest) -> int | None:
+    def _cap(row: Dialect, incoming: SimulatedRequest) -> int | None:
         """The limit on the output, by the names that the dialect knows."""
-        return asked.cap(("max_output_tokens", *row.caps)) if row.caps else None
+        return incoming.cap(("max_output_tokens", *row.caps)) if row.caps else None
 
-    def _reasoning(self, row: Dialect, asked: SimulatedRequest, digest: str) -> int:
+    def _reasoning(self, row: Dialect, incoming: SimulatedRequest, digest: str) -> int:
         """Reasoning tokens, spread over orders of magnitude as real ones are."""
         thinking, effort = (
-            asked.fields.get(k) for k in ("thinking", "reasoning_effort")
+            incoming.fields.get(k) for k in ("thinking", "reasoning_effort")
         )
         most = 0 if effort == "none" else row.reasoning.most
         if isinstance(thinking, dict) and thinking.get("type") != "disabled":
@@ -301,7 +302,7 @@ class Provider:
     def _cached(
         self,
         row: Dialect,
-        asked: SimulatedRequest,
+        incoming: SimulatedRequest,
         tokens: BilledTokens,
         chance: Chance,
         path: str,
@@ -311,12 +312,12 @@ class Provider:
         least, step = row.cache_least, row.cache_step
         if self._options.cache_least is not None and least:
             least, step = self._options.cache_least, 1
-        is_chat = isinstance(asked.request, ChatRequest)
+        is_chat = isinstance(incoming.request, ChatRequest)
         if not least or tokens.fresh < least or not is_chat:
             return tokens
         if path == CHAT and row.usage not in TELLS_CACHE:
             return tokens
-        marks = asked.cache_marks() if row.cache_writes else []
+        marks = incoming.cache_marks() if row.cache_writes else []
         if row.cache_writes and not marks:
             return tokens
         steps = int(tokens.fresh * share) // step * step
@@ -333,10 +334,10 @@ class Provider:
         )
 
     def _tier(
-        self, row: Dialect, asked: SimulatedRequest, chance: Chance
+        self, row: Dialect, incoming: SimulatedRequest, chance: Chance
     ) -> str | None:
         """The tier that served it: now and then not the one that was asked for."""
-        wanted = asked.fields.get("service_tier")
+        wanted = incoming.fields.get("service_tier")
         draw = chance.unit()
         if not isinstance(wanted, str):
             return None
@@ -382,24 +383,24 @@ def billed_fields(reply: ProviderReply) -> dict[str, Any]:
 def _tokenizer(options: SimulateOptions) -> Tokenizer | None:
     """The dialect's own way to count; None: as the plain dialect does, by length."""
     if options.bytes_per_token is not None:
-        each = options.bytes_per_token
-        return Tokenizer(letters=each, others=each)
+        bytes_per_token = options.bytes_per_token
+        return Tokenizer(letters=bytes_per_token, others=bytes_per_token)
     if options.dialect == "plain":
         return None
     chance = Chance("tokenizer", options.seed, options.dialect)
     return Tokenizer(letters=2.5 + 2 * chance.unit(), others=1 + chance.unit())
 
 
-def _is_cut(asked: SimulatedRequest, draft: ReplyDraft) -> bool:
+def _is_cut(incoming: SimulatedRequest, draft: ReplyDraft) -> bool:
     """Whether an answer in a given form ends before its end."""
-    request = asked.request
+    request = incoming.request
     has_schema = isinstance(request, ChatRequest) and request.schema is not None
     return has_schema and draft.finish == "length"
 
 
 def _thoughts(row: Dialect, digest: str, tokens: int) -> str:
     """The reasoning as it is shown, if it is."""
-    if not row.reasoning.shown or not tokens:
+    if not row.reasoning.message_field or not tokens:
         return ""
     chance = Chance("thoughts", digest)
     words = ("so", "then", "the", "text", "says", "or", "not", "wait")

@@ -18,7 +18,7 @@ from aiohttp import web
 from runner.messages import ChatRequest, Content, Ranking, Vectors
 from runner.simulate.billing import BilledTokens
 from runner.simulate.dialect import JSON, Dialect, ServedAnswer, of_responses
-from runner.simulate.options import RequestFate, RequestOutcome
+from runner.simulate.options import PlannedOutcome, RequestOutcome
 from runner.simulate.requests import SimulatedRequest
 
 EVENTS: Final = "text/event-stream"
@@ -73,16 +73,16 @@ def event(value: object, name: str = "") -> bytes:
 
 def write_chat(
     row: Dialect,
-    asked: SimulatedRequest,
+    incoming: SimulatedRequest,
     digest: str,
     draft: ReplyDraft,
     served: ServedAnswer,
 ) -> WrittenReply:
     """A chat completion, or its chunks."""
-    body = _completion(row, asked, digest, draft, served)
-    if not asked.is_streamed:
+    body = _completion(row, incoming, digest, draft, served)
+    if not incoming.is_streamed:
         return WrittenReply(body=msgspec.json.encode(body))
-    options = asked.fields.get("stream_options")
+    options = incoming.fields.get("stream_options")
     wants = isinstance(options, dict) and options.get("include_usage") is True
     return WrittenReply(
         body=b"".join(_chunks(body, wants_usage=wants)),
@@ -93,14 +93,14 @@ def write_chat(
 
 def _completion(
     row: Dialect,
-    asked: SimulatedRequest,
+    incoming: SimulatedRequest,
     digest: str,
     draft: ReplyDraft,
     served: ServedAnswer,
 ) -> dict[str, Any]:
     """A chat completion in OpenAI's form, as the dialect varies it."""
     end = row.ends.get(draft.finish, draft.finish)
-    if draft.finish == "content_filter" and _refuses_in_a_field(row, asked):
+    if draft.finish == "content_filter" and _refuses_in_a_field(row, incoming):
         end = row.ends.get("stop", "stop")
     body: dict[str, Any] = {
         "id": f"chatcmpl-{digest[:24]}",
@@ -110,7 +110,7 @@ def _completion(
         "choices": [
             {
                 "index": index,
-                "message": _message(row, asked, draft, text),
+                "message": _message(row, incoming, draft, text),
                 **({} if row.name == "plain" else {"logprobs": None}),
                 "finish_reason": end,
             }
@@ -130,9 +130,9 @@ def _completion(
     return body
 
 
-def _refuses_in_a_field(row: Dialect, asked: SimulatedRequest) -> bool:
+def _refuses_in_a_field(row: Dialect, incoming: SimulatedRequest) -> bool:
     """Whether a refusal has its own field: OpenAI's, where a schema was sent."""
-    request = asked.request
+    request = incoming.request
     return (
         row.name.startswith("openai")
         and isinstance(request, ChatRequest)
@@ -141,16 +141,16 @@ def _refuses_in_a_field(row: Dialect, asked: SimulatedRequest) -> bool:
 
 
 def _message(
-    row: Dialect, asked: SimulatedRequest, draft: ReplyDraft, text: str
+    row: Dialect, incoming: SimulatedRequest, draft: ReplyDraft, text: str
 ) -> dict[str, Any]:
     message: dict[str, Any] = {"role": "assistant"}
-    shown = row.reasoning.shown if draft.thoughts else ""
-    if shown == "think":
+    message_field = row.reasoning.message_field if draft.thoughts else ""
+    if message_field == "think":
         closed = "" if draft.finish == "length" and not text else "\n</think>\n\n"
         text = f"<think>\n{draft.thoughts}{closed}{text}"
-    elif shown:
-        message[shown] = draft.thoughts
-    if draft.finish == "content_filter" and _refuses_in_a_field(row, asked):
+    elif message_field:
+        message[message_field] = draft.thoughts
+    if draft.finish == "content_filter" and _refuses_in_a_field(row, incoming):
         return message | {"content": None, "refusal": text}
     if draft.finish == "content_filter" and row.name not in {"plain", "openai"}:
         text = ""
@@ -193,21 +193,21 @@ def _chunks(body: Mapping[str, Any], *, wants_usage: bool) -> Iterator[bytes]:
 
 def write_responses(
     row: Dialect,
-    asked: SimulatedRequest,
+    incoming: SimulatedRequest,
     digest: str,
     draft: ReplyDraft,
     served: ServedAnswer,
 ) -> WrittenReply:
     """A response, or its events."""
-    body = _response(row, asked, digest, draft, served)
-    if not asked.is_streamed:
+    body = _response(row, incoming, digest, draft, served)
+    if not incoming.is_streamed:
         return WrittenReply(body=msgspec.json.encode(body))
     return WrittenReply(body=b"".join(_response_events(body)), media=EVENTS)
 
 
 def _response(
     row: Dialect,
-    asked: SimulatedRequest,
+    incoming: SimulatedRequest,
     digest: str,
     draft: ReplyDraft,
     served: ServedAnswer,
@@ -237,7 +237,7 @@ def _response(
                 "content": [part],
             }
         )
-    fields = asked.fields
+    fields = incoming.fields
     return {
         "id": f"resp_{digest[:24]}",
         "object": "response",
@@ -308,7 +308,7 @@ def _response_events(body: Mapping[str, Any]) -> Iterator[bytes]:
 
 def write_vectors(
     row: Dialect,
-    asked: SimulatedRequest,
+    incoming: SimulatedRequest,
     digest: str,
     draft: ReplyDraft,
     served: ServedAnswer,
@@ -319,7 +319,7 @@ def write_vectors(
         case Vectors():
             listed: list[str] | list[tuple[float, ...]] = (
                 [b64encode(vector).decode() for vector in answer.packed]
-                if asked.packed
+                if incoming.packed
                 else answer.numbers()
             )
             body: dict[str, Any] = {
@@ -336,8 +336,8 @@ def write_vectors(
                 "id": f"rerank-{digest[:24]}",
                 "model": served.model,
                 "results": [
-                    {"index": each.index, "relevance_score": each.score}
-                    for each in answer.results
+                    {"index": document.index, "relevance_score": document.score}
+                    for document in answer.results
                 ],
                 "usage": {"total_tokens": tokens},
             }
@@ -356,7 +356,7 @@ def model_body(name: str) -> dict[str, Any]:
 async def deliver(
     request: web.BaseRequest,
     reply: web.Response,
-    destined: RequestFate,
+    destined: PlannedOutcome,
     note: Callable[[RequestOutcome], None],
 ) -> None:
     """Send *reply* and tell what became of it.

@@ -50,8 +50,8 @@ class SimulatedRequest:
 
     def cap(self, names: tuple[str, ...]) -> int | None:
         """The limit on the output, from the first of *names* that is set."""
-        found = (self.fields.get(name) for name in names)
-        return next((cap for cap in found if isinstance(cap, int) and cap > 0), None)
+        caps = (self.fields.get(name) for name in names)
+        return next((cap for cap in caps if isinstance(cap, int) and cap > 0), None)
 
     def cache_marks(self) -> list[str]:
         """How long each marked part of the prompt is to be kept in a cache."""
@@ -139,8 +139,8 @@ def without(body: bytes, names: Collection[str]) -> bytes:
     fields = fields_of(body) if names else {}
     if fields.keys().isdisjoint(names):
         return body
-    kept = {name: value for name, value in fields.items() if name not in names}
-    return msgspec.json.encode(kept)
+    remaining = {name: value for name, value in fields.items() if name not in names}
+    return msgspec.json.encode(remaining)
 
 
 def decoded(body: bytes, form: type[_T], name: str) -> _T:
@@ -162,59 +162,59 @@ def fields_of(body: bytes) -> dict[str, Any]:
 
 def read_request(body: bytes) -> SimulatedRequest:
     """The chat in *body*; raise `BadRequest` where there is none."""
-    asked = decoded(body, _Body, "a chat completion")
+    payload = decoded(body, _Body, "a chat completion")
     request = ChatRequest(
-        messages=tuple(_message(message) for message in asked.messages),
-        max_tokens=asked.max_tokens or asked.max_completion_tokens or 0,
-        temperature=asked.temperature,
-        schema=_schema(asked.response_format),
+        messages=tuple(_message(message) for message in payload.messages),
+        max_tokens=payload.max_tokens or payload.max_completion_tokens or 0,
+        temperature=payload.temperature,
+        schema=_schema(payload.response_format),
     )
-    return sized_chat(asked.model, request, body)
+    return sized_chat(payload.model, request, body)
 
 
 def read_responses(body: bytes) -> SimulatedRequest:
     """The input of OpenAI's Responses API; raise `BadRequest` where there is none."""
-    asked = decoded(body, _ResponsesBody, "a responses")
-    spoken = asked.input
+    payload = decoded(body, _ResponsesBody, "a responses")
+    spoken = payload.input
     messages = [
-        *([_Message("system", asked.instructions)] if asked.instructions else ()),
+        *([_Message("system", payload.instructions)] if payload.instructions else ()),
         *([_Message("user", spoken)] if isinstance(spoken, str) else spoken),
     ]
-    form = asked.text.format if asked.text is not None else None
+    form = payload.text.format if payload.text is not None else None
     schema = None
     if form is not None and form.schema:
         schema = Schema(name=form.name, json=bytes(form.schema).decode())
     request = ChatRequest(
         messages=tuple(_message(message) for message in messages),
-        max_tokens=asked.max_output_tokens or 0,
-        temperature=asked.temperature,
+        max_tokens=payload.max_output_tokens or 0,
+        temperature=payload.temperature,
         schema=schema,
     )
-    return sized_chat(asked.model, request, body)
+    return sized_chat(payload.model, request, body)
 
 
-def said(request: ChatRequest) -> str:
+def chat_text(request: ChatRequest) -> str:
     """Everything that was said in a chat so far."""
     return "\n".join(message.text for message in request.messages)
 
 
 def read_embed(body: bytes) -> SimulatedRequest:
     """The texts to embed in *body*; raise `BadRequest` where there are none."""
-    asked = decoded(body, _EmbedBody, "an embeddings")
-    texts = (asked.input,) if isinstance(asked.input, str) else tuple(asked.input)
-    request = EmbedRequest(texts=texts, dimensions=asked.dimensions)
-    packed = asked.encoding_format == "base64"
-    return sized(asked.model, request, body, *texts, packed=packed)
+    payload = decoded(body, _EmbedBody, "an embeddings")
+    texts = (payload.input,) if isinstance(payload.input, str) else tuple(payload.input)
+    request = EmbedRequest(texts=texts, dimensions=payload.dimensions)
+    packed = payload.encoding_format == "base64"
+    return sized(payload.model, request, body, *texts, packed=packed)
 
 
 def read_rerank(body: bytes) -> SimulatedRequest:
     """The documents to rank in *body*; raise `BadRequest` where there are none."""
-    asked = decoded(body, _RerankBody, "a rerank")
+    payload = decoded(body, _RerankBody, "a rerank")
     request = RerankRequest(
-        query=asked.query, documents=tuple(asked.documents), top_n=asked.top_n
+        query=payload.query, documents=tuple(payload.documents), top_n=payload.top_n
     )
-    texts = (asked.query + document for document in asked.documents)
-    return sized(asked.model, request, body, *texts)
+    texts = (payload.query + document for document in payload.documents)
+    return sized(payload.model, request, body, *texts)
 
 
 READERS: Final[Mapping[str, Callable[[bytes], SimulatedRequest]]] = {
@@ -244,12 +244,12 @@ def sized_chat(
     model: str, request: ChatRequest, body: bytes, tool: str = ""
 ) -> SimulatedRequest:
     """The chat that *body* asks *model* for."""
-    asked = sized(model, request, body, said(request))
+    incoming = sized(model, request, body, chat_text(request))
     texts = [message.text for message in request.messages]
     if request.schema is not None and request.schema != ANY_OBJECT:
         # providers put a schema into the prompt, and bill it
         texts.append(request.schema.json)
-    return replace(asked, texts=tuple(texts), tool=tool)
+    return replace(incoming, texts=tuple(texts), tool=tool)
 
 
 def _message(message: _Message) -> Message:

@@ -51,11 +51,11 @@ from runner.simulate.openai_batches import OpenAIForm
 from runner.simulate.options import (
     FAULT_WAIT_S,
     Chance,
-    RequestFate,
+    PlannedOutcome,
     RequestOutcome,
     SimulatedLimits,
     SimulateOptions,
-    request_fate,
+    planned_outcome,
     retry_after,
 )
 from runner.simulate.provider import Provider, billed_fields
@@ -131,7 +131,7 @@ class BatchEndpoints:
         )
         pattern, handler, ids = _route(form, request.method, path)
         key = _key(request.method, pattern, asking)
-        destined = request_fate(
+        destined = planned_outcome(
             self._options, key, self._seen[key], self._dialect.statuses
         )
         reply, answer = _batch_reply(
@@ -182,7 +182,7 @@ def _nowhere(_asking: BatchRequest) -> BatchResponse:
 def _batch_reply(
     form: BatchForm,
     asking: BatchRequest,
-    destined: RequestFate,
+    destined: PlannedOutcome,
     answered: Callable[[], BatchResponse],
 ) -> tuple[web.Response, BatchResponse | None]:
     """The reply as it is sent, and the answer if the request was heard."""
@@ -226,7 +226,10 @@ def _json(
 def _key(method: str, pattern: str, asking: BatchRequest) -> str:
     """What the faults of a request depend on: not on ids, which never come again."""
     digest = hashlib.sha256(f"{method} {pattern}".encode())
-    for content in (asking.body, *(each.content for each in asking.fields.values())):
+    for content in (
+        asking.body,
+        *(upload.content for upload in asking.fields.values()),
+    ):
         digest.update(content)
     return digest.hexdigest()
 
@@ -335,10 +338,10 @@ async def _listen(runner: web.ServerRunner, port: int) -> None:
         ) from None
 
 
-REFUSED: Final = RequestFate(
+REFUSED: Final = PlannedOutcome(
     outcome=RequestOutcome.REFUSED, status=400, latency_s=0.0, shape=0.0
 )
-LIMITED: Final = RequestFate(
+LIMITED: Final = PlannedOutcome(
     outcome=RequestOutcome.RATE_LIMITED, status=429, latency_s=0.0, shape=0.0
 )
 
@@ -372,7 +375,7 @@ class _Endpoint:
             return self._models(path.removeprefix(MODELS).strip("/"))
         read = READERS.get(path) if request.method == "POST" else None
         if read is None:
-            return _told(
+            return _error_response(
                 self._provider.dialect,
                 self._provider.dialect.trouble(RefusalKind.PATH, path=request.path),
             )
@@ -382,8 +385,8 @@ class _Endpoint:
         """`GET /models`: those that there are, or one of them."""
         row, known = self._provider.dialect, self._options.models
         if name and known and name not in known:
-            return _told(row, row.trouble(RefusalKind.MODEL, model=name))
-        models = [model_body(each) for each in ([name] if name else known)]
+            return _error_response(row, row.trouble(RefusalKind.MODEL, model=name))
+        models = [model_body(model) for model in ([name] if name else known)]
         body = models[0] if name else {"object": "list", "data": models}
         return _reply(200, msgspec.json.encode(body))
 
@@ -411,7 +414,7 @@ class _Endpoint:
 
     def _destined(
         self, body: bytes, path: str, line: LedgerLine
-    ) -> tuple[RequestFate, web.Response, LedgerLine]:
+    ) -> tuple[PlannedOutcome, web.Response, LedgerLine]:
         """What will become of a request, the reply it gets at best, and its line."""
         provider, digest, seen = self._provider, line.request, line.seen
         row = provider.row(digest, seen)
@@ -419,46 +422,46 @@ class _Endpoint:
         if trouble is not None:
             return self._refused(row, trouble, line)
         try:
-            asked = READERS[path](provider.heeded(path, body))
+            incoming = READERS[path](provider.heeded(path, body))
         except BadRequest as error:
             return self._refused(row, provider.unreadable(row, body, error), line)
-        line = replace(line, model=asked.model)
-        trouble = provider.refused(row, asked, path)
+        line = replace(line, model=incoming.model)
+        trouble = provider.refused(row, incoming, path)
         if trouble is not None:
             return self._refused(row, trouble, line)
-        return self._worked(row, asked, path, line)
+        return self._worked(row, incoming, path, line)
 
     def _worked(
-        self, row: Dialect, asked: SimulatedRequest, path: str, line: LedgerLine
-    ) -> tuple[RequestFate, web.Response, LedgerLine]:
+        self, row: Dialect, incoming: SimulatedRequest, path: str, line: LedgerLine
+    ) -> tuple[PlannedOutcome, web.Response, LedgerLine]:
         """What becomes of a request that nothing speaks against."""
         now = self._clock.monotonic()
-        tokens = self._provider.tokens_in(asked)
+        tokens = self._provider.tokens_in(incoming)
         wait_s = self._limits.admit(tokens, now)
-        destined = LIMITED if wait_s else self._fate(row, line)
+        destined = LIMITED if wait_s else self._planned_outcome(row, line)
         headers = dict(row.limits(self._limits.gauges(now), self._now_ms() / 1000))
         line = replace(line, outcome=destined.outcome, status=destined.status)
         match destined.outcome:
             case RequestOutcome.RATE_LIMITED:
                 wait_s = wait_s or FAULT_WAIT_S
                 trouble = row.trouble(
-                    RefusalKind.RATE, model=asked.model, wait_s=wait_s
+                    RefusalKind.RATE, model=incoming.model, wait_s=wait_s
                 )
                 headers |= row.waits(wait_s)
                 destined = replace(destined, status=trouble.status)
                 line = replace(line, status=trouble.status)
-                return destined, _told(row, trouble, headers), line
+                return destined, _error_response(row, trouble, headers), line
             case RequestOutcome.SERVER_ERROR:
-                reply = _told(row, row.failure(destined.status), headers)
+                reply = _error_response(row, row.failure(destined.status), headers)
                 return destined, reply, replace(line, tokens=tokens)
             case RequestOutcome.HANG:
                 return destined, _reply(200, b"{}"), replace(line, tokens=tokens)
             case outcome:
-                draft = self._provider.draft(row, asked, line.request)
+                draft = self._provider.draft(row, incoming, line.request)
                 if isinstance(draft, RefusedRequest):
                     return self._refused(row, draft, line)
                 answer = self._provider.reply(
-                    row, asked, line.request, path, draft, seen=line.seen
+                    row, incoming, line.request, path, draft, seen=line.seen
                 )
                 out = answer.served.tokens.out
                 self._limits.charge(out, now)
@@ -469,19 +472,19 @@ class _Endpoint:
                 headers |= answer.headers
                 return destined, _reply(200, body, headers, media), line
 
-    def _fate(self, row: Dialect, line: LedgerLine) -> RequestFate:
-        return request_fate(self._options, line.request, line.seen, row.statuses)
+    def _planned_outcome(self, row: Dialect, line: LedgerLine) -> PlannedOutcome:
+        return planned_outcome(self._options, line.request, line.seen, row.statuses)
 
     @staticmethod
     def _refused(
         row: Dialect, trouble: RefusedRequest, line: LedgerLine
-    ) -> tuple[RequestFate, web.Response, LedgerLine]:
+    ) -> tuple[PlannedOutcome, web.Response, LedgerLine]:
         """A request that gets *trouble* and costs nothing."""
         is_server = trouble.status >= SERVER
         outcome = RequestOutcome.SERVER_ERROR if is_server else RequestOutcome.REFUSED
         destined = replace(REFUSED, outcome=outcome, status=trouble.status)
         line = replace(line, outcome=outcome, status=trouble.status)
-        return destined, _told(row, trouble), line
+        return destined, _error_response(row, trouble), line
 
     def _note(self, line: LedgerLine, outcome: RequestOutcome) -> None:
         self._ledger.write(replace(line, outcome=outcome, finished_ms=self._now_ms()))
@@ -490,7 +493,7 @@ class _Endpoint:
         return self._clock.now_us() // 1000
 
 
-def _told(
+def _error_response(
     row: Dialect, trouble: RefusedRequest, headers: Mapping[str, str] | None = None
 ) -> web.Response:
     """The reply that tells of *trouble* in the form of *row*."""

@@ -245,24 +245,24 @@ class HeadWriter:
 def _encoded(log: str, epoch: int, seq: int, link: bytes, *, closed: bool) -> bytes:
     """A record: JSON, the CRC-32 of it, padding and a newline."""
     # by hand: a fifth of what an encoder takes, and it is done after every commit
-    said = b'{"log":"%s","epoch":%d,"seq":%d,"link":"%s","closed":%s}' % (
+    record = b'{"log":"%s","epoch":%d,"seq":%d,"link":"%s","closed":%s}' % (
         log.encode(),
         epoch,
         seq,
         link.hex().encode(),
         b"true" if closed else b"false",
     )
-    line = b"%s %08x" % (said, zlib.crc32(said))
+    line = b"%s %08x" % (record, zlib.crc32(record))
     return line.ljust(LINE_BYTES - 1) + b"\n"
 
 
 def _decoded(line: bytes) -> LogHead | None:
     """The record in a slot; None where it is torn, or was never written."""
-    said, _, check = line.rstrip(b"\0\n ").rpartition(b" ")
-    if check != b"%08x" % zlib.crc32(said):
+    record, _, check = line.rstrip(b"\0\n ").rpartition(b" ")
+    if check != b"%08x" % zlib.crc32(record):
         return None
     try:
-        return _DECODER.decode(said)
+        return _DECODER.decode(record)
     except msgspec.DecodeError:
         return None
 
@@ -413,8 +413,8 @@ def _end_of(reader: LogReader, head: LogHead | None) -> LogEnd:
         return LogEnd(log=log, events=events, why=f"{sidecar.name} {how}")
     run_id, _epoch, config_sha256, created_us = reader.execute(SQL["run"]).fetchone()
     is_same = genesis(run_id, config_sha256, created_us).hex() == head.log
-    found = reader.execute(SQL["link_at"], (head.seq,)).fetchone()
-    is_there = head.seq == 0 or (found is not None and found[0].hex() == head.link)
+    row = reader.execute(SQL["link_at"], (head.seq,)).fetchone()
+    is_there = head.seq == 0 or (row is not None and row[0].hex() == head.link)
     why = "" if is_there else _damage(log, head)
     return LogEnd(
         log=log,

@@ -123,16 +123,18 @@ def fold_between(
     while rows := source.execute(
         SQL["events_for_fold"], (after, upto, BATCH)
     ).fetchall():
-        found = [_Row._make(row) for row in rows]
-        after = found[-1].seq
+        event_rows = [_Row._make(row) for row in rows]
+        after = event_rows[-1].seq
         if parts is None:
-            items = _items(found)
+            items = _items(event_rows)
             fold = tables.load_fold(target, (item.event for item in items))
             for item in items:
                 fold.apply(*item)
             tables.write_fold(target, fold, after)
         else:
-            for part, of_part in groupby(found, lambda row: parts.get(row.epoch, 0)):
+            for part, of_part in groupby(
+                event_rows, lambda row: parts.get(row.epoch, 0)
+            ):
                 stretch = list(of_part)
                 last = stretch[-1].seq
                 folding.fold_part(source, target, part, _items(stretch), last)
@@ -215,9 +217,9 @@ def create(
     owner: str,
     config_sha256: bytes,
     now_us: int,
-    beside: Callable[[sqlite3.Connection], None] = _nothing,
+    extra_setup: Callable[[sqlite3.Connection], None] = _nothing,
 ) -> None:
-    """Make an empty log, whole or not at all, with what *beside* makes in it."""
+    """Make an empty log, whole or not at all, with what *extra_setup* makes in it."""
     conn.execute(SQL["page_size"])
     prepare(conn, path)
     conn.execute(SQL["begin"])
@@ -228,7 +230,7 @@ def create(
     conn.execute(
         SQL["insert_run"], (run_id, owner, SCHEMA_VERSION, config_sha256, now_us)
     )
-    beside(conn)
+    extra_setup(conn)
     conn.execute(SQL["commit"])
 
 
@@ -324,8 +326,8 @@ def check_tail(conn: sqlite3.Connection, path: Path) -> None:
     for (end_seq, head), (before_seq, before) in pairwise(links):
         if weight > TAIL_BYTES:
             break
-        found = conn.execute(SQL["link_rows"], (before_seq, end_seq)).fetchall()
-        rows = [EventRow._make(row) for row in found]
+        link_rows = conn.execute(SQL["link_rows"], (before_seq, end_seq)).fetchall()
+        rows = [EventRow._make(row) for row in link_rows]
         if link_of_stored(before, rows) != head:
             raise _changed(path, f"events {before_seq + 1} to {end_seq}")
         for row in rows:

@@ -22,7 +22,7 @@ from store.events import ExpectedUsage
 from store.task import TaskState
 
 
-class LaneProgress(Protocol):
+class QueueProgress(Protocol):
     """Tasks of one stage, by state."""
 
     @property
@@ -71,14 +71,14 @@ class UsageSoFar:
 def estimate_accuracy(
     expected: ExpectedUsage,
     items: int,
-    lanes: Iterable[LaneProgress],
+    queues: Iterable[QueueProgress],
     so_far: UsageSoFar,
 ) -> EstimateAccuracy:
     """The estimate of a plan of *items* specs beside what has come of it."""
-    done = _done(expected, lanes)
+    done = _done(expected, queues)
 
-    def prospect(each: tuple[float, float, float], now: float) -> EstimatedFigure:
-        low, middle, high = (figure * items for figure in each)
+    def prospect(per_item: tuple[float, float, float], now: float) -> EstimatedFigure:
+        low, middle, high = (figure * items for figure in per_item)
         return EstimatedFigure(
             low=low,
             expected=middle,
@@ -98,19 +98,19 @@ def estimate_accuracy(
     )
 
 
-def _done(expected: ExpectedUsage, lanes: Iterable[LaneProgress]) -> float:
+def _done(expected: ExpectedUsage, queues: Iterable[QueueProgress]) -> float:
     """The share of all tasks that have ended, those still to be planned included."""
-    ended, asked = {True: 0, False: 0}, {True: 0, False: 0}
-    for lane in lanes:
-        is_first = lane.stage in expected.first
-        for state, n in lane.states.items():
+    ended, planned = {True: 0, False: 0}, {True: 0, False: 0}
+    for queue in queues:
+        is_first = queue.stage in expected.first
+        for state, n in queue.states.items():
             if state is not TaskState.SKIPPED:
-                asked[is_first] += n
+                planned[is_first] += n
                 ended[is_first] += 0 if state.is_open else n
     if not ended[True]:
         return 0.0
-    followed = asked[False] * asked[True] / ended[True]
-    return (ended[True] + ended[False]) / (asked[True] + followed)
+    followed = planned[False] * planned[True] / ended[True]
+    return (ended[True] + ended[False]) / (planned[True] + followed)
 
 
 #: Fewer ended tasks than this say nothing of a stage.
@@ -197,7 +197,7 @@ class Forecast:
 
 
 def left_by_stage(
-    lanes: Iterable[LaneProgress], first: Collection[str]
+    queues: Iterable[QueueProgress], first: Collection[str]
 ) -> dict[str, int]:
     """Tasks still to be ended, by stage, in order of the lanes.
 
@@ -205,23 +205,23 @@ def left_by_stage(
     the first stages as for every one that has ended, as in `estimate_accuracy`.
 
     Args:
-        lanes: tasks by stage, model and state.
+        queues: tasks by stage, model and state.
         first: the stages that the plan begins with; empty where it is not known, and
             only what is planned is counted.
     """
     open_: dict[str, int] = defaultdict(int)
-    asked: dict[str, int] = defaultdict(int)
-    for lane in lanes:
-        for state, n in lane.states.items():
+    planned: dict[str, int] = defaultdict(int)
+    for queue in queues:
+        for state, n in queue.states.items():
             if state is not TaskState.SKIPPED:
-                asked[lane.stage] += n
-                open_[lane.stage] += n if state.is_open else 0
-    begun = sum(asked[stage] for stage in asked if stage in first)
-    ended = begun - sum(open_[stage] for stage in asked if stage in first)
+                planned[queue.stage] += n
+                open_[queue.stage] += n if state.is_open else 0
+    begun = sum(planned[stage] for stage in planned if stage in first)
+    ended = begun - sum(open_[stage] for stage in planned if stage in first)
     more = (begun - ended) / ended if ended else 0.0
     return {
-        stage: open_[stage] + (0 if stage in first else round(asked[stage] * more))
-        for stage in asked
+        stage: open_[stage] + (0 if stage in first else round(planned[stage] * more))
+        for stage in planned
     }
 
 
@@ -262,9 +262,13 @@ def forecast(
             high=60 * n / slow if slow else None,
         )
         stages.append(StageForecast(stage=stage, left=n, seconds=seconds, needs=0))
-        each = sum(cost[t] for t in window) / counted
-        cheap, dear = _interval([usd / tasks for tasks, usd in draws if tasks], each)
-        costs.append(ForecastInterval(low=n * cheap, expected=n * each, high=n * dear))
+        mean_usd = sum(cost[t] for t in window) / counted
+        cheap, dear = _interval(
+            [usd / tasks for tasks, usd in draws if tasks], mean_usd
+        )
+        costs.append(
+            ForecastInterval(low=n * cheap, expected=n * mean_usd, high=n * dear)
+        )
     return Forecast(stages=tuple(stages), cost_usd=_sum(costs))
 
 

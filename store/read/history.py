@@ -111,7 +111,7 @@ def limits_observed(
             )
 
 
-KEPT_ANSWERS = 1_000
+LATENCY_WINDOW = 1_000
 """Answers that percentiles of the present are taken over."""
 READ_STEP = 1_000
 """Events read by one look; where more have come, those between are passed over."""
@@ -164,7 +164,7 @@ class AnswerTail:
 
     def __init__(self) -> None:
         self._seq = 0
-        self._answers: deque[tuple[int, str, float]] = deque(maxlen=KEPT_ANSWERS)
+        self._answers: deque[tuple[int, str, float]] = deque(maxlen=LATENCY_WINDOW)
         self._failure: RepeatedFailure | None = None
 
     def read(self, conn: sqlite3.Connection) -> RecentAnswers:
@@ -181,7 +181,7 @@ class AnswerTail:
                 case _:
                     pass
         self._seq = last
-        return self._said()
+        return self._recent_answers()
 
     def _failed(self, ts_us: int, failed: AttemptFailed) -> None:
         before = self._failure
@@ -197,7 +197,7 @@ class AnswerTail:
             at_us=ts_us,
         )
 
-    def _said(self) -> RecentAnswers:
+    def _recent_answers(self) -> RecentAnswers:
         by_model: dict[str, list[float]] = defaultdict(list)
         for _, model, latency_ms in self._answers:
             by_model[model].append(latency_ms)

@@ -122,12 +122,12 @@ def completed_by_minute(conn: sqlite3.Connection) -> dict[int, int]:
 def latencies(conn: sqlite3.Connection) -> tuple[Latencies, ...]:
     """Percentiles of each model's answers."""
     rows = conn.execute(SQL["model_latencies"]).fetchall()
-    found = []
+    by_model = []
     for model, group in groupby(rows, itemgetter(0)):
         buckets = [(bucket, n) for _, bucket, n in group]
         p50, p95, p99 = (percentile_ms(buckets, share) for share in (0.5, 0.95, 0.99))
-        found.append(Latencies(model=model, p50_ms=p50, p95_ms=p95, p99_ms=p99))
-    return tuple(found)
+        by_model.append(Latencies(model=model, p50_ms=p50, p95_ms=p95, p99_ms=p99))
+    return tuple(by_model)
 
 
 def oldest_in_flight(conn: sqlite3.Connection, limit: int) -> tuple[InFlight, ...]:
@@ -277,7 +277,7 @@ class LiveStatus:
             return None  # they come all at once, and nobody knows when
         return forecast(
             self.rows,
-            left_by_stage(self.status.lanes, self.status.first),
+            left_by_stage(self.status.queues, self.status.first),
             since=self._since,
             until=self.now_us // US_PER_MINUTE,
         )

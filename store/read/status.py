@@ -155,18 +155,18 @@ def pauses(conn: sqlite3.Connection, run: RunState) -> tuple[Pause, ...]:
 
 
 def paused_by(
-    held: Sequence[Pause], open_lanes: Iterable[tuple[str, str]]
+    held: Sequence[Pause], open_keys: Iterable[tuple[str, str]]
 ) -> str | None:
     """Who holds the run back as a whole: by one pause, or lane by lane.
 
     Args:
         held: the pauses.
-        open_lanes: stage and model of the tasks that are open.
+        open_keys: stage and model of the tasks that are open.
     """
     whole = [pause.by for pause in held if pause.scope == (None, None)]
-    lanes = list(open_lanes)
-    is_held = all(any(pause.holds(*lane) for pause in held) for lane in lanes)
-    if lanes and is_held:
+    keys = list(open_keys)
+    is_held = all(any(pause.holds(*key) for pause in held) for key in keys)
+    if keys and is_held:
         whole += [pause.by for pause in held]
     return whole[0] if whole else None
 
@@ -192,13 +192,13 @@ class AttemptCounts:
     started: int
     answered: int
     cached: int  #: of the answered ones, those that the response cache answered
-    kept: int  #: of the answered ones, earlier answers taken up again after a `retry`
+    reused: int  #: of the answered ones, earlier answers taken up again after a `retry`
     failed: int
     unknown: int  #: sent by a process that was gone before the outcome was recorded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LaneCounts:
+class QueueCounts:
     """Tasks of one stage and model, by state."""
 
     stage: str
@@ -243,7 +243,7 @@ class Status:
     last_seq: int
     tasks: TaskCounts
     attempts: AttemptCounts
-    lanes: tuple[LaneCounts, ...]
+    queues: tuple[QueueCounts, ...]
     replies: tuple[ReplyShares, ...]  #: by model
     limits: tuple[ObservedLimits, ...]
     pauses: tuple[Pause, ...]
@@ -268,7 +268,7 @@ class Status:
     signs: LivenessSigns  #: what `store.read.status.liveness` judges by
     why: str | None  #: why it was drained, as a sentence
     batches: OpenBatches  #: at a provider
-    outlook: (
+    estimate_accuracy: (
         EstimateAccuracy | None
     )  #: None: there was no estimate, or not all is planned
     refused: tuple[ParameterRefused, ...] = ()  #: what endpoints do not take
@@ -276,7 +276,7 @@ class Status:
     @property
     def mixed(self) -> tuple[str, ...]:
         """Models that more than one thing served: sentences without their ends."""
-        return tuple(str(each) for each in self.served if each.is_mixed)
+        return tuple(str(count) for count in self.served if count.is_mixed)
 
     @property
     def findings(self) -> tuple[str, ...]:
@@ -322,21 +322,21 @@ def refused_parameters(conn: sqlite3.Connection) -> tuple[ParameterRefused, ...]
 
     The shards of a run find out by themselves, so a union has some of them twice.
     """
-    found: dict[tuple[str, str, str, str | None, str], ParameterRefused] = {}
+    refusals: dict[tuple[str, str, str, str | None, str], ParameterRefused] = {}
     for recorded in recorded_rows(conn, SQL["marked"], ("parameter_refused", 0, -1)):
         event = recorded.event
         if isinstance(event, ParameterRefused):
             key = (event.endpoint, event.model, event.name, event.instead, event.how)
-            found.setdefault(key, event)
-    return tuple(found.values())
+            refusals.setdefault(key, event)
+    return tuple(refusals.values())
 
 
 def newest_scoring(conn: sqlite3.Connection) -> RecordedEvent | None:
     """The scoring that was recorded last; None: none was, or by a later siftlog."""
-    found = recorded_rows(conn, SQL["last_marked"], ("scoring_recorded",))
-    if not found or not isinstance(found[0].event, ScoringRecorded):
+    rows = recorded_rows(conn, SQL["last_marked"], ("scoring_recorded",))
+    if not rows or not isinstance(rows[0].event, ScoringRecorded):
         return None
-    return found[0]
+    return rows[0]
 
 
 def status(conn: sqlite3.Connection) -> Status:
@@ -350,10 +350,10 @@ def status(conn: sqlite3.Connection) -> Status:
     run = load_run_state(conn)
     held = pauses(conn, run)
     counters = dict(conn.execute(SQL["counters"]).fetchall())
-    lanes = _lanes(conn.execute(SQL["counts"]).fetchall())
+    queues = _queue_counts(conn.execute(SQL["counts"]).fetchall())
     states: Counter[TaskState] = Counter()
-    for lane in lanes:
-        states.update(lane.states)
+    for queue in queues:
+        states.update(queue.states)
     beat = conn.execute(SQL["heartbeat"]).fetchone()
     heartbeat = (
         None if beat is None else Heartbeat(at_us=beat[0], pid=beat[1], host=beat[2])
@@ -402,11 +402,11 @@ def status(conn: sqlite3.Connection) -> Status:
             started=counters.get("attempts_started", 0),
             answered=counters.get("attempts_answered", 0),
             cached=counters.get("answers_cached", 0) - counters.get("answers_kept", 0),
-            kept=counters.get("answers_kept", 0),
+            reused=counters.get("answers_kept", 0),
             failed=counters.get("attempts_failed", 0),
             unknown=counters.get("attempts_unknown", 0) + len(lost_starts(conn)),
         ),
-        lanes=lanes,
+        queues=queues,
         replies=reply_shares(conn),
         limits=_limits(conn),
         pauses=held,
@@ -441,7 +441,7 @@ def status(conn: sqlite3.Connection) -> Status:
             phase=run.phase,
             phase_by=run.phase_by,
             phase_us=run.phase_us or started_us,
-            paused_by=paused_by(held, (lane.key for lane in lanes if lane.is_open)),
+            paused_by=paused_by(held, (queue.key for queue in queues if queue.is_open)),
             draining_by=run.draining_by,
             heartbeat_us=None if heartbeat is None else heartbeat.at_us,
             success_us=run.success_us,
@@ -451,7 +451,9 @@ def status(conn: sqlite3.Connection) -> Status:
         ),
         why=run.phase_why,
         batches=there,
-        outlook=estimate_accuracy(first.expected, run.consumed, lanes, so_far)
+        estimate_accuracy=estimate_accuracy(
+            first.expected, run.consumed, queues, so_far
+        )
         if first.expected is not None and run.exhausted
         else None,
         refused=refused_parameters(conn),
@@ -473,13 +475,13 @@ def _limits(conn: sqlite3.Connection) -> tuple[ObservedLimits, ...]:
     )
 
 
-def _lanes(rows: Iterable[tuple[str, str, int, int]]) -> tuple[LaneCounts, ...]:
-    lanes: dict[tuple[str, str], dict[TaskState, int]] = {}
+def _queue_counts(rows: Iterable[tuple[str, str, int, int]]) -> tuple[QueueCounts, ...]:
+    states_by_queue: dict[tuple[str, str], dict[TaskState, int]] = {}
     for stage, model, state, n in rows:
-        lanes.setdefault((stage, model), {})[TaskState(state)] = n
+        states_by_queue.setdefault((stage, model), {})[TaskState(state)] = n
     return tuple(
-        LaneCounts(stage=stage, model=model, states=states)
-        for (stage, model), states in lanes.items()
+        QueueCounts(stage=stage, model=model, states=states)
+        for (stage, model), states in states_by_queue.items()
     )
 
 

@@ -147,7 +147,7 @@ def _numbers(rows: Sequence[tuple[int, int]]) -> array[int]:
 
 EVERYTHING = Query()
 
-LaneKey: TypeAlias = tuple[str, str]
+QueueKey: TypeAlias = tuple[str, str]
 """A stage and a model."""
 
 
@@ -177,14 +177,14 @@ def tasks(
     return task_rows(conn, statement, (after, *query.parameters(), limit))
 
 
-def count_by_lane(conn: sqlite3.Connection, query: Query) -> dict[LaneKey, int]:
+def count_by_queue(conn: sqlite3.Connection, query: Query) -> dict[QueueKey, int]:
     """How many tasks a filter lets through, by stage and model."""
     statement = SQL["tasks_by_lane"].format(query.condition())
     rows = conn.execute(statement, query.parameters()).fetchall()
     return {(stage, model): n for stage, model, n in rows}
 
 
-def mean_costs(conn: sqlite3.Connection) -> dict[LaneKey, float]:
+def mean_costs(conn: sqlite3.Connection) -> dict[QueueKey, float]:
     """Dollars that a reply has cost so far, by stage and model.
 
     Failed attempts and re-asks are in it, tasks that the response cache answered are
@@ -261,19 +261,19 @@ def parts(conn: sqlite3.Connection, hashes: Iterable[bytes]) -> dict[bytes, byte
     Raises:
         CorruptLog: one of them cannot be restored.
     """
-    found = {}
+    data_by_hash = {}
     for sha256 in hashes:
         row = conn.execute(SQL["part"], (sha256,)).fetchone()
         if row is not None:
             encoding, size, data = row
             try:
-                found[sha256] = unpack(encoding, data, size)
+                data_by_hash[sha256] = unpack(encoding, data, size)
             except ValueError as error:
                 raise CorruptLog(
                     f"the message part {sha256.hex()} is damaged ({error}): see "
                     "'siftlog verify', then restore a copy of the run's folder"
                 ) from error
-    return found
+    return data_by_hash
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -317,7 +317,7 @@ def attempt_histories(
 def _attempts(
     conn: sqlite3.Connection, tasks: list[int]
 ) -> dict[int, tuple[AttemptEnd, ...]]:
-    found: dict[int, list[AttemptEnd]] = {}
+    ends: dict[int, list[AttemptEnd]] = {}
     began: dict[int, tuple[int, int]] = {}  # of a task: attempt, and when
     for task, ts_us, kind, version, facts in conn.execute(
         SQL["attempts_of"], (json.dumps(tasks),)
@@ -330,7 +330,7 @@ def _attempts(
                 attempt, at_us = began.get(task, (0, 0))
                 took_us = ts_us - at_us if attempt == event.attempt else None
                 ended = AttemptEnd(took_us=took_us, outcome=event)
-                found.setdefault(task, []).append(ended)
+                ends.setdefault(task, []).append(ended)
             case _:
                 pass
-    return {task: tuple(ended) for task, ended in found.items()}
+    return {task: tuple(ended) for task, ended in ends.items()}

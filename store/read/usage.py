@@ -49,7 +49,7 @@ class RecordedBatch:
     seq: int  #: of the event that prepared it
     id: str | None = None  #: the provider's; None: it may have it or not
     is_open: bool = True  #: its end is not recorded
-    is_found: bool = False  #: the provider's list told of it, not its creation
+    is_listed: bool = False  #: the provider's list told of it, not its creation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +63,7 @@ class OpenBatches:
 
 def batches(conn: sqlite3.Connection) -> tuple[RecordedBatch, ...]:
     """Every batch of the log, in the order in which they were prepared."""
-    found: dict[str, RecordedBatch] = {}
+    by_key: dict[str, RecordedBatch] = {}
     rows = [
         row
         for kind in BATCH_KINDS
@@ -73,8 +73,8 @@ def batches(conn: sqlite3.Connection) -> tuple[RecordedBatch, ...]:
         match row.event:
             case BatchPrepared() as event:
                 # one that the provider never had may be prepared again as it was
-                found.pop(event.batch, None)
-                found[event.batch] = RecordedBatch(
+                by_key.pop(event.batch, None)
+                by_key[event.batch] = RecordedBatch(
                     key=event.batch,
                     model=event.model,
                     form=event.form,
@@ -82,13 +82,13 @@ def batches(conn: sqlite3.Connection) -> tuple[RecordedBatch, ...]:
                     prepared_us=row.ts_us,
                     seq=row.seq,
                 )
-            case BatchCreated(batch=key) as event if key in found:
-                found[key] = replace(found[key], id=event.id, is_found=event.found)
-            case BatchEnded(batch=key) if key in found:
-                found[key] = replace(found[key], is_open=False)
+            case BatchCreated(batch=key) as event if key in by_key:
+                by_key[key] = replace(by_key[key], id=event.id, is_listed=event.found)
+            case BatchEnded(batch=key) if key in by_key:
+                by_key[key] = replace(by_key[key], is_open=False)
             case _:
                 pass  # of a version, or of a batch, that a later siftlog wrote
-    return tuple(found.values())
+    return tuple(by_key.values())
 
 
 def items_of(conn: sqlite3.Connection, batch: RecordedBatch) -> list[BatchItem]:
@@ -109,11 +109,11 @@ def open_batches(conn: sqlite3.Connection) -> OpenBatches:
 
 
 def _at_a_glance(still_open: Iterable[RecordedBatch]) -> OpenBatches:
-    found = list(still_open)
+    unfinished = list(still_open)
     return OpenBatches(
-        count=len(found),
-        requests=sum(batch.requests for batch in found),
-        oldest_us=min((batch.prepared_us for batch in found), default=None),
+        count=len(unfinished),
+        requests=sum(batch.requests for batch in unfinished),
+        oldest_us=min((batch.prepared_us for batch in unfinished), default=None),
     )
 
 
@@ -201,7 +201,7 @@ def _cap_pico(conn: sqlite3.Connection) -> int | None:
                 cap, since = recorded.event.budget_usd, recorded.seq
     if cap is None:
         return None
-    asked = {
+    added_usd = {
         recorded.event.command: json.loads(recorded.event.payload)["add_usd"]
         for recorded in recorded_rows(conn, SQL["marked"], ("command_accepted", 0, -1))
         if isinstance(recorded.event, CommandAccepted)
@@ -215,7 +215,7 @@ def _cap_pico(conn: sqlite3.Connection) -> int | None:
         )
         if isinstance(recorded.event, CommandApplied)
     }
-    return pico(cap) + sum(pico(asked.get(command, 0)) for command in applied)
+    return pico(cap) + sum(pico(added_usd.get(command, 0)) for command in applied)
 
 
 def dollars(amount: float | None) -> str:
@@ -236,24 +236,24 @@ class Billing:
     @property
     def findings(self) -> tuple[str, ...]:
         """What is not certain of tokens and cost: sentences without their ends."""
-        said: list[str] = []
+        sentences: list[str] = []
         if self.unknown:
-            said.append(
+            sentences.append(
                 f"{self.unknown:,} answers came without a readable usage; what they "
                 "may cost at most stays reserved"
             )
         if self.doubtful:
-            said.append(
+            sentences.append(
                 f"{self.doubtful:,} answers gave a total of tokens below the sum of "
                 "its parts; the larger figure was counted"
             )
         if self.differing:
-            said.append(
+            sentences.append(
                 f"{self.differing:,} of {self.charged:,} answers say that they cost "
                 "something else than their tokens do by the prices; they say "
                 f"{dollars(self.charged_usd)} in sum"
             )
-        return tuple(said)
+        return tuple(sentences)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -347,14 +347,14 @@ class ServedCount:
 
     def __str__(self) -> str:
         """One sentence without its end."""
-        shown = [f"{name or 'others'} {n:,}" for name, n in self.answers.items()]
-        rest = len(shown) - SHOWN
+        names = [f"{name or 'others'} {n:,}" for name, n in self.answers.items()]
+        rest = len(names) - MOST_NAMES
         if rest > 0:
-            shown = [*shown[:SHOWN], f"and {rest:,} more"]
-        return f"{self.model}: {len(self.answers):,} {self.field}s ({', '.join(shown)})"
+            names = [*names[:MOST_NAMES], f"and {rest:,} more"]
+        return f"{self.model}: {len(self.answers):,} {self.field}s ({', '.join(names)})"
 
 
-SHOWN: Final = 4
+MOST_NAMES: Final = 4
 """Names in a sentence, at most."""
 
 
@@ -369,8 +369,8 @@ def served_counts(counted: Iterable[tuple[str, str, int]]) -> tuple[ServedCount,
         model, _, name = word.partition("\n")
         names.setdefault((model, what.removeprefix(PREFIX)), Counter())[name] += n
     return tuple(
-        ServedCount(model=model, field=field, answers=dict(each.most_common()))
-        for (model, field), each in sorted(names.items())
+        ServedCount(model=model, field=field, answers=dict(counter.most_common()))
+        for (model, field), counter in sorted(names.items())
     )
 
 

@@ -40,14 +40,14 @@ class Place(ABC):
     """
 
     def __init__(self, address: str) -> None:
-        self._given = address
+        self._full_address = address
         self.address = _without_password(address)  #: as messages show it
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Place) and self._given == other._given
+        return isinstance(other, Place) and self._full_address == other._full_address
 
     def __hash__(self) -> int:
-        return hash(self._given)
+        return hash(self._full_address)
 
     @staticmethod
     def of(address: str) -> Place:
@@ -114,9 +114,9 @@ class Place(ABC):
         self.remove(name)
 
     def _away(self, error: Exception) -> PlaceAway:
-        said = " ".join(str(error).split()) or type(error).__name__
+        reason = " ".join(str(error).split()) or type(error).__name__
         return PlaceAway(
-            f"{self.address} cannot be used ({said}): see that it is there, may be "
+            f"{self.address} cannot be used ({reason}): see that it is there, may be "
             "written to, and has room"
         )
 
@@ -233,14 +233,14 @@ class _Remote(Place):
         super().__init__(address)
         try:
             protocol = address.partition("://")[0].lower()
-            found: tuple[Any, str] = url_to_fs(address, **_options(protocol))
+            located: tuple[Any, str] = url_to_fs(address, **_options(protocol))
         except (ImportError, ValueError) as error:
-            said = " ".join(str(error).split())
+            reason = " ".join(str(error).split())
             raise StoreError(
-                f"{self.address} cannot be reached from here ({said}): install that "
+                f"{self.address} cannot be reached from here ({reason}): install that "
                 "package beside siftlog, or name a folder"
             ) from error
-        self._files, self._root = found[0], found[1].rstrip("/")
+        self._files, self._root = located[0], located[1].rstrip("/")
         self._has_folders = protocol not in _WITHOUT_FOLDERS
 
     def put_new(self, name: str, data: bytes) -> bool:
@@ -266,8 +266,8 @@ class _Remote(Place):
         with self._translated():
             # listings are remembered, and others write here
             self._files.invalidate_cache()
-            found: list[str] = self._files.find(self._path(under))
-        return sorted(path[len(self._root) + 1 :] for path in found)
+            paths: list[str] = self._files.find(self._path(under))
+        return sorted(path[len(self._root) + 1 :] for path in paths)
 
     def remove(self, name: str) -> None:
         with self._translated(), contextlib.suppress(FileNotFoundError):

@@ -73,15 +73,15 @@ class SegmentRange:
     @classmethod
     def named(cls, name: str) -> SegmentRange | None:
         """The span of that *name*; None: it is no segment's."""
-        found = _NAME.fullmatch(name)
-        if found is None:
+        match = _NAME.fullmatch(name)
+        if match is None:
             return None
-        first, last, before, parts = map(int, found.groups()[1:5])
+        first, last, before, parts = map(int, match.groups()[1:5])
         start, end = LogPosition(first - 1, before), LogPosition(last, parts)
         if first == 0 or start == end or not end.reaches(start):
             return None
         return cls(
-            log=bytes.fromhex(found[1]), start=start, end=end, is_rolled=bool(found[6])
+            log=bytes.fromhex(match[1]), start=start, end=end, is_rolled=bool(match[6])
         )
 
 
@@ -96,15 +96,15 @@ def contiguous_from(
         spans, key=lambda span: (span.start, -span.end.seq, -span.end.parts)
     )
     taken: list[SegmentRange] = []
-    found = True
-    while found:
+    has_grown = True
+    while has_grown:
         # cuts of two kinds may cross, so that one pass need not reach the end
-        found = False
+        has_grown = False
         for span in waiting:
             if mark.reaches(span.start) and not mark.reaches(span.end):
                 taken.append(span)
                 mark = mark.joined(span.end)
-                found = True
+                has_grown = True
     return taken
 
 

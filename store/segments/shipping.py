@@ -117,8 +117,8 @@ class SegmentSender:
         """Of the commit that ends with event *seq*; None: none does."""
         if seq == 0:
             return self._source.identity.genesis
-        found = self._reader.execute(UNION["link_at"], (seq,)).fetchone()
-        return None if found is None else bytes(found[0])
+        row = self._reader.execute(UNION["link_at"], (seq,)).fetchone()
+        return None if row is None else bytes(row[0])
 
     def measure(self) -> int | None:
         """Look at how much waits to be carried.
@@ -167,8 +167,8 @@ class SegmentSender:
 
     def _carry(self, start: LogPosition, most: int, *, is_rolled: bool) -> None:
         link = self._link_at(start.seq) or b""
-        found = self._source.stretches(start.seq, start.parts)
-        for stretch in joined_commits(found, most):
+        stretches = self._source.stretches(start.seq, start.parts)
+        for stretch in joined_commits(stretches, most):
             segment = Segment(
                 origin=self._origin,
                 made_us=self._now_us(),
@@ -196,13 +196,13 @@ class SegmentSender:
         """Hold in a few segments what many hold; those go once these are there."""
         if len(self._small) > 1:
             self._carry(self._rolled_upto, ROLLED_BYTES, is_rolled=True)
-        kept = []
+        remaining = []
         for span in self._small:
             if self._rolled_upto.reaches(span.end):
                 self._place.remove(span.name)
             else:
-                kept.append(span)
-        self._small = kept
+                remaining.append(span)
+        self._small = remaining
 
 
 EVERY_S = 5.0

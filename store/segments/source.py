@@ -70,11 +70,11 @@ class SegmentSource:
         self._spans = spans
         self._unread: set[SegmentRange] = set()
         self._tell = tell
-        self.origin, made_us, self.last_kind = self._latest()
+        self.origin, recorded_us, self.last_kind = self._latest()
         origin = self.origin
         self.identity: LogIdentity = origin.log
         self.shard: Shard | None = origin.shard  #: what it plans
-        self.heartbeat = Heartbeat(at_us=made_us, pid=origin.pid, host=origin.host)
+        self.heartbeat = Heartbeat(at_us=recorded_us, pid=origin.pid, host=origin.host)
 
     @property
     def spans(self) -> tuple[SegmentRange, ...]:
@@ -126,13 +126,13 @@ class SegmentSource:
         """Segments hold events alone."""
         return nullcontext()
 
-    def _latest(self) -> _Made:
+    def _latest(self) -> _Provenance:
         """The last segment that can be read."""
         led = contiguous_from(self._spans, LogPosition())
         for span in (*reversed(led), *self._spans):
-            made = self._tried(_made, span)
-            if made is not None:
-                return made
+            provenance = self._tried(_provenance, span)
+            if provenance is not None:
+                return provenance
         raise CorruptLog(
             f"{self._place.address} holds no sound segment of log {self._log.hex()}: "
             "ship that log once more"
@@ -155,10 +155,10 @@ class SegmentSource:
 
     def _listed(self) -> list[SegmentRange]:
         """What there is now, but for what could not be read."""
-        found = map(
+        spans = map(
             SegmentRange.named, self._place.names(f"{FOLDER}/{self._log.hex()}")
         )
-        return [span for span in found if span and span not in self._unread]
+        return [span for span in spans if span and span not in self._unread]
 
 
 def _segment(place: Place, span: SegmentRange) -> Segment:
@@ -168,7 +168,7 @@ def _segment(place: Place, span: SegmentRange) -> Segment:
     return decode_segment(data, span, place.address)
 
 
-class _Made(NamedTuple):
+class _Provenance(NamedTuple):
     """Who made a segment, and when."""
 
     origin: SegmentOrigin
@@ -177,14 +177,14 @@ class _Made(NamedTuple):
 
 
 @lru_cache(maxsize=1024)
-def _made(place: Place, span: SegmentRange) -> _Made:
+def _provenance(place: Place, span: SegmentRange) -> _Provenance:
     """Of a segment; remembered, since it never changes.
 
     A monitor looks every few seconds, and mostly at what it has seen before.
     """
     segment = _segment(place, span)
     rows = segment.stretch.rows
-    return _Made(segment.origin, segment.made_us, rows[-1].kind if rows else None)
+    return _Provenance(segment.origin, segment.made_us, rows[-1].kind if rows else None)
 
 
 def sources(
@@ -206,14 +206,14 @@ def sources(
             tell(f"{place.address}/{name} is no segment, and is passed over")
         else:
             spans.append(span)
-    found = []
+    segment_sources = []
     # by name, hence by log
     for _, of_log in groupby(spans, attrgetter("log")):
         try:
-            found.append(SegmentSource(place, list(of_log), tell))
+            segment_sources.append(SegmentSource(place, list(of_log), tell))
         except CorruptLog as error:
             tell(str(error))
-    return found
+    return segment_sources
 
 
 _ENDED: Final = "ended"
@@ -251,12 +251,12 @@ class PlaceSurvey:
     @property
     def missing(self) -> Slices:
         """What no log plans yet."""
-        return left_by(each.slices for each in self.logs)
+        return left_by(log.slices for log in self.logs)
 
     @property
     def unfinished(self) -> Slices:
         """What none of the logs has come to the end of."""
-        return left_by(each.slices for each in self.logs if each.has_ended)
+        return left_by(log.slices for log in self.logs if log.has_ended)
 
 
 def survey(place: Place, tell: Callable[[str], None] = ignore_progress) -> PlaceSurvey:
@@ -272,7 +272,7 @@ def survey(place: Place, tell: Callable[[str], None] = ignore_progress) -> Place
     ends = {done.log: done.last_seq for done in complete_logs(place, tell)}
     logs = [_carried(source, ends) for source in sources(place, tell)]
     return PlaceSurvey(
-        logs=tuple(sorted(logs, key=lambda each: (each.slices.ranges, each.log)))
+        logs=tuple(sorted(logs, key=lambda log: (log.slices.ranges, log.log)))
     )
 
 
@@ -314,7 +314,7 @@ def compact(place: Place, source: SegmentSource) -> int:
         return 0
     start, link = LogPosition(), source.identity.genesis
     for span in contiguous_from((s for s in source.spans if s.is_rolled), start):
-        start, link = start.joined(span.end), _kept(place, span).link
+        start, link = start.joined(span.end), _stored_segment(place, span).link
     for stretch in joined_commits(
         source.stretches(start.seq, start.parts), ROLLED_BYTES
     ):
@@ -336,6 +336,6 @@ def compact(place: Place, source: SegmentSource) -> int:
     return len(covered)
 
 
-def _kept(place: Place, span: SegmentRange) -> Segment:
+def _stored_segment(place: Place, span: SegmentRange) -> Segment:
     data = place.get(span.name)
     return decode_segment(b"" if data is None else data, span, place.address)

@@ -55,10 +55,10 @@ class Precedence(NamedTuple):
     is_adopted: bool  #: the copy of another log's: after the original
     attempt: int
     writer: bytes
-    own_seq: int  #: in its own log
+    log_seq: int  #: in its own log
 
 
-_NO_REPLY = Precedence(is_adopted=False, attempt=0, writer=b"", own_seq=0)
+_NO_REPLY = Precedence(is_adopted=False, attempt=0, writer=b"", log_seq=0)
 
 
 def best_claim(
@@ -111,7 +111,7 @@ def _rank(
 _ENCODER = msgspec.json.Encoder()
 _DRAFT = msgspec.json.Decoder(TaskDraft)
 #: Events that say more than a task's row and the sums hold.
-_HEARD = (RunStarted, TasksReopened, TasksPlanned)
+_PART_EVENTS = (RunStarted, TasksReopened, TasksPlanned)
 
 
 class FoldItem(NamedTuple):
@@ -193,10 +193,10 @@ class _Batch:
         self._total = loaded.run
         self._claims = self._stored_claims()
         self._parts = parts.stored_parts(facts, target)
-        own = self._parts.get(part)
-        state = RunState() if own is None else own.state
+        stored_part = self._parts.get(part)
+        state = RunState() if stored_part is None else stored_part.state
         state.tasks = self._total.tasks
-        self._fold = Fold(run=state, tasks=self._own())
+        self._fold = Fold(run=state, tasks=self._part_drafts())
         # an adopted answer was counted where it was answered
         self._uncounted = Fold(
             run=state,
@@ -204,21 +204,21 @@ class _Batch:
             blocks=self._fold.blocks,
             moved=self._fold.moved,
         )
-        self._slices = ALL if own is None else own.slices
+        self._slices = ALL if stored_part is None else stored_part.slices
         self._contested: list[int] = []  #: tasks of several logs that this one moved
 
     # -- before --------------------------------------------------------------------
 
     def _stored_claims(self) -> dict[int, dict[int, TaskDraft]]:
-        found: dict[int, dict[int, TaskDraft]] = {}
+        claims: dict[int, dict[int, TaskDraft]] = {}
         numbers = json.dumps(sorted(self._rows))
         for task, part, draft in self._target.execute(UNION["claims"], (numbers,)):
-            found.setdefault(task, {})[part] = _DRAFT.decode(draft)
-        return found
+            claims.setdefault(task, {})[part] = _DRAFT.decode(draft)
+        return claims
 
-    def _own(self) -> dict[int, TaskDraft]:
+    def _part_drafts(self) -> dict[int, TaskDraft]:
         """This log's drafts of the tasks; a task of two logs gets claims."""
-        own: dict[int, TaskDraft] = {}
+        drafts: dict[int, TaskDraft] = {}
         alone = [row for row in self._rows.values() if row.task not in self._claims]
         reopened = self._reopened([row.task for row in alone])
         movers = dict(
@@ -232,13 +232,13 @@ class _Batch:
             if row.event_seq is None and row.task not in reopened:
                 untouched.add(row.task)  # nothing has happened since it was planned
             elif mover == self._part:
-                own[row.task] = row
+                drafts[row.task] = row
             else:
                 self._claims[row.task] = {mover or 0: row}
         for task, claims in self._claims.items():
             if self._part in claims:
-                own[task] = replace(claims[self._part])
-        missing = sorted(self._rows.keys() - own.keys())
+                drafts[task] = replace(claims[self._part])
+        missing = sorted(self._rows.keys() - drafts.keys())
         skips = dict(
             self._facts.execute(
                 UNION["skips"], (self._part, json.dumps(missing))
@@ -247,8 +247,8 @@ class _Batch:
         for task in missing:
             row, skip = self._rows[task], skips.get(task)
             is_planned = task in untouched and row.reason == skip
-            own[task] = row if is_planned else _as_planned(row, skip)
-        return own
+            drafts[task] = row if is_planned else _as_planned(row, skip)
+        return drafts
 
     # -- the events ------------------------------------------------------------------
 
@@ -257,9 +257,9 @@ class _Batch:
         for item in items:
             counted = self._uncounted if _is_adopted(item.event) else self._fold
             counted.apply(*item)
-            if isinstance(item.event, _HEARD):
-                said = parts.record_part_event(self._target, self._part, item.event)
-                self._slices = said or self._slices
+            if isinstance(item.event, _PART_EVENTS):
+                slices = parts.record_part_event(self._target, self._part, item.event)
+                self._slices = slices or self._slices
         self._fold.marks += self._uncounted.marks
         self._join()
         self._write(upto)
@@ -324,21 +324,21 @@ class _Batch:
                 is_adopted=bool(is_adopted),
                 attempt=attempt,
                 writer=writer,
-                own_seq=own_seq,
+                log_seq=log_seq,
             )
-            for seq, attempt, writer, own_seq, is_adopted in self._facts.execute(
+            for seq, attempt, writer, log_seq, is_adopted in self._facts.execute(
                 UNION["precedence"], (json.dumps(seqs),)
             ).fetchall()
         }
 
     def _reopened(self, tasks: Sequence[int]) -> dict[int, dict[int, int]]:
         """By task and part, how often it was put back in the queue."""
-        found: dict[int, dict[int, int]] = {}
+        counts: dict[int, dict[int, int]] = {}
         for task, part, n in self._target.execute(
             UNION["reopenings"], (json.dumps(tasks),)
         ).fetchall():
-            found.setdefault(task, {})[part] = n
-        return found
+            counts.setdefault(task, {})[part] = n
+        return counts
 
     def _count(self, stand: _Stand, n: int) -> None:
         """Add a task to what is counted by where it stands, or take it away."""

@@ -65,7 +65,7 @@ def create_union(
         owner=owner,
         config_sha256=identity.config_sha256,
         now_us=identity.created_us,
-        beside=_union_tables,
+        extra_setup=_union_tables,
     )
 
 
@@ -228,14 +228,27 @@ class Merger:
         rows: list[EventRow] = []
         for row in stretch.rows:
             seq += 1
-            _, ts_us, epoch, kind, ver, own, attempt, prev, enc, blen, facts, body = row
+            (
+                _,
+                ts_us,
+                epoch,
+                kind,
+                ver,
+                log_task,
+                attempt,
+                prev,
+                enc,
+                blen,
+                facts,
+                body,
+            ) = row
             task = None
-            if own is None:
+            if log_task is None:
                 event, ver, enc, blen, facts, body = numbers.of_many(row)
                 if graft is not None and not isinstance(event, UnknownEvent):
                     graft.hear(seq, ts_us, event)
             else:
-                task, facts = numbers.of_one(row, own)
+                task, facts = numbers.of_one(row, log_task)
                 if graft is None:
                     prev, last_of[task] = last_of.get(task), seq
                 elif prev is not None:
@@ -272,7 +285,7 @@ class Merger:
     def _openings(self, part: int, stretch: CommitRange) -> dict[int, int]:
         """The union's number for each opening of the log, by the log's own."""
         conn = self._conn
-        found: dict[int, int] = {}
+        openings: dict[int, int] = {}
         for epoch, writer in stretch.writers.items():
             row = conn.execute(UNION["opening_of"], (writer,)).fetchone()
             if row is None:
@@ -282,8 +295,8 @@ class Merger:
                 conn.execute(
                     UNION["add_writer"], (row[0], writer, stretch.rows[0].ts_us)
                 )
-            found[epoch] = row[0]
-        return found
+            openings[epoch] = row[0]
+        return openings
 
     def _last_events(self, tasks: Iterable[int]) -> dict[int, int | None]:
         """The latest event of its own of each task, whichever log's."""

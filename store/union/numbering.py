@@ -113,8 +113,8 @@ class TaskNumbers:
         """Whether a task was planned that another log had planned before."""
         return len(self._planned) > len(self._fresh)
 
-    def of_one(self, row: EventRow, own: int) -> tuple[int, bytes]:
-        """The union's number of the task *own* that a row is about, and its facts.
+    def of_one(self, row: EventRow, log_task: int) -> tuple[int, bytes]:
+        """The union's number of the task *log_task* that a row is about, and its facts.
 
         The number is the first of the fields. All others stay as they are, those too
         that only a later siftlog knows.
@@ -123,14 +123,14 @@ class TaskNumbers:
             CorruptLog: the log never planned it, or the facts are of another task than
                 their row says.
         """
-        task = self._here.get(own)
+        task = self._here.get(log_task)
         if task is None:
-            raise _unplanned(row, own)
-        beginning = b'{"task":%d,' % own
+            raise _unplanned(row, log_task)
+        beginning = b'{"task":%d,' % log_task
         if not row.facts.startswith(beginning):
             raise CorruptLog(
-                f"event {row.seq} of a log is not about task {own}, as its row says: "
-                "see 'siftlog verify'"
+                f"event {row.seq} of a log is not about task {log_task}, as its "
+                "row says: see 'siftlog verify'"
             )
         return task, b'{"task":%d,' % task + row.facts[len(beginning) :]
 
@@ -171,28 +171,35 @@ class TaskNumbers:
         ]
         known = self._identified(names)
         for i, (plan, name) in enumerate(zip(manifest, names, strict=True)):
-            own = event.first + i
+            log_task = event.first + i
             task = known.get(name)
             if task is None:
                 self.tasks += 1
                 task = known[name] = self._fresh[name] = self.tasks
-                root = task if plan.root == own else self._here[plan.root]
+                root = task if plan.root == log_task else self._here[plan.root]
                 fresh.append(plan if root == plan.root else plan.under(root))
                 places += event.places[i : i + 1] if event.places else ()
-            self._here[own] = task
-            self._planned.append((own, task, plan.skip))
-        made = replace(event, first=first, count=len(fresh), places=places or None)
+            self._here[log_task] = task
+            self._planned.append((log_task, task, plan.skip))
+        renumbered = replace(
+            event, first=first, count=len(fresh), places=places or None
+        )
         payload = manifest_bytes(fresh)
         encoding, body = self._packer.pack(payload)
         return RenumberedEvent(
-            made, made.VERSION, encoding, len(payload), facts_of(made), body
+            renumbered,
+            renumbered.VERSION,
+            encoding,
+            len(payload),
+            facts_of(renumbered),
+            body,
         )
 
     def _identified(self, names: Sequence[bytes]) -> dict[bytes, int]:
         """The tasks that the union has under some of these names."""
-        found = {name: self._fresh[name] for name in names if name in self._fresh}
+        fresh = {name: self._fresh[name] for name in names if name in self._fresh}
         stored = self._conn.execute(UNION["identified"], {"names": b"".join(names)})
-        return found | dict(stored.fetchall())
+        return fresh | dict(stored.fetchall())
 
     def write(self) -> None:
         """Keep the new numbers in the open transaction."""
@@ -203,9 +210,9 @@ class TaskNumbers:
         self._conn.executemany(UNION["add_identity"], sorted(self._fresh.items()))
 
 
-def _unplanned(row: EventRow, own: int) -> CorruptLog:
+def _unplanned(row: EventRow, log_task: int) -> CorruptLog:
     return CorruptLog(
-        f"event {row.seq} of a log names task {own}, which it never planned: see "
+        f"event {row.seq} of a log names task {log_task}, which it never planned: see "
         "'siftlog verify'"
     )
 
@@ -245,18 +252,18 @@ def find_answers(
     Raises:
         CorruptLog: an answer cannot be read.
     """
-    return [_found(reader, task_digest(*identity)) for identity in wanted]
+    return [_stored_answer(reader, task_digest(*identity)) for identity in wanted]
 
 
-def _found(reader: sqlite3.Connection, name: bytes) -> StoredAnswer | None:
+def _stored_answer(reader: sqlite3.Connection, name: bytes) -> StoredAnswer | None:
     row = reader.execute(UNION["found"], (name,)).fetchone()
     if row is None:
         return None
     reply = reply_of(*row[:6])
-    seq, version, facts, writer, own_seq, task = row[6:]
+    seq, version, facts, writer, log_seq, task = row[6:]
     started = event_in(seq, "attempt_started", version, facts)
     if reply.answered.attempt > 1:
-        started = _first_asked(reader, task, reply.seq) or started
+        started = _first_request(reader, task, reply.seq) or started
     if not isinstance(started, AttemptStarted):
         return None  # of a later siftlog
     return StoredAnswer(
@@ -264,11 +271,11 @@ def _found(reader: sqlite3.Connection, name: bytes) -> StoredAnswer | None:
         answered=reply.answered,
         request_sha256=started.request_sha256,
         # a copy names the original, so that copies of copies do too
-        origin=reply.answered.adopted or f"{writer.hex()}:{own_seq}",
+        origin=reply.answered.adopted or f"{writer.hex()}:{log_seq}",
     )
 
 
-def _first_asked(
+def _first_request(
     union: sqlite3.Connection, task: int, answer: int
 ) -> AttemptStarted | None:
     """The request that began the dialogue which ended with the event *answer*.

@@ -146,8 +146,8 @@ def _turn(state: RunState) -> tuple[int, str]:
 
 def _agreed(names: Iterable[str | None]) -> str | None:
     """Who holds all of them; None where one of them is free."""
-    said = list(names)
-    return max((name or "" for name in said), default=None) if all(said) else None
+    holders = list(names)
+    return max((name or "" for name in holders), default=None) if all(holders) else None
 
 
 _ENCODER = msgspec.json.Encoder()
@@ -210,7 +210,7 @@ def record_part_event(
 def write_parts(
     target: sqlite3.Connection,
     parts: Mapping[int, PartState],
-    said: int,
+    changed_part: int,
     fold: Fold,
     upto: int,
 ) -> None:
@@ -219,13 +219,13 @@ def write_parts(
     Args:
         target: holds the projections, in an open transaction.
         parts: what each log says.
-        said: the one that has said something new.
+        changed_part: the one that has said something new.
         fold: what has changed beside that.
         upto: what the projections then are of.
     """
-    part = parts[said]
+    part = parts[changed_part]
     state, limits = (_ENCODER.encode(it).decode() for it in (part.state, part.limits))
-    target.execute(UNION["set_part"], (said, str(part.slices), state, limits))
+    target.execute(UNION["set_part"], (changed_part, str(part.slices), state, limits))
     fold.limiters = limits_of(parts.values())
     fold.run = whole_state(parts.values(), part.state.tasks)
     tables.write_fold(target, fold, upto)
@@ -268,13 +268,13 @@ class Graft:
         self._part = part
         self._slices = ALL
         #: of its events, what depends on their order or on how they were written
-        self._heard = Fold(run=RunState(), tasks={})
+        self._fold = Fold(run=RunState(), tasks={})
 
     def hear(self, seq: int, ts_us: int, event: Event) -> None:
         """Take in an event that is not about one task, with the union's numbers."""
         self._slices = record_part_event(self._union, self._part, event) or self._slices
         if isinstance(event, LimitObserved | RunPaused):
-            self._heard.apply(seq, ts_us, event)
+            self._fold.apply(seq, ts_us, event)
 
     def write(self, log: LogReader, seqs: int, tasks: int, upto: int) -> None:
         """Add the log's projections to those of the union.
@@ -296,9 +296,9 @@ class Graft:
             log=part_logs(union)[self._part],
             slices=self._slices,
             state=replace(run, tasks=tasks + run.tasks),
-            limits=self._heard.limiters,
+            limits=self._fold.limiters,
         )
-        fold = Fold(run=run, tasks={}, pauses=self._heard.pauses)
+        fold = Fold(run=run, tasks={}, pauses=self._fold.pauses)
         write_parts(union, known, self._part, fold, upto)
 
     def _tasks(
@@ -310,6 +310,6 @@ class Graft:
 
     def _ids(self, log: LogReader, table: str) -> dict[int, int]:
         """The union's numbers for a log's numbers of the names in a table."""
-        own = dict(log.execute(SQL[f"ids_{table}"]).fetchall())
-        here = tables.interned_ids(self._union, table, own)
-        return {number: here[name] for name, number in own.items()}
+        local_ids = dict(log.execute(SQL[f"ids_{table}"]).fetchall())
+        here = tables.interned_ids(self._union, table, local_ids)
+        return {number: here[name] for name, number in local_ids.items()}

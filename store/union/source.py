@@ -146,12 +146,12 @@ class LocalLogSource:
         upto, most = self.ends()
         writers = dict(reader.execute(UNION["writers"]).fetchall())
         while blobs_after < most:
-            found = reader.execute(
+            blob_rows = reader.execute(
                 UNION["blobs_after"], (blobs_after, most, STRETCH_BYTES)
             ).fetchall()
-            blobs_after = found[-1][0]
+            blobs_after = blob_rows[-1][0]
             yield CommitRange(
-                blobs=[BlobRow(*row[1:]) for row in found], blobs_upto=blobs_after
+                blobs=[BlobRow(*row[1:]) for row in blob_rows], blobs_upto=blobs_after
             )
         while after < upto:
             links = reader.execute(

@@ -301,10 +301,10 @@ class RandomRun:
     def _sums(self, calls: Calls, bill: Bill) -> None:
         shown = status(self.folder, RUN)["cost_usd"]
         assert pico(shown) == calls.cost_pico, "status shows another sum than the log"
-        told = int(bill.told_usd * PICO_PER_USD)
-        assert calls.cost_pico <= told, f"shown ${shown}, told ${bill.told_usd}"
+        told = int(bill.reported_usd * PICO_PER_USD)
+        assert calls.cost_pico <= told, f"shown ${shown}, told ${bill.reported_usd}"
         if not self.kills:
-            assert calls.cost_pico == told, f"shown ${shown}, told ${bill.told_usd}"
+            assert calls.cost_pico == told, f"shown ${shown}, told ${bill.reported_usd}"
             self.is_compared = True
 
     def said(self) -> str:

@@ -348,7 +348,7 @@ class Simulated:
                 log=self.log,
                 clock=LoopClock(),
                 scheduler=scheduler,
-                growth=Planner(
+                planner=Planner(
                     job=job,
                     dataset=self.settings,
                     log=self.log,

@@ -6,7 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from runner.typeset import PAGE_ROWS, PrintCell, PrintColumn, PrintTable, shown, typeset
+from runner.typeset import (
+    PAGE_ROWS,
+    PrintCell,
+    PrintColumn,
+    PrintTable,
+    format_number,
+    typeset,
+)
 from tests.latex import assert_compiles
 
 TABLE = PrintTable(
@@ -180,4 +187,4 @@ def test_a_table_without_rows_is_one(tmp_path: Path) -> None:
     ],
 )
 def test_numbers_have_the_digits_a_reader_needs(value: float, said: str) -> None:
-    assert shown(value) == said
+    assert format_number(value) == said

@@ -79,7 +79,7 @@ class SimulatedListener(Listener):
                 self.is_late = not self._on_reopened(page)
                 run.driver.reopened()
                 count, after = count + len(page), page[-1]
-            return CommandResult(said=f"{count} tasks reopened")
+            return CommandResult(effect=f"{count} tasks reopened")
 
         return act
 

@@ -134,7 +134,7 @@ class Process:
             folder=NOWHERE,
             log=self.log,
             clock=self._clock,
-            growth=growth,
+            planner=growth,
             driver=driver,
             listener=listener,
         )
@@ -204,7 +204,7 @@ class Process:
                 log=self.log,
                 clock=self._clock,
                 scheduler=self._scheduler,
-                growth=growth,
+                planner=growth,
                 tell=lambda _: None,
             ),
             endpoints=ModelEndpoints(

@@ -26,7 +26,7 @@ from store.events import (
     UnknownEvent,
 )
 from store.fold_state import Turn
-from store.read.status import LaneCounts, Pause, TaskCounts
+from store.read.status import Pause, QueueCounts, TaskCounts
 from store.read.usage import Spending
 from store.task import TaskDraft, TaskState, pico
 
@@ -36,7 +36,7 @@ class Standing:
     """Of `Status` what an ending or beginning process looks at."""
 
     tasks: TaskCounts
-    lanes: tuple[LaneCounts, ...]
+    lanes: tuple[QueueCounts, ...]
     pauses: tuple[Pause, ...]
     money: Spending
     is_cancelled: bool  #: a person ended the run, and nobody has resumed it since
@@ -52,7 +52,7 @@ def standing(
     return Standing(
         tasks=_counts(sum(lanes.values(), Counter())),
         lanes=tuple(
-            LaneCounts(stage=stage, model=model, states=states)
+            QueueCounts(stage=stage, model=model, states=states)
             for (stage, model), states in sorted(lanes.items())
         ),
         pauses=_pauses(events),

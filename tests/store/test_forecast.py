@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from store.read.forecast import Forecast, best_rate, forecast, left_by_stage
-from store.read.status import LaneCounts
+from store.read.status import QueueCounts
 from store.task import TaskState
 
 NOW = 1000
@@ -80,12 +80,12 @@ def test_the_slowest_stage_decides_and_one_without_work_does_not() -> None:
 
 def test_follow_ups_to_come_are_counted_as_those_that_came() -> None:
     lanes = [
-        LaneCounts(
+        QueueCounts(
             stage="ask",
             model="m",
             states={TaskState.COMPLETED: 10, TaskState.QUEUED: 5},
         ),
-        LaneCounts(
+        QueueCounts(
             stage="judge",
             model="m",
             states={

@@ -51,7 +51,7 @@ def busy(tmp_path: Path) -> LiveStatus:
         seen.status,
         cost_usd=2.0,
         signs=replace(seen.status.signs, heartbeat_us=now_us, running=0),
-        lanes=tuple(lane for lane in seen.status.lanes if lane.stage == "ask"),
+        queues=tuple(lane for lane in seen.status.queues if lane.stage == "ask"),
     )
     rows = [_minute(first + at, 40) for at in range(MINUTES)]
     return replace(seen, status=status, rows=rows, now_us=now_us)

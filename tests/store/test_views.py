@@ -50,7 +50,7 @@ def test_status_says_how_the_run_stands(path: Path) -> None:
     assert seen.skips == {"no text": 1}
     assert seen.parse_failures == {"truncated": 1}
     assert seen.reasked == {"no_list": 1}
-    assert [(lane.stage, lane.model) for lane in seen.lanes] == [
+    assert [(lane.stage, lane.model) for lane in seen.queues] == [
         ("ask", "m-large"),
         ("ask", "m-small"),
         ("judge", "m-large"),

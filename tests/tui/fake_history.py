@@ -45,7 +45,7 @@ def column(number: int, *, width: int = 1, **changed: object) -> HistoryColumn:
 def marked(*marks: tuple[int, str]) -> tuple[RunMark, ...]:
     """Marks, each in the middle of a minute of the run."""
     return tuple(
-        RunMark(at_us=START_US + minute * 60_000_000 + 30_000_000, said=said)
+        RunMark(at_us=START_US + minute * 60_000_000 + 30_000_000, text=said)
         for minute, said in marks
     )
 

@@ -39,7 +39,7 @@ class FakeRequests:
         if self.trouble is not None:
             raise self.trouble
         return CommandRequests(
-            asked=tuple(self.asked),
+            records=tuple(self.asked),
             heartbeat_us=START_US - 7_000_000,
             is_alive=self.is_alive,
         )

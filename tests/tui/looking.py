@@ -64,7 +64,7 @@ def seen(snapshot: RunSnapshot) -> dict[str, object]:
         seq=status.last_seq,
         tasks=status.tasks,
         attempts=status.attempts,
-        lanes={(lane.stage, lane.model): lane.states for lane in status.lanes},
+        lanes={(lane.stage, lane.model): lane.states for lane in status.queues},
         tokens=(status.tokens_in, status.tokens_out),
         errors=snapshot.facts.errors,
         minutes=snapshot.facts.minutes,

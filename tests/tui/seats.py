@@ -120,7 +120,7 @@ def watched(
 
 
 def listed(run_id: str, sight: SnapshotOrProblem | None) -> ListedRun:
-    return ListedRun(folder=RunFolder(Path("runs") / run_id), sight=sight)
+    return ListedRun(folder=RunFolder(Path("runs") / run_id), snapshot=sight)
 
 
 def listing(

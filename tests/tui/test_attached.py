@@ -122,7 +122,7 @@ def folded(fold: Fold, seq: int) -> dict[str, object]:
             started=counters["attempts_started"],
             answered=counters["attempts_answered"],
             cached=counters["answers_cached"] - counters["answers_kept"],
-            kept=counters["answers_kept"],
+            reused=counters["answers_kept"],
             failed=counters["attempts_failed"],
             unknown=counters["attempts_unknown"],
         ),

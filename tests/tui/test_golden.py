@@ -124,7 +124,7 @@ def _sources(seen: Seen, source: FakeSource, tasks: FakeTasks) -> MonitorSources
     headline.may_answer.set()
     requests = FakeRequests([request("c1", payload={"stage": "ask"})])
     listed = [
-        ListedRun(folder=RunFolder(Path("runs") / name), sight=sight)
+        ListedRun(folder=RunFolder(Path("runs") / name), snapshot=sight)
         for name, sight in seen.items()
     ]
     return MonitorSources(

@@ -85,7 +85,7 @@ class CommandChoice:
     kind: str  #: of `runner.run.control`
     payload: Payload = field(default_factory=dict)
     field: Field | None = None
-    told: str | None = None  #: what it comes to, where no figures are needed for that
+    effect: str | None = None  #: what it comes to, where no figures are needed for that
 
     def payload_with(self, typed: str) -> Payload:
         """The payload of the request.
@@ -106,7 +106,7 @@ class Action:
     key: str | None  #: None: in the palette alone
     title: str
     about: str
-    is_shown: bool = True  #: in the line of keys
+    is_in_key_line: bool = True  #: in the line of keys
     choices: Callable[[RunSnapshot, str], tuple[CommandChoice, ...]]
     """What it offers of a run, to whoever looks at the tasks of a filter."""
 
@@ -135,14 +135,14 @@ def _lifts(held: tuple[Pause, ...]) -> Iterator[CommandChoice]:
 def _pauses(seen: RunSnapshot) -> Iterator[CommandChoice]:
     yield CommandChoice(words="pause: the run", kind="pause")
     held = {pause.scope for pause in seen.status.pauses}
-    lanes = [lane for lane in seen.status.lanes if lane.is_open]
-    for stage in dict.fromkeys(lane.stage for lane in lanes):
+    open_queues = [queue for queue in seen.status.queues if queue.is_open]
+    for stage in dict.fromkeys(queue.stage for queue in open_queues):
         if (stage, None) not in held:
             payload = {"stage": stage}
             yield CommandChoice(
                 words=f"pause: stage {stage}", kind="pause", payload=payload
             )
-    for model in dict.fromkeys(lane.model for lane in lanes):
+    for model in dict.fromkeys(queue.model for queue in open_queues):
         if (None, model) not in held:
             payload = {"model": model}
             yield CommandChoice(
@@ -226,12 +226,14 @@ def _scoring(seen: RunSnapshot, aim: str) -> tuple[CommandChoice, ...]:
     answers = seen.status.tasks.completed
     if seen.is_alive or not answers:
         return ()  # a run under way is scored in part, and nothing of that is kept
-    told = (
+    effect = (
         f"{answers:,} answers would be scored once more, by the siftlog and the job "
         "that are installed now, and the scoring recorded beside the earlier ones. "
         "Leaving the monitor stops it."
     )
-    return (CommandChoice(words="score the answers again", kind="score", told=told),)
+    return (
+        CommandChoice(words="score the answers again", kind="score", effect=effect),
+    )
 
 
 def withdrawing(request: CommandRecord) -> Action:
@@ -240,8 +242,8 @@ def withdrawing(request: CommandRecord) -> Action:
         words=f"withdraw: {request.words}",
         kind="withdraw",
         payload={"id": request.id},
-        told=f"What {request.author} asked would never be carried out, unless the run "
-        "has begun with it meanwhile.",
+        effect=f"What {request.author} asked would never be carried out, unless the "
+        "run has begun with it meanwhile.",
     )
     return Action(
         name="withdraw",
@@ -286,7 +288,7 @@ ACTIONS = (
         key="C",
         title="Cancel",
         about="End the run: drain it, or skip what is open",
-        is_shown=False,
+        is_in_key_line=False,
         choices=_cancelling,
     ),
     SCORE,

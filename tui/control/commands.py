@@ -115,18 +115,18 @@ def expected_state(seen: RunSnapshot) -> str:
     return "live" if is_slow else seen.state
 
 
-def is_named(kind: str, stakes: CommandPreview) -> bool:
+def is_named(kind: str, preview: CommandPreview) -> bool:
     """Whether the run's name must be typed: what it does cannot be taken back."""
     if kind == "retry":
-        if stakes.usd is None:
-            return stakes.tasks > FREE_TASKS
-        return stakes.usd > FREE_USD
+        if preview.usd is None:
+            return preview.tasks > FREE_TASKS
+        return preview.usd > FREE_USD
     return kind == "cancel"
 
 
-def is_futile(kind: str, stakes: CommandPreview) -> bool:
+def is_futile(kind: str, preview: CommandPreview) -> bool:
     """Whether nothing would happen."""
-    return kind == "retry" and not stakes.tasks
+    return kind == "retry" and not preview.tasks
 
 
 _VERBS: Mapping[str, str] = {"withdraw": "commands"}
@@ -183,7 +183,7 @@ class FollowedCommand:
     id: str
     words: str
     run_id: str
-    asked_us: int
+    requested_us: int
     answer: CommandOutcome = CommandOutcome.WAITING  #: the last that was told
     is_missed: bool = False  #: it was told that nobody answers
 
@@ -193,26 +193,28 @@ class FollowedCommand:
         return self.answer not in OPEN
 
     def see(
-        self, found: CommandRequests, now_us: int
+        self, requests: CommandRequests, now_us: int
     ) -> tuple[FollowedCommand, CommandNotice | None]:
         """It with what is known by now, and what is new about that."""
-        request = next((each for each in found.asked if each.id == self.id), None)
+        request = next(
+            (record for record in requests.records if record.id == self.id), None
+        )
         if request is not None and request.answer is not self.answer:
-            return replace(self, answer=request.answer), _told(self, request)
+            return replace(self, answer=request.answer), _outcome_notice(self, request)
         if self.answer is CommandOutcome.WAITING and not self.is_missed:
-            news = self._missing(found, now_us)
+            news = self._missing(requests, now_us)
             return replace(self, is_missed=news is not None), news
         return self, None
 
-    def _missing(self, found: CommandRequests, now_us: int) -> CommandNotice | None:
-        if not found.is_alive:
+    def _missing(self, requests: CommandRequests, now_us: int) -> CommandNotice | None:
+        if not requests.is_alive:
             return CommandNotice(
                 sentence=f"{self.words}: queued, for no process works on "
                 f"{self.run_id}; siftlog resume {self.run_id} takes it up"
             )
-        if now_us - self.asked_us < PATIENCE_S * US_PER_S:
+        if now_us - self.requested_us < PATIENCE_S * US_PER_S:
             return None
-        beat = found.heartbeat_us
+        beat = requests.heartbeat_us
         age = None if beat is None else max(0.0, (now_us - beat) / US_PER_S)
         return CommandNotice(
             sentence=f"{self.words}: the run has not answered (heartbeat "
@@ -222,15 +224,15 @@ class FollowedCommand:
         )
 
 
-def _told(followed: FollowedCommand, request: CommandRecord) -> CommandNotice:
-    words, said = followed.words, request.said
+def _outcome_notice(followed: FollowedCommand, request: CommandRecord) -> CommandNotice:
+    words, reply = followed.words, request.said
     match request.answer:
         case CommandOutcome.APPLIED:
             return CommandNotice(
-                sentence=f"{words}: requested, accepted, applied: {said}"
+                sentence=f"{words}: requested, accepted, applied: {reply}"
             )
         case CommandOutcome.REJECTED:
-            return CommandNotice(sentence=f"{words}: refused: {said}", is_bad=True)
+            return CommandNotice(sentence=f"{words}: refused: {reply}", is_bad=True)
         case CommandOutcome.ACCEPTED:
             return CommandNotice(
                 sentence=f"{words}: requested, accepted", is_passing=True

@@ -27,7 +27,7 @@ from store.errors import StoreError
 from store.printable import printable
 from tui.control.actions import Action, CommandChoice, NotAValue
 from tui.control.commands import command_line, is_futile, is_named
-from tui.render.glyphs import Glyphs, shown_by
+from tui.render.glyphs import Glyphs, substitute_glyphs
 from tui.render.layout import one_line
 from tui.screens.base import Modal
 from tui.sources.requests import RequestSource
@@ -104,15 +104,15 @@ class Dialog(Modal[ConfirmedCommand | None]):
         self._action = action
         self._choices = choices
         self._run_id = run_id
-        self._found_in = state
+        self._run_state = state
         self._source = source
         self._glyphs = glyphs
         self._at = 0
         self._payload: Payload | None = None  # None: what was typed is no value
         self._reckoned = ""  # what was typed, as far as it was looked at
-        self._is_told = False  # whether what it comes to is shown
+        self._is_previewed = False  # whether what it comes to is shown
         self._debounce: Timer | None = None
-        self._effect, self._line, self._label, self._asked = (
+        self._effect, self._line, self._label, self._name_prompt = (
             TextBlock(name, glyphs)
             for name in ("effect", "line", "label", "asked-name")
         )
@@ -121,11 +121,11 @@ class Dialog(Modal[ConfirmedCommand | None]):
     def compose(self) -> ComposeResult:
         """Choices, a field, what it comes to, and the two answers."""
         with VerticalScroll(id="dialog", can_focus=False) as box:
-            title = f"{self._action.title}: {self._run_id}, {self._found_in}"
+            title = f"{self._action.title}: {self._run_id}, {self._run_state}"
             box.border_title = Content(one_line(title, _CELLS))
             box.border_subtitle = "j/k choose, tab to the fields, y yes, n no"
             yield OptionList(
-                *(Option(self._shown(at)) for at in range(len(self._choices))),
+                *(Option(self._choice_line(at)) for at in range(len(self._choices))),
                 id="choices",
                 markup=False,
             )
@@ -133,20 +133,20 @@ class Dialog(Modal[ConfirmedCommand | None]):
             yield Input(id="value", compact=True, select_on_focus=False)
             yield self._effect
             yield self._line
-            yield self._asked
+            yield self._name_prompt
             yield Input(id="name", compact=True, select_on_focus=False)
             with Horizontal(id="buttons"):
                 yield Button("No (n)", id="no", compact=True)
                 yield Button("Yes (y)", id="yes", compact=True)
 
-    def _shown(self, at: int) -> Content:
+    def _choice_line(self, at: int) -> Content:
         sign = self._glyphs.cursor if at == self._at else " "
         words = one_line(self._choices[at].words, _CELLS)
-        return shown_by(self._glyphs, Content(f"{sign} {words}"))
+        return substitute_glyphs(self._glyphs, Content(f"{sign} {words}"))
 
     def on_mount(self) -> None:
         """The first choice, and the harmless answer."""
-        self._asked.say(f"Type {printable(self._run_id)} to confirm, then enter:")
+        self._name_prompt.say(f"Type {printable(self._run_id)} to confirm, then enter:")
         self.query_one("#choices", OptionList).highlighted = 0
         self.query_one("#no", Button).focus()
         self._take(0)
@@ -164,8 +164,8 @@ class Dialog(Modal[ConfirmedCommand | None]):
     def _take(self, at: int) -> None:
         before, self._at = self._at, at
         options = self.query_one("#choices", OptionList)
-        for each in (before, at):
-            options.replace_option_prompt_at_index(each, self._shown(each))
+        for index in (before, at):
+            options.replace_option_prompt_at_index(index, self._choice_line(index))
         field = self._choice.field
         value = self.query_one("#value", Input)
         self._label.set_class(field is None, "-off")
@@ -203,7 +203,7 @@ class Dialog(Modal[ConfirmedCommand | None]):
     def _changed(self, message: Input.Changed) -> None:
         if message.value == self._reckoned:
             return  # put there by a choice, and reckoned with
-        self._is_told = False
+        self._is_previewed = False
         if self._debounce is not None:
             self._debounce.stop()
         self._debounce = self.set_timer(DEBOUNCE_S, self._reckon)
@@ -212,8 +212,8 @@ class Dialog(Modal[ConfirmedCommand | None]):
 
     def _reckon(self) -> None:
         """Find out what it comes to; what was being found out no longer counts."""
-        self._is_told, self._payload = False, None
-        self._ask_name(is_asked=False)
+        self._is_previewed, self._payload = False, None
+        self._ask_name(is_required=False)
         choice, self._reckoned = self._choice, self._typed
         try:
             self._payload = choice.payload_with(self._reckoned)
@@ -222,9 +222,9 @@ class Dialog(Modal[ConfirmedCommand | None]):
             self._say(f"{error}.".capitalize(), "")
             return
         line = command_line(choice.kind, self._payload, self._run_id)
-        if choice.told is not None:
-            self._is_told = True
-            self._say(choice.told, line)
+        if choice.effect is not None:
+            self._is_previewed = True
+            self._say(choice.effect, line)
             return
         self._say("Counting …", line)
         _: Worker[None] = self.run_worker(
@@ -236,25 +236,27 @@ class Dialog(Modal[ConfirmedCommand | None]):
 
     async def _count(self, choice: CommandChoice, payload: Payload) -> None:
         try:
-            stakes = await self._source.stakes(choice.kind, payload)
+            preview = await self._source.preview(choice.kind, payload)
         except (StoreError, sqlite3.Error, OSError) as error:
             self._say(f"{error}.", "")
             return
-        self._is_told = not is_futile(choice.kind, stakes)
+        self._is_previewed = not is_futile(choice.kind, preview)
         self._say(
-            preview_sentence(choice.kind, payload, stakes, self._run_id),
+            preview_sentence(choice.kind, payload, preview, self._run_id),
             command_line(choice.kind, payload, self._run_id),
         )
-        self._ask_name(is_asked=self._is_told and is_named(choice.kind, stakes))
+        self._ask_name(
+            is_required=self._is_previewed and is_named(choice.kind, preview)
+        )
 
     def _say(self, effect: str, line: str) -> None:
         self._effect.say(printable(effect))
         self._line.say(f"$ {printable(line)}" if line else "")
         self.refresh_bindings()
 
-    def _ask_name(self, *, is_asked: bool) -> None:
-        self._asked.set_class(not is_asked, "-off")
-        self.query_one("#name", Input).set_class(not is_asked, "-off")
+    def _ask_name(self, *, is_required: bool) -> None:
+        self._name_prompt.set_class(not is_required, "-off")
+        self.query_one("#name", Input).set_class(not is_required, "-off")
 
     # The answer
 
@@ -263,7 +265,7 @@ class Dialog(Modal[ConfirmedCommand | None]):
         """Whether a yes counts: it is shown what it means, and the name is typed."""
         name = self.query_one("#name", Input)
         is_typed = name.has_class("-off") or name.value.strip() == self._run_id
-        return self._is_told and is_typed
+        return self._is_previewed and is_typed
 
     @on(Button.Pressed, "#yes")
     @on(Input.Submitted, "#name")
@@ -272,7 +274,9 @@ class Dialog(Modal[ConfirmedCommand | None]):
         if self._is_sure and self._payload is not None:
             choice, payload = self._choice, self._payload
             words = (
-                words_of(choice.kind, payload) if choice.told is None else choice.words
+                words_of(choice.kind, payload)
+                if choice.effect is None
+                else choice.words
             )
             self.dismiss(
                 ConfirmedCommand(kind=choice.kind, payload=payload, words=words)

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 LOOK_S = 0.5
 """Between two looks at what became of a request, while an answer is due."""
-TOLD_S, PASSING_S = 8.0, 3.0
+FINAL_NOTICE_S, PASSING_S = 8.0, 3.0
 """How long the last word on a request is shown, and any before it."""
 
 
@@ -103,15 +103,15 @@ class CommandController:
             expected = None if wish.kind == "withdraw" else state
             name = self._control.ask(wish.kind, wish.payload, expected)
         except OSError as error:
-            said = f"nothing was asked: {error.strerror}; check the run's folder"
-            self._tell(CommandNotice(sentence=said, is_bad=True))
+            problem = f"nothing was asked: {error.strerror}; check the run's folder"
+            self._tell(CommandNotice(sentence=problem, is_bad=True))
             return
         self._tell(CommandNotice(sentence=f"{wish.words}: requested", is_passing=True))
         followed = FollowedCommand(
             id=name,
             words=wish.words,
             run_id=self._run_id,
-            asked_us=self._clock.now_us(),
+            requested_us=self._clock.now_us(),
         )
         self._work(self._follow(followed))
 
@@ -123,20 +123,20 @@ class CommandController:
     async def _score(self, wish: ConfirmedCommand) -> None:
         self._tell(CommandNotice(sentence=f"{wish.words}: begun", is_passing=True))
         try:
-            said = await self._control.score()
+            report = await self._control.score()
         except CommandFailed as error:
             self._tell(CommandNotice(sentence=f"{wish.words}: {error}", is_bad=True))
         else:
-            self._tell(CommandNotice(sentence=f"{wish.words}: {said}"))
+            self._tell(CommandNotice(sentence=f"{wish.words}: {report}"))
 
     async def _follow(self, followed: FollowedCommand) -> None:
         while not (followed.is_over or self._is_closed):
             try:
-                found = await self._source.look()
+                requests = await self._source.look()
             except (StoreError, sqlite3.Error, OSError):
                 pass  # the screen in front says what is wrong with the log
             else:
-                followed, news = followed.see(found, self._clock.now_us())
+                followed, news = followed.see(requests, self._clock.now_us())
                 if news is not None:
                     self._tell(news)
             await self._clock.sleep_until(self._clock.monotonic() + LOOK_S)
@@ -145,7 +145,7 @@ class CommandController:
         self._app.notify(
             printable(f"{news.sentence}."),
             severity="warning" if news.is_bad else "information",
-            timeout=PASSING_S if news.is_passing else TOLD_S,
+            timeout=PASSING_S if news.is_passing else FINAL_NOTICE_S,
             markup=False,
         )
 
@@ -158,7 +158,7 @@ class TerminalControlApp(TerminalApp):
             action.key,
             f"ask('{action.name}')",
             f"{action.title}{CONTROL}",
-            show=action.is_shown,
+            show=action.is_in_key_line,
             tooltip=action.about,
             id=action.name,
         )
@@ -194,7 +194,7 @@ class TerminalControlApp(TerminalApp):
         seen = self.seen
         if seen is None:
             return False
-        wanted = next(each for each in ACTIONS if each.name == parameters[0])
+        wanted = next(action for action in ACTIONS if action.name == parameters[0])
         is_open = self._asking is not None and wanted.choices(seen, "")
         return True if is_open else None
 
@@ -206,13 +206,13 @@ class TerminalControlApp(TerminalApp):
 
     def action_ask(self, name: str) -> None:
         """Say what an action would come to, and ask it of the run if it is meant."""
-        wanted = next(each for each in ACTIONS if each.name == name)
+        wanted = next(action for action in ACTIONS if action.name == name)
         aim = self.screen.aim if isinstance(self.screen, SelectingScreen) else ""
         self._begin(wanted, aim)
 
     def on_commands_screen_withdrawn(self, message: CommandsScreen.Withdrawn) -> None:
         """Say what taking a request back means, and do it if it is meant."""
-        self._begin(withdrawing(message.asked), "")
+        self._begin(withdrawing(message.request), "")
 
     def _begin(self, action: Action, aim: str) -> None:
         for screen in self.screen_stack:

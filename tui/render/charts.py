@@ -81,9 +81,9 @@ def course(
         glyphs: the signs to draw with.
         top: the value of a full cell; None: the largest of *values*.
     """
-    shown = bucketed(values, width)
-    highest = _top(shown, top)
-    line = "".join(_level(value, highest, glyphs.levels) for value in shown)
+    buckets = bucketed(values, width)
+    highest = _top(buckets, top)
+    line = "".join(_level(value, highest, glyphs.levels) for value in buckets)
     return line.rjust(width)
 
 
@@ -113,9 +113,9 @@ def curve(
     """
     if not glyphs.has_braille:
         return _steps(values, width, height, glyphs, top)
-    shown = bucketed(values, 2 * width)
-    highest = _top(shown, top)
-    heights = [_dots(value, highest, height * _ROWS) for value in shown]
+    buckets = bucketed(values, 2 * width)
+    highest = _top(buckets, top)
+    heights = [_dots(value, highest, height * _ROWS) for value in buckets]
     heights = [0] * (2 * width - len(heights)) + heights
     return [_braille_line(heights, row) for row in reversed(range(height))]
 
@@ -145,10 +145,10 @@ def _steps(
     glyphs: Glyphs,
     top: float | None,
 ) -> list[str]:
-    shown = bucketed(values, width)
-    highest = _top(shown, top)
+    buckets = bucketed(values, width)
+    highest = _top(buckets, top)
     steps = len(glyphs.levels) - 1
-    heights = [_dots(value, highest, height * steps) for value in shown]
+    heights = [_dots(value, highest, height * steps) for value in buckets]
     heights = [0] * (width - len(heights)) + heights
     return [
         "".join(glyphs.levels[max(0, min(steps, n - row * steps))] for n in heights)
@@ -277,9 +277,9 @@ def _with_ceiling(
     lines: list[str], ceiling: Sequence[float | None], top: float, glyphs: Glyphs
 ) -> list[str]:
     """A line where the ceiling is, seen through what is drawn below it."""
-    width, height, each = len(lines[0]), len(lines), _in_cell(glyphs)
+    width, height, per_cell = len(lines[0]), len(lines), _in_cell(glyphs)
     drawn = [list(line) for line in lines]
-    ends = bucketed(ceiling, each * width)[::-1][::each]
+    ends = bucketed(ceiling, per_cell * width)[::-1][::per_cell]
     for back, value in enumerate(ends, start=1):
         if value is not None:
             row = (
@@ -308,14 +308,14 @@ def _row(label: str, line: str, cursor: int | None, glyphs: Glyphs) -> Content:
 
 def _drawn(line: str, glyphs: Glyphs) -> Content:
     """A line of a curve; what it stays below has another colour."""
-    shown = Content.styled(line, "$state-done")
+    content = Content.styled(line, "$state-done")
     begin = line.find(glyphs.rule)
     while begin >= 0:
         rest = line[begin:]
         end = begin + len(rest) - len(rest.lstrip(glyphs.rule))
-        shown = shown.stylize("$state-waiting", begin, end)
+        content = content.stylize("$state-waiting", begin, end)
         begin = line.find(glyphs.rule, end)
-    return shown
+    return content
 
 
 def _times(
@@ -350,12 +350,12 @@ def _axis_rule(
         room.glyphs.flag if position in flags else sign
         for position, sign in enumerate(line)
     ]
-    shown = Content.styled("".join(signs), MUTED)
+    content = Content.styled("".join(signs), MUTED)
     for position in sorted(flags):
-        shown = shown.stylize("$state-waiting bold", position, position + 1)
+        content = content.stylize("$state-waiting bold", position, position + 1)
     if cursor is not None:
-        shown = shown.stylize("reverse bold", cursor, cursor + 1)
-    return Content(" " * LABEL) + shown
+        content = content.stylize("reverse bold", cursor, cursor + 1)
+    return Content(" " * LABEL) + content
 
 
 def _ticks(axis: PlotAxis, cells: int) -> range:

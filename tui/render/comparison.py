@@ -43,41 +43,41 @@ class ComparisonRow:
 
     pair: ComparedPair
     name: str  #: of the metric; of the pair: both models
-    shown: MetricPair | ComparisonCosts | None  #: None: it heads what follows
+    figures: MetricPair | ComparisonCosts | None  #: None: it heads what follows
 
     @property
     def heading(self) -> str:
         """What stands on the whole line; empty where it has columns."""
-        return self.name if self.shown is None else ""
+        return self.name if self.figures is None else ""
 
 
 def rows(comparison: PricedComparison) -> Iterator[ComparisonRow]:
     """The lines, in the order of the command; the costs of each two models end them."""
     none = TaskCost(usd=None, tasks=0)
     for pair in comparison.compared.pairs:
-        yield ComparisonRow(pair=pair, name=_pair(pair), shown=None)
+        yield ComparisonRow(pair=pair, name=_pair(pair), figures=None)
         for name, metric in pair.metrics.items():
-            yield ComparisonRow(pair=pair, name=name, shown=metric)
+            yield ComparisonRow(pair=pair, name=name, figures=metric)
         costs = ComparisonCosts(
             a=comparison.costs.get((pair.a.run, pair.a.model), none),
             b=comparison.costs.get((pair.b.run, pair.b.model), none),
         )
-        yield ComparisonRow(pair=pair, name=COST, shown=costs)
+        yield ComparisonRow(pair=pair, name=COST, figures=costs)
 
 
 def rows_wanted(
     listed: Mapping[int, ComparisonRow], part: str
 ) -> dict[int, ComparisonRow]:
     """The metrics whose names have *part*, below the two models they are of."""
-    kept: dict[int, ComparisonRow] = {}
+    matching_rows: dict[int, ComparisonRow] = {}
     head: dict[int, ComparisonRow] = {}
     for number, row in listed.items():
-        if row.shown is None:
+        if row.figures is None:
             head = {number: row}
         elif has(row.name, part):
-            kept |= {**head, number: row}
+            matching_rows |= {**head, number: row}
             head = {}
-    return kept
+    return matching_rows
 
 
 def items_wanted(listed: Mapping[int, ItemPair], part: str) -> dict[int, ItemPair]:
@@ -128,7 +128,7 @@ def _some(n: int) -> str:
 
 
 def _value(row: ComparisonRow, *, is_b: bool) -> str:
-    match row.shown:
+    match row.figures:
         case MetricPair(a=a, b=b):
             return number(b if is_b else a)
         case ComparisonCosts(a=before, b=after):
@@ -143,7 +143,7 @@ def per_thousand(cost: TaskCost) -> float | None:
 
 
 def _difference(row: ComparisonRow) -> str:
-    match row.shown:
+    match row.figures:
         case MetricPair(difference=difference):
             return number(difference, is_signed=True)
         case ComparisonCosts(a=a, b=b):
@@ -157,7 +157,7 @@ def _difference(row: ComparisonRow) -> str:
 
 
 def _interval(row: ComparisonRow) -> str:
-    match row.shown:
+    match row.figures:
         case MetricPair(lo=float() as lo, hi=float() as hi):
             return f"{number(lo, is_signed=True)} … {number(hi, is_signed=True)}"
         case MetricPair():
@@ -171,7 +171,7 @@ _DECIDED = {"better", "worse"}
 
 
 def _verdict(row: ComparisonRow) -> str:
-    match row.shown:
+    match row.figures:
         case MetricPair(n=0):
             return "no pairs"
         case MetricPair(verdict=verdict):
@@ -182,15 +182,15 @@ def _verdict(row: ComparisonRow) -> str:
 
 def _verdict_tone(row: ComparisonRow) -> str:
     """Only a verdict that names a winner stands out."""
-    match row.shown:
+    match row.figures:
         case MetricPair(verdict=verdict) if verdict in _DECIDED:
             return ""
         case _:
             return "dim"
 
 
-def _standing(row: ComparisonRow) -> str:
-    match row.shown:
+def _win_loss_tie(row: ComparisonRow) -> str:
+    match row.figures:
         case MetricPair(standing=WinLossTie(wins=wins, losses=losses, ties=ties)):
             return "/".join(map(_some, (wins, losses, ties)))
         case MetricPair():
@@ -200,11 +200,11 @@ def _standing(row: ComparisonRow) -> str:
 
 
 def _pairs(row: ComparisonRow) -> str:
-    return count(row.shown.n) if isinstance(row.shown, MetricPair) else ""
+    return count(row.figures.n) if isinstance(row.figures, MetricPair) else ""
 
 
 def _p(row: ComparisonRow) -> str:
-    match row.shown:
+    match row.figures:
         case MetricPair(test=SignificanceTest(p_holm=p)):
             return f"{p:.2g}"
         case MetricPair():
@@ -226,7 +226,7 @@ METRIC_COLUMNS: tuple[TableColumn[ComparisonRow], ...] = (
     _figure("B - A", 8, _difference),
     _figure("interval", 15, _interval),
     TableColumn(title="verdict", width=10, text=_verdict, tone=_verdict_tone),
-    _figure("won/lost/tied", 16, _standing, drops=1),
+    _figure("won/lost/tied", 16, _win_loss_tie, drops=1),
     _figure("pairs", 7, _pairs, drops=2),
     _figure("p (Holm)", 8, _p, drops=3),
 )
@@ -234,7 +234,7 @@ METRIC_COLUMNS: tuple[TableColumn[ComparisonRow], ...] = (
 
 def about(row: ComparisonRow) -> str:
     """What is worth knowing of a line beyond its columns."""
-    match row.shown:
+    match row.figures:
         case MetricPair() as metric:
             return " · ".join((row.name, *_about_metric(metric)))
         case ComparisonCosts(a=a, b=b):
@@ -332,9 +332,10 @@ def stopped(what: str, seconds: float) -> str:
 
 def failed(sentence: str) -> str:
     """Why there is nothing to show, and the next keys."""
-    told = one_line(sentence, _REASON)
+    reason = one_line(sentence, _REASON)
     return (
-        f"{told}.\n\nTry again with r, choose another one with b, or go back with esc."
+        f"{reason}.\n\nTry again with r, choose another one with b, or go back "
+        "with esc."
     )
 
 
@@ -383,17 +384,17 @@ def as_of(compared: ComparisonResult, now: Mapping[str, int]) -> str:
     """
     first = compared.pairs[0]
     sides = {"A": first.a} | ({"B": first.b} if first.b.run != first.a.run else {})
-    told = " and ".join(f"{count(s.seq)} of {name}" for name, s in sides.items())
+    positions = " and ".join(f"{count(s.seq)} of {name}" for name, s in sides.items())
     since = sum(max(0, now.get(s.run, 0) - s.seq) for s in sides.values())
     news = f" · {count(since)} events since: r" if since else ""
-    return f"as of event {told}{news}"
+    return f"as of event {positions}{news}"
 
 
 def notes(compared: ComparisonResult) -> str:
     """What bears on the comparison and does not show in its numbers."""
     several = f"{len(compared.notes)} notes, enter on the first line shows them: "
-    said = several if len(compared.notes) > 1 else "note: "
-    return said + " · ".join(compared.notes) if compared.notes else ""
+    lead = several if len(compared.notes) > 1 else "note: "
+    return lead + " · ".join(compared.notes) if compared.notes else ""
 
 
 def pair_details(compared: ComparisonResult, pair: ComparedPair) -> str:
@@ -437,7 +438,9 @@ def choices_wanted(
     listed: Mapping[int, ComparisonChoice], part: str
 ) -> dict[int, ComparisonChoice]:
     """The choices whose runs or models have *part*."""
-    return {n: each for n, each in listed.items() if has(" ".join(each.words), part)}
+    return {
+        n: choice for n, choice in listed.items() if has(" ".join(choice.words), part)
+    }
 
 
 def about_choice(choice: ComparisonChoice) -> str:
@@ -454,8 +457,10 @@ def _ended(choice: ComparisonChoice) -> str:
 
 
 CHOICE_COLUMNS: tuple[TableColumn[ComparisonChoice], ...] = (
-    TableColumn(title="A, of this run", width=24, text=lambda each: each.a, grows=True),
-    TableColumn(title="B", width=40, text=lambda each: each.b, grows=True),
+    TableColumn(
+        title="A, of this run", width=24, text=lambda choice: choice.a, grows=True
+    ),
+    TableColumn(title="B", width=40, text=lambda choice: choice.b, grows=True),
     TableColumn(title="run", width=12, text=_state, drops=1),
     TableColumn(title="ended", width=17, text=_ended, is_right=True, drops=2),
 )

@@ -45,8 +45,8 @@ class ErrorRow:
         if not known:
             return UNKNOWN
         (first, _), *others = known
-        said = [f"{tight(n)} {_WORDS[outcome]}" for outcome, n in others]
-        return ", ".join([_WORDS[first], *said])
+        rest = [f"{tight(n)} {_WORDS[outcome]}" for outcome, n in others]
+        return ", ".join([_WORDS[first], *rest])
 
     @property
     def goal(self) -> str:
@@ -57,10 +57,10 @@ class ErrorRow:
 
 def error_rows(snapshot: RunSnapshot) -> list[ErrorRow]:
     """The classes, those first that came most often lately."""
-    found: dict[str, ErrorRow] = {}
+    rows_by_error: dict[str, ErrorRow] = {}
 
     def row(error: str) -> ErrorRow:
-        return found.setdefault(error, ErrorRow(error=error))
+        return rows_by_error.setdefault(error, ErrorRow(error=error))
 
     for error in snapshot.facts.errors:
         of = row(error.error)
@@ -78,15 +78,17 @@ def error_rows(snapshot: RunSnapshot) -> list[ErrorRow]:
             row(reason).outcomes[outcome] += n
     lately = snapshot.lately
     if lately is not None:
-        for each in found.values():
-            each.lately = 0
+        for error_row in rows_by_error.values():
+            error_row.lately = 0
         for failure in lately:
             of = row(failure.error)
             of.lately = (of.lately or 0) + failure.n
             of.task = failure.last_task
-        for each in found.values():
-            each.a_minute = (each.lately or 0) / _minutes(snapshot)
-    return sorted(found.values(), key=lambda e: (-(e.lately or 0), -e.all, e.error))
+        for error_row in rows_by_error.values():
+            error_row.a_minute = (error_row.lately or 0) / _minutes(snapshot)
+    return sorted(
+        rows_by_error.values(), key=lambda e: (-(e.lately or 0), -e.all, e.error)
+    )
 
 
 def _minutes(snapshot: RunSnapshot) -> float:
@@ -121,7 +123,7 @@ def errors(snapshot: RunSnapshot, room: Room) -> Content:
 
 def _failures(snapshot: RunSnapshot, room: Room) -> Content:
     """A row for each class, and the last failure in its own words."""
-    found = error_rows(snapshot)
+    failures = error_rows(snapshot)
     figures = [PanelColumn("10 min", 6), PanelColumn("/min", 5), PanelColumn("all", 7)]
     used = sum(column.width + 2 for column in figures) + 2 + 9
     space = room.width - used - 2
@@ -137,7 +139,7 @@ def _failures(snapshot: RunSnapshot, room: Room) -> Content:
             row.next,
             UNKNOWN if row.task is None else task_name(row.task),
         ]
-        for row in found
+        for row in failures
     ]
     last = last_words(snapshot)
     if not last or room.height < 4:  # noqa: PLR2004 - a head, a row and the words

@@ -241,11 +241,11 @@ def facts_text(event: Event | UnknownEvent) -> str:
     """Every fact of an event under the name that it is stored by."""
     if isinstance(event, UnknownEvent):
         return readable(event.facts)
-    facts = {name: _shown(value) for name, value in asdict(event).items()}
+    facts = {name: _display_value(value) for name, value in asdict(event).items()}
     return readable(json.dumps(facts).encode())
 
 
-def _shown(value: object) -> object:
+def _display_value(value: object) -> object:
     """A fact's value; JSON in a text is opened, and nothing known is no `null`."""
     if value is None:
         return UNKNOWN

@@ -130,7 +130,7 @@ _FRAMES = str.maketrans(
 )
 
 
-def shown_by(glyphs: Glyphs, content: Content) -> Content:
+def substitute_glyphs(glyphs: Glyphs, content: Content) -> Content:
     """*content* in signs that the terminal has: one for each, in the same style."""
     if not glyphs.plain or content.plain.isascii():
         return content

@@ -72,10 +72,10 @@ def tree(value: Any, *, fault: str = "", sign: str = "✗") -> str:  # noqa: ANN
         b  "x"  ✗ not a number
     """
     place, _, message = fault.partition(": ")
-    found = _deepest(value, place.split(".")) if message else None
+    fault_path = _deepest(value, place.split(".")) if message else None
     lines = []
     for path, line in islice(_lines((), value), MOST):
-        is_wrong = found and path == found
+        is_wrong = fault_path and path == fault_path
         lines.append(f"{line}  {sign} {message}" if is_wrong else line)
     if len(lines) == MOST:
         lines.append(f"… only the first {MOST:,} lines")
@@ -138,7 +138,7 @@ _CLOSERS = {"{": "}", "[": "]"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FoundJson:
+class EmbeddedJson:
     """The JSON of a text."""
 
     value: Any
@@ -146,14 +146,14 @@ class FoundJson:
     why: str = ""  #: why it breaks off there, in a parser's words
 
 
-def find_json(text: str) -> FoundJson | None:
+def find_json(text: str) -> EmbeddedJson | None:
     """The JSON in *text* that goes furthest, an object if there is one.
 
     >>> find_json('As asked [1]: {"a": [1, 2').value
     {'a': [1]}
     """
     text = text[:_LONGEST]
-    found: list[tuple[bool, int, FoundJson]] = []
+    candidates: list[tuple[bool, int, EmbeddedJson]] = []
     end = 0
     for _ in range(_STARTS):
         match = _OPENER.search(text, end)
@@ -162,19 +162,19 @@ def find_json(text: str) -> FoundJson | None:
         begin, is_object = match.start(), match[0] == "{"
         try:
             value, end = _DECODER.raw_decode(text, begin)
-            found.append((is_object, end - begin, FoundJson(value=value)))
+            candidates.append((is_object, end - begin, EmbeddedJson(value=value)))
         except json.JSONDecodeError as error:
             end = begin + 1
-            broken = FoundJson(
+            broken = EmbeddedJson(
                 value=_as_far(text[begin : error.pos]),
                 broken_at=error.pos,
                 why=error.msg,
             )
-            found.append((is_object, error.pos - begin, broken))
+            candidates.append((is_object, error.pos - begin, broken))
         except (ValueError, RecursionError):
             break  # a number without end, or levels without end
     # of two that go as far the first
-    best = max(found, key=lambda each: each[:2], default=None)
+    best = max(candidates, key=lambda candidate: candidate[:2], default=None)
     return best and best[2]
 
 
@@ -228,8 +228,8 @@ def spoken(body: bytes) -> SpokenReply:
         texts = list(_texts((), reply))
     except (ValueError, RecursionError):
         return SpokenReply(reply=text, path=(), text=text)
-    named = [found for found in texts if set(_NAMES).intersection(found[0][-1:])]
-    path, words = max(named or texts, key=lambda found: len(found[1]), default=((), ""))
+    named = [pair for pair in texts if set(_NAMES).intersection(pair[0][-1:])]
+    path, words = max(named or texts, key=lambda pair: len(pair[1]), default=((), ""))
     return SpokenReply(reply=reply, path=path, text=words)
 
 

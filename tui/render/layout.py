@@ -107,8 +107,8 @@ def table_lines(
     """
     head = gap.join(_cell(column.head, column) for column in columns)
     lines = [_led(Content.styled(head, MUTED), " ", room)]
-    shown = visible(len(rows), room)
-    for at in shown:
+    visible_rows = visible(len(rows), room)
+    for at in visible_rows:
         cells: list[Content] = []
         for text, column in zip(rows[at], columns, strict=True):
             cells += [Content(gap)] if cells else []
@@ -119,10 +119,10 @@ def table_lines(
         line = Content.assemble(*cells)
         sign = room.glyphs.cursor if is_current else " "
         lines.append(_led(line.stylize("bold") if is_current else line, sign, room))
-    if len(shown) < len(rows):
-        more = f"and {len(rows) - len(shown)} more"
+    if len(visible_rows) < len(rows):
+        more = f"and {len(rows) - len(visible_rows)} more"
         if room.cursor is not None:
-            more = f"{shown.start + 1} to {shown.stop} of {len(rows)}"
+            more = f"{visible_rows.start + 1} to {visible_rows.stop} of {len(rows)}"
         lines.append(_led(Content.styled(more, MUTED), " ", room))
     return Content("\n").join(lines)
 
@@ -138,22 +138,22 @@ def visible(rows: int, room: Room) -> range:
 
 
 def _led(line: Content, sign: str, room: Room) -> Content:
-    shown = line.truncate(room.width, ellipsis=True)
-    return Content.assemble(sign, shown) if room.has_lead else shown
+    truncated = line.truncate(room.width, ellipsis=True)
+    return Content.assemble(sign, truncated) if room.has_lead else truncated
 
 
 def lines_of(lines: Sequence[str | Content], room: Room, style: str = "") -> Content:
     """Lines of text from anywhere, cut to the room; a drawing's own lines as well."""
-    shown = [
+    contents = [
         Content.styled(one_line(line, room.width), style)
         if isinstance(line, str)
         else line
         for line in lines[: max(1, room.height)]
     ]
-    return Content("\n").join(_led(line, " ", room) for line in shown)
+    return Content("\n").join(_led(line, " ", room) for line in contents)
 
 
-SHOWN = 1_000_000
+MAX_TEXT_CHARS = 1_000_000
 """Characters of a text that a screen shows; nobody scrolls further."""
 _CHUNK = 2_000
 """Characters made harmless at once."""
@@ -174,7 +174,7 @@ def wrapped(text: str, cells: int) -> Iterator[WrappedLine]:
     Nothing is lost up to `SHOWN` characters; what is cut is counted in a last line.
     """
     cells = max(2, cells)
-    begin, end = 0, min(len(text), SHOWN)
+    begin, end = 0, min(len(text), MAX_TEXT_CHARS)
     while begin <= end:
         newline = text.find("\n", begin, end)
         after = end if newline < 0 else newline
@@ -183,8 +183,8 @@ def wrapped(text: str, cells: int) -> Iterator[WrappedLine]:
         for piece in _broken(line, cells):
             yield WrappedLine(piece, first)
         begin = after + 1
-    if len(text) > SHOWN:
-        cut = len(text) - SHOWN
+    if len(text) > MAX_TEXT_CHARS:
+        cut = len(text) - MAX_TEXT_CHARS
         yield from wrapped(f"… {cut:,} more characters: w writes all of them", cells)
 
 
@@ -235,19 +235,19 @@ def fitted(columns: Sequence[TableColumn[RowT]], width: int) -> list[TableColumn
     Those that may go do, the highest `drops` first; what is left over is given to the
     column that grows.
     """
-    kept = list(columns)
-    while _needed(kept) > width:
-        least = max(kept, key=lambda column: column.drops, default=None)
+    visible_columns = list(columns)
+    while _needed(visible_columns) > width:
+        least = max(visible_columns, key=lambda column: column.drops, default=None)
         if least is None or not least.drops:
             break
-        kept.remove(least)
-    spare = max(0, width - _needed(kept))
-    growing = sum(column.grows for column in kept)
+        visible_columns.remove(least)
+    spare = max(0, width - _needed(visible_columns))
+    growing = sum(column.grows for column in visible_columns)
     return [
         replace(column, width=column.width + spare // growing)
         if column.grows
         else column
-        for column in kept
+        for column in visible_columns
     ]
 
 

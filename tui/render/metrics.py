@@ -40,20 +40,20 @@ class ChartedHistory:
     @cached_property
     def flags(self) -> Mapping[int, list[RunMark]]:
         """What happened to the run itself, by the position of its column."""
-        found: dict[int, list[RunMark]] = {}
+        marks: dict[int, list[RunMark]] = {}
         columns = self.history.columns
-        for each in self.history.happenings if columns else ():
-            minute = each.at_us // US_PER_MINUTE
+        for mark in self.history.happenings if columns else ():
+            minute = mark.at_us // US_PER_MINUTE
             position = (minute - columns[0].first) // self.history.width
             if 0 <= position < len(columns):
-                found.setdefault(position, []).append(each)
-        return found
+                marks.setdefault(position, []).append(mark)
+        return marks
 
-    def flag_beside(self, by: int) -> int | None:
+    def nearest_flag(self, by: int) -> int | None:
         """The nearest column with one, later (1) or earlier (-1); None: no further."""
         here = len(self.history.columns) if self.cursor is None else self.cursor
-        beside = [at for at in self.flags if (at - here) * by > 0]
-        return min(beside, key=lambda at: abs(at - here), default=None)
+        candidates = [at for at in self.flags if (at - here) * by > 0]
+        return min(candidates, key=lambda at: abs(at - here), default=None)
 
     @cached_property
     def axis(self) -> PlotAxis:
@@ -79,7 +79,7 @@ class Series:
     unit: str = ""  #: behind the figure, where it is read off
     lead: str = ""  #: before it
 
-    def told(self, column: HistoryColumn) -> str:
+    def labelled_value(self, column: HistoryColumn) -> str:
         """Its figure in a column, for a line of all figures."""
         value = self.figure(self.value(column))
         if self.ceiling is not None and (limit := self.ceiling(column)) is not None:
@@ -163,9 +163,9 @@ def chart(series: Series, course: ChartedHistory, room: Room) -> Content:
     """A figure's course, or why there is none."""
     columns = course.history.columns
     values = [series.value(column) for column in columns]
-    said = _emptiness(series, course, values)
-    if said:
-        return Content.styled(one_line(said, room.width * max(1, room.height)), MUTED)
+    reason = _emptiness(series, course, values)
+    if reason:
+        return Content.styled(one_line(reason, room.width * max(1, room.height)), MUTED)
     limit = series.ceiling
     ceiling = [] if limit is None else [limit(column) for column in columns]
     return plot(values, course.axis, room, series.figure, ceiling)
@@ -199,12 +199,14 @@ def figures(course: ChartedHistory, width: int) -> str:
         return ""
     if not column.lived:
         return "no process worked on the run"
-    told = [
-        series.told(column) if series.name != COST or course.is_priced else "cost ?"
+    values = [
+        series.labelled_value(column)
+        if series.name != COST or course.is_priced
+        else "cost ?"
         for series in SERIES
     ]
-    line = " · ".join(told)
-    return line if len(line) <= width else "  ".join(told)
+    line = " · ".join(values)
+    return line if len(line) <= width else "  ".join(values)
 
 
 def moment(course: ChartedHistory) -> str:
@@ -222,13 +224,13 @@ def moment(course: ChartedHistory) -> str:
         len(course.history.columns) - 1 if course.cursor is None else course.cursor
     )
     here = course.flags.get(position, [])
-    said = [f"{utc(each.at_us)[11:19]} {each.said}" for each in here]
-    if not said:
+    marks = [f"{utc(mark.at_us)[11:19]} {mark.text}" for mark in here]
+    if not marks:
         before = [at for at in course.flags if at < position]
         if before:
-            each = course.flags[max(before)][-1]
-            said = [f"last before: {utc(each.at_us)[11:19]} {each.said}"]
-    return " · ".join([when, *said])
+            mark = course.flags[max(before)][-1]
+            marks = [f"last before: {utc(mark.at_us)[11:19]} {mark.text}"]
+    return " · ".join([when, *marks])
 
 
 _INTERVAL = 17
@@ -244,21 +246,24 @@ class HeadlineMoment:
     now_s: float  #: by the clock of the reckoning
 
 
-def headline(standing: HeadlineMoment, room: Room) -> Content:
+def headline(headline_moment: HeadlineMoment, room: Room) -> Content:
     """A line of what it is made of, and a table of metrics."""
     # a table leaves a cell free at its left, where others have a cursor
     room = replace(room, width=room.width - 1)
-    said = _aside(provenance(standing), room)
-    found = standing.reckoning.headline
-    if found is None:
-        return said
-    if not found.metrics:
-        return said + Content("\n The job names no metric to look at first.")
-    columns = _columns(found, room.width)
+    source_line = _aside(provenance(headline_moment), room)
+    scores = headline_moment.reckoning.headline
+    if scores is None:
+        return source_line
+    if not scores.metrics:
+        return source_line + Content("\n The job names no metric to look at first.")
+    columns = _columns(scores, room.width)
     cells = _CELLS[: len(columns)]
-    rows = [[cell(each) for cell in cells] for each in found.metrics]
+    rows = [[cell(metric) for cell in cells] for metric in scores.metrics]
     fits = max(1, room.height - 2)
-    lines = [said, table_lines(columns, rows[:fits], replace(room, height=fits + 1))]
+    lines = [
+        source_line,
+        table_lines(columns, rows[:fits], replace(room, height=fits + 1)),
+    ]
     if len(rows) > fits:
         lines[1] = table_lines(columns, rows[: fits - 1], replace(room, height=fits))
         more = f"and {len(rows) - fits + 1:,} more: siftlog score prints them all"
@@ -270,9 +275,9 @@ def _aside(words: str, room: Room) -> Content:
     return Content.styled(f" {one_line(words, room.width)}", MUTED)
 
 
-def _columns(found: Headline, width: int) -> list[PanelColumn]:
+def _columns(scores: Headline, width: int) -> list[PanelColumn]:
     """Names take what they need, and share what there is once that is too little."""
-    interval = "interval" if found.level is None else f"{found.level:.0%} interval"
+    interval = "interval" if scores.level is None else f"{scores.level:.0%} interval"
     figures = [
         PanelColumn("value", _VALUE),
         PanelColumn(interval, _INTERVAL),
@@ -284,7 +289,7 @@ def _columns(found: Headline, width: int) -> list[PanelColumn]:
         - len(PANEL_GAP)
     )
     names, models, keys = (
-        max(cell_len(cell(each)) for each in found.metrics)
+        max(cell_len(cell(metric)) for metric in scores.metrics)
         for cell in (_CELLS[0], _CELLS[1], _CELLS[-1])
     )
     model = max(len("model"), min(models, max(space - names, space // 2)))
@@ -295,29 +300,31 @@ def _columns(found: Headline, width: int) -> list[PanelColumn]:
         *figures,
     ]
     # keys stand behind all else, where they fit
-    is_named = any(each.name for each in found.metrics)
+    is_named = any(metric.name for metric in scores.metrics)
     if is_named and space - metric - model >= keys + len(PANEL_GAP):
         columns.append(PanelColumn("key", keys, is_right=False))
     return columns
 
 
-def provenance(standing: HeadlineMoment) -> str:
+def provenance(headline_moment: HeadlineMoment) -> str:
     """Of how many tasks, up to which event, how old; or what stands in its way."""
-    reckoning, parts = standing.reckoning, []
-    found = reckoning.headline
-    if found is not None and reckoning.known_s is not None:
-        so_far = "so far, " if found.is_partial else ""
-        age = duration(standing.now_s - reckoning.known_s)
+    reckoning, parts = headline_moment.reckoning, []
+    scores = reckoning.headline
+    if scores is not None and reckoning.known_s is not None:
+        so_far = "so far, " if scores.is_partial else ""
+        age = duration(headline_moment.now_s - reckoning.known_s)
         parts.append(
-            f"{so_far}of {count(found.ended)} ended tasks, as of event "
-            f"{count(found.seq)}, computed {age} ago"
+            f"{so_far}of {count(scores.ended)} ended tasks, as of event "
+            f"{count(scores.seq)}, computed {age} ago"
         )
     if reckoning.is_busy and reckoning.began_s is not None:
-        parts.append(f"computing for {duration(standing.now_s - reckoning.began_s)}")
+        parts.append(
+            f"computing for {duration(headline_moment.now_s - reckoning.began_s)}"
+        )
     elif reckoning.failure:
         # first: where there is little room, it is what a person has to know
         parts.insert(0, f"not computed: {reckoning.failure}; r tries again")
-    elif found is None:
+    elif scores is None:
         parts.append("not computed yet: r does")
     return " · ".join(parts)
 

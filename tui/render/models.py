@@ -60,7 +60,7 @@ class LimitUse:
         """Whether it is what holds back."""
         return self.share is not None and self.share >= FULL
 
-    def said(self, width: int, *, has_share: bool = False) -> str:
+    def usage_text(self, width: int, *, has_share: bool = False) -> str:
         """What is used of how much; an exclamation mark where it holds back."""
         sign = "!" if self.is_full else " " if self.limit else ""
         if has_share and self.limit:
@@ -93,9 +93,9 @@ def model_rows(snapshot: RunSnapshot) -> list[ModelRow]:
     for model, name in names_of(snapshot).items():
         seen = limits.get(model)
         running = sum(
-            lane.states.get(TaskState.RUNNING, 0)
-            for lane in snapshot.status.lanes
-            if lane.model == model
+            queue.states.get(TaskState.RUNNING, 0)
+            for queue in snapshot.status.queues
+            if queue.model == model
         )
         used = [row for row in minute if row.model == model]
         requests = sum(row.started for row in used) if is_known else None
@@ -124,10 +124,10 @@ def model_goals(snapshot: RunSnapshot) -> list[str]:
 
 def models(snapshot: RunSnapshot, room: Room) -> Content:
     """A row for each model."""
-    found = model_rows(snapshot)
-    if not found:
+    planned_models = model_rows(snapshot)
+    if not planned_models:
         return lines_of(["No model has been asked yet."], room)
-    longest = max(len("model"), *(len(row.name) for row in found))
+    longest = max(len("model"), *(len(row.name) for row in planned_models))
     widths = dict(_WIDTHS)
     if room.width < NARROW:
         del widths["429/m"]
@@ -146,15 +146,15 @@ def models(snapshot: RunSnapshot, room: Room) -> Content:
         ),
     ]
     rows: list[list[str | Content]] = []
-    for row in found:
+    for row in planned_models:
         cells: list[str | Content] = [clip(row.name, name.width)]
         for use, head in (
             (row.calls, "in flight"),
             (row.requests, "req/min"),
             (row.tokens, "tok/min"),
         ):
-            said = use.said(widths[head], has_share=head == "tok/min")
-            cells.append(_barred(use, said.rjust(widths[head]), bars, room))
+            usage = use.usage_text(widths[head], has_share=head == "tok/min")
+            cells.append(_barred(use, usage.rjust(widths[head]), bars, room))
         if "429/m" in widths:
             cells.append(tight(row.refused))
         cells.append(duration(row.wait_s) if row.wait_s else UNKNOWN)
@@ -162,14 +162,14 @@ def models(snapshot: RunSnapshot, room: Room) -> Content:
     return table_lines(columns, rows, room)
 
 
-def _barred(use: LimitUse, said: str, width: int, room: Room) -> Content:
+def _barred(use: LimitUse, usage: str, width: int, room: Room) -> Content:
     """A bar and its figures; both in the colour of a warning where they are full."""
     style = "$state-waiting bold" if use.is_full else ""
     if not width:
-        return Content.styled(said, style)
+        return Content.styled(usage, style)
     drawn = " " * width if use.share is None else bar(use.share, width, room.glyphs)
     tone = "$state-waiting" if use.is_full else "$state-done"
-    return Content.assemble((drawn, tone), " ", (said, style))
+    return Content.assemble((drawn, tone), " ", (usage, style))
 
 
 def short_names(models: Iterable[str]) -> dict[str, str]:
@@ -185,7 +185,7 @@ def short_names(models: Iterable[str]) -> dict[str, str]:
 
 def names_of(snapshot: RunSnapshot) -> dict[str, str]:
     """What the run's models are called on the screen."""
-    return short_names(lane.model for lane in snapshot.status.lanes)
+    return short_names(queue.model for queue in snapshot.status.queues)
 
 
 def limited_by(snapshot: RunSnapshot) -> str:
@@ -210,11 +210,11 @@ def _refused(snapshot: RunSnapshot) -> dict[str, int] | None:
     if snapshot.facts.failures is None:
         return None
     last = snapshot.now_us // US_PER_MINUTE - 1
-    found: dict[str, int] = {}
+    refusals: dict[str, int] = {}
     for row in snapshot.facts.failures:
         if row.t == last and row.error == REFUSED:
-            found[row.model] = found.get(row.model, 0) + row.n
-    return found
+            refusals[row.model] = refusals.get(row.model, 0) + row.n
+    return refusals
 
 
 def _wait_s(snapshot: RunSnapshot, seen: ObservedLimits | None) -> float | None:

@@ -50,35 +50,35 @@ class StageRow:
     stage: str
     states: Mapping[TaskState, int]
     left: int  #: follow-ups that are not planned yet included, where they are foretold
-    told: StageForecast | None
+    forecast: StageForecast | None
     retry_s: float | None  #: until its next retry is due
 
     @property
     def share(self) -> float:
         """How much of what is planned has ended, 0 to 1."""
-        asked = sum(self.states.values()) - self.states[TaskState.SKIPPED]
+        total = sum(self.states.values()) - self.states[TaskState.SKIPPED]
         ended = self.states[TaskState.COMPLETED] + self.states[TaskState.FAILED]
-        return ended / asked if asked else 1.0
+        return ended / total if total else 1.0
 
     @property
     def eta(self) -> str:
         """When it ends, or why that is not known."""
-        if self.told is None or not self.left:
+        if self.forecast is None or not self.left:
             return UNKNOWN
-        if self.told.seconds is None:
-            return f"need {self.told.needs}"
-        return duration(self.told.seconds.expected)
+        if self.forecast.seconds is None:
+            return f"need {self.forecast.needs}"
+        return duration(self.forecast.seconds.expected)
 
 
 def stage_rows(snapshot: RunSnapshot) -> list[StageRow]:
     """The stages, in the order of the log."""
     by_stage: dict[str, dict[TaskState, int]] = {}
-    for lane in snapshot.status.lanes:
-        states = by_stage.setdefault(lane.stage, defaultdict(int))
-        for state, n in lane.states.items():
+    for queue in snapshot.status.queues:
+        states = by_stage.setdefault(queue.stage, defaultdict(int))
+        for state, n in queue.states.items():
             states[state] += n
-    told = snapshot.forecast.stages if snapshot.forecast else ()
-    forecasts = {stage.stage: stage for stage in told}
+    stage_forecasts = snapshot.forecast.stages if snapshot.forecast else ()
+    forecasts = {stage.stage: stage for stage in stage_forecasts}
     due = _due(snapshot)
     rows = []
     for stage, states in by_stage.items():
@@ -89,7 +89,7 @@ def stage_rows(snapshot: RunSnapshot) -> list[StageRow]:
                 stage=stage,
                 states=states,
                 left=known.left if known else open_,
-                told=known,
+                forecast=known,
                 retry_s=due.get(stage),
             )
         )
@@ -112,11 +112,11 @@ def stage_goals(snapshot: RunSnapshot) -> list[str]:
 
 def stages(snapshot: RunSnapshot, room: Room) -> Content:
     """A row for each stage."""
-    found = stage_rows(snapshot)
-    if not found:
+    planned_stages = stage_rows(snapshot)
+    if not planned_stages:
         return lines_of(["Nothing is planned yet."], room)
     gap = PANEL_GAP if room.width >= ROOMY_STAGES else " "
-    longest = max(len("stage"), *(len(row.stage) for row in found))
+    longest = max(len("stage"), *(len(row.stage) for row in planned_stages))
     left, ending, done = (
         PanelColumn("left", 7),
         PanelColumn("ETA", 8),
@@ -139,7 +139,7 @@ def stages(snapshot: RunSnapshot, room: Room) -> Content:
     if has_next:
         columns.insert(at_retry, PanelColumn("next in", _NEXT - len(gap)))
     rows: list[list[str | Content]] = []
-    for row in found:
+    for row in planned_stages:
         cells: list[str | Content] = [row.stage]
         if has_bar:
             drawn = bar(row.share, bars.width, room.glyphs)
@@ -206,27 +206,27 @@ def _a_second(n: int, minutes: int) -> float | None:
 def latencies(snapshot: RunSnapshot, room: Room) -> Content:
     """Percentiles of the models' answers: the latest, or all once it has ended."""
     answers = snapshot.facts.answers
-    found: Sequence[RecentLatencies | Latencies] = snapshot.facts.latencies
+    model_latencies: Sequence[RecentLatencies | Latencies] = snapshot.facts.latencies
     window = "of all answers"
     if answers is not None and answers.n and snapshot.state not in ENDED:
-        found = answers.models
+        model_latencies = answers.models
         window = f"of the last {count(answers.n)} answers ({duration(answers.seconds)})"
-    if not found:
+    if not model_latencies:
         return lines_of(["No answer has arrived yet."], room)
     width = 8 if room.width >= ROOMY_GOODPUT else 6
     figures = [PanelColumn(head, width) for head in ("p50", "p95", "p99")]
-    names = short_names(each.model for each in found)
+    names = short_names(row.model for row in model_latencies)
     space = room.width - sum(column.width + len(PANEL_GAP) for column in figures)
     longest = max(map(len, names.values()))
     name = PanelColumn("model", max(5, min(longest, space)), is_right=False)
     rows = [
         [
-            names[each.model],
-            latency(each.p50_ms),
-            latency(each.p95_ms),
-            latency(each.p99_ms),
+            names[row.model],
+            latency(row.p50_ms),
+            latency(row.p95_ms),
+            latency(row.p99_ms),
         ]
-        for each in found
+        for row in model_latencies
     ]
     if room.height <= len(rows) + 1:
         return table_lines([name, *figures], rows, room)
@@ -251,8 +251,8 @@ def cost(snapshot: RunSnapshot, room: Room) -> Content:
         )
     if budget and spent is not None:
         mark = None if projected is None else projected.expected / budget
-        shown = bar(spent / budget, max(1, room.width - 14), room.glyphs, mark)
-        lines.append(f"{shown} of {money(budget)}")
+        gauge = bar(spent / budget, max(1, room.width - 14), room.glyphs, mark)
+        lines.append(f"{gauge} of {money(budget)}")
     if status.possible_usd:
         lines.append(f"up to {money(status.possible_usd)} more, billed or not")
     return lines_of(lines, room)

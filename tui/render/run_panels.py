@@ -74,9 +74,9 @@ def _some(lines: list[Content], height: int, what: str) -> list[Content]:
     """As many lines as fit; the last of them counts those that do not."""
     if len(lines) <= height:
         return lines
-    shown = max(0, height - 1)
-    more = f"and {len(lines) - shown} more {what}: see their own part with tab"
-    return [*lines[:shown], Content.styled(more, MUTED)][:height]
+    visible_n = max(0, height - 1)
+    more = f"and {len(lines) - visible_n} more {what}: see their own part with tab"
+    return [*lines[:visible_n], Content.styled(more, MUTED)][:height]
 
 
 def _stage(row: StageRow, room: Room) -> Content:
@@ -99,17 +99,21 @@ def _stage(row: StageRow, room: Room) -> Content:
 
 def _model(row: ModelRow, snapshot: RunSnapshot) -> Content:
     answers = snapshot.facts.answers
-    recent = {each.model: each for each in answers.models} if answers else {}
-    whole = {each.model: each for each in snapshot.facts.latencies}
+    recent = (
+        {percentiles.model: percentiles for percentiles in answers.models}
+        if answers
+        else {}
+    )
+    whole = {percentiles.model: percentiles for percentiles in snapshot.facts.latencies}
     is_over = snapshot.state in ENDED
     took = whole.get(row.model) if is_over else recent.get(row.model)
     p50, p95 = (took.p50_ms, took.p95_ms) if took else (None, None)
     wait = duration(row.wait_s) if row.wait_s else UNKNOWN
     return Content.assemble(
         clip(row.name, _NAME),
-        f" {row.calls.said(7):<8}",
-        f"RPM {_close(row.requests.said(5, has_share=True)):<6}",
-        f"TPM {_close(row.tokens.said(5, has_share=True)):<6}",
+        f" {row.calls.usage_text(7):<8}",
+        f"RPM {_close(row.requests.usage_text(5, has_share=True)):<6}",
+        f"TPM {_close(row.tokens.usage_text(5, has_share=True)):<6}",
         f"429/m {tight(row.refused):<4}",
         f"next {_close(wait):<5}",
         f"p50 {_close(latency(p50)):<5} p95 {_close(latency(p95))}",
@@ -122,14 +126,14 @@ def _close(text: str) -> str:
 
 
 def _errors(snapshot: RunSnapshot) -> list[str]:
-    found = error_rows(snapshot)
-    if not found:
+    failures = error_rows(snapshot)
+    if not failures:
         return ["errors: none"]
-    is_known = found[0].lately is not None and not snapshot.is_ended
-    counts = [(row.error, row.lately if is_known else row.all) for row in found]
-    said = [f"{error} {n:,}" for error, n in counts if n]
+    is_known = failures[0].lately is not None and not snapshot.is_ended
+    counts = [(row.error, row.lately if is_known else row.all) for row in failures]
+    labels = [f"{error} {n:,}" for error, n in counts if n]
     window = "10 min" if is_known else "whole run"
-    lines = [f"errors, {window}: {' · '.join(said) or 'none'}"]
+    lines = [f"errors, {window}: {' · '.join(labels) or 'none'}"]
     last = last_words(snapshot)
     return [*lines, last] if last else lines
 
@@ -269,7 +273,7 @@ def header(snapshot: RunSnapshot, room: Room) -> Content:
     """Both lines; the second says what a person may have to act upon."""
     status = snapshot.status
     beat = snapshot.heartbeat_s
-    share = snapshot.ended / snapshot.asked if snapshot.asked else None
+    share = snapshot.ended / snapshot.total_tasks if snapshot.total_tasks else None
     alive = (
         ""
         if snapshot.state in ENDED or beat is None
@@ -291,12 +295,12 @@ def header(snapshot: RunSnapshot, room: Room) -> Content:
 
 
 def _second(snapshot: RunSnapshot, room: Room) -> Content:
-    said = sentence(snapshot)
-    if said:
+    notice = sentence(snapshot)
+    if notice:
         key = _NEXT.get(snapshot.state, "")
-        if key and len(said) + len(key) + len(DOT) <= room.width:
-            said = f"{said}{DOT}{key}"
-        return Content.styled(one_line(said, room.width), "$state-waiting")
+        if key and len(notice) + len(key) + len(DOT) <= room.width:
+            notice = f"{notice}{DOT}{key}"
+        return Content.styled(one_line(notice, room.width), "$state-waiting")
     held = limited_by(snapshot)
     share = snapshot.of_best
     # what limits the run comes before how it compares, which stands below too

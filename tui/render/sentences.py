@@ -73,11 +73,11 @@ def ending(snapshot: RunSnapshot) -> str:
     instead = _ENDINGS.get(snapshot.state)
     if instead is not None:
         return instead(snapshot)
-    told = snapshot.forecast
-    if told is None or told.seconds is None:
+    forecast = snapshot.forecast
+    if forecast is None or forecast.seconds is None:
         return eta(snapshot)
-    high = "?" if told.seconds.high is None else duration(told.seconds.high)
-    return f"{duration(told.seconds.low)}–{high}"
+    high = "?" if forecast.seconds.high is None else duration(forecast.seconds.high)
+    return f"{duration(forecast.seconds.low)}–{high}"
 
 
 def _without_success(snapshot: RunSnapshot) -> str:
@@ -105,17 +105,19 @@ _ENDINGS: Mapping[str, Callable[[RunSnapshot], str]] = {
 }
 
 
-def span(value: ForecastInterval, shown: Callable[[float], str], to: str = "–") -> str:
+def span(
+    value: ForecastInterval, format_value: Callable[[float], str], to: str = "–"
+) -> str:
     """An estimate and, in brackets, its interval."""
-    high = "?" if value.high is None else shown(value.high)
-    return f"{shown(value.expected)} ({shown(value.low)}{to}{high})"
+    high = "?" if value.high is None else format_value(value.high)
+    return f"{format_value(value.expected)} ({format_value(value.low)}{to}{high})"
 
 
 def spent(snapshot: RunSnapshot) -> str:
     """What was spent, of what may be."""
     budget = snapshot.status.budget_usd
-    said = money(snapshot.status.cost_usd)
-    return said if budget is None else f"{said} of {money(budget)}"
+    cost = money(snapshot.status.cost_usd)
+    return cost if budget is None else f"{cost} of {money(budget)}"
 
 
 def _nothing(snapshot: RunSnapshot) -> str:

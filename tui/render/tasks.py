@@ -169,12 +169,12 @@ def _with_fault(what: str, line: AttemptLine) -> str:
 
 def _after_failure(failed: AttemptFailed) -> list[str]:
     """The status, what the endpoint asked for, what was decided, and its words."""
-    said = [] if failed.status is None else [str(failed.status)]
+    parts = [] if failed.status is None else [str(failed.status)]
     if failed.retry_after_s is not None:
-        said.append(f"retry-after {duration(failed.retry_after_s)}")
+        parts.append(f"retry-after {duration(failed.retry_after_s)}")
     is_final = failed.retry_in_s is None
-    said.append("final" if is_final else f"again after {duration(failed.retry_in_s)}")
-    return [*said, failed.message]
+    parts.append("final" if is_final else f"again after {duration(failed.retry_in_s)}")
+    return [*parts, failed.message]
 
 
 def _started(line: AttemptLine) -> str:

@@ -97,9 +97,9 @@ class PageScreen(Screen[None]):
 
     def action_copy(self) -> None:
         """Copy the text; a terminal may refuse it, so there is `w` too."""
-        said = copy_text(self.app, self._text)
+        problem = copy_text(self.app, self._text)
         done = f"{copied('text')}; w writes a file"
-        self.notify(said or done, timeout=3, markup=False)
+        self.notify(problem or done, timeout=3, markup=False)
 
     def action_write(self) -> None:
         """Write the text to a file."""
@@ -159,10 +159,10 @@ class FilteredScreen(Screen[None]):
 
     def _complain(self, sentence: str, column: int | None = None) -> None:
         """Say what is wrong, under the filter; an empty sentence: nothing is."""
-        said = self.query_one("#said", Static)
+        complaint = self.query_one("#said", Static)
         mark = "" if column is None else f"{' ' * (column - 1)}^\n"
-        said.update(f"{mark}{printable(sentence)}")
-        said.display = bool(sentence)
+        complaint.update(f"{mark}{printable(sentence)}")
+        complaint.display = bool(sentence)
 
     @on(FilterField.Wrong)
     def _explained(self, message: FilterField.Wrong) -> None:

@@ -20,7 +20,7 @@ from store.errors import StoreError
 from store.fold_state import US_PER_S
 from store.printable import printable
 from tui.render.format import UNKNOWN, duration
-from tui.render.glyphs import Glyphs, shown_by
+from tui.render.glyphs import Glyphs, substitute_glyphs
 from tui.render.layout import clip, one_line
 from tui.render.sentences import utc
 from tui.run_context import WatchedRun
@@ -62,12 +62,12 @@ def row(request: CommandRecord, width: int, glyphs: Glyphs, *, is_current: bool)
 def about(request: CommandRecord) -> str:
     """A request in full: what was asked, under which condition, what came of it."""
     condition = request.expected_state
-    said = request.said
+    reply = request.said
     parts = (
         f"{request.words}, asked by {_who(request)}",
         f" on condition that the run is {condition}" if condition else "",
         f". {_SENTENCES[request.answer]}",
-        f" {said}." if said else "",
+        f" {reply}." if reply else "",
         " W withdraws it." if can_be_withdrawn(request) else "",
     )
     return "".join(parts)
@@ -81,11 +81,11 @@ def can_be_withdrawn(request: CommandRecord) -> bool:
 def summary(requests: Sequence[CommandRecord], *, is_alive: bool) -> str:
     """How many there are and how many wait, and whether anybody will answer them."""
     waiting = sum(request.answer is CommandOutcome.WAITING for request in requests)
-    said = f"{len(requests):,} asked"
+    counts = f"{len(requests):,} asked"
     if not waiting:
-        return said
+        return counts
     whom = "" if is_alive else "; no process works on the run, the next one reads them"
-    return f"{said}, {waiting:,} without an answer{whom}"
+    return f"{counts}, {waiting:,} without an answer{whom}"
 
 
 def _line(mark: str, cells: Sequence[str], width: int) -> str:
@@ -109,7 +109,7 @@ def _after(request: CommandRecord, at_us: int | None) -> str:
     return duration(max(0.0, (at_us - request.asked_us) / US_PER_S))
 
 
-SHOWN = 200
+MAX_REQUESTS = 200
 """The newest are shown: people make few, and a program's thousands help nobody."""
 NOTHING = (
     "Nothing was asked of this run. Where they are not grey, P pauses it, L sets its "
@@ -150,9 +150,9 @@ class CommandsScreen(Screen[None]):
     class Withdrawn(Message):
         """A request is to be taken back."""
 
-        def __init__(self, asked: CommandRecord) -> None:
+        def __init__(self, request: CommandRecord) -> None:
             super().__init__()
-            self.asked = asked
+            self.request = request
 
     def __init__(self, watched: WatchedRun) -> None:
         super().__init__()
@@ -160,9 +160,9 @@ class CommandsScreen(Screen[None]):
         self._run_id = watched.folder.run_id
         self._glyphs = watched.glyphs
         self._is_read_only = watched.control is None
-        self._found: CommandRequests | None = None
+        self._last_read: CommandRequests | None = None
         self._requests: list[CommandRecord] = []  # as they are listed
-        self._shown: list[Content] = []
+        self._drawn_lines: list[Content] = []
         self._options = OptionList(id="requests", markup=False)
         self._heading, self._columns, self._full, self._nothing = (
             TextBlock(name, self._glyphs)
@@ -207,15 +207,15 @@ class CommandsScreen(Screen[None]):
 
     async def _look(self) -> None:
         try:
-            found = await self._source.look()
+            requests = await self._source.look()
         except (StoreError, sqlite3.Error, OSError) as error:
-            self._found, self._requests, self._shown = None, [], []
+            self._last_read, self._requests, self._drawn_lines = None, [], []
             self._options.clear_options()
             self._explain(f"{error}. Back with esc.")
             return
-        if found != self._found:
-            self._found = found
-            self._arrange(list(reversed(found.asked))[:SHOWN])
+        if requests != self._last_read:
+            self._last_read = requests
+            self._arrange(list(reversed(requests.records))[:MAX_REQUESTS])
 
     def _arrange(self, requests: list[CommandRecord]) -> None:
         """Take in what was read; the cursor stays on its request."""
@@ -224,9 +224,9 @@ class CommandsScreen(Screen[None]):
         if ids != [request.id for request in self._requests]:
             self._options.clear_options()
             self._options.add_options(Option("") for _ in ids)
-            self._shown = []
-            is_kept = current is not None and current.id in ids
-            at = ids.index(current.id) if current and is_kept else 0
+            self._drawn_lines = []
+            is_still_listed = current is not None and current.id in ids
+            at = ids.index(current.id) if current and is_still_listed else 0
             self._requests = requests
             if ids:
                 self._options.highlighted = at
@@ -247,14 +247,14 @@ class CommandsScreen(Screen[None]):
         """The lines that look otherwise than before."""
         width = max(0, self.size.width - _PADDING)
         mode = " · read-only" if self._is_read_only else ""
-        said = ""
-        if self._found is not None:
-            said = summary(self._found.asked, is_alive=self._found.is_alive)
-        head = f"COMMANDS LOG {self._run_id}  {said}{mode}"
+        counts = ""
+        if self._last_read is not None:
+            counts = summary(self._last_read.records, is_alive=self._last_read.is_alive)
+        head = f"COMMANDS LOG {self._run_id}  {counts}{mode}"
         self._heading.say(one_line(head, width))
         self._columns.say(heads(width))
         lines = [
-            shown_by(
+            substitute_glyphs(
                 self._glyphs,
                 Content(
                     row(
@@ -268,9 +268,9 @@ class CommandsScreen(Screen[None]):
             for at, request in enumerate(self._requests)
         ]
         for at, line in enumerate(lines):
-            if not self._shown or not line.is_same(self._shown[at]):
+            if not self._drawn_lines or not line.is_same(self._drawn_lines[at]):
                 self._options.replace_option_prompt_at_index(at, line)
-        self._shown = lines
+        self._drawn_lines = lines
         current = self.current
         self._full.say("" if current is None else printable(about(current)))
 

@@ -187,8 +187,8 @@ class CompareScreen(Screen[None]):
 
     def _turn_to(self, view: CompareView) -> None:
         self._view = view
-        for each in CompareView:
-            self.set_class(each is view, f"-{each.value}")
+        for candidate in CompareView:
+            self.set_class(candidate is view, f"-{candidate.value}")
         self._front.focus()
         self.look()
 
@@ -269,25 +269,25 @@ class CompareScreen(Screen[None]):
         self._asking.refuse(message.sentence)
 
     @on(ProgressLine.Changed)
-    def _asked(self) -> None:
-        is_said = not self._asking.is_silent
-        self.set_class(is_said, "-said")
-        if not is_said:
+    def _progress_changed(self) -> None:
+        has_progress = not self._asking.is_silent
+        self.set_class(has_progress, "-said")
+        if not has_progress:
             self._front.focus()  # it was lost with what was hidden
         self.look()
 
     @on(PagedTable.Chosen)
     def _chosen(self, message: PagedTable.Chosen) -> None:
         match message.table.row:
-            case drawing.ComparisonRow(shown=None, pair=pair) if (
+            case drawing.ComparisonRow(figures=None, pair=pair) if (
                 self._comparison is not None
             ):
                 self._more.show(words_of.pair_details(self._comparison.compared, pair))
                 self._turn_to(CompareView.MORE)
-            case drawing.ComparisonRow(shown=MetricPair(standing=None), name=name):
-                said = f"{printable(name)} has no value for each item."
-                self.notify(said, markup=False)
-            case drawing.ComparisonRow(shown=MetricPair(), name=name) as row:
+            case drawing.ComparisonRow(figures=MetricPair(standing=None), name=name):
+                notice = f"{printable(name)} has no value for each item."
+                self.notify(notice, markup=False)
+            case drawing.ComparisonRow(figures=MetricPair(), name=name) as row:
                 what = f"Listing the items that differ in {name}"
                 self._asking.ask(what, partial(self._listing_items, row))
             case ItemPair(item=item) if self._row is not None:

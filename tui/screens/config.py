@@ -53,9 +53,9 @@ def masked(value: Any, name: str = "") -> Any:  # noqa: ANN401 - as JSON and TOM
     {'api_key': '***', 'max_tokens': 9, 'header': 'Bearer ***'}
     """
     if isinstance(value, Mapping):
-        return {key: masked(each, str(key)) for key, each in value.items()}
+        return {key: masked(nested, str(key)) for key, nested in value.items()}
     if isinstance(value, list | tuple):
-        return [masked(each, name) for each in value]
+        return [masked(nested, name) for nested in value]
     if not isinstance(value, str):
         return value
     words = {word.lower() for word in _WORDS.findall(name)}
@@ -65,7 +65,7 @@ def masked(value: Any, name: str = "") -> Any:  # noqa: ANN401 - as JSON and TOM
 def mask_looks(text: str) -> str:
     """*text* without what looks like a key."""
     return _SECRETS.sub(
-        lambda found: f"{found['lead'] or found['user'] or ''}{MASK}", text
+        lambda match: f"{match['lead'] or match['user'] or ''}{MASK}", text
     )
 
 
@@ -93,7 +93,8 @@ def configured(
         "models by role": [(r, ", ".join(m)) for r, m in began.models.items()],
         "tasks planned by stage": [(s, count(n)) for s, n in planned.items()],
         "inputs, with their sha256": [
-            (each.setting, f"{each.path}\n{each.sha256}") for each in began.inputs
+            (input_file.setting, f"{input_file.path}\n{input_file.sha256}")
+            for input_file in began.inputs
         ],
         "settings of the job, as the run began": _flat(_settings(began.settings)),
         "run.toml, as the run was last started": _flat(

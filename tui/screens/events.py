@@ -235,15 +235,15 @@ class EventsScreen(FilteredScreen):
 
     async def _seek(self, *, is_backward: bool) -> None:
         lines = self._tail.ring
-        seq = self._table.chosen or self._tail.ring.looked.first
-        found = await self._reader.seek(seq, is_backward=is_backward)
+        seq = self._table.chosen or self._tail.ring.searched.first
+        match_seq = await self._reader.seek(seq, is_backward=is_backward)
         if self._tail.ring is not lines:
             self._show()
-        if found is None:
+        if match_seq is None:
             way = "before" if is_backward else "after"
             self.notify(f"no match {way} this event", timeout=3, markup=False)
         else:
-            self._table.point_at(found)
+            self._table.point_at(match_seq)
 
     # What happens
 

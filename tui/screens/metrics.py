@@ -68,18 +68,20 @@ class HeadlinePanel(TitledPanel[HeadlineMoment]):
     def compute(self) -> None:
         """Have it computed, if that is not being done."""
         if not self._reckoning.is_busy:
-            self._reckoning = self._reckoning.asked(self._clock.monotonic())
+            self._reckoning = self._reckoning.started(self._clock.monotonic())
             _: Worker[None] = self.run_worker(self._compute, exit_on_error=False)
         self.tell()
 
     async def _compute(self) -> None:
         try:
-            found = await self._source.read()
+            latest_headline = await self._source.read()
         except (CommandFailed, StoreError, sqlite3.Error) as error:
             failure = printable(str(error))
             self._reckoning = self._reckoning.failed(self._clock.monotonic(), failure)
         else:
-            self._reckoning = self._reckoning.answered(self._clock.monotonic(), found)
+            self._reckoning = self._reckoning.answered(
+                self._clock.monotonic(), latest_headline
+            )
         self.tell()
 
     def tell(self) -> None:
@@ -188,12 +190,12 @@ class MetricsScreen(Screen[None]):
         self._glyphs = glyphs
         self._run = sources.run(watched.folder)
         self._source = sources.history(watched.folder, sources.clock)
-        self._sight: RunSnapshot | None = None
+        self._snapshot: RunSnapshot | None = None
         self._held: RunSnapshot | None = None  # what was seen when it was frozen
         self._history: RunHistory | None = None
-        self._asked: HistoryRequest | None = None
+        self._last_request: HistoryRequest | None = None
         self._failing = ""  # why the log could not be read the last time
-        self._shown: ChartedHistory | None = None
+        self._charted: ChartedHistory | None = None
         self._read_at: RunSnapshot | None = None  # what was seen when it was last read
         self._window = _HOUR
         self._model: str | None = None
@@ -257,44 +259,44 @@ class MetricsScreen(Screen[None]):
 
     def look(self) -> None:
         """Look, and show what has changed; called by the application's timer."""
-        sight = self._run.look()
-        self.set_class(isinstance(sight, ReadProblem), "-trouble")
-        if isinstance(sight, ReadProblem):
+        snapshot = self._run.look()
+        self.set_class(isinstance(snapshot, ReadProblem), "-trouble")
+        if isinstance(snapshot, ReadProblem):
             self._trouble.say(
-                f"{printable(sight.sentence)}.\n\n"
+                f"{printable(snapshot.sentence)}.\n\n"
                 "Leave with q, or go to all runs with 1."
             )
             return
-        self._sight = sight
+        self._snapshot = snapshot
         self._say()
         if self._held is not None:
             return
-        if not sight.status.imported and self._is_stale(sight):
+        if not snapshot.status.imported and self._is_stale(snapshot):
             self._read()
-        self._headline.look(sight.status.last_seq)
+        self._headline.look(snapshot.status.last_seq)
 
-    def _is_stale(self, sight: RunSnapshot) -> bool:
+    def _is_stale(self, snapshot: RunSnapshot) -> bool:
         """Whether to read anew: a minute is over, or something else happened."""
         if any(worker.group == "read" for worker in self.workers):
             return False
         if self._history is None or not self._history.is_whole:
             return True
-        if self._ask() != self._asked:
+        if self._ask() != self._last_request:
             return True
         read = self._read_at
         if (
             read is None
-            or sight.now_us // US_PER_MINUTE != read.now_us // US_PER_MINUTE
+            or snapshot.now_us // US_PER_MINUTE != read.now_us // US_PER_MINUTE
         ):
             return True
         return (
-            sight.status.last_seq != read.status.last_seq
-            and sight.now_us - read.now_us >= REST_S * US_PER_S
+            snapshot.status.last_seq != read.status.last_seq
+            and snapshot.now_us - read.now_us >= REST_S * US_PER_S
         )
 
     def _ask(self) -> HistoryRequest:
-        shown = (panel for panel in self._charts.values() if panel.display)
-        width = max((panel.content_size.width for panel in shown), default=0)
+        visible_panels = (panel for panel in self._charts.values() if panel.display)
+        width = max((panel.content_size.width for panel in visible_panels), default=0)
         return HistoryRequest(
             minutes=WINDOWS[self._window][0],
             columns=columns_in(width or self.size.width // 2, self._glyphs),
@@ -302,10 +304,10 @@ class MetricsScreen(Screen[None]):
         )
 
     def _read(self) -> None:
-        self._asked = self._ask()
-        self._read_at = self._sight
+        self._last_request = self._ask()
+        self._read_at = self._snapshot
         _: Worker[None] = self.run_worker(
-            partial(self._reading, self._asked),
+            partial(self._reading, self._last_request),
             group="read",
             exclusive=True,
             exit_on_error=False,
@@ -322,29 +324,32 @@ class MetricsScreen(Screen[None]):
 
     def _say(self) -> None:
         """Show what is known, as it was where it is frozen."""
-        sight = self._held or self._sight
-        if sight is None:
+        snapshot = self._held or self._snapshot
+        if snapshot is None:
             return
-        self.set_class(sight.status.imported, "-imported")
+        self.set_class(snapshot.status.imported, "-imported")
         with self.app.batch_update():
-            self._tell_head(sight)
-            self._tell_course(sight)
+            self._tell_head(snapshot)
+            self._tell_course(snapshot)
             self._headline.tell()
             self._tell_age()
 
-    def _tell_head(self, sight: RunSnapshot) -> None:
-        beat = sight.heartbeat_s
-        ended = sight.state in ENDED or beat is None
+    def _tell_head(self, snapshot: RunSnapshot) -> None:
+        beat = snapshot.heartbeat_s
+        ended = snapshot.state in ENDED or beat is None
         alive = "" if ended else f" (heartbeat {duration(beat)})"
-        state = f"{sign_of(sight.state, self._glyphs)} {sight.state.replace('_', ' ')}"
+        state = (
+            f"{sign_of(snapshot.state, self._glyphs)} "
+            f"{snapshot.state.replace('_', ' ')}"
+        )
         by = "" if self._history is None else f", {self._history.width} min a column"
         self._head.say(
-            f"METRICS {sight.status.run_id}  {state}{alive}",
+            f"METRICS {snapshot.status.run_id}  {state}{alive}",
             f"{WINDOWS[self._window][1]}{by} · {self._model or 'all models'}",
         )
 
-    def _tell_course(self, sight: RunSnapshot) -> None:
-        if sight.status.imported:
+    def _tell_course(self, snapshot: RunSnapshot) -> None:
+        if snapshot.status.imported:
             self._why.say(
                 "This run was made elsewhere and imported: its log has no course over "
                 "time, only answers. What they come to stands below."
@@ -356,23 +361,23 @@ class MetricsScreen(Screen[None]):
         course = ChartedHistory(
             history=self._history,
             cursor=self._cursor.position(self._history),
-            is_priced=sight.status.cost_usd is not None,
+            is_priced=snapshot.status.cost_usd is not None,
         )
-        if course != self._shown:
-            self._shown = course
+        if course != self._charted:
+            self._charted = course
             for panel in self._charts.values():
                 panel.show(course)
         room = self.size.width - 2
         self._figures.say(figures(course, room))
         # what a person may have to do comes first, until a time is read off
-        is_said = self._cursor.minute is None and sight.state != "finished"
-        said = sentence(sight) if is_said else ""
-        self._moment.say(self._failing or said or moment(course))
+        has_notice = self._cursor.minute is None and snapshot.state != "finished"
+        notice = sentence(snapshot) if has_notice else ""
+        self._moment.say(self._failing or notice or moment(course))
 
     def _tell_age(self) -> None:
         self.set_class(self._held is not None, "-frozen")
-        if self._sight is not None:
-            self._age.say(age(self._sight, self._held))
+        if self._snapshot is not None:
+            self._age.say(age(self._snapshot, self._held))
 
     # The cursor
 
@@ -393,11 +398,11 @@ class MetricsScreen(Screen[None]):
 
     def action_mark(self, by: int) -> None:
         """To the next column with a mark, or to the one before."""
-        if self._shown is None:
+        if self._charted is None:
             return
-        position = self._shown.flag_beside(by)
+        position = self._charted.nearest_flag(by)
         if position is not None:
-            self._put(self._cursor.put(self._shown.history, position))
+            self._put(self._cursor.put(self._charted.history, position))
 
     # What else keys do
 
@@ -408,9 +413,9 @@ class MetricsScreen(Screen[None]):
 
     def action_model(self) -> None:
         """The next model; after the last one all of them."""
-        if self._sight is None:
+        if self._snapshot is None:
             return
-        names = sorted({lane.model for lane in self._sight.status.lanes})
+        names = sorted({queue.model for queue in self._snapshot.status.queues})
         choices: list[str | None] = [None, *names]
         here = choices.index(self._model) if self._model in choices else 0
         self._model = choices[(here + 1) % len(choices)]
@@ -427,7 +432,7 @@ class MetricsScreen(Screen[None]):
 
     def action_freeze(self) -> None:
         """Hold what is shown, or go on; the run goes on anyhow."""
-        self._held = None if self._held else self._sight
+        self._held = None if self._held else self._snapshot
         self.look()
 
     def action_part(self, by: int) -> None:

@@ -34,8 +34,8 @@ class MonitorPalette(CommandPalette):
     """Everything that can be done, to be found by typing."""
 
     def __init__(self) -> None:
-        asked = "an action, a run, a filter, a theme, or a task as T-123"
-        super().__init__(placeholder=asked, id="--command-palette")
+        placeholder = "an action, a run, a filter, a theme, or a task as T-123"
+        super().__init__(placeholder=placeholder, id="--command-palette")
         self._has_line = False
         self._early = ""  #: typed before its line was there
 
@@ -77,8 +77,10 @@ class PaletteCommands(Provider):
 
     async def discover(self) -> Hits:
         """Everything, before anything was typed."""
-        for title, about, do, is_shown in self.app.get_system_commands(self.screen):
-            if is_shown:
+        for title, about, do, is_discoverable in self.app.get_system_commands(
+            self.screen
+        ):
+            if is_discoverable:
                 yield DiscoveryHit(title, do, help=about)
 
     async def search(self, query: str) -> Hits:
@@ -111,8 +113,8 @@ def task_number(typed: str) -> int | None:
     >>> task_number("T-0123")
     123
     """
-    found = _TASK.fullmatch(typed.strip())
-    return None if found is None else int(found[1])
+    match = _TASK.fullmatch(typed.strip())
+    return None if match is None else int(match[1])
 
 
 def key_commands(app: App[Any], keys: Iterable[Key]) -> Iterator[SystemCommand]:
@@ -142,10 +144,10 @@ def task_commands(
 ) -> Iterator[SystemCommand]:
     """A command for each filter that somebody who sees a run may want."""
     filters = dict(_FILTERS)
-    for lane in snapshot.status.lanes if snapshot else ():
-        if lane.states.get(TaskState.FAILED) and _PLAIN.fullmatch(lane.stage):
-            title = f"Tasks that failed in {lane.stage}"
-            filters[title] = f"state:failed stage:{lane.stage}"
+    for queue in snapshot.status.queues if snapshot else ():
+        if queue.states.get(TaskState.FAILED) and _PLAIN.fullmatch(queue.stage):
+            title = f"Tasks that failed in {queue.stage}"
+            filters[title] = f"state:failed stage:{queue.stage}"
     for error in snapshot.facts.errors if snapshot else ():
         if _PLAIN.fullmatch(error.error):
             filters[f"Tasks with the error {error.error}"] = f"err:{error.error}"

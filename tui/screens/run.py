@@ -78,8 +78,8 @@ class RowPanel(TitledPanel[RunSnapshot]):
         """The cursor goes to the row that was clicked."""
         line = event.get_content_offset(self)
         if line is not None and line.y and self._goals:
-            shown = visible(len(self._goals), self._room())
-            self._at = shown[min(line.y, len(shown)) - 1]
+            visible_rows = visible(len(self._goals), self._room())
+            self._at = visible_rows[min(line.y, len(visible_rows)) - 1]
         self.post_message(self.Picked(self._part.name, is_twice=event.chain > 1))
 
     def on_mouse_scroll_down(self, event: MouseScrollDown) -> None:
@@ -108,8 +108,8 @@ class RowPanel(TitledPanel[RunSnapshot]):
 
     def _fit(self) -> None:
         room = self._room()
-        if self._shown is not None and room.width and room.height:
-            self.say(self._draw(self._shown, room))
+        if self._value is not None and room.width and room.height:
+            self.say(self._draw(self._value, room))
 
 
 class RunScreen(Screen[None]):
@@ -188,32 +188,32 @@ class RunScreen(Screen[None]):
 
     def look(self) -> None:
         """Look, and show what has changed."""
-        sight = self._source.look()
-        self.set_class(isinstance(sight, ReadProblem), "-trouble")
-        if isinstance(sight, ReadProblem):
+        snapshot = self._source.look()
+        self.set_class(isinstance(snapshot, ReadProblem), "-trouble")
+        if isinstance(snapshot, ReadProblem):
             self._trouble.say(
-                f"{printable(sight.sentence)}.\n\n"
+                f"{printable(snapshot.sentence)}.\n\n"
                 "Leave with q, or go to all runs with 1."
             )
             return
-        if self._last is None or self._last.state != sight.state:
+        if self._last is None or self._last.state != snapshot.state:
             self.refresh_bindings()  # another state, other things that can be asked
-        before, self._last = self._last, sight
-        if before is None or not sight.is_told_as(before):
+        before, self._last = self._last, snapshot
+        if before is None or not snapshot.is_same_as(before):
             # a step of its own: keys wait for the reading or for the drawing, not both
-            self.call_next(self._show, sight)
+            self.call_next(self._show, snapshot)
 
-    def _show(self, sight: RunSnapshot) -> None:
+    def _show(self, snapshot: RunSnapshot) -> None:
         with self.app.batch_update():
             for panel in (self._header, *self._panels.values()):
-                panel.show(self._held or sight)
-            self._tell_age(sight)
+                panel.show(self._held or snapshot)
+            self._tell_age(snapshot)
 
-    def _tell_age(self, sight: RunSnapshot) -> None:
+    def _tell_age(self, snapshot: RunSnapshot) -> None:
         """How old what is shown is, and whether nothing can be asked from here."""
         self.set_class(self._held is not None, "-frozen")
         mode = "read-only · " if self._is_read_only and self._held is None else ""
-        self._age.say(f"{mode}{age(sight, self._held)}")
+        self._age.say(f"{mode}{age(snapshot, self._held)}")
 
     def action_freeze(self) -> None:
         """Hold what is shown, or go on; the run and the looks at it go on anyhow."""
@@ -237,8 +237,10 @@ class RunScreen(Screen[None]):
         event.stop()
         event.prevent_default()
         self._is_jumping = False
-        found = [at for at, part in enumerate(RUN_PANELS) if part.letter == event.key]
-        self._turn_to(found[0] if found else self._part)
+        positions = [
+            at for at, part in enumerate(RUN_PANELS) if part.letter == event.key
+        ]
+        self._turn_to(positions[0] if positions else self._part)
 
     def action_move(self, by: int) -> None:
         """Move the cursor of the panel that takes the keys."""

@@ -18,7 +18,7 @@ from textual.widgets.option_list import Option
 from store.runs import RunFolder
 from tui.render.charts import bar, course
 from tui.render.format import amount, duration, money, percent
-from tui.render.glyphs import Glyphs, shown_by
+from tui.render.glyphs import Glyphs, substitute_glyphs
 from tui.render.layout import clip, one_line
 from tui.render.models import limited_by
 from tui.render.run_panels import state_of
@@ -51,18 +51,18 @@ _UNKNOWN = 5
 
 def rank(listed: ListedRun) -> int:
     """Where a run stands in a list: those at work first, then what needs a person."""
-    sight = listed.sight
-    return _RANKS[sight.state] if isinstance(sight, RunSnapshot) else _UNKNOWN
+    snapshot = listed.snapshot
+    return _RANKS[snapshot.state] if isinstance(snapshot, RunSnapshot) else _UNKNOWN
 
 
 def matches(listed: ListedRun, words: str) -> bool:
     """Whether a run's name, job, state or group has each of some words in it."""
-    sight = listed.sight
-    said = [listed.folder.run_id]
-    if isinstance(sight, RunSnapshot):
-        said += [sight.status.job, sight.state.replace("_", " ")]
-        said += [sight.status.group or ""]
-    text = " ".join(said).lower()
+    snapshot = listed.snapshot
+    searched = [listed.folder.run_id]
+    if isinstance(snapshot, RunSnapshot):
+        searched += [snapshot.status.job, snapshot.state.replace("_", " ")]
+        searched += [snapshot.status.group or ""]
+    text = " ".join(searched).lower()
     return all(word in text for word in words.lower().split())
 
 
@@ -77,7 +77,9 @@ class RunRows:
     @classmethod
     def of(cls, listed: Sequence[ListedRun], width: int, glyphs: Glyphs) -> RunRows:
         """For the rows of one list."""
-        longest = max((len(each.folder.run_id) for each in listed), default=0)
+        longest = max(
+            (len(listed_run.folder.run_id) for listed_run in listed), default=0
+        )
         return cls(width=width, longest=longest, glyphs=glyphs)
 
     @property
@@ -111,15 +113,15 @@ class RunRows:
         """One run."""
         cursor = clip(self.glyphs.cursor if is_current else "", _CURSOR)
         name = clip(listed.folder.run_id, self.name)
-        sight = listed.sight
-        if isinstance(sight, RunSnapshot):
-            return self._seen(sight, cursor, name)
-        sign = "" if sight is None else f"{self.glyphs.stalled} unreadable"
-        line = f"{cursor}{clip(sign, _STATE)}  {name}  {_unseen(sight)}"
+        snapshot = listed.snapshot
+        if isinstance(snapshot, RunSnapshot):
+            return self._seen(snapshot, cursor, name)
+        sign = "" if snapshot is None else f"{self.glyphs.stalled} unreadable"
+        line = f"{cursor}{clip(sign, _STATE)}  {name}  {_unseen(snapshot)}"
         return Content(clip(line, self.width))
 
     def _seen(self, seen: RunSnapshot, cursor: str, name: str) -> Content:
-        share = seen.ended / seen.asked if seen.asked else None
+        share = seen.ended / seen.total_tasks if seen.total_tasks else None
         state = state_of(seen, self.glyphs)
         blank = " " * max(0, _STATE - state.cell_length)
         parts: list[str | Content | tuple[str, str]] = [
@@ -147,25 +149,27 @@ class RunRows:
 
 def about(listed: ListedRun) -> tuple[str, str]:
     """What is worth knowing of a run beyond its row, in two lines."""
-    sight = listed.sight
-    if not isinstance(sight, RunSnapshot):
-        return listed.folder.run_id, _unseen(sight)
-    tasks = sight.status.tasks
-    share = tasks.failed / sight.asked if sight.asked else None
-    oldest, failure = sight.facts.oldest, sight.facts.last_failure
-    held = limited_by(sight)
+    snapshot = listed.snapshot
+    if not isinstance(snapshot, RunSnapshot):
+        return listed.folder.run_id, _unseen(snapshot)
+    tasks = snapshot.status.tasks
+    share = tasks.failed / snapshot.total_tasks if snapshot.total_tasks else None
+    oldest, failure = snapshot.facts.oldest, snapshot.facts.last_failure
+    held = limited_by(snapshot)
     parts = [
-        f"{sight.ended:,} of {sight.asked:,} tasks",
+        f"{snapshot.ended:,} of {snapshot.total_tasks:,} tasks",
         f"failed {tasks.failed:,} ({percent(share, tenths=True)})",
         f"retry-waiting {tasks.waiting:,}",
-        *([f"oldest in flight {_ago(sight, oldest[0].since_us)}"] if oldest else []),
+        *([f"oldest in flight {_ago(snapshot, oldest[0].since_us)}"] if oldest else []),
         *([f"limited by {held}"] if held else []),
-        *([f"last error {_ago(sight, failure.at_us)} ago"] if failure else []),
+        *([f"last error {_ago(snapshot, failure.at_us)} ago"] if failure else []),
     ]
-    job = f"{listed.folder.run_id} · {sight.status.job} {sight.status.job_version}"
-    group = sight.status.group and f"group {sight.status.group}"
-    said = [job, *filter(None, [group, sentence(sight)])]
-    return " · ".join(said), " · ".join(parts)
+    job = (
+        f"{listed.folder.run_id} · {snapshot.status.job} {snapshot.status.job_version}"
+    )
+    group = snapshot.status.group and f"group {snapshot.status.group}"
+    title_parts = [job, *filter(None, [group, sentence(snapshot)])]
+    return " · ".join(title_parts), " · ".join(parts)
 
 
 def _ago(seen: RunSnapshot, at_us: int) -> str:
@@ -175,19 +179,19 @@ def _ago(seen: RunSnapshot, at_us: int) -> str:
 def summary(listed: Sequence[ListedRun]) -> str:
     """How many runs are in which state."""
     words = Counter(
-        each.sight.state
-        if isinstance(each.sight, RunSnapshot)
+        listed_run.snapshot.state
+        if isinstance(listed_run.snapshot, RunSnapshot)
         else "unread"
-        if each.sight is None
+        if listed_run.snapshot is None
         else "unreadable"
-        for each in listed
+        for listed_run in listed
     )
     states = sorted(words, key=lambda word: (_RANKS.get(word, _UNKNOWN), word))
     return " · ".join(f"{words[word]} {word.replace('_', ' ')}" for word in states)
 
 
-def _unseen(sight: ReadProblem | None) -> str:
-    return "not read yet" if sight is None else sight.sentence
+def _unseen(problem: ReadProblem | None) -> str:
+    return "not read yet" if problem is None else problem.sentence
 
 
 _PADDING = 2
@@ -229,7 +233,7 @@ class RunsScreen(Screen[None]):
         self._glyphs = glyphs
         self._all: list[ListedRun] = []  # in the order of the rows
         self._listed: list[ListedRun] = []  # those that are shown
-        self._shown: dict[int, Content] = {}
+        self._drawn_rows: dict[int, Content] = {}
         self._is_frozen = False  # nothing changes by itself
         self._is_settled = False  # a person has moved: nothing changes its place
         self._words = ""
@@ -283,29 +287,31 @@ class RunsScreen(Screen[None]):
         if not self._is_settled:
             self._all = sorted(listed, key=rank)
             return
-        new = {each.folder.run_id: each for each in listed}
-        order = [each.folder.run_id for each in self._all]
-        kept = [new.pop(run_id) for run_id in order if run_id in new]
-        self._all = [*new.values(), *kept]
+        new = {listed_run.folder.run_id: listed_run for listed_run in listed}
+        order = [listed_run.folder.run_id for listed_run in self._all]
+        known_runs = [new.pop(run_id) for run_id in order if run_id in new]
+        self._all = [*new.values(), *known_runs]
 
     def _arrange(self) -> None:
         """Show the rows that are wanted; the cursor stays on its run."""
         options = self._options
         at = options.highlighted
         current = "" if at is None else self._listed[at].folder.run_id
-        order = [each.folder.run_id for each in self._listed]
+        order = [listed_run.folder.run_id for listed_run in self._listed]
         self._listed = [
-            each for each in self._all if not self._words or matches(each, self._words)
+            listed_run
+            for listed_run in self._all
+            if not self._words or matches(listed_run, self._words)
         ]
-        ids = [each.folder.run_id for each in self._listed]
+        ids = [listed_run.folder.run_id for listed_run in self._listed]
         if len(ids) != len(order):
             options.clear_options()
             options.add_options(Option("") for _ in ids)
         if ids != order:
-            self._shown = {}
+            self._drawn_rows = {}
             if ids:
-                kept = ids.index(current) if current in ids else 0
-                options.highlighted = kept if self._is_settled else 0
+                position = ids.index(current) if current in ids else 0
+                options.highlighted = position if self._is_settled else 0
 
     def _draw(self) -> None:
         """The lines in sight that look otherwise than before."""
@@ -315,12 +321,12 @@ class RunsScreen(Screen[None]):
         last = min(len(self._listed), first + max(1, options.size.height) + 1)
         for at in range(min(first, last), last):
             is_current = at == options.highlighted
-            line = shown_by(
+            line = substitute_glyphs(
                 self._glyphs, rows.row(self._listed[at], is_current=is_current)
             )
-            known = self._shown.get(at)
+            known = self._drawn_rows.get(at)
             if known is None or not line.is_same(known):
-                self._shown[at] = line
+                self._drawn_rows[at] = line
                 options.replace_option_prompt_at_index(at, line)
         self._columns.say(rows.heads())
         current = options.highlighted
@@ -333,11 +339,20 @@ class RunsScreen(Screen[None]):
     def _tell(self) -> None:
         where = one_line(str(self._listing.runs_dir), 60)
         mode = "read-only" if self._is_read_only else ""
-        found = f"{len(self._listed):,} of {len(self._all):,} found · x shows all · "
-        seen = [each.sight for each in self._all if isinstance(each.sight, RunSnapshot)]
-        now = max((sight.now_us for sight in seen), default=None)
+        match_count = (
+            f"{len(self._listed):,} of {len(self._all):,} found · x shows all · "
+        )
+        seen = [
+            listed_run.snapshot
+            for listed_run in self._all
+            if isinstance(listed_run.snapshot, RunSnapshot)
+        ]
+        now = max((snapshot.now_us for snapshot in seen), default=None)
         as_of = "" if now is None else f"as of {utc(now)[11:19]} UTC"
-        words = f"RUNS  {found if self._words else ''}{summary(self._all)}  in {where}"
+        words = (
+            f"RUNS  {match_count if self._words else ''}{summary(self._all)}  "
+            f"in {where}"
+        )
         right = " · ".join(filter(None, (as_of, mode)))
         # never cut: how old all this is, and that nothing can be asked
         self._heading.say(laid_out(words, right, self.size.width)[1:-1])

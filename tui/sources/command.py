@@ -31,7 +31,7 @@ ENTRY = ("-P", "-m", "runner.compute")
 started is not imported."""
 _OUTPUT = 32 * 2**20
 """Bytes that a child may print: a scorecard has some hundred kilobytes."""
-_SAID = 16 * 2**10
+_STDERR_BYTES = 16 * 2**10
 """Bytes kept of what it says to people: the last of them has the reason."""
 _CHUNK = 64 * 2**10
 
@@ -80,7 +80,7 @@ class ChildProcess:
                 process = await _whole(self._start(words))
                 if closings != self._closings:
                     process.kill()  # it ran before there was anything to be closed
-                printed, said = await _heard(process)
+                printed, stderr = await _read_output(process)
             except OSError as error:
                 raise CommandFailed(
                     f"siftlog {arguments[0]} could not be started ({error.strerror}): "
@@ -93,7 +93,7 @@ class ChildProcess:
                 ) from error
             finally:
                 await _whole(self._end())
-            return _records(arguments[0], process.returncode, printed, said)
+            return _records(arguments[0], process.returncode, printed, stderr)
 
     async def _start(self, words: Sequence[str]) -> Process:
         self._process = await asyncio.create_subprocess_exec(
@@ -121,32 +121,32 @@ class _TooMuch(Exception):
     """More was printed than is kept."""
 
 
-async def _heard(process: Process) -> tuple[bytes, bytes]:
+async def _read_output(process: Process) -> tuple[bytes, bytes]:
     """All that was printed, and the last of what was said, at the process's end."""
     try:
         async with asyncio.TaskGroup() as both:
             printed = both.create_task(_all(process.stdout))
-            said = both.create_task(_last(process.stderr))
+            stderr = both.create_task(_last(process.stderr))
     except* _TooMuch as errors:
         raise _TooMuch from errors
     await process.wait()
-    return printed.result(), said.result()
+    return printed.result(), stderr.result()
 
 
 async def _all(stream: asyncio.StreamReader | None) -> bytes:
-    kept = bytearray()
+    buffer = bytearray()
     while stream is not None and (chunk := await stream.read(_CHUNK)):
-        kept += chunk
-        if len(kept) > _OUTPUT:
+        buffer += chunk
+        if len(buffer) > _OUTPUT:
             raise _TooMuch
-    return bytes(kept)
+    return bytes(buffer)
 
 
 async def _last(stream: asyncio.StreamReader | None) -> bytes:
-    kept = b""
+    tail = b""
     while stream is not None and (chunk := await stream.read(_CHUNK)):
-        kept = (kept + chunk)[-_SAID:]
-    return kept
+        tail = (tail + chunk)[-_STDERR_BYTES:]
+    return tail
 
 
 async def _whole(work: Coroutine[object, object, T]) -> T:
@@ -169,11 +169,11 @@ async def _whole(work: Coroutine[object, object, T]) -> T:
 
 
 def _records(
-    command: str, code: int | None, printed: bytes, said: bytes
+    command: str, code: int | None, printed: bytes, stderr: bytes
 ) -> list[Record]:
     """The records of a complete response."""
     if code:
-        raise CommandFailed(_reason(command, code, said.decode(errors="replace")))
+        raise CommandFailed(_reason(command, code, stderr.decode(errors="replace")))
     try:
         *records, end = (json.loads(line) for line in printed.splitlines())
         error = end["error"]
@@ -186,15 +186,15 @@ def _records(
     return records
 
 
-def _reason(command: str, code: int, said: str) -> str:
+def _reason(command: str, code: int, stderr: str) -> str:
     """Why a child ended before its response did: the last line that it wrote."""
-    if said := said.strip():
-        return said.rpartition("\n")[2].removesuffix(".")
+    if stderr := stderr.strip():
+        return stderr.rpartition("\n")[2].removesuffix(".")
     how = f"signal {-code}" if code < 0 else f"code {code}"
     return f"siftlog {command} ended with {how} and said nothing: run it yourself"
 
 
-KEPT = 16
+MAX_ANSWERS = 16
 """Answers held: as many as a person may go to and fro between."""
 
 
@@ -216,8 +216,8 @@ class CommandAnswers:
     Pure: what is asked, and of which logs, is given.
     """
 
-    def __init__(self, kept: int = KEPT) -> None:
-        self._kept = kept
+    def __init__(self, max_answers: int = MAX_ANSWERS) -> None:
+        self._max_answers = max_answers
         self._held: OrderedDict[tuple[tuple[str, ...], LogPositions], list[Record]]
         self._held = OrderedDict()
 
@@ -230,13 +230,13 @@ class CommandAnswers:
         return self._held[key]
 
     def put(
-        self, arguments: Sequence[str], logs: LogPositions, found: list[Record]
+        self, arguments: Sequence[str], logs: LogPositions, records: list[Record]
     ) -> None:
         """Keep an answer."""
         key = (tuple(arguments), logs)
-        self._held[key] = found
+        self._held[key] = records
         self._held.move_to_end(key)
-        while len(self._held) > self._kept:
+        while len(self._held) > self._max_answers:
             self._held.popitem(last=False)
 
 
@@ -248,9 +248,9 @@ def log_at(folder: RunFolder) -> LogAt:
         sqlite3.DatabaseError: it cannot be read.
     """
     with open_reader(folder.log) as reader:
-        found = os.stat(folder.log)  # noqa: PTH116 - its numbers, not the path
+        file_stat = os.stat(folder.log)  # noqa: PTH116 - its numbers, not the path
         return LogAt(
             run_id=folder.run_id,
-            file=(found.st_dev, found.st_ino),
+            file=(file_stat.st_dev, file_stat.st_ino),
             seq=last_seq(reader),
         )

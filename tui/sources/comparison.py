@@ -214,17 +214,24 @@ class ComparisonSource:
 
     async def _compared(self, words: Words, more: Words = ()) -> ComparisonResult:
         logs = await self._ask(_logs, words)
-        asked = ("compare", *words, *more, "--runs-dir", str(self._runs_dir), "--json")
-        found = self._answers.get(asked, logs)
-        if found is None:
-            found = await self._child.records(*asked)
-            self._answers.put(asked, logs, found)
-        if len(found) != 1:
+        arguments = (
+            "compare",
+            *words,
+            *more,
+            "--runs-dir",
+            str(self._runs_dir),
+            "--json",
+        )
+        records = self._answers.get(arguments, logs)
+        if records is None:
+            records = await self._child.records(*arguments)
+            self._answers.put(arguments, logs, records)
+        if len(records) != 1:
             raise CommandFailed(
-                f"siftlog compare printed {len(found)} records: run it yourself"
+                f"siftlog compare printed {len(records)} records: run it yourself"
             )
         try:
-            return msgspec.convert(found[0], ComparisonResult)
+            return msgspec.convert(records[0], ComparisonResult)
         except msgspec.ValidationError as error:
             raise CommandFailed(
                 f"siftlog compare prints what this monitor cannot read ({error}): use "
@@ -258,13 +265,13 @@ def _logs(folders: Sequence[RunFolder]) -> tuple[LogAt, ...]:
 
 
 def _costs(folders: Sequence[RunFolder]) -> dict[tuple[str, str], TaskCost]:
-    found: dict[tuple[str, str], TaskCost] = {}
+    costs: dict[tuple[str, str], TaskCost] = {}
     for folder in folders:
         with open_reader(folder.log) as reader:
             seen = status(reader)
-        for model in {lane.model for lane in seen.lanes}:
-            found[folder.run_id, model] = _cost(seen, model)
-    return found
+        for model in {queue.model for queue in seen.queues}:
+            costs[folder.run_id, model] = _cost(seen, model)
+    return costs
 
 
 _ENDED = (TaskState.COMPLETED, TaskState.FAILED)
@@ -272,9 +279,9 @@ _ENDED = (TaskState.COMPLETED, TaskState.FAILED)
 
 def _cost(seen: Status, model: str) -> TaskCost:
     ended = sum(
-        lane.states.get(state, 0)
-        for lane in seen.lanes
-        if lane.model == model
+        queue.states.get(state, 0)
+        for queue in seen.queues
+        if queue.model == model
         for state in _ENDED
     )
     is_known = seen.cost_usd is not None
@@ -304,23 +311,23 @@ class ComparisonChoice:
 
 
 def comparison_choices(
-    own: RunSnapshot, name: str, listed: Sequence[ListedRun]
+    snapshot_a: RunSnapshot, name: str, listed: Sequence[ListedRun]
 ) -> Iterator[ComparisonChoice]:
-    """All that the run *own* can be compared with, the likeliest first.
+    """All that the run *snapshot_a* can be compared with, the likeliest first.
 
     Its own models come before other runs, and a model with itself before others.
 
     Args:
-        own: the run that is A.
+        snapshot_a: the run that is A.
         name: how the command is told of it: its id, or its folder.
         listed: the runs of the folder; those of other jobs are passed over.
     """
-    mine = _models(own)
+    mine = _models(snapshot_a)
     if len(mine) > 1:
-        yield _choice(own, (name,), f"its {len(mine)} models", "each with each")
+        yield _choice(snapshot_a, (name,), f"its {len(mine)} models", "each with each")
     for a, b in itertools.combinations(mine, 2):
-        yield _choice(own, (f"{name}:{a}", f"{name}:{b}"), a, b)
-    others = list(_others(own, name, listed))
+        yield _choice(snapshot_a, (f"{name}:{a}", f"{name}:{b}"), a, b)
+    others = list(_others(snapshot_a, name, listed))
     for run, seen in others:
         shared = [model for model in mine if model in _models(seen)]
         if len(shared) > 1:
@@ -335,16 +342,16 @@ def comparison_choices(
 
 
 def _others(
-    own: RunSnapshot, name: str, listed: Sequence[ListedRun]
+    snapshot_a: RunSnapshot, name: str, listed: Sequence[ListedRun]
 ) -> Iterator[tuple[str, RunSnapshot]]:
     """The other runs of its job that the command can be told of."""
-    for each in listed:
-        run, seen = each.folder.run_id, each.sight
+    for listed_run in listed:
+        run, seen = listed_run.folder.run_id, listed_run.snapshot
         is_other = RunFolder.is_valid_id(run) and run != name
         if (
             is_other
             and isinstance(seen, RunSnapshot)
-            and seen.status.job == own.status.job
+            and seen.status.job == snapshot_a.status.job
         ):
             yield run, seen
 

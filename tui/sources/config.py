@@ -66,8 +66,10 @@ class FolderConfig:
 
     def _setup(self, conn: sqlite3.Connection) -> RunSetup:
         planned: dict[str, int] = {}
-        for lane in status(conn).lanes:
-            planned[lane.stage] = planned.get(lane.stage, 0) + sum(lane.states.values())
+        for queue in status(conn).queues:
+            planned[queue.stage] = planned.get(queue.stage, 0) + sum(
+                queue.states.values()
+            )
         return RunSetup(began=run_started(conn), planned=planned, config=self._config())
 
     def _config(self) -> dict[str, Any] | None:

@@ -37,7 +37,7 @@ class SameFile:
         """
         run_id = self._folder.run_id
         try:
-            found = os.stat(self._folder.log)  # noqa: PTH116 - its numbers, not the path
+            file_stat = os.stat(self._folder.log)  # noqa: PTH116 - its numbers, not the path
         except PermissionError as error:
             raise StoreError(
                 f"the folder of {run_id} may not be entered: ask its owner for the "
@@ -48,7 +48,7 @@ class SameFile:
                 f"the log of {run_id} is gone, deleted or moved: list what is there "
                 "with 'siftlog runs'"
             ) from error
-        identity = found.st_dev, found.st_ino
+        identity = file_stat.st_dev, file_stat.st_ino
         if self._seen not in {None, identity}:
             raise StoreError(
                 f"the log of {run_id} is another file by now: leave, and watch the run "

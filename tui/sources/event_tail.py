@@ -89,10 +89,10 @@ class EventTail:
     @property
     def _fitting(self) -> str:
         """How many events the filter lets through, as far as they were looked at."""
-        looked = self.ring.looked
-        is_whole = looked.first <= 1 and looked.last >= self.tip.seq
-        shown = count(len(self.ring.lines))
-        return shown if is_whole else f"{shown} found so far,"
+        searched = self.ring.searched
+        is_whole = searched.first <= 1 and searched.last >= self.tip.seq
+        line_count = count(len(self.ring.lines))
+        return line_count if is_whole else f"{line_count} found so far,"
 
     @property
     def foot(self) -> str:
@@ -141,7 +141,7 @@ class EventTail:
         keys = "x clears the filter, / changes it"
         if not len(self.ring.older):
             return f"No event fits {self.expression}: {keys}."
-        since = count(self.ring.looked.first)
+        since = count(self.ring.searched.first)
         return (
             f"No event from {since} on fits {self.expression}: N searches on, {keys}."
         )
@@ -230,20 +230,20 @@ class EventTailReader:
         now_s = self._clock.monotonic()
         since_s = now_s - self._fed_s
         stretch = ring.newer(tail.tip.seq)
-        found, rest = await self._collect(
+        events, rest = await self._collect(
             tail.query, stretch, limit=LINES, is_backward=True
         )
         self.notice()
         if self.tail.ring is not ring or not self.tail.wants_feed:
             return False
         self._fed_s = now_s
-        total = len(found) * len(stretch) / (len(stretch) - len(rest))
+        total = len(events) * len(stretch) / (len(stretch) - len(rest))
         share = one_of(total, RATE * since_s) if 0 < since_s < LONGEST_S else 1
         if len(rest) and share == 1:
             # too much has come while nobody looked: the lines begin anew
             ring = EventWindow.at(rest.last)
         ring = ring.with_newer(
-            thinned(found, share), tail.tip.seq, is_sampled=share > 1
+            thinned(events, share), tail.tip.seq, is_sampled=share > 1
         )
         self.tail = replace(self.tail, ring=ring, share=share)
         return True
@@ -277,23 +277,23 @@ class EventTailReader:
             is_backward: whether at the older end.
             most: events to look at; None: as many as it takes.
         """
-        looked = fit = 0
-        while fit < PAGE and (most is None or looked < most):
+        searched_n = fit = 0
+        while fit < PAGE and (most is None or searched_n < most):
             tail, ring = self.tail, self.tail.ring
             stretch = ring.older if is_backward else ring.newer(tail.tip.seq)
             if not len(stretch):
                 break
-            found = await self._source.find(
+            matches = await self._source.find(
                 tail.query, stretch, limit=PAGE - fit, is_backward=is_backward
             )
-            fit += len(found.events)
-            looked += len(stretch) - len(found.rest)
+            fit += len(matches.events)
+            searched_n += len(stretch) - len(matches.rest)
             if is_backward:
-                ring = ring.with_older(found.events, found.rest.last + 1)
+                ring = ring.with_older(matches.events, matches.rest.last + 1)
             else:
-                ring = ring.with_newer(found.events, found.rest.first - 1)
+                ring = ring.with_newer(matches.events, matches.rest.first - 1)
             self.tail = replace(self.tail, ring=ring)
-            self._report(found.rest, tail.query, is_backward=is_backward)
+            self._report(matches.rest, tail.query, is_backward=is_backward)
         self.tail = replace(self.tail, reached=None)
 
     async def seek(self, seq: int, *, is_backward: bool) -> int | None:
@@ -306,30 +306,32 @@ class EventTailReader:
         stretch = SeqRange(1, seq - 1)
         if not is_backward:
             stretch = SeqRange(seq + 1, self.tail.tip.seq)
-        found, _ = await self._collect(
+        events, _ = await self._collect(
             self.sought, stretch, limit=1, is_backward=is_backward
         )
-        if not found:
+        if not events:
             return None
-        looked = self.tail.ring.looked
-        is_here = looked.first <= found[0].seq <= looked.last
+        searched = self.tail.ring.searched
+        is_here = searched.first <= events[0].seq <= searched.last
         if not is_here or self.tail.ring.is_sampled:
-            await self.around(found[0].seq)
-        return found[0].seq
+            await self.around(events[0].seq)
+        return events[0].seq
 
     async def _next_line(self, seq: int, *, is_backward: bool) -> int | None:
         """Where every line fits: the next one, which may have to be read."""
-        found = self._neighbour(seq, is_backward=is_backward)
-        if found is None:
+        neighbour = self._neighbour(seq, is_backward=is_backward)
+        if neighbour is None:
             await self.read_on(is_backward=is_backward, most=None)
-            found = self._neighbour(seq, is_backward=is_backward)
-        return found
+            neighbour = self._neighbour(seq, is_backward=is_backward)
+        return neighbour
 
     def _neighbour(self, seq: int, *, is_backward: bool) -> int | None:
         seqs = [line.recorded.seq for line in self.tail.ring.lines]
         if is_backward:
-            return max((each for each in seqs if each < seq), default=None)
-        return min((each for each in seqs if each > seq), default=None)
+            return max(
+                (candidate for candidate in seqs if candidate < seq), default=None
+            )
+        return min((candidate for candidate in seqs if candidate > seq), default=None)
 
     async def _collect(
         self, query: EventQuery, stretch: SeqRange, *, limit: int, is_backward: bool
@@ -338,14 +340,14 @@ class EventTailReader:
         events: list[RecordedEvent] = []
         rest = stretch
         while len(rest) and len(events) < limit:
-            found = await self._source.find(
+            matches = await self._source.find(
                 query, rest, limit=limit - len(events), is_backward=is_backward
             )
-            rest = found.rest
+            rest = matches.rest
             if is_backward:
-                events = [*found.events, *events]
+                events = [*matches.events, *events]
             else:
-                events += found.events
+                events += matches.events
             self._report(rest, query, is_backward=is_backward)
         self.tail = replace(self.tail, reached=None)
         return events, rest

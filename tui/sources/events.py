@@ -146,47 +146,47 @@ class EventWindow:
     """
 
     lines: tuple[EventLine, ...]
-    looked: SeqRange  #: all that fits in it is a line, unless it is sampled
+    searched: SeqRange  #: all that fits in it is a line, unless it is sampled
     is_sampled: bool = False  #: lines were left out, since there were too many
     size: int = LINES
 
     @classmethod
     def at(cls, seq: int, *, size: int = LINES) -> Self:
         """Between an event and the next one; nothing has been looked at."""
-        return cls(lines=(), looked=SeqRange(seq + 1, seq), size=size)
+        return cls(lines=(), searched=SeqRange(seq + 1, seq), size=size)
 
     @property
     def older(self) -> SeqRange:
         """What comes before."""
-        return SeqRange(1, self.looked.first - 1)
+        return SeqRange(1, self.searched.first - 1)
 
     def newer(self, last: int) -> SeqRange:
         """What comes after, in a log that ends with event *last*."""
-        return SeqRange(self.looked.last + 1, last)
+        return SeqRange(self.searched.last + 1, last)
 
     def with_older(self, events: Sequence[RecordedEvent], first: int) -> Self:
         """With lines before; everything from event *first* on was looked at."""
         lines = _lines(events)
         joined = (*lines, *_following(lines, self.lines))
-        looked = SeqRange(first, self.looked.last)
+        searched = SeqRange(first, self.searched.last)
         if len(joined) > self.size:
             joined = joined[: self.size]
-            looked = SeqRange(first, joined[-1].recorded.seq)
-        return replace(self, lines=joined, looked=looked)
+            searched = SeqRange(first, joined[-1].recorded.seq)
+        return replace(self, lines=joined, searched=searched)
 
     def with_newer(
         self, events: Sequence[RecordedEvent], last: int, *, is_sampled: bool = False
     ) -> Self:
         """With lines after; everything up to event *last* was looked at."""
         joined = (*self.lines, *_following(self.lines, _lines(events)))
-        looked = SeqRange(self.looked.first, last)
+        searched = SeqRange(self.searched.first, last)
         if len(joined) > self.size:
             joined = _dated(joined[-self.size :])
-            looked = SeqRange(joined[0].recorded.seq, last)
+            searched = SeqRange(joined[0].recorded.seq, last)
         return replace(
             self,
             lines=joined,
-            looked=looked,
+            searched=searched,
             is_sampled=self.is_sampled or is_sampled,
         )
 

@@ -40,8 +40,10 @@ class Filters:
     def turned(self, expression: str) -> Filters:
         """After a filter was given its star, or lost it."""
         if expression in self.starred:
-            kept = tuple(each for each in self.starred if each != expression)
-            return replace(self, starred=kept)
+            remaining = tuple(
+                starred for starred in self.starred if starred != expression
+            )
+            return replace(self, starred=remaining)
         return replace(self, starred=(expression, *self.starred))
 
 
@@ -85,12 +87,12 @@ class FilterFile(FilterMemory):
         return is_starred
 
     def _write(self) -> None:
-        said = {"starred": self.filters.starred, "recent": self.filters.recent}
+        contents = {"starred": self.filters.starred, "recent": self.filters.recent}
         fresh = self._path.with_suffix(f".{os.getpid()}")
         # a history is no reason to disturb anybody: it is kept in memory all the same
         with suppress(OSError):
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            fresh.write_text(json.dumps(said, indent=2), encoding="utf-8")
+            fresh.write_text(json.dumps(contents, indent=2), encoding="utf-8")
             fresh.replace(self._path)
 
 
@@ -100,18 +102,18 @@ _NONE = Filters()
 def _read(path: Path, otherwise: Filters = _NONE) -> Filters:
     """What a file remembers; *otherwise* where it cannot be read."""
     try:
-        said = json.loads(path.read_text(encoding="utf-8"))
-        starred, recent = (_texts(said[name]) for name in ("starred", "recent"))
+        contents = json.loads(path.read_text(encoding="utf-8"))
+        starred, recent = (_texts(contents[name]) for name in ("starred", "recent"))
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return otherwise
     return Filters(starred=starred, recent=recent[:RECENT])
 
 
-def _texts(said: object) -> tuple[str, ...]:
-    texts = said if isinstance(said, list) else []
+def _texts(stored: object) -> tuple[str, ...]:
+    texts = stored if isinstance(stored, list) else []
     # a file that somebody else wrote is no way into a terminal either
     return tuple(
-        each
-        for each in texts
-        if isinstance(each, str) and each and each == printable(each)
+        text
+        for text in texts
+        if isinstance(text, str) and text and text == printable(text)
     )

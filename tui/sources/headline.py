@@ -109,13 +109,13 @@ def headline_of(records: list[Record]) -> Headline:
             metrics=tuple(
                 HeadlineMetric(
                     path=path,
-                    name=own["metrics"][path].get("name", ""),
+                    name=model_record["metrics"][path].get("name", ""),
                     model=model,
-                    **{name: own["metrics"][path][name] for name in _FIELDS},
+                    **{name: model_record["metrics"][path][name] for name in _FIELDS},
                 )
                 for path in record["headlines"]
-                for model, own in record["models"].items()
-                if path in own["metrics"]
+                for model, model_record in record["models"].items()
+                if path in model_record["metrics"]
             ),
             level=record["settings"].get("level"),
             seq=record["seq"],
@@ -159,13 +159,13 @@ class HeadlineProgress:
         rest = max(EVERY_S, REST * (self.ended_s - self.began_s))
         return self.headline.seq != seq and now_s - self.began_s >= rest
 
-    def asked(self, now_s: float) -> HeadlineProgress:
+    def started(self, now_s: float) -> HeadlineProgress:
         """A child begins."""
         return replace(self, began_s=now_s, ended_s=None, failure="")
 
-    def answered(self, now_s: float, found: Headline) -> HeadlineProgress:
+    def answered(self, now_s: float, headline: Headline) -> HeadlineProgress:
         """It has come to an end."""
-        return replace(self, headline=found, ended_s=now_s, known_s=now_s)
+        return replace(self, headline=headline, ended_s=now_s, known_s=now_s)
 
     def failed(self, now_s: float, failure: str) -> HeadlineProgress:
         """It gave no answer; the one before stands."""

@@ -49,7 +49,7 @@ def _held(event: RunPaused) -> str:
     return f"{'paused' if event.paused else 'went on'}: {where}, by {event.by}"
 
 
-_SAID: Mapping[type[Event], Callable[[Any], str]] = {
+_MARK_TEXTS: Mapping[type[Event], Callable[[Any], str]] = {
     RunStarted: lambda event: f"started, {event.job}",
     RunResumed: _taken_up,
     RunPaused: _held,
@@ -66,7 +66,9 @@ _SAID: Mapping[type[Event], Callable[[Any], str]] = {
 """Events of the run itself that its charts are marked with, in words."""
 _TWICE = frozenset({"pause", "resume", "retry", "cancel"})
 """Commands whose effect is another event of the run, which says who."""
-KINDS = tuple(kind_of(kind) for kind in (*_SAID, CommandAccepted, AttemptsAbandoned))
+KINDS = tuple(
+    kind_of(kind) for kind in (*_MARK_TEXTS, CommandAccepted, AttemptsAbandoned)
+)
 """They, and what else its charts are made of."""
 
 
@@ -84,7 +86,7 @@ class RunMark:
     """Something that happened to the run itself."""
 
     at_us: int
-    said: str  #: may hold names from outside
+    text: str  #: may hold names from outside
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,22 +140,22 @@ class HistorySource(Protocol):
 
 def run_marks(recorded: Iterable[RecordedEvent]) -> tuple[RunMark, ...]:
     """The marks that events leave, each fact once."""
-    asked: dict[str, CommandAccepted] = {}
-    found = []
-    for each in recorded:
-        event = each.event
+    accepted: dict[str, CommandAccepted] = {}
+    marks = []
+    for record in recorded:
+        event = record.event
         if isinstance(event, CommandAccepted):
-            asked[event.command] = event
-        if isinstance(event, UnknownEvent) or type(event) not in _SAID:
+            accepted[event.command] = event
+        if isinstance(event, UnknownEvent) or type(event) not in _MARK_TEXTS:
             continue
         by = ""
-        if isinstance(event, CommandApplied) and event.command in asked:
-            if asked[event.command].kind in _TWICE:
+        if isinstance(event, CommandApplied) and event.command in accepted:
+            if accepted[event.command].kind in _TWICE:
                 continue
-            by = f", by {asked[event.command].author}"
-        said = _SAID[type(event)](event)
-        found.append(RunMark(at_us=each.ts_us, said=said + by))
-    return tuple(found)
+            by = f", by {accepted[event.command].author}"
+        text = _MARK_TEXTS[type(event)](event)
+        marks.append(RunMark(at_us=record.ts_us, text=text + by))
+    return tuple(marks)
 
 
 def worked_minutes(
@@ -169,32 +171,32 @@ def worked_minutes(
     """
     spans: list[list[int]] = []
     is_open = False
-    for each in recorded:
-        if isinstance(each.event, _BEGINNINGS):
+    for record in recorded:
+        if isinstance(record.event, _BEGINNINGS):
             if is_open:
-                spans[-1][1] = max(spans[-1][0], lasts.get(each.seq, 0))
-            spans.append([each.ts_us, each.ts_us])
+                spans[-1][1] = max(spans[-1][0], lasts.get(record.seq, 0))
+            spans.append([record.ts_us, record.ts_us])
             is_open = True
-        elif isinstance(each.event, _ENDS) and is_open:
-            spans[-1][1] = each.ts_us
+        elif isinstance(record.event, _ENDS) and is_open:
+            spans[-1][1] = record.ts_us
             is_open = False
     if is_open and beat_us is not None:
         spans[-1][1] = max(spans[-1][1], beat_us)
-    found: list[WorkedMinutes] = []
+    worked: list[WorkedMinutes] = []
     for begin, end in spans:
         first, last = begin // US_PER_MINUTE, end // US_PER_MINUTE
-        if found and first <= found[-1].last:
-            first = found[-1].last + 1
+        if worked and first <= worked[-1].last:
+            first = worked[-1].last + 1
         if first <= last:
-            found.append(WorkedMinutes(first=first, last=last))
-    return tuple(found)
+            worked.append(WorkedMinutes(first=first, last=last))
+    return tuple(worked)
 
 
 def width_for(minutes: int, columns: int) -> int:
     """The finest width with which *minutes* fit into so many columns."""
     day = WIDTHS[-1]
     least = -(-minutes // max(1, columns))
-    return next((each for each in WIDTHS if least <= each), -(-least // day) * day)
+    return next((width for width in WIDTHS if least <= width), -(-least // day) * day)
 
 
 def whole_until(worked: Sequence[WorkedMinutes], now: int) -> int:
@@ -237,7 +239,7 @@ def extent(
 def lived(worked: Sequence[WorkedMinutes], first: int, until: int) -> int:
     """In how many of the minutes from *first* to before *until* a process worked."""
     return sum(
-        max(0, min(each.last + 1, until) - max(each.first, first)) for each in worked
+        max(0, min(span.last + 1, until) - max(span.first, first)) for span in worked
     )
 
 

@@ -116,17 +116,19 @@ class LogHistory:
         """What happened to the run itself since the last reading."""
         after = self._recorded[-1].seq if self._recorded else 0
         fresh = events(conn, after=after, limit=_NEVER, kinds=KINDS)
-        kinds = {each.seq: type(each.event) for each in (*self._recorded[-1:], *fresh)}
-        for each in fresh:
-            if isinstance(each.event, RunResumed):
+        kinds = {
+            record.seq: type(record.event) for record in (*self._recorded[-1:], *fresh)
+        }
+        for record in fresh:
+            if isinstance(record.event, RunResumed):
                 # who takes a run up again says first what the last one left
-                is_second = kinds.get(each.seq - 1) is AttemptsAbandoned
-                last = each.seq - (2 if is_second else 1)
-                self._lasts[each.seq] = event_times(conn, [last]).get(last, 0)
-            elif isinstance(each.event, AttemptsAbandoned):
-                tasks = [task for task, _ in each.event.attempts]
+                is_second = kinds.get(record.seq - 1) is AttemptsAbandoned
+                last = record.seq - (2 if is_second else 1)
+                self._lasts[record.seq] = event_times(conn, [last]).get(last, 0)
+            elif isinstance(record.event, AttemptsAbandoned):
+                tasks = [task for task, _ in record.event.attempts]
                 models = {row.task: row.model for row in tasks_numbered(conn, tasks)}
-                self._abandoned[each.seq] = Counter(models[task] for task in tasks)
+                self._abandoned[record.seq] = Counter(models[task] for task in tasks)
         self._recorded += fresh
 
     def _in_flight(
@@ -143,11 +145,11 @@ class LogHistory:
         nets = [rows[n].net if n in rows else 0 for n in part.numbers]
         after = minute_buckets(conn, part.until, _NEVER, width=_NEVER, model=model)
         lost = [0] * (len(nets) + 1)
-        for each in self._recorded:
-            if isinstance(each.event, AttemptsAbandoned):
-                calls = self._abandoned[each.seq]
+        for record in self._recorded:
+            if isinstance(record.event, AttemptsAbandoned):
+                calls = self._abandoned[record.seq]
                 n = calls.total() if model is None else calls[model]
-                minute = each.ts_us // US_PER_MINUTE
+                minute = record.ts_us // US_PER_MINUTE
                 if minute < part.first:
                     before -= n
                 elif minute >= part.until:
@@ -166,8 +168,8 @@ def _lived(
 ) -> int:
     """Minutes of a column with a process; where something happened, there was one."""
     first = number * part.width
-    found = lived(worked, first, min(first + part.width, part.until))
-    return max(found, 1) if number in rows else found
+    lived_minutes = lived(worked, first, min(first + part.width, part.until))
+    return max(lived_minutes, 1) if number in rows else lived_minutes
 
 
 class _Limits:
@@ -197,24 +199,26 @@ class _Limits:
 
     def at(self, ends_us: list[int], model: str | None) -> list[int | None]:
         """The limits of a model, or the sum of all, at each of some moments."""
-        wanted = [each for each in self._seen.values() if model in {None, each.model}]
-        wanted.sort(key=lambda each: each.at_us)
+        wanted = [
+            limit for limit in self._seen.values() if model in {None, limit.model}
+        ]
+        wanted.sort(key=lambda limit: limit.at_us)
         return limits_at(wanted, ends_us, self._known_us)
 
     def _is_known(self, since_us: int) -> bool:
         """Whether the limits of that moment were found, or will not be looked for."""
         is_far = self._high - self._low >= _REACH
         # all models' limits are recorded together
-        is_found = any(each.at_us <= since_us for each in self._seen.values())
-        return is_found or is_far or not self._low
+        is_observed = any(limit.at_us <= since_us for limit in self._seen.values())
+        return is_observed or is_far or not self._low
 
     @staticmethod
     def _between(
         conn: sqlite3.Connection, after: int, upto: int
     ) -> dict[tuple[int, str], ConcurrencyLimit]:
         return {
-            (each.at_us // US_PER_MINUTE, each.model): each
-            for each in limits_observed(conn, after, upto)
+            (limit.at_us // US_PER_MINUTE, limit.model): limit
+            for limit in limits_observed(conn, after, upto)
         }
 
     @staticmethod

@@ -23,7 +23,7 @@ from tui.sources.connection import LogConnection
 class CommandRequests:
     """All requests to a run, and whether anybody is there to answer them."""
 
-    asked: tuple[CommandRecord, ...]  #: in the order in which they were made
+    records: tuple[CommandRecord, ...]  #: in the order in which they were made
     heartbeat_us: int | None
     is_alive: bool  #: a process of this machine holds the log
 
@@ -41,7 +41,7 @@ class RequestSource(Protocol):
         """The requests as they are now."""
         ...
 
-    async def stakes(self, kind: str, payload: Payload) -> CommandPreview:
+    async def preview(self, kind: str, payload: Payload) -> CommandPreview:
         """What a request would come to."""
         ...
 
@@ -61,7 +61,7 @@ class FolderRequests:
         """The requests as they are now."""
         return await self._reading.ask(_requests, self._folder)
 
-    async def stakes(self, kind: str, payload: Payload) -> CommandPreview:
+    async def preview(self, kind: str, payload: Payload) -> CommandPreview:
         """What a request would come to."""
         return await self._reading.ask(preview_command, kind, payload)
 
@@ -75,7 +75,7 @@ def _requests(conn: sqlite3.Connection, folder: RunFolder) -> CommandRequests:
     commands = CommandTail(folder.control).read()
     beat = status(conn).heartbeat
     return CommandRequests(
-        asked=tuple(command_log(conn, commands)),
+        records=tuple(command_log(conn, commands)),
         heartbeat_us=None if beat is None else beat.at_us,
         is_alive=folder.is_alive(),
     )

@@ -33,7 +33,7 @@ class ListedRun:
     """One run of the list."""
 
     folder: RunFolder
-    sight: SnapshotOrProblem | None  #: None: not read yet
+    snapshot: SnapshotOrProblem | None  #: None: not read yet
 
 
 class RunListSource(Protocol):
@@ -56,7 +56,7 @@ class _Known:
     folder: RunFolder
     stamp: Stamp | None = None  #: of its files when last asked; None: it has no log
     read: Stamp | None = None  #: of its files when last read
-    sight: SnapshotOrProblem | None = None
+    snapshot: SnapshotOrProblem | None = None
     is_at_rest: bool = False  #: no process works on it, and none should
 
 
@@ -79,9 +79,9 @@ class FolderRuns:
         runs.sort(key=lambda k: (max(k.stamp or ()), k.folder.run_id), reverse=True)
         unread = [known for known in runs if known.read != known.stamp]
         # what was never read comes first, or a busy folder would hide it for ever
-        for known in sorted(unread, key=lambda k: k.sight is not None)[:BATCH]:
+        for known in sorted(unread, key=lambda k: k.snapshot is not None)[:BATCH]:
             self._read(known)
-        return [ListedRun(folder=k.folder, sight=self._present(k)) for k in runs]
+        return [ListedRun(folder=k.folder, snapshot=self._present(k)) for k in runs]
 
     def _scan(self) -> None:
         """Take in folders that came, and forget those that went."""
@@ -120,13 +120,13 @@ class FolderRuns:
     def _read(self, known: _Known) -> None:
         known.stamp = known.read = _stamp(known.folder)
         with RunSource(known.folder, self._clock, is_brief=True) as source:
-            known.sight = source.look()
-        seen = known.sight
+            known.snapshot = source.look()
+        seen = known.snapshot
         known.is_at_rest = not isinstance(seen, RunSnapshot) or seen.is_ended
 
     def _present(self, known: _Known) -> SnapshotOrProblem | None:
         """What was read, as of now: clocks move on where the log does not."""
-        seen = known.sight
+        seen = known.snapshot
         if not isinstance(seen, RunSnapshot) or known.is_at_rest:
             return seen
         is_held = known.folder.is_alive()
@@ -135,7 +135,7 @@ class FolderRuns:
             now_us=self._clock.now_us(),
             is_alive=is_working(is_held, seen.status.heartbeat),
         )
-        known.sight, known.is_at_rest = seen, seen.is_ended
+        known.snapshot, known.is_at_rest = seen, seen.is_ended
         return seen
 
 
@@ -147,12 +147,12 @@ def _stamp(folder: RunFolder) -> Stamp | None:
     with suppress(StoreError):  # told by who reads it
         folder.refresh()
     log = str(folder.log)
-    found = []
+    stamps = []
     for path in (log, f"{log}-wal"):
         try:
             stat = os.stat(path)  # noqa: PTH116 - its numbers, not the path
         except OSError:
-            found.append((0, 0))
+            stamps.append((0, 0))
         else:
-            found.append((stat.st_mtime_ns if stat.st_size else 0, stat.st_size))
-    return tuple(found) if any(found[0]) else None
+            stamps.append((stat.st_mtime_ns if stat.st_size else 0, stat.st_size))
+    return tuple(stamps) if any(stamps[0]) else None

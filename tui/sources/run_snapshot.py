@@ -112,7 +112,7 @@ class RunSnapshot:
         """The run's state in one word, of `store.read.status.STATES`."""
         return self.present.state
 
-    def is_told_as(self, other: RunSnapshot) -> bool:
+    def is_same_as(self, other: RunSnapshot) -> bool:
         """Whether nothing to be shown differs: what moves alone is told in seconds."""
         return (
             self.facts is other.facts
@@ -142,7 +142,7 @@ class RunSnapshot:
         return tasks.completed + tasks.failed
 
     @property
-    def asked(self) -> int:
+    def total_tasks(self) -> int:
         """Tasks that are or were to be asked, as far as they are planned."""
         return self.status.tasks.planned - self.status.tasks.skipped
 
@@ -196,8 +196,12 @@ class RunSnapshot:
     def lately(self) -> list[FailureRow] | None:
         """What went wrong in the last `LATELY` minutes; None: not known."""
         first = self.now_us // US_PER_MINUTE - LATELY + 1
-        found = self.facts.failures
-        return None if found is None else [row for row in found if row.t >= first]
+        failure_rows = self.facts.failures
+        return (
+            None
+            if failure_rows is None
+            else [row for row in failure_rows if row.t >= first]
+        )
 
     @property
     def created_us(self) -> int:

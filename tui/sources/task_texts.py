@@ -14,7 +14,7 @@ from store.events import AttemptAnswered, AttemptFailed
 from store.read.tasks import AttemptRow, parts
 from store.tables import payload
 from tui.render.json_text import (
-    FoundJson,
+    EmbeddedJson,
     SpokenReply,
     find_json,
     readable,
@@ -37,7 +37,9 @@ class AttemptText:
 
     text: str  #: as it is; empty: there is none
     about: str = ""  #: what belongs to it, in a line
-    shown: str | None = None  #: with a mark where it could not be read; None: as it is
+    display_text: str | None = (
+        None  #: with a mark where it could not be read; None: as it is
+    )
 
 
 NOTHING = AttemptText(text="")
@@ -68,14 +70,14 @@ def complaint(attempt: AttemptRow) -> str:
     """Why a reply was not taken, as its events say; empty where it was."""
     match attempt.outcome:
         case AttemptAnswered(reask=str() as reason):
-            said = f"refused: {reason}"
+            problem = f"refused: {reason}"
         case AttemptFailed(error=error, message=message):
             return f"{error}: {message}"
         case _ if attempt.unparsed is not None:
-            said = f"unparsed: {attempt.unparsed}"
+            problem = f"unparsed: {attempt.unparsed}"
         case _:
             return ""
-    return f"{said} ({attempt.fault})" if attempt.fault else said
+    return f"{problem} ({attempt.fault})" if attempt.fault else problem
 
 
 def _reply(body: bytes, attempt: AttemptRow, sign: str) -> AttemptText:
@@ -90,39 +92,41 @@ def _reply(body: bytes, attempt: AttemptRow, sign: str) -> AttemptText:
     at, why = place
     marked = words.marked(at, f"{sign}[{why}]{sign}")
     is_plain = isinstance(marked, str)
-    shown = marked if is_plain else readable(json.dumps(marked).encode())
-    return AttemptText(text=text, about=about, shown=shown)
+    display_text = marked if is_plain else readable(json.dumps(marked).encode())
+    return AttemptText(text=text, about=about, display_text=display_text)
 
 
 _PLACE = re.compile(r"line (\d+), column (\d+): (.*)", re.DOTALL)
 
 
 def _place(
-    text: str, fault: str | None, found: FoundJson | None
+    text: str, fault: str | None, embedded: EmbeddedJson | None
 ) -> tuple[int, str] | None:
     """The character that could not be read, and why: as the log says, else as seen."""
-    told = _PLACE.fullmatch(fault or "")
-    if told is not None:
-        lines = text.split("\n")[: int(told[1])]
-        at = sum(len(line) + 1 for line in lines[:-1]) + int(told[2]) - 1
-        return min(at, len(text)), told[3]
-    if found is None or found.broken_at is None:
+    match = _PLACE.fullmatch(fault or "")
+    if match is not None:
+        lines = text.split("\n")[: int(match[1])]
+        at = sum(len(line) + 1 for line in lines[:-1]) + int(match[2]) - 1
+        return min(at, len(text)), match[3]
+    if embedded is None or embedded.broken_at is None:
         return None
-    return found.broken_at, found.why
+    return embedded.broken_at, embedded.why
 
 
 def _parsed(body: bytes, attempt: AttemptRow, sign: str) -> AttemptText:
     words: SpokenReply = spoken(body)
     about = complaint(attempt)
-    found = find_json(words.text)
-    if found is None:
+    embedded = find_json(words.text)
+    if embedded is None:
         return AttemptText(text="", about=about)
-    if found.broken_at is not None:
-        breaks = f"JSON breaks off at character {found.broken_at + 1:,}: {found.why}"
+    if embedded.broken_at is not None:
+        breaks = (
+            f"JSON breaks off at character {embedded.broken_at + 1:,}: {embedded.why}"
+        )
         about = " · ".join(filter(None, (about, breaks)))
-    text = tree(found.value)
-    shown = tree(found.value, fault=attempt.fault or "", sign=sign)
-    return AttemptText(text=text, about=about, shown=shown)
+    text = tree(embedded.value)
+    display_text = tree(embedded.value, fault=attempt.fault or "", sign=sign)
+    return AttemptText(text=text, about=about, display_text=display_text)
 
 
 def _prompt(
@@ -160,17 +164,17 @@ def _parameters(request: Any, attempt: AttemptRow) -> str:  # noqa: ANN401 - any
     """The parameters of a request and the name of its reply, in a line."""
     if not isinstance(request, dict):
         return ""
-    said = [
+    labels = [
         f"{name.replace('_', ' ')} {_number(value)}"
         for name, value in request.items()
         if isinstance(value, int | float | str) and name not in {"model", "query"}
     ]
     schema = request.get("schema")
     if isinstance(schema, dict):
-        said.append(f"schema {schema.get('name')}")
+        labels.append(f"schema {schema.get('name')}")
     headers = getattr(attempt.outcome, "headers", None) or {}
     name = headers.get("x-request-id") or headers.get("request-id")
-    return " · ".join([*said, *([f"request {name}"] if name else [])])
+    return " · ".join([*labels, *([f"request {name}"] if name else [])])
 
 
 def _number(value: float | str) -> str:

@@ -139,22 +139,22 @@ def read_detail(
         ),
         happenings=tuple(
             TaskEventLine(
-                seq=each.seq,
-                at_us=each.ts_us,
-                kind=each.kind,
-                facts=event_line(each.event),
+                seq=record.seq,
+                at_us=record.ts_us,
+                kind=record.kind,
+                facts=event_line(record.event),
             )
-            for each in task_events(conn, task)
+            for record in task_events(conn, task)
         ),
         scored=tuple(
             TaskScoring(
-                number=each.number,
-                scorer=f"{job} {each.job_version}",
-                code=each.code_sha256,
-                seq=each.seq,
-                verdicts=_verdicts(folder, each.number, task),
+                number=scoring.number,
+                scorer=f"{job} {scoring.job_version}",
+                code=scoring.code_sha256,
+                seq=scoring.seq,
+                verdicts=_verdicts(folder, scoring.number, task),
             )
-            for each in scored[:SCORINGS]
+            for scoring in scored[:SCORINGS]
         ),
         scorings=len(scored),
     )
@@ -322,8 +322,8 @@ def names_of(conn: sqlite3.Connection) -> Names:
     seen = status(conn)
     return Names(
         total=seen.tasks.planned,
-        stages=tuple(sorted({lane.stage for lane in seen.lanes})),
-        models=tuple(sorted({lane.model for lane in seen.lanes})),
+        stages=tuple(sorted({queue.stage for queue in seen.queues})),
+        models=tuple(sorted({queue.model for queue in seen.queues})),
         errors=tuple(sorted({error.error for error in error_counts(conn)})),
         parse_failures=tuple(sorted(seen.parse_failures)),
     )

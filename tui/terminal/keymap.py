@@ -60,7 +60,9 @@ class KeyBinding:
         is_one = issubclass(self.where, other.where) or issubclass(
             other.where, self.where
         )
-        are_screens = all(issubclass(each.where, Screen) for each in (self, other))
+        are_screens = all(
+            issubclass(binding.where, Screen) for binding in (self, other)
+        )
         return is_one or not are_screens
 
 
@@ -76,11 +78,11 @@ def known_bindings() -> list[KeyBinding]:
             importlib.import_module(module.name)
     for name in ("tui.app", "tui.inline", "tui.replay_monitor"):
         importlib.import_module(name)
-    found = {
+    bindings = {
         (kind, bound.id): bound for kind in kinds(DOMNode) for bound in _bound(kind)
     }
     return sorted(
-        found.values(),
+        bindings.values(),
         key=lambda bound: (
             not issubclass(bound.where, App),
             not issubclass(bound.where, Screen),
@@ -192,15 +194,17 @@ def _flat(read: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]
 
 
 def _keys_of(name: str, keys: object, where: str) -> list[str]:
-    given = [key.strip() for key in keys.split(",")] if isinstance(keys, str) else []
-    for key in given or [""]:
+    key_names = (
+        [key.strip() for key in keys.split(",")] if isinstance(keys, str) else []
+    )
+    for key in key_names or [""]:
         if not _is_key(key):
             raise KeymapError(
                 f"the keymap {where} gives {name!r} the key {key or keys!r}, which "
                 'does not exist: write it like "f", "F", "ctrl+f", "space" or "j,down"'
             )
     # as textual names them: "?" is "question_mark"
-    return [bound.key for bound in Binding.make_bindings([(",".join(given), "")])]
+    return [bound.key for bound in Binding.make_bindings([(",".join(key_names), "")])]
 
 
 def _is_key(key: str) -> bool:

@@ -50,7 +50,7 @@ REMOTE = 1.0
 """Where every frame crosses a network."""
 SLOW_S = 0.05
 """A frame that takes longer makes the monitor slower, by section 11 of its budget."""
-KEPT = 512
+MAX_FRAMES = 512
 """Times kept: some minutes of them."""
 ENOUGH = 8
 """Frames before they are judged; the first ones build the screen."""
@@ -60,7 +60,7 @@ ENOUGH = 8
 class Timings:
     """The latest of the times that something took, in seconds."""
 
-    taken: deque[float] = field(default_factory=lambda: deque(maxlen=KEPT))
+    taken: deque[float] = field(default_factory=lambda: deque(maxlen=MAX_FRAMES))
 
     def add(self, seconds: float) -> None:
         """Once more."""
@@ -195,9 +195,9 @@ class TerminalApp(App[str]):
         self.keep_pace()
         if not self.is_headless:
             loop = asyncio.get_running_loop()
-            for each in _ENDINGS:
+            for signal_number in _ENDINGS:
                 # not the loop's own: it may be waiting for a terminal that is stuck
-                signal.signal(each, partial(self._end, loop))
+                signal.signal(signal_number, partial(self._end, loop))
 
     async def on_unmount(self) -> None:
         """Wait for the end of what is broken off, before the loop that it needs ends.
@@ -246,8 +246,8 @@ class TerminalApp(App[str]):
         self._tell_pace()
 
     def _tell_pace(self, why: str = "") -> None:
-        said = f"{why}{self.pace.rate:g} looks a second"
-        self.notify(said, timeout=2, markup=False)
+        notice = f"{why}{self.pace.rate:g} looks a second"
+        self.notify(notice, timeout=2, markup=False)
 
     # Textual has no other place where a frame is drawn and handed to the terminal
     def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:

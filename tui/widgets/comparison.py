@@ -74,7 +74,7 @@ class FilteredTable(Vertical, Generic[RowT]):
             placeholder=placeholder, compact=True, select_on_focus=False
         )
         self._all: Mapping[int, RowT] = {}
-        self._shown: Mapping[int, RowT] | None = None
+        self._visible_rows: Mapping[int, RowT] | None = None
 
     def compose(self) -> ComposeResult:
         """The line, and the table below."""
@@ -89,7 +89,7 @@ class FilteredTable(Vertical, Generic[RowT]):
     @property
     def count(self) -> int:
         """Rows that are listed."""
-        return len(self._shown or ())
+        return len(self._visible_rows or ())
 
     def show(self, rows: Mapping[int, RowT]) -> None:
         """List other rows, by numbers that a row keeps; the cursor stays on its row."""
@@ -98,16 +98,16 @@ class FilteredTable(Vertical, Generic[RowT]):
 
     def begin(self, rows: Mapping[int, RowT]) -> None:
         """List rows that have nothing to do with those before, unfiltered."""
-        self._all, self._shown = rows, None
+        self._all, self._visible_rows = rows, None
         self._field.value = ""
         self.table.relist(())
         self._list()
 
     def _list(self) -> None:
-        shown = self._fits(self._all, self.part)
-        if shown != self._shown:
-            self._shown = shown
-            self.table.show(shown)
+        visible_rows = self._fits(self._all, self.part)
+        if visible_rows != self._visible_rows:
+            self._visible_rows = visible_rows
+            self.table.show(visible_rows)
 
     @on(Input.Changed)
     def _typed(self, message: Input.Changed) -> None:
@@ -118,7 +118,7 @@ class FilteredTable(Vertical, Generic[RowT]):
     def _entered(self, message: Input.Submitted) -> None:
         message.stop()
         self.table.focus()
-        if self.part and not self._shown:
+        if self.part and not self._visible_rows:
             self.take(self.part)
 
     def take(self, text: str) -> None:
@@ -170,32 +170,36 @@ class ComparisonPicker(FilteredTable[ComparisonChoice]):
             id=id,
         )
         self._listing = watched.sources.listing
-        self._own = watched.sources.run(watched.folder)
+        self._source_a = watched.sources.run(watched.folder)
         self._reference = reference
         self._numbers: dict[Words, int] = {}  #: a choice keeps its own
 
     def on_unmount(self) -> None:
         """Let go of the log."""
-        self._own.close()
+        self._source_a.close()
 
     def look(self) -> None:
         """See which runs there are, or that the run itself is gone."""
-        own = self._own.look()
-        if isinstance(own, ReadProblem):
+        snapshot_a = self._source_a.look()
+        if isinstance(snapshot_a, ReadProblem):
             self.show({})
-            self.table.explain(f"{own.sentence}.")
+            self.table.explain(f"{snapshot_a.sentence}.")
             return
         listed = self._listing.look()
-        found = islice(comparison_choices(own, self._reference, listed), OFFERED)
+        choices = islice(
+            comparison_choices(snapshot_a, self._reference, listed), OFFERED
+        )
         self.show(
             {
                 self._numbers.setdefault(choice.words, len(self._numbers)): choice
-                for choice in found
+                for choice in choices
             }
         )
-        is_whole = all(each.sight is not None for each in listed)
+        is_whole = all(listed_run.snapshot is not None for listed_run in listed)
         runs_dir = str(self._listing.runs_dir)
-        sentence = no_choice(own.status.job, runs_dir, self.part, is_whole=is_whole)
+        sentence = no_choice(
+            snapshot_a.status.job, runs_dir, self.part, is_whole=is_whole
+        )
         self.table.explain(sentence)
 
     @on(PagedTable.Chosen)

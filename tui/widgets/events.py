@@ -190,7 +190,7 @@ def _tone(line: EventLine) -> str:
             return "dim"
 
 
-SHOWN = 60_000
+MAX_BODY_CHARS = 60_000
 """Characters of a body that are shown; a file gets all of them."""
 
 Body: TypeAlias = Callable[[RecordedEvent], Awaitable[str]]
@@ -246,8 +246,10 @@ class EventPane(Vertical):
         parts = (f"event {count(recorded.seq)}", recorded.kind, task_of(line))
         head = " · ".join(filter(None, parts))
         text = await self._text(recorded)
-        if len(text) > SHOWN:
-            text = f"{text[:SHOWN]}\n\n… cut here: w writes all of it to a file"
+        if len(text) > MAX_BODY_CHARS:
+            text = (
+                f"{text[:MAX_BODY_CHARS]}\n\n… cut here: w writes all of it to a file"
+            )
         self._say(head, utc(recorded.ts_us), event_line(recorded.event), text)
 
     def _say(self, head: str, when: str, words: str, text: str) -> None:

@@ -61,8 +61,8 @@ def event_words(names: Names) -> Sequence[str]:
 
 def _named(values: Mapping[str, Sequence[str]]) -> Iterator[str]:
     """Every key with each of its values, where they can be offered."""
-    for key, found in values.items():
-        for value in found:
+    for key, names in values.items():
+        for value in names:
             # names come from outside: one that would have to be changed is not offered
             if printable(value) == value and '"' not in value:
                 yield f"{key}:{_quoted(value)}"
@@ -184,7 +184,11 @@ class FilterField(Input):
 
     def validate_value(self, value: str) -> str:
         """What is pasted may come from a paper: only what can be seen stays."""
-        return "".join(each for each in value if each == printable(each) != "\n")
+        return "".join(
+            character
+            for character in value
+            if character == printable(character) != "\n"
+        )
 
     def offer(self, names: Names) -> None:
         """Complete with these names from now on."""

@@ -44,7 +44,7 @@ class Key:
     action: str
     node: DOMNode  #: what the action belongs to
     is_enabled: bool  #: False: not now, or not in a monitor that only reads
-    is_shown: bool  #: in the line of keys, where there is room
+    is_in_key_line: bool  #: in the line of keys, where there is room
 
     @property
     def is_movement(self) -> bool:
@@ -74,23 +74,27 @@ def keys_of(
             and those that say nothing of themselves are left out.
         display: a key as a person knows it.
     """
-    found: dict[tuple[str, str], list[ActiveBinding]] = {}
-    for each in active:
-        if each.binding.id is not None and each.binding.description:
-            name = each.binding.id, each.binding.description
-            found.setdefault(name, []).append(each)
+    bindings_by_name: dict[tuple[str, str], list[ActiveBinding]] = {}
+    for active_binding in active:
+        if active_binding.binding.id is not None and active_binding.binding.description:
+            name = active_binding.binding.id, active_binding.binding.description
+            bindings_by_name.setdefault(name, []).append(active_binding)
     return [
         Key(
             id=name,
-            names=tuple(dict.fromkeys(display(each.binding) for each in same)),
+            names=tuple(
+                dict.fromkeys(
+                    display(active_binding.binding) for active_binding in same
+                )
+            ),
             about=about,
             more=same[0].tooltip,
             action=same[0].binding.action,
             node=same[0].node,
             is_enabled=same[0].enabled,
-            is_shown=any(each.binding.show for each in same),
+            is_in_key_line=any(active_binding.binding.show for active_binding in same),
         )
-        for (name, about), same in found.items()
+        for (name, about), same in bindings_by_name.items()
     ]
 
 
@@ -113,10 +117,10 @@ def line_of_keys(keys: Iterable[Key], width: int) -> list[tuple[int, Key]]:
     the screen's own come first and those that ask something of the run last; where
     there is no room for all, a cell stands between them instead of two.
     """
-    shown = sorted((key for key in keys if key.is_shown), key=_rank)
-    last = [key for key in shown if key.id.endswith(_BACK)]
-    last += [key for name in _WAYS_ON for key in shown if key.id == name]
-    first = [key for key in shown if key not in last]
+    visible_keys = sorted((key for key in keys if key.is_in_key_line), key=_rank)
+    last = [key for key in visible_keys if key.id.endswith(_BACK)]
+    last += [key for name in _WAYS_ON for key in visible_keys if key.id == name]
+    first = [key for key in visible_keys if key not in last]
     for gap in (2, 1):
         end = width - 1 - _room(last, gap)
         fits = len(first) if gap > 1 else _fitting(first, end - 1 - gap)

@@ -18,7 +18,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import Static
 
-from tui.render.glyphs import Glyphs, drawn, shown_by
+from tui.render.glyphs import Glyphs, drawn, substitute_glyphs
 from tui.render.layout import Room, one_line
 
 Sign: TypeAlias = tuple[str, tuple[object, ...]]
@@ -80,17 +80,17 @@ class TextBlock(Static):
     def __init__(self, name: str, glyphs: Glyphs) -> None:
         super().__init__(id=name, markup=False)
         self._glyphs = glyphs
-        self._said: Content | None = None
+        self._content: Content | None = None
 
     def render(self) -> Content:
         """What is said."""
-        return self._said or Content()
+        return self._content or Content()
 
     def say(self, words: str | Content) -> None:
         """Show *words*; only what is not the same as before is sent."""
         content = Content(words) if isinstance(words, str) else words
-        content = shown_by(self._glyphs, content)
-        before, self._said = self._said, content
+        content = substitute_glyphs(self._glyphs, content)
+        before, self._content = self._content, content
         if before is None or self.styles.text_align not in {"left", "start"}:
             self.refresh()
         elif not content.is_same(before):
@@ -128,11 +128,11 @@ class TitledPanel(TextBlock, Generic[_T]):
         super().__init__(name, glyphs)
         self.border_title = title
         self._draw = draw
-        self._shown: _T | None = None
+        self._value: _T | None = None
 
     def show(self, seen: _T) -> None:
         """Draw what was seen."""
-        self._shown = seen
+        self._value = seen
         self._fit()
 
     def on_resize(self, event: Resize) -> None:
@@ -142,9 +142,9 @@ class TitledPanel(TextBlock, Generic[_T]):
 
     def _fit(self) -> None:
         width, height = self.content_size
-        if self._shown is not None and width and height:
+        if self._value is not None and width and height:
             room = Room(width=width, height=height, glyphs=self._glyphs)
-            self.say(self._draw(self._shown, room))
+            self.say(self._draw(self._value, room))
 
 
 class TextLine(Widget):
@@ -168,7 +168,7 @@ class TextLine(Widget):
         self._fill = glyphs.rule if is_rule else " "
 
     @property
-    def said(self) -> tuple[str, str]:
+    def texts(self) -> tuple[str, str]:
         """What is shown at the left and at the right, as it was given."""
         return self._left, self._right
 

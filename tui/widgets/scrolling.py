@@ -25,7 +25,7 @@ RowT = TypeVar("RowT")
 
 PAGE = 200
 """Rows of a page: some screens, and a tenth of a millisecond to read."""
-KEPT = 64
+MAX_PAGES = 64
 """Pages held at once."""
 
 
@@ -49,15 +49,17 @@ class Pages(Generic[RowT]):
         pages.row(3)
     """
 
-    def __init__(self, *, size: int = PAGE, kept: int = KEPT) -> None:
+    def __init__(self, *, size: int = PAGE, max_pages: int = MAX_PAGES) -> None:
         self.numbers: Sequence[int] = ()
-        self._own: array[int] | None = None  #: the numbers, once they have grown
+        self._grown_numbers: array[int] | None = (
+            None  #: the numbers, once they have grown
+        )
         self._size = size
-        self._kept = kept
+        self._max_pages = max_pages
         self._held: OrderedDict[int, list[RowT | None]] = OrderedDict()
         self._stale: set[int] = set()
         self._listing = 0
-        self._asked: PageRequest | None = None
+        self._pending_request: PageRequest | None = None
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -65,11 +67,11 @@ class Pages(Generic[RowT]):
     def relist(self, numbers: Sequence[int]) -> None:
         """Show another list; what was held belongs to the old one."""
         self.numbers = numbers
-        self._own = None
+        self._grown_numbers = None
         self._held.clear()
         self._stale.clear()
         self._listing += 1
-        self._asked = None
+        self._pending_request = None
 
     def extend(self, numbers: Sequence[int]) -> None:
         """Go on with the same list: no row that is there moves."""
@@ -77,13 +79,13 @@ class Pages(Generic[RowT]):
             return
         # the last page may have been short, and so may the answer that is under way
         last = len(self) // self._size
-        if self._asked is not None and self._asked.page == last:
-            self._asked = None
+        if self._pending_request is not None and self._pending_request.page == last:
+            self._pending_request = None
         if last in self._held:
             self._stale.add(last)
-        if self._own is None:
-            self.numbers = self._own = array("q", self.numbers)
-        self._own.extend(numbers)
+        if self._grown_numbers is None:
+            self.numbers = self._grown_numbers = array("q", self.numbers)
+        self._grown_numbers.extend(numbers)
 
     def row(self, position: int) -> RowT | None:
         """The row at a position; None while it has not been read."""
@@ -115,7 +117,9 @@ class Pages(Generic[RowT]):
         seen = range(top, bottom + 1)
         ahead = top - 1 if is_upward else bottom + 1
         page = next((p for p in seen if p not in self._held), None)
-        if self._asked is not None and (page is None or self._asked.page in seen):
+        if self._pending_request is not None and (
+            page is None or self._pending_request.page in seen
+        ):
             return None
         if page is None:
             page = next((p for p in seen if p in self._stale), None)
@@ -125,8 +129,10 @@ class Pages(Generic[RowT]):
             return None
         begin = page * self._size
         numbers = tuple(self.numbers[begin : begin + self._size])
-        self._asked = PageRequest(listing=self._listing, page=page, numbers=numbers)
-        return self._asked
+        self._pending_request = PageRequest(
+            listing=self._listing, page=page, numbers=numbers
+        )
+        return self._pending_request
 
     def put(self, ask: PageRequest, rows: Mapping[int, RowT]) -> bool:
         """Take an answer; say whether it is still of use.
@@ -135,21 +141,21 @@ class Pages(Generic[RowT]):
             ask: what was wanted.
             rows: by number; some may be missing.
         """
-        if ask is not self._asked:
+        if ask is not self._pending_request:
             return False
-        self._asked = None
+        self._pending_request = None
         self._stale.discard(ask.page)
         self._held[ask.page] = [rows.get(number) for number in ask.numbers]
         self._held.move_to_end(ask.page)
-        while len(self._held) > self._kept:
+        while len(self._held) > self._max_pages:
             page, _ = self._held.popitem(last=False)
             self._stale.discard(page)
         return True
 
     def give_up(self, ask: PageRequest) -> None:
         """Nobody will answer: it may be asked for again."""
-        if ask is self._asked:
-            self._asked = None
+        if ask is self._pending_request:
+            self._pending_request = None
 
 
 class CursorMove(enum.Enum):

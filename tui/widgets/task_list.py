@@ -45,7 +45,7 @@ class TaskList:
     query: Query
     expression: str = ""  #: the filter as it was typed
     order: TaskOrder = TaskOrder.NUMBER
-    found: int = 0  #: numbers listed so far
+    listed_n: int = 0  #: numbers listed so far
     is_whole: bool = False
     seq: int = 0  #: the log's last event when the list was begun
     total: int = 0  #: tasks planned in the run
@@ -56,7 +56,7 @@ class TaskList:
         """After another step of the list."""
         return replace(
             self,
-            found=self.found + len(step.numbers),
+            listed_n=self.listed_n + len(step.numbers),
             is_whole=step.after is None,
             # what happens while it is listed counts as new
             seq=self.seq or step.seq,
@@ -91,13 +91,15 @@ class TaskList:
         of = f" of {count(self.total)}" if self.total else ""
         if self.order.is_top:
             return f"{self.order.value}{of}"
-        found = count(self.found) if self.is_whole else f"≥ {count(self.found)}"
-        return f"{found}{of} · {self.order.value}"
+        match_count = (
+            count(self.listed_n) if self.is_whole else f"≥ {count(self.listed_n)}"
+        )
+        return f"{match_count}{of} · {self.order.value}"
 
     @property
     def emptiness(self) -> str:
         """Why the table is empty and what to do about it; empty if it is not."""
-        if self.found:
+        if self.listed_n:
             return ""
         if not self.is_whole:
             return "Looking for tasks …"
@@ -163,7 +165,12 @@ class TaskLister:
     async def refresh(self) -> None:
         """The same list as it is now, exchanged at once: its rows stay in place."""
         listed = replace(
-            self.list, found=0, is_whole=False, seq=0, new=frozenset(), is_least=False
+            self.list,
+            listed_n=0,
+            is_whole=False,
+            seq=0,
+            new=frozenset(),
+            is_least=False,
         )
         numbers, seq = await self._all(listed)
         whole = TaskListStep(numbers=numbers, after=None, seq=seq)

@@ -49,10 +49,10 @@ def difference(before: str, after: str) -> str:
     old, new = before.split("\n"), after.split("\n")
     lines = unified_diff(old[:MOST], new[:MOST], lineterm="")
     # the first two name files, of which there are none
-    said = [line for number, line in enumerate(lines) if number > 1]
+    changes = [line for number, line in enumerate(lines) if number > 1]
     if max(len(old), len(new)) > MOST:
-        said.append(f"… only the first {MOST:,} lines are compared")
-    return "\n".join(said)
+        changes.append(f"… only the first {MOST:,} lines are compared")
+    return "\n".join(changes)
 
 
 class Tab(enum.Enum):
@@ -270,8 +270,8 @@ class TaskPane(Vertical):
             f"[{tab.value}]" if tab is self._tab else f" {tab.value} " for tab in Tab
         )
         attempt = self._attempts.row
-        shown = f"attempt {attempt.row.attempt}" if attempt is not None else ""
-        self.query_one("#task-tabs", TextLine).say(" ".join(names), shown)
+        attempt_label = f"attempt {attempt.row.attempt}" if attempt is not None else ""
+        self.query_one("#task-tabs", TextLine).say(" ".join(names), attempt_label)
         if self._detail is None:
             return
         pair = self._pair() if self._is_diff else None
@@ -282,14 +282,14 @@ class TaskPane(Vertical):
                 else self._difference(*pair)
             )
         except (StoreError, sqlite3.Error) as error:
-            text = AttemptText(text="", shown=f"{error}.")
+            text = AttemptText(text="", display_text=f"{error}.")
             self._has_failed = True
         else:
             self._has_failed = False
         self._text = text
         self.query_one("#task-about", TextLine).say(text.about)
         self.query_one(TextView).show(
-            text.text if text.shown is None else text.shown,
+            text.text if text.display_text is None else text.display_text,
             NO_TONES if pair is None else TONES,
         )
 
@@ -300,14 +300,15 @@ class TaskPane(Vertical):
             return AttemptText(text=score_text(detail))
         if self._tab is Tab.EVENTS:
             lines = (
-                f"{each.seq:>9}  {time_of_day(each.at_us)}  {each.kind}  {each.facts}"
-                for each in detail.happenings
+                f"{happening.seq:>9}  {time_of_day(happening.at_us)}  "
+                f"{happening.kind}  {happening.facts}"
+                for happening in detail.happenings
             )
             return AttemptText(text="\n".join(lines), about="   number  UTC")
         if attempt is None:
             return AttemptText(text="No attempt has been made yet.")
         text = await self._text_of(attempt)
-        return text if text.text else replace(text, shown=_ABSENT[self._tab])
+        return text if text.text else replace(text, display_text=_ABSENT[self._tab])
 
     async def _text_of(self, attempt: AttemptLine) -> AttemptText:
         sign = self._glyphs.states[TaskState.FAILED]
@@ -328,7 +329,7 @@ class TaskPane(Vertical):
         same = f"The {self._tab.value} is the same in both attempts."
         signs = f"- attempt {before.row.attempt}, + attempt {after.row.attempt}"
         return AttemptText(
-            text=text, about=f"{signs} · d goes back", shown=text or same
+            text=text, about=f"{signs} · d goes back", display_text=text or same
         )
 
 

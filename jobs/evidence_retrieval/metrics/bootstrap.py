@@ -133,14 +133,14 @@ class PostBootstrap:
             measures: of one block.
             by_query: paths that also get an interval from single queries, as `~query`.
         """
-        found = self.intervals([m.sampled for m in measures])
-        made = [
+        intervals = self.intervals([m.sampled for m in measures])
+        metrics = [
             metric(m, interval or m.interval)
-            for m, interval in zip(measures, found, strict=True)
+            for m, interval in zip(measures, intervals, strict=True)
         ]
         rows = self._by_query
         if rows is None:
-            return made
+            return metrics
         places = np.full(self._size, UNKNOWN, dtype=np.intp)
         places[self._judged] = np.arange(len(self._judged))
         again = [m for m in measures if m.path in by_query and m.sampled is not None]
@@ -149,8 +149,8 @@ class PostBootstrap:
             _intervals(rows, [m.sampled for m in again], places, len(self._judged)),
             strict=True,
         ):
-            made.append(metric(m, interval, mark="~query"))
-        return made
+            metrics.append(metric(m, interval, mark="~query"))
+        return metrics
 
     def intervals(self, sampled: Sequence[Sampled | None]) -> list[Interval | None]:
         """The interval of each statistic, drawn by post; None where there is none."""
@@ -164,7 +164,7 @@ class PostBootstrap:
 
     def differences(self, pairs: Sequence[tuple[Sampled, Sampled]]) -> list[Interval]:
         """The intervals of left minus right, both sides on the same replicates."""
-        found: list[Interval | None] = [None] * len(pairs)
+        intervals: list[Interval | None] = [None] * len(pairs)
         ratios, others = [], []
         by_cluster = _Sums(self._clusters, self.posts)
         for i, (left, right) in enumerate(pairs):
@@ -176,12 +176,12 @@ class PostBootstrap:
         for (i, _), interval in zip(
             ratios, self.by_post.intervals([d for _, d in ratios]), strict=True
         ):
-            found[i] = interval
+            intervals[i] = interval
         for (i, _), interval in zip(
             others, self.by_post.intervals_of([f for _, f in others]), strict=True
         ):
-            found[i] = interval
-        return [interval for interval in found if interval is not None]
+            intervals[i] = interval
+        return [interval for interval in intervals if interval is not None]
 
     def _gap(self, left: Sampled, right: Sampled) -> resampling.ResampledStatistic:
         if not isinstance(left, CurveStatistic) or not isinstance(
@@ -201,21 +201,21 @@ def _intervals(
     sums: list[tuple[int, Statistic]] = []
     curves: list[tuple[int, resampling.ResampledStatistic]] = []
     by_cluster = _Sums(clusters, size)
-    for i, each in enumerate(sampled):
-        if isinstance(each, Quotient):
-            sums.append((i, by_cluster.ratio(each)))
-        elif each is not None:
-            curves.append((i, each.make(clusters)))
-    found: list[Interval | None] = [None] * len(sampled)
+    for i, statistic in enumerate(sampled):
+        if isinstance(statistic, Quotient):
+            sums.append((i, by_cluster.ratio(statistic)))
+        elif statistic is not None:
+            curves.append((i, statistic.make(clusters)))
+    intervals: list[Interval | None] = [None] * len(sampled)
     for (i, _), interval in zip(
         sums, draws.intervals([s for _, s in sums]), strict=True
     ):
-        found[i] = interval
+        intervals[i] = interval
     for (i, _), interval in zip(
         curves, draws.intervals_of([c for _, c in curves]), strict=True
     ):
-        found[i] = interval
-    return found
+        intervals[i] = interval
+    return intervals
 
 
 class _Sums:
@@ -238,8 +238,8 @@ class _Sums:
         )
 
     def _added(self, rows: Ints, values: Floats | Bools) -> Floats:
-        own = self._clusters[rows]
-        sums = np.bincount(own, weights=values, minlength=self._size)
+        row_clusters = self._clusters[rows]
+        sums = np.bincount(row_clusters, weights=values, minlength=self._size)
         return sums.astype(np.float64, copy=False)
 
     def _counted(self, rows: Ints) -> Floats:

@@ -38,31 +38,35 @@ def by_fold(block: JudgedPredictions) -> dict[str, dict[str, RetrievalMeasure]]:
 
 def over_folds(folds: ByFold, path: str, ddof: int) -> Aggregate:
     """One measure over the folds; undefined where a fold has none."""
-    values = [own[path].value if path in own else None for own in folds.values()]
+    values = [
+        by_path[path].value if path in by_path else None for by_path in folds.values()
+    ]
     return aggregate(values, ddof=ddof)
 
 
 def with_folds(metrics: Sequence[Metric], folds: ByFold, ddof: int) -> list[Metric]:
     """The metrics with their mean and standard deviation over folds."""
-    return [_with_folds(each, folds, ddof) for each in metrics]
+    return [_with_folds(m, folds, ddof) for m in metrics]
 
 
 def _with_folds(whole: Metric, folds: ByFold, ddof: int) -> Metric:
     is_detail = "~" in whole.path or whole.definition.startswith("count@")
-    if is_detail or not any(whole.path in own for own in folds.values()):
+    if is_detail or not any(whole.path in by_path for by_path in folds.values()):
         return whole
-    found = over_folds(folds, whole.path, ddof)
+    statistics = over_folds(folds, whole.path, ddof)
     notes = [whole.note] if whole.note else []
-    if found.n_defined < found.n:
-        notes.append(f"defined in {found.n_defined} of {found.n} folds")
-    return replace(whole, mean=found.mean, std=found.std, note="; ".join(notes) or None)
+    if statistics.n_defined < statistics.n:
+        notes.append(f"defined in {statistics.n_defined} of {statistics.n} folds")
+    return replace(
+        whole, mean=statistics.mean, std=statistics.std, note="; ".join(notes) or None
+    )
 
 
 def fold_metrics(folds: ByFold) -> Iterator[Metric]:
     """The measures of each fold under `fold.NAME.`, without intervals."""
-    for name, own in folds.items():
-        for each in own.values():
-            plain = metric(each, each.interval)
+    for name, by_path in folds.items():
+        for measure in by_path.values():
+            plain = metric(measure, measure.interval)
             yield replace(plain, path=f"fold.{name}.{plain.path}")
 
 
@@ -70,7 +74,7 @@ FEW_POSITIVES = 10
 """Below, a criterion's numbers are flagged: so few say little of others."""
 
 _OPERATING = ("at_tau", "at_screening", "at_alert")
-SHOWN = (
+CRITERION_PATHS = (
     "auroc",
     "auprc",
     *(f"{at}.{rate}" for at in _OPERATING for rate in ("sensitivity", "precision")),
@@ -92,26 +96,29 @@ def by_criterion(
 ) -> dict[str, list[Metric]]:
     """The shown measures of each criterion, in display order."""
     chosen = {
-        name: list(_shown(block.within(block.queries.criterion == i)))
+        name: list(_criterion_measures(block.within(block.queries.criterion == i)))
         for i, name in enumerate(block.queries.criteria)
     }
-    flat = [m for own in chosen.values() for m in own]
+    flat = [m for criterion_measures in chosen.values() for m in criterion_measures]
     drawn = iter(draws.intervals([m.sampled for m in flat]))
-    found = {}
-    for name, own in chosen.items():
-        positives = next((m.value for m in own if m.path == "n_positive"), None) or 0
-        found[name] = [
+    metrics = {}
+    for name, criterion_measures in chosen.items():
+        positives = (
+            next((m.value for m in criterion_measures if m.path == "n_positive"), None)
+            or 0
+        )
+        metrics[name] = [
             _flagged(
                 metric(m, interval),
                 name,
                 positives < FEW_POSITIVES,
             )
-            for m, interval in zip(own, drawn, strict=False)
+            for m, interval in zip(criterion_measures, drawn, strict=False)
         ]
-    return found
+    return metrics
 
 
-def _shown(block: JudgedPredictions) -> Iterator[RetrievalMeasure]:
+def _criterion_measures(block: JudgedPredictions) -> Iterator[RetrievalMeasure]:
     queries = block.queries
     n = int(block.judged.sum())
     positive = int(np.count_nonzero(block.judged & (queries.y == 1)))
@@ -123,40 +130,44 @@ def _shown(block: JudgedPredictions) -> Iterator[RetrievalMeasure]:
         yield RetrievalMeasure(
             path=path, value=value, n=n, definition=path, subset="judged"
         )
-    made = {m.path: m for m in measures(block)}
-    for path in SHOWN:
-        if path in made:
+    by_path = {m.path: m for m in measures(block)}
+    for path in CRITERION_PATHS:
+        if path in by_path:
             is_drawn = path in WITH_INTERVAL
-            yield made[path] if is_drawn else replace(made[path], sampled=None)
-    for name, own in block.lists.items():
-        if own is not block.final:
-            for each in ranking(own):
-                if each.path in OF_EARLIER_LISTS:
-                    yield replace(each, path=f"{name}.{each.path}", sampled=None)
+            yield by_path[path] if is_drawn else replace(by_path[path], sampled=None)
+    for name, ranked in block.lists.items():
+        if ranked is not block.final:
+            for measure in ranking(ranked):
+                if measure.path in OF_EARLIER_LISTS:
+                    yield replace(measure, path=f"{name}.{measure.path}", sampled=None)
 
 
-def _flagged(each: Metric, criterion: str, is_few: bool) -> Metric:
-    note = "; ".join(filter(None, (each.note, "few" if is_few else "")))
-    return replace(each, path=f"criterion.{criterion}.{each.path}", note=note or None)
+def _flagged(criterion_metric: Metric, criterion: str, is_few: bool) -> Metric:
+    note = "; ".join(filter(None, (criterion_metric.note, "few" if is_few else "")))
+    return replace(
+        criterion_metric,
+        path=f"criterion.{criterion}.{criterion_metric.path}",
+        note=note or None,
+    )
 
 
 def macro(criteria: ByCriterion) -> Iterator[Metric]:
     """The plain mean of each measure over the criteria where it is defined."""
     values: dict[str, list[float | None]] = {}
     definitions: dict[str, str] = {}
-    for name, own in criteria.items():
-        for each in own:
-            path = each.path.removeprefix(f"criterion.{name}.")
-            if path in SHOWN:
-                values.setdefault(path, []).append(each.value)
-                definitions[path] = without_interval(each.definition)
+    for name, metrics in criteria.items():
+        for criterion_metric in metrics:
+            path = criterion_metric.path.removeprefix(f"criterion.{name}.")
+            if path in CRITERION_PATHS:
+                values.setdefault(path, []).append(criterion_metric.value)
+                definitions[path] = without_interval(criterion_metric.definition)
     for path, column in values.items():
-        found = aggregate(column)
+        statistics = aggregate(column)
         yield Metric(
             path=f"macro.{path}",
-            value=found.mean,
-            n=found.n,
-            n_defined=found.n_defined,
+            value=statistics.mean,
+            n=statistics.n,
+            n_defined=statistics.n_defined,
             subset="criteria",
             definition=f"{definitions[path]}; plain mean over criteria",
         )
@@ -185,7 +196,7 @@ class PostDecisions:
     how: str
     posts: Ints  #: complete ones, by their place in the sheet
     truth: Bools  #: (posts, criteria)
-    said: Bools
+    predicted: Bools
     incomplete: int  #: posts without a decision about every criterion
 
 
@@ -193,30 +204,30 @@ def decisions(block: JudgedPredictions) -> Iterator[PostDecisions]:
     """By probability and by state, where the block has them."""
     gated, stated, tau = block.gated, block.stated, block.settings.tau
     if gated is not None and gated.is_probability:
-        said = at_threshold(gated.p, tau)
-        yield _table(block, "posts_at_tau", f"p >= {tau:g}", gated.rows, said)
+        predicted = at_threshold(gated.p, tau)
+        yield _table(block, "posts_at_tau", f"p >= {tau:g}", gated.rows, predicted)
     if stated is not None:
         how = f"state is not NEG; states {stated.how}"
-        said = stated.state != NEG
-        yield _table(block, "posts_not_neg", how, stated.rows, said)
+        predicted = stated.state != NEG
+        yield _table(block, "posts_not_neg", how, stated.rows, predicted)
 
 
 def chosen_decision(block: JudgedPredictions) -> PostDecisions | None:
     """The one that stands in the table of posts, as the settings ask."""
-    made = {decided.prefix: decided for decided in decisions(block)}
+    by_prefix = {decided.prefix: decided for decided in decisions(block)}
     by_state = block.settings.post_prediction == "state"
-    return made.get("posts_not_neg" if by_state else "posts_at_tau")
+    return by_prefix.get("posts_not_neg" if by_state else "posts_at_tau")
 
 
 def _table(
-    block: JudgedPredictions, prefix: str, how: str, rows: Ints, said: Bools
+    block: JudgedPredictions, prefix: str, how: str, rows: Ints, predicted: Bools
 ) -> PostDecisions:
     queries = block.queries
     shape = (len(queries.posts), len(queries.criteria))
     cells = np.full(shape, UNKNOWN, dtype=np.int64)
     truth = np.full(shape, UNKNOWN, dtype=np.int64)
     at = queries.post[rows], queries.criterion[rows]
-    cells[at] = said
+    cells[at] = predicted
     truth[at] = queries.y[rows]
     posts = np.flatnonzero((cells != UNKNOWN).all(axis=1))
     judged = len(np.unique(queries.post[block.judged]))
@@ -225,7 +236,7 @@ def _table(
         how=how,
         posts=posts,
         truth=truth[posts] == 1,
-        said=cells[posts] == 1,
+        predicted=cells[posts] == 1,
         incomplete=judged - len(posts),
     )
 
@@ -233,23 +244,30 @@ def _table(
 def by_post(block: JudgedPredictions) -> Iterator[RetrievalMeasure]:
     """The figures of several labels an item, over complete posts."""
     for decided in decisions(block):
-        found = multilabel(decided.truth, decided.said)
+        multilabel_scores = multilabel(decided.truth, decided.predicted)
         n_defined = {
-            "jaccard_per_item": found.jaccard_defined,
-            "f1_per_item_defined": found.f1_per_item_n_defined,
-            "macro_f1_over_labels": found.macro_f1_n_defined,
+            "jaccard_per_item": multilabel_scores.jaccard_defined,
+            "f1_per_item_defined": multilabel_scores.f1_per_item_n_defined,
+            "macro_f1_over_labels": multilabel_scores.macro_f1_n_defined,
         }
         name = decided.prefix
-        yield count(f"{name}.items", found.items, "posts", subset="complete posts")
-        yield count(f"{name}.labels", found.labels, "criteria", subset="complete posts")
+        yield count(
+            f"{name}.items", multilabel_scores.items, "posts", subset="complete posts"
+        )
+        yield count(
+            f"{name}.labels",
+            multilabel_scores.labels,
+            "criteria",
+            subset="complete posts",
+        )
         yield count(
             f"{name}.incomplete", decided.incomplete, "left out", subset="posts"
         )
         for figure in FIGURES:
             yield RetrievalMeasure(
                 path=f"{name}.{figure}",
-                value=getattr(found, figure),
-                n=found.items,
+                value=getattr(multilabel_scores, figure),
+                n=multilabel_scores.items,
                 n_defined=n_defined.get(figure),
                 subset="complete posts",
                 definition=f"{figure}@1({decided.how})",

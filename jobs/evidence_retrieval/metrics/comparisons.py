@@ -89,37 +89,39 @@ def tested_differences(
 ) -> tuple[PairedDifference, ...]:
     """The gaps with intervals, tests, Holm's correction in each family and verdicts."""
     drawn = iter(draws.differences([gap.pair for gap in gaps if gap.pair]))
-    made = [
+    tested = [
         _tested(replace(gap, interval=next(drawn)) if gap.pair else gap, draws)
         for gap in gaps
     ]
-    for family in dict.fromkeys(gap.family for gap in made):
-        own = [i for i, gap in enumerate(made) if gap.family == family]
-        for i, p in zip(own, holm([made[i].p for i in own]), strict=True):
+    for family in dict.fromkeys(gap.family for gap in tested):
+        family_places = [i for i, gap in enumerate(tested) if gap.family == family]
+        for i, p in zip(
+            family_places, holm([tested[i].p for i in family_places]), strict=True
+        ):
             p_holm = None if p is None else round12(p)
             word = draws.rule.verdict(
-                made[i].interval,
+                tested[i].interval,
                 p_holm,
-                made[i].clusters,
-                lower_is_better=made[i].metric in LOWER_IS_BETTER,
+                tested[i].clusters,
+                lower_is_better=tested[i].metric in LOWER_IS_BETTER,
             )
-            made[i] = replace(made[i], p_holm=p_holm, verdict=word)
-    return tuple(made)
+            tested[i] = replace(tested[i], p_holm=p_holm, verdict=word)
+    return tuple(tested)
 
 
 def _tested(gap: PairedDifference, draws: PostBootstrap) -> PairedDifference:
     if gap.paired is None:
         return gap
     clusters = gap.paired.overlap.clusters
-    found = p_values(gap.paired, draws.seed, draws.by_post)
+    tests = p_values(gap.paired, draws.seed, draws.by_post)
     gap = replace(gap, clusters=clusters, paired=None)
-    if found.beside is not None:
-        beside = f"{found.beside.name}, if queries were independent: p "
-        beside += f"{found.beside.p:.12g}"
-        gap = replace(gap, note="; ".join(filter(None, (beside, gap.note))))
-    if found.own is None:
+    if tests.independent is not None:
+        independent_note = f"{tests.independent.name}, if queries were independent: p "
+        independent_note += f"{tests.independent.p:.12g}"
+        gap = replace(gap, note="; ".join(filter(None, (independent_note, gap.note))))
+    if tests.primary is None:
         return gap
-    return replace(gap, p=found.own.p, test=found.own.name)
+    return replace(gap, p=tests.primary.p, test=tests.primary.name)
 
 
 def paired_difference(
@@ -215,16 +217,17 @@ def ranking_names(settings: EvidenceSettings) -> tuple[str, ...]:
 
 def between_lists(block: JudgedPredictions) -> Iterator[PairedDifference]:
     """Every later list of a model against every earlier one."""
-    made = {
-        name: {m.path: m for m in ranking(own)} for name, own in block.lists.items()
+    by_list = {
+        name: {m.path: m for m in ranking(ranked)}
+        for name, ranked in block.lists.items()
     }
     model = block.prediction.model
-    for earlier, later in itertools.combinations(made, 2):
+    for earlier, later in itertools.combinations(by_list, 2):
         for path in ranking_names(block.settings):
             yield paired_difference(
                 (f"{model}: {later}", f"{model}: {earlier}"),
-                made[later][path],
-                made[earlier][path],
+                by_list[later][path],
+                by_list[earlier][path],
                 block.queries,
                 f"lists of {model}, ranking measures",
             )
@@ -239,12 +242,14 @@ def between_models(
         yield from _gate_gaps(sides, *pair)
         lists = pair[0].final, pair[1].final
         if lists[0] is not None and lists[1] is not None:
-            made = [{m.path: m for m in ranking(own)} for own in lists if own]
+            by_side = [
+                {m.path: m for m in ranking(ranked)} for ranked in lists if ranked
+            ]
             for path in ranking_names(pair[0].settings):
                 yield paired_difference(
                     sides,
-                    made[0][path],
-                    made[1][path],
+                    by_side[0][path],
+                    by_side[1][path],
                     pair[0].queries,
                     f"models, {RANKING_FAMILY}",
                 )
@@ -264,32 +269,34 @@ def _gate_gaps(
         right_only=len(right.gated.rows) - n,
     )
     one, other = left.within(common), right.within(common)
-    made = [{m.path: m for m in measures(each)} for each in (one, other)]
+    by_side = [{m.path: m for m in measures(block)} for block in (one, other)]
     for path in OF_THE_GATE:
-        if path in made[0] and path in made[1]:
-            both = made[0][path], made[1][path]
-            found = paired_difference(
+        if path in by_side[0] and path in by_side[1]:
+            both = by_side[0][path], by_side[1][path]
+            difference = paired_difference(
                 sides, *both, left.queries, f"models, {GATE_FAMILY}"
             )
-            yield with_areas(dropped(found), one, other)
+            yield with_areas(dropped(difference), one, other)
     a, b = one.gated, other.gated
     if a and b and a.is_probability and b.is_probability:
         yield dropped(_accuracy(sides, a, b, left.queries, left.settings))
 
 
 def with_areas(
-    found: PairedDifference, left: JudgedPredictions, right: JudgedPredictions
+    difference: PairedDifference, left: JudgedPredictions, right: JudgedPredictions
 ) -> PairedDifference:
     """A difference of areas with what its test takes; other differences as they are."""
-    if found.metric not in {"auroc", "auprc"}:
-        return found
+    if difference.metric not in {"auroc", "auprc"}:
+        return difference
     if left.gated is None or right.gated is None:
-        return found
+        return difference
     if not np.array_equal(left.gated.rows, right.gated.rows):
-        return found
+        return difference
     return replace(
-        found,
-        paired=pair_items(_scores(right, found.metric), _scores(left, found.metric)),
+        difference,
+        paired=pair_items(
+            _scores(right, difference.metric), _scores(left, difference.metric)
+        ),
     )
 
 
@@ -309,11 +316,11 @@ def _accuracy(
         queries: of the sheet.
         settings: of the job.
     """
-    said = [at_threshold(each.p, settings.tau) for each in (left, right)]
-    good = [h == left.y for h in said]
+    decisions = [at_threshold(side.p, settings.tau) for side in (left, right)]
+    good = [h == left.y for h in decisions]
     b, c = int((good[0] & ~good[1]).sum()), int((good[1] & ~good[0]).sum())
-    kappa = agreement(said[0].tolist(), said[1].tolist(), (False, True)).kappa
-    shown = "n/a" if kappa is None else f"{kappa:.12g}"
+    kappa = agreement(decisions[0].tolist(), decisions[1].tolist(), (False, True)).kappa
+    kappa_text = "n/a" if kappa is None else f"{kappa:.12g}"
     n = len(left.rows)
     both = (
         Quotient(rows=left.rows, above=good[0]),
@@ -330,7 +337,7 @@ def _accuracy(
         subset="scored",
         pair=both,
         paired=_paired(queries, *both),
-        note=f"b={b}, c={c}; kappa of the decisions {shown}",
+        note=f"b={b}, c={c}; kappa of the decisions {kappa_text}",
     )
 
 
@@ -370,22 +377,22 @@ def steps(
     blocks: Sequence[JudgedPredictions], draws: PostBootstrap
 ) -> tuple[AblationStep, ...]:
     """The rows of the table of one model, its configurations in order."""
-    made: list[tuple[JudgedPredictions, str, Metric]] = []
+    rows: list[tuple[JudgedPredictions, str, Metric]] = []
     gaps: dict[int, PairedDifference] = {}
     before: Mapping[str, RetrievalMeasure] = {}
     for earlier, block in zip([None, *blocks], blocks, strict=False):
-        shown = _shown(block)
-        metrics = draws.metrics([m for m in shown.values() if m is not None])
+        by_stem = _by_stem(block)
+        metrics = draws.metrics([m for m in by_stem.values() if m is not None])
         metrics = with_folds(metrics, by_fold(block), block.settings.ddof)
         by_path = {metric.path: metric for metric in metrics}
-        for stem, measure in shown.items():
+        for stem, measure in by_stem.items():
             row = _undefined(stem) if measure is None else by_path[measure.path]
             previous = before.get(stem)
             if earlier and measure is not None and previous is not None:
-                found = _gap(block, measure, previous, stem)
-                gaps[len(made)] = with_areas(found, block, earlier)
-            made.append((block, stem, row))
-        before = {stem: m for stem, m in shown.items() if m is not None}
+                difference = _gap(block, measure, previous, stem)
+                gaps[len(rows)] = with_areas(difference, block, earlier)
+            rows.append((block, stem, row))
+        before = {stem: m for stem, m in by_stem.items() if m is not None}
     tested = dict(
         zip(gaps, tested_differences(list(gaps.values()), draws), strict=True)
     )
@@ -396,15 +403,15 @@ def steps(
             metric=row,
             gap=tested.get(i),
         )
-        for i, (block, _, row) in enumerate(made)
+        for i, (block, _, row) in enumerate(rows)
     )
 
 
-def _shown(block: JudgedPredictions) -> dict[str, RetrievalMeasure | None]:
-    made = {m.path: m for m in measures(block)}
-    stems = {path.partition("@")[0]: m for path, m in made.items()}
+def _by_stem(block: JudgedPredictions) -> dict[str, RetrievalMeasure | None]:
+    by_path = {m.path: m for m in measures(block)}
+    stems = {path.partition("@")[0]: m for path, m in by_path.items()}
     return {
-        stem: made.get(stem) if "@" in stem or "." in stem else stems.get(stem)
+        stem: by_path.get(stem) if "@" in stem or "." in stem else stems.get(stem)
         for stem in STEMS
     }
 
@@ -420,7 +427,7 @@ def _gap(
     previous: RetrievalMeasure,
     stem: str,
 ) -> PairedDifference:
-    found = paired_difference(
+    difference = paired_difference(
         (block.prediction.config, "the one before"),
         measure,
         previous,
@@ -428,5 +435,5 @@ def _gap(
         f"{block.prediction.model}: {stem} over the configurations",
     )
     if measure.n == previous.n:
-        return found
-    return replace(found, note=f"the one before speaks of {previous.n} queries")
+        return difference
+    return replace(difference, note=f"the one before speaks of {previous.n} queries")

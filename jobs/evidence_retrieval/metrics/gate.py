@@ -47,7 +47,7 @@ Area: TypeAlias = Callable[[Bools, Floats, Clusters], resampling.ResampledStatis
 
 INDEPENDENT = "assumes independent queries"
 
-SHOWN_RATES = (
+REPORTED_RATES = (
     "sensitivity",
     "specificity",
     "fpr",
@@ -144,10 +144,10 @@ def operating(
         yield RetrievalMeasure(
             path=f"{prefix}.{name}", value=number, n=n, definition=f"count@1({where})"
         )
-    found = rates(cells)
+    rate_values = rates(cells)
     parts = _parts(y, h)
-    for name in SHOWN_RATES:
-        value = found[name]
+    for name in REPORTED_RATES:
+        value = rate_values[name]
         above, below = parts.get(name, (None, None))
         yield RetrievalMeasure(
             path=f"{prefix}.{name}",

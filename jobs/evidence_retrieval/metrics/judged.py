@@ -71,9 +71,9 @@ def read_lists(
     for name, ranked in prediction.lists.items():
         rows = ranked_rows(queries, prediction, ranked)
         parts, absent = [], [np.empty(0, dtype=np.int64)]
-        for found in compared(queries.gold, ranked, rows):
-            parts.append(_measured(found, settings))
-            absent.append(found.relevant - found.is_hit.sum(axis=1))
+        for ranked_hits in compared(queries.gold, ranked, rows):
+            parts.append(_measured(ranked_hits, settings))
+            absent.append(ranked_hits.relevant - ranked_hits.is_hit.sum(axis=1))
         lists[name] = MeasuredLists(
             rows=rows,
             values={
@@ -114,10 +114,10 @@ def ranked_rows(
     )
 
 
-def _measured(found: RankedHits, settings: EvidenceSettings) -> dict[str, Floats]:
+def _measured(ranked_hits: RankedHits, settings: EvidenceSettings) -> dict[str, Floats]:
     """The measures that are kept; the pool's recall is that at the list's end."""
-    end = max(1, found.gains.shape[1])
-    values = evaluate(found, (*settings.k_values, end), rules_of(settings))
+    end = max(1, ranked_hits.gains.shape[1])
+    values = evaluate(ranked_hits, (*settings.k_values, end), rules_of(settings))
     values[POOL_RECALL] = values[f"recall@{end}"]
     return {name: values[name] for name in measure_names(settings)}
 
@@ -127,7 +127,7 @@ FIXED_AT = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShownSentences:
+class SelectedSentences:
     """Judged queries with a K; some of them have evidence and a list."""
 
     rows: Ints
@@ -139,25 +139,25 @@ class ShownSentences:
     Where the size of the post is unknown, a fixed K ends with the list and a K that was
     selected query by query counts as it is.
     """
-    shown: Ints | None  #: K cut at the list's end; None: there is no list
-    found: Ints  #: queries with evidence and a list
+    k_listed: Ints | None  #: K cut at the list's end; None: there is no list
+    evidence_rows: Ints  #: queries with evidence and a list
     recall: Floats  #: of those
     precision: Floats
     rule: str
     """What recall and precision are at: "K" where it is chosen query by query, else a
     number, which is `FIXED_AT` for longer lists: they are all held to that."""
 
-    def within(self, mask: Bools) -> ShownSentences:
+    def within(self, mask: Bools) -> SelectedSentences:
         """Those of *mask*, which has a place for every query."""
-        at, there = mask[self.rows], mask[self.found]
+        at, there = mask[self.rows], mask[self.evidence_rows]
         return replace(
             self,
             rows=self.rows[at],
             y=self.y[at],
             nominal=self.nominal[at],
             k=self.k[at],
-            shown=None if self.shown is None else self.shown[at],
-            found=self.found[there],
+            k_listed=None if self.k_listed is None else self.k_listed[at],
+            evidence_rows=self.evidence_rows[there],
             recall=self.recall[there],
             precision=self.precision[there],
         )
@@ -168,7 +168,7 @@ def choose(
     prediction: Predictions,
     settings: EvidenceSettings,
     gamma: float | None = None,
-) -> ShownSentences | None:
+) -> SelectedSentences | None:
     """What a prediction shows; None where it has no K.
 
     Args:
@@ -181,39 +181,41 @@ def choose(
     if k is None:
         return None
     rule = prediction.k_rule
-    looked_at = k
+    cutoffs = k
     if rule.isdigit():
         rule = str(min(int(rule), FIXED_AT))
-        looked_at = np.minimum(k, FIXED_AT)
+        cutoffs = np.minimum(k, FIXED_AT)
     rows = np.flatnonzero((queries.y != UNKNOWN) & (k != UNKNOWN))
     pool, nominal = queries.pool[rows], k[rows]
     read = np.where(pool == UNKNOWN, nominal, np.minimum(nominal, pool))
     ranked = prediction.lists.get(prediction.final)
-    shown, found = None, np.empty(0, dtype=np.int64)
+    k_listed, evidence_rows = None, np.empty(0, dtype=np.int64)
     recall, precision = [np.empty(0)], [np.empty(0)]
     if ranked is not None:
         lengths = np.fromiter((len(ranked[i]) for i in rows.tolist()), np.int64)
-        shown = np.minimum(nominal, lengths)
+        k_listed = np.minimum(nominal, lengths)
         if prediction.k_rule.isdigit():
-            read = np.where(pool == UNKNOWN, shown, read)
+            read = np.where(pool == UNKNOWN, k_listed, read)
     if ranked is not None and queries.gold is not None:
-        found = ranked_rows(queries, prediction, ranked)
-        found = found[k[found] >= (1 if settings.skip_empty else 0)]
+        evidence_rows = ranked_rows(queries, prediction, ranked)
+        evidence_rows = evidence_rows[
+            k[evidence_rows] >= (1 if settings.skip_empty else 0)
+        ]
         done = 0
-        for part in compared(queries.gold, ranked, found):
+        for part in compared(queries.gold, ranked, evidence_rows):
             n = len(part.lengths)
-            chosen = select(part, looked_at[found[done : done + n]])
+            chosen = select(part, cutoffs[evidence_rows[done : done + n]])
             # a query with evidence whose gold is not named has found none of it
             recall.append(np.nan_to_num(chosen.recall))
             precision.append(chosen.precision)
             done += n
-    return ShownSentences(
+    return SelectedSentences(
         rows=rows,
         y=queries.y[rows] == 1,
         nominal=nominal,
         k=read,
-        shown=shown,
-        found=found,
+        k_listed=k_listed,
+        evidence_rows=evidence_rows,
         recall=np.concatenate(recall),
         precision=np.concatenate(precision),
         rule=rule,
@@ -272,8 +274,8 @@ class JudgedPredictions:
     gated: GateScores | None = None
     stated: GateStates | None = None
     lists: Mapping[str, MeasuredLists] = field(default_factory=dict)
-    chosen: ShownSentences | None = None
-    given: Mapping[str, tuple[Ints, Floats]] = field(default_factory=dict)
+    chosen: SelectedSentences | None = None
+    stated_values: Mapping[str, tuple[Ints, Floats]] = field(default_factory=dict)
     """Numbers that cannot be recomputed: rows with evidence, and their values."""
     statuses: Mapping[str, int] = field(default_factory=dict)  #: all queries, by status
 
@@ -289,11 +291,11 @@ class JudgedPredictions:
             judged=self.judged & mask,
             gated=self.gated and self.gated.within(mask),
             stated=self.stated and self.stated.within(mask),
-            lists={name: own.within(mask) for name, own in self.lists.items()},
+            lists={name: ranked.within(mask) for name, ranked in self.lists.items()},
             chosen=self.chosen and self.chosen.within(mask),
-            given={
+            stated_values={
                 name: (rows[mask[rows]], values[mask[rows]])
-                for name, (rows, values) in self.given.items()
+                for name, (rows, values) in self.stated_values.items()
             },
         )
 
@@ -324,7 +326,7 @@ def block_of(
         stated=stated,
         lists=read_lists(queries, prediction, settings),
         chosen=choose(queries, prediction, settings),
-        given=_given(queries, prediction),
+        stated_values=_stated_values(queries, prediction),
         statuses=_statuses(prediction),
     )
 
@@ -384,23 +386,25 @@ def recomputed(
     gated: GateScores, low: Floats, high: Floats, settings: EvidenceSettings
 ) -> GateStates:
     """The states that follow from p and each query's thresholds, where it has any."""
-    own = gated.within(~np.isnan(low) & ~np.isnan(high))
-    state = assign(own.p, low[own.rows], high[own.rows], edge=settings.gate_edge)
+    known = gated.within(~np.isnan(low) & ~np.isnan(high))
+    state = assign(known.p, low[known.rows], high[known.rows], edge=settings.gate_edge)
     return GateStates(
-        rows=own.rows,
-        y=own.y,
+        rows=known.rows,
+        y=known.y,
         state=state,
         how=f"from p and the row's thresholds, edge={settings.gate_edge}",
     )
 
 
-def _given(queries: Queries, prediction: Predictions) -> dict[str, tuple[Ints, Floats]]:
+def _stated_values(
+    queries: Queries, prediction: Predictions
+) -> dict[str, tuple[Ints, Floats]]:
     """Of queries with evidence only, whatever the other rows hold."""
-    found = {}
-    for name, column in prediction.given.items():
+    stated_values = {}
+    for name, column in prediction.stated_values.items():
         rows = np.flatnonzero((queries.y == 1) & ~np.isnan(column))
-        found[name] = (rows, column[rows])
-    return found
+        stated_values[name] = (rows, column[rows])
+    return stated_values
 
 
 def _statuses(prediction: Predictions) -> dict[str, int]:

@@ -69,7 +69,7 @@ def targets(settings: EvidenceSettings) -> dict[str, Target]:
 def with_targets(metrics: Iterable[Metric], settings: EvidenceSettings) -> list[Metric]:
     """The metrics with the bounds that the settings name."""
     bounds = targets(settings)
-    return [replace(each, target=bounds.get(each.path)) for each in metrics]
+    return [replace(m, target=bounds.get(m.path)) for m in metrics]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,13 +90,13 @@ class ModelResults:
         return (
             *self.whole,
             *fold_metrics(self.folds),
-            *(each for own in self.criteria.values() for each in own),
+            *(m for metrics in self.criteria.values() for m in metrics),
             *self.macro,
         )
 
     def by_path(self) -> Mapping[str, Metric]:
         """The metrics of the whole."""
-        return {each.path: each for each in self.whole}
+        return {m.path: m for m in self.whole}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,7 +180,9 @@ def _of_model(block: JudgedPredictions, draws: PostBootstrap) -> ModelResults:
         block=block,
         whole=tuple(with_targets(whole, settings)),
         folds=folds,
-        criteria={name: with_targets(own, settings) for name, own in criteria.items()},
+        criteria={
+            name: with_targets(metrics, settings) for name, metrics in criteria.items()
+        },
         macro=tuple(macro(criteria)),
         sweep=tuple(sweep(block, draws)),
         not_available=not_available(block),
@@ -213,34 +215,34 @@ def _details(block: JudgedPredictions) -> Iterator[RetrievalMeasure]:
         yield from spreads(block.final)
     if block.settings.all_queries:
         judged = int(block.judged.sum())
-        for name, own in block.lists.items():
-            for each in over_all_queries(own, judged):
-                yield replace(each, path=f"all_queries.{name}.{each.path}")
+        for name, ranked in block.lists.items():
+            for measure in over_all_queries(ranked, judged):
+                yield replace(measure, path=f"all_queries.{name}.{measure.path}")
 
 
 def _by_list(
     block: JudgedPredictions, whole: Iterable[Metric], draws: PostBootstrap
 ) -> Iterator[Metric]:
     """The ranking of each list under its name; that of the final one is known."""
-    known = {each.path: each for each in whole}
-    for name, own in block.lists.items():
-        if own is block.final:
-            found = [known[each.path] for each in ranking(own)]
-            found += [known[each.path] for each in spreads(own)]
+    known = {m.path: m for m in whole}
+    for name, ranked in block.lists.items():
+        if ranked is block.final:
+            list_metrics = [known[measure.path] for measure in ranking(ranked)]
+            list_metrics += [known[measure.path] for measure in spreads(ranked)]
         else:
-            found = draws.metrics(list(ranking(own)))
-            found += [metric(each) for each in spreads(own)]
-        for each in found:
-            yield replace(each, path=f"{name}.{each.path}")
+            list_metrics = draws.metrics(list(ranking(ranked)))
+            list_metrics += [metric(measure) for measure in spreads(ranked)]
+        for list_metric in list_metrics:
+            yield replace(list_metric, path=f"{name}.{list_metric.path}")
 
 
 CHANCE, ORDER = "chance at the prevalence", "a random order of the post's sentences"
 LOWER = frozenset({"brier"})
 
 
-def trivial(own: ModelResults) -> Iterator[TrivialBaseline]:
+def trivial(model_results: ModelResults) -> Iterator[TrivialBaseline]:
     """Baselines of separation and alerts, then of the final list."""
-    block = own.block
+    block = model_results.block
     if block.gated is not None:
         yield from _of_gate(int(block.gated.y.sum()), len(block.gated.y))
     if block.stated is not None:

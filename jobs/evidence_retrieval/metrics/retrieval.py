@@ -27,7 +27,7 @@ from jobs.evidence_retrieval.metrics.judged import (
     GateStates,
     JudgedPredictions,
     MeasuredLists,
-    ShownSentences,
+    SelectedSentences,
     choose,
     recomputed,
 )
@@ -39,9 +39,9 @@ from jobs.metrics.resampling import NOT_NEGATIVE, PER_THOUSAND
 from jobs.metrics.selective import NEG, POS, STATES, UNCERTAIN, gate_metrics
 from runner.scorecard import Metric
 
-AS_GIVEN = "as given in the file; not recomputable"
+AS_STATED = "as given in the file; not recomputable"
 
-GIVEN: Mapping[str, str] = {
+STATED_PATHS: Mapping[str, str] = {
     "evidence_recall_at_k": "evidence_recall@K",
     "evidence_precision_at_k": "evidence_precision@K",
     "mrr": "mrr",
@@ -80,13 +80,13 @@ def _ranking_definition(name: str, ranked: MeasuredLists) -> str:
 def spreads(ranked: MeasuredLists) -> Iterator[RetrievalMeasure]:
     """How those measures lie around their means, query by query."""
     for name, column in ranked.values.items():
-        found = aggregate(column.tolist())
+        statistics = aggregate(column.tolist())
         for figure in SPREADS:
             yield RetrievalMeasure(
                 path=f"{name}~{figure}",
-                value=getattr(found, figure),
-                n=found.n,
-                n_defined=found.n_defined,
+                value=getattr(statistics, figure),
+                n=statistics.n,
+                n_defined=statistics.n_defined,
                 subset=POSITIVE,
                 definition=f"{_ranking_definition(name, ranked)}; {figure} over queries"
                 + (", ddof=1" if figure == "std" else ""),
@@ -106,27 +106,27 @@ def over_all_queries(ranked: MeasuredLists, queries: int) -> Iterator[RetrievalM
         )
 
 
-def as_given(block: JudgedPredictions) -> Iterator[RetrievalMeasure]:
+def stated_means(block: JudgedPredictions) -> Iterator[RetrievalMeasure]:
     """Means of numbers that a file states and nothing here can check."""
-    for column, (rows, values) in block.given.items():
-        name = GIVEN.get(column)
+    for column, (rows, values) in block.stated_values.items():
+        name = STATED_PATHS.get(column)
         is_known = block.final is not None and (
             name == "mrr" or block.chosen is not None
         )
         if name is None or is_known:
             continue
-        found = aggregate(values.tolist())
+        statistics = aggregate(values.tolist())
         for path, value in (
-            (name, found.mean),
-            *((f"{name}~{figure}", getattr(found, figure)) for figure in SPREADS),
+            (name, statistics.mean),
+            *((f"{name}~{figure}", getattr(statistics, figure)) for figure in SPREADS),
         ):
             yield RetrievalMeasure(
                 path=path,
                 value=value,
                 n=int(np.count_nonzero(block.judged & (block.queries.y == 1))),
-                n_defined=found.n_defined,
+                n_defined=statistics.n_defined,
                 subset=POSITIVE,
-                definition=f"{name.partition('@')[0]}@1({AS_GIVEN})",
+                definition=f"{name.partition('@')[0]}@1({AS_STATED})",
                 sampled=Quotient(rows=rows, above=values) if path == name else None,
                 note="not recomputable",
             )
@@ -135,19 +135,19 @@ def as_given(block: JudgedPredictions) -> Iterator[RetrievalMeasure]:
 def candidates(block: JudgedPredictions) -> Iterator[RetrievalMeasure]:
     """How many sentences there are to choose from, on average."""
     pool = block.queries.pool
-    own = pool[block.judged & (pool != UNKNOWN)]
-    if len(own):
+    sizes = pool[block.judged & (pool != UNKNOWN)]
+    if len(sizes):
         yield RetrievalMeasure(
             path="n_candidates.mean",
-            value=ratio(int(own.sum()), len(own)),
-            n=len(own),
+            value=ratio(int(sizes.sum()), len(sizes)),
+            n=len(sizes),
             subset="judged",
             definition="n_candidates@1(sentences of the post, mean over queries)",
         )
 
 
 def selection(
-    chosen: ShownSentences, stated: GateStates | None, n: int
+    chosen: SelectedSentences, stated: GateStates | None, n: int
 ) -> Iterator[RetrievalMeasure]:
     """K, what of it the lists can fill, and what it finds.
 
@@ -160,10 +160,12 @@ def selection(
     state = np.full(n, UNKNOWN, dtype=np.int8)
     if stated is not None:
         state[stated.rows] = stated.state
-    own = state[chosen.rows]
+    row_states = state[chosen.rows]
     groups: dict[str, Bools] = {"": np.ones(len(chosen.rows), dtype=np.bool_)}
     if stated is not None:
-        groups |= {f"{STATES[each]}.": own == each for each in (NEG, UNCERTAIN, POS)}
+        groups |= {
+            f"{STATES[code]}.": row_states == code for code in (NEG, UNCERTAIN, POS)
+        }
     groups |= {"has_evidence.": chosen.y, "no_evidence.": ~chosen.y}
     for name, group in groups.items():
         subset = name.rstrip(".") or "with K"
@@ -173,14 +175,14 @@ def selection(
         yield from _k_figures(f"k.{name}", k, subset, how, rows, version=2)
         how = "selected K, however many sentences there are"
         yield from _k_figures(f"k_nominal.{name}", nominal, subset, how, rows)
-        if chosen.shown is not None:
+        if chosen.k_listed is not None:
             how = "selected K, cut at the list's end"
-            shown = chosen.shown[group]
-            yield from _k_figures(f"k_shown.{name}", shown, subset, how)
-    if chosen.shown is not None:
+            k_listed = chosen.k_listed[group]
+            yield from _k_figures(f"k_shown.{name}", k_listed, subset, how)
+    if chosen.k_listed is not None:
         yield RetrievalMeasure(
             path="sentences_extracted",
-            value=int(chosen.shown.sum()),
+            value=int(chosen.k_listed.sum()),
             n=len(chosen.rows),
             definition="count@1(shown sentences)",
             subset="with K",
@@ -189,7 +191,7 @@ def selection(
         ("evidence_recall", chosen.recall, "K = 0 counts 0"),
         ("evidence_precision", chosen.precision, "over sentences shown; none: 0"),
     ):
-        if chosen.shown is not None and len(chosen.found):
+        if chosen.k_listed is not None and len(chosen.evidence_rows):
             yield RetrievalMeasure(
                 path=f"{name}{at}",
                 value=mean(column.tolist()),
@@ -197,11 +199,11 @@ def selection(
                 n_defined=len(column),
                 subset=POSITIVE,
                 definition=f"{name}@1(K={_rule(chosen)}; {how})",
-                sampled=Quotient(rows=chosen.found, above=column),
+                sampled=Quotient(rows=chosen.evidence_rows, above=column),
             )
 
 
-def _rule(chosen: ShownSentences) -> str:
+def _rule(chosen: SelectedSentences) -> str:
     return "selected by query" if chosen.rule == "K" else chosen.rule
 
 
@@ -239,11 +241,11 @@ def states(
     stated: GateStates, settings: EvidenceSettings
 ) -> Iterator[RetrievalMeasure]:
     """How many queries are in each state, and what screening and alerts are worth."""
-    found = gate_metrics(stated.y, stated.state)
-    y, rows, n = stated.y, stated.rows, found.n
+    state_metrics = gate_metrics(stated.y, stated.state)
+    y, rows, n = stated.y, stated.rows, state_metrics.n
     how = f"states {stated.how}; {empty_rate(settings)}"
     yield count("states.n", n, "queries with a state")
-    for name, number in found.counts.items():
+    for name, number in state_metrics.counts.items():
         yield RetrievalMeasure(
             path=f"states.{name}", value=number, n=n, definition=f"count@1({how})"
         )
@@ -261,9 +263,9 @@ def states(
     }
     for path, (above, below) in parts.items():
         share = (
-            found.rates[path.removesuffix("_rate").upper()]
+            state_metrics.rates[path.removesuffix("_rate").upper()]
             if path.endswith("_rate")
-            else getattr(found, path)
+            else getattr(state_metrics, path)
         )
         value = settings.zero_division if share.value is None else share.value
         yield RetrievalMeasure(
@@ -287,26 +289,32 @@ def states(
 
 
 def _per_thousand(stated: GateStates, how: str) -> Iterator[RetrievalMeasure]:
-    found = gate_metrics(stated.y, stated.state)
+    state_metrics = gate_metrics(stated.y, stated.state)
     lost = stated.y & (stated.state == NEG)
     alerts = stated.state == POS
     every: Bools = np.ones(len(stated.y), dtype=np.bool_)
     for path, value, above, below, what in (
-        ("screening_fn_per_1000", found.screening_fn_per_1000, lost, every, "queries"),
+        (
+            "screening_fn_per_1000",
+            state_metrics.screening_fn_per_1000,
+            lost,
+            every,
+            "queries",
+        ),
         (
             "screening_fn_per_1000_positive",
-            found.screening_fn_per_1000_positive,
+            state_metrics.screening_fn_per_1000_positive,
             lost,
             stated.y,
             "queries with evidence",
         ),
-        ("alerts_per_1000", found.alerts_per_1000, alerts, every, "queries"),
+        ("alerts_per_1000", state_metrics.alerts_per_1000, alerts, every, "queries"),
     ):
         thousand: Floats = 1000.0 * above
         yield RetrievalMeasure(
             path=path,
             value=value,
-            n=found.n,
+            n=state_metrics.n,
             n_defined=int(below.sum()),
             definition=f"{path}@1(per 1000 {what}; {how})",
             sampled=Quotient(
@@ -325,7 +333,7 @@ def measures(block: JudgedPredictions) -> Iterator[RetrievalMeasure]:
         yield from calibration(gated, settings)
     if block.final is not None:
         yield from ranking(block.final)
-    yield from as_given(block)
+    yield from stated_means(block)
     yield from candidates(block)
     if block.chosen is not None:
         yield from selection(block.chosen, stated, len(block.queries))
@@ -382,10 +390,10 @@ def unscored(block: JudgedPredictions) -> Iterator[RetrievalMeasure]:
             p=np.concatenate([gated.p, np.full(len(rest), p)]),
             is_probability=True,
         )
-        for each in _measures(block, filled):
-            if each.path in UNSCORED_PATHS:
-                path, note = f"{each.path}~{name}", "secondary"
-                yield replace(each, path=path, sampled=None, note=note)
+        for measure in _measures(block, filled):
+            if measure.path in UNSCORED_PATHS:
+                path, note = f"{measure.path}~{name}", "secondary"
+                yield replace(measure, path=path, sampled=None, note=note)
 
 
 def _measures(
@@ -417,10 +425,10 @@ def sweep(
         chosen = choose(block.queries, block.prediction, block.settings, gamma)
         if chosen is None:
             continue
-        made = [
+        swept_measures = [
             measure
             for measure in selection(chosen, None, len(block.queries))
             if measure.path in SWEEP_PATHS
         ]
-        for each in draws.metrics(made):
-            yield gamma, each
+        for metric in draws.metrics(swept_measures):
+            yield gamma, metric

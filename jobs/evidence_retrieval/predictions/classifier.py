@@ -147,7 +147,9 @@ def split(
     count = max(1, int(share.quantize(Decimal(1), rounding=ROUND_HALF_UP)))
     return Split(
         fold=fold,
-        test=tuple(sorted(post for post, own in fold_of.items() if own == fold)),
+        test=tuple(
+            sorted(post for post, post_fold in fold_of.items() if post_fold == fold)
+        ),
         tune=tuple(rest[:count]),
         fit=tuple(rest[count:]),
     )
@@ -163,12 +165,12 @@ def inner_folds(posts: Sequence[str]) -> npt.NDArray[np.intp]:
     names, index, sizes = np.unique(posts, return_inverse=True, return_counts=True)
     count = min(INNER_FOLDS, len(names))
     loads = [0] * count
-    own = np.empty(len(names), dtype=np.intp)
+    folds = np.empty(len(names), dtype=np.intp)
     for place in sorted(range(len(names)), key=lambda place: -sizes[place]):
         lightest = loads.index(min(loads))
         loads[lightest] += int(sizes[place])
-        own[place] = lightest
-    return own[index]
+        folds[place] = lightest
+    return folds[index]
 
 
 def _digest(text: str) -> str:
@@ -220,7 +222,7 @@ def fit_classifier(values: Floats, y: Bools, c: float = C) -> Classifier:
 
 
 def _settled(
-    rows: Floats, y: Bools, c: float, found: Floats
+    rows: Floats, y: Bools, c: float, weights: Floats
 ) -> tuple[tuple[float, ...], float]:
     """The optimum that lbfgs came near to, by Newton steps from there.
 
@@ -230,11 +232,11 @@ def _settled(
     design = np.column_stack([rows, np.ones(len(rows))])
     penalty = np.append(np.full(rows.shape[1], 1 / c), 0.0)
     for _ in range(_NEWTON_STEPS):
-        p = 1 / (1 + np.exp(-(design @ found)))
-        slope = design.T @ (p - y) + penalty * found
+        p = 1 / (1 + np.exp(-(design @ weights)))
+        slope = design.T @ (p - y) + penalty * weights
         bend = (design.T * (p * (1 - p))) @ design + np.diag(penalty)
-        found = found - np.linalg.solve(bend, slope)
-    *coefficients, intercept = found.tolist()
+        weights = weights - np.linalg.solve(bend, slope)
+    *coefficients, intercept = weights.tolist()
     return tuple(coefficients), intercept
 
 
@@ -248,8 +250,8 @@ def out_of_fold(values: Floats, y: Bools, posts: Sequence[str], c: float) -> Flo
     scores = np.empty(len(y))
     for fold in range(int(folds.max(initial=-1)) + 1):
         inside = folds == fold
-        found = fit_classifier(values[~inside], y[~inside], c)
-        scores[inside] = found.log_odds(values[inside])
+        classifier = fit_classifier(values[~inside], y[~inside], c)
+        scores[inside] = classifier.log_odds(values[inside])
     return scores
 
 

@@ -45,12 +45,14 @@ class Replicates:
         another order, so that a model that goes by position shows; else those of the
         assessments.
         """
-        for key, own_orders in zip(pool.keys, assess_orders, strict=True):
+        for key, assessed_orders in zip(pool.keys, assess_orders, strict=True):
             stated = subject.assessed.get(key, {})
             called = [stated[number].probability >= tau for number in sorted(stated)]
             self._decisions += [(called[0], later) for later in called[1:]]
             reranked = subject.orders.get(key, {})
-            orders = [reranked[number] for number in sorted(reranked)] or own_orders
+            orders = [
+                reranked[number] for number in sorted(reranked)
+            ] or assessed_orders
             self._taus += _taus(orders)
 
     def numbers(self) -> dict[str, float | None]:
@@ -106,15 +108,21 @@ class ModelColumns:
 
     def stated(self, what: str) -> Floats:
         """A number of each assessment by its field's name; NaN where there is none."""
-        found = [None if own is None else getattr(own, what) for own in self.assessed]
+        values = [
+            None if assessment is None else getattr(assessment, what)
+            for assessment in self.assessed
+        ]
         return np.array(
-            [np.nan if value is None else value for value in found], dtype=np.float64
+            [np.nan if value is None else value for value in values], dtype=np.float64
         )
 
     @property
     def replicates_read(self) -> Sequence[int]:
         """How many replicates of each query could be read."""
-        return [0 if own is None else own.replicates for own in self.assessed]
+        return [
+            0 if assessment is None else assessment.replicates
+            for assessment in self.assessed
+        ]
 
 
 def columns(
@@ -122,18 +130,18 @@ def columns(
 ) -> dict[str, ModelColumns]:
     """By model, everything that its configurations are made of."""
     wanted = tuple(dict.fromkeys(chains))
-    made = {
+    by_model = {
         model: ModelColumns(steps={chain: StepColumns() for chain in wanted})
         for model in outputs.subjects
     }
     # a post's matrices are small: a second thread would be waited for, not gained
     with threadpool_limits(limits=1):
-        _fill(made, dataset, outputs, wanted)
-    return made
+        _fill(by_model, dataset, outputs, wanted)
+    return by_model
 
 
 def _fill(
-    made: Mapping[str, ModelColumns],
+    by_model: Mapping[str, ModelColumns],
     dataset: EvidenceDataset,
     outputs: Outputs,
     wanted: Sequence[RankingChain],
@@ -143,11 +151,13 @@ def _fill(
         uids = [sentence.uid for sentence in post.sentences]
         for model, subject in outputs.subjects.items():
             steps = RankingSteps(pool, outputs, subject, dataset.settings.seed)
-            own = made[model]
-            own.assessed.extend(steps.assessed)
-            own.replicates.add(pool, subject, steps.assess_orders, dataset.settings.tau)
+            model_columns = by_model[model]
+            model_columns.assessed.extend(steps.assessed)
+            model_columns.replicates.add(
+                pool, subject, steps.assess_orders, dataset.settings.tau
+            )
             for chain in wanted:
-                own.steps[chain].add(uids, steps, chain)
+                model_columns.steps[chain].add(uids, steps, chain)
 
 
 def queries(dataset: EvidenceDataset) -> Queries:

@@ -148,7 +148,7 @@ def calibrated(calibrator: Calibrator, p: Floats) -> Floats:
 FORMAT = 1
 
 
-NOBODY = "inf"
+INFINITE = "inf"
 """JSON has no infinity; tau_pos is this word where nobody is POS."""
 
 
@@ -178,24 +178,24 @@ def gate_json(gate: FittedGate) -> Mapping[str, Any]:
         },
         "calibrator": calibrator_json(gate.calibrator),
         "tau_neg": taus.tau_neg,
-        "tau_pos": NOBODY if math.isinf(taus.tau_pos) else taus.tau_pos,
+        "tau_pos": INFINITE if math.isinf(taus.tau_pos) else taus.tau_pos,
         "tuned": taus.has_positive,
     }
 
 
 def gate_of(stored: Mapping[str, Any]) -> FittedGate:
     """A gate out of a file; raise `KeyError` where something is missing."""
-    own = stored["classifier"]
+    classifier = stored["classifier"]
     return FittedGate(
         names=tuple(stored["features"]),
         classifier=None
-        if own is None
+        if classifier is None
         else Classifier(
-            mean=tuple(own["mean"]),
-            scale=tuple(own["scale"]),
-            coefficients=tuple(own["coefficients"]),
-            intercept=own["intercept"],
-            c=own["c"],
+            mean=tuple(classifier["mean"]),
+            scale=tuple(classifier["scale"]),
+            coefficients=tuple(classifier["coefficients"]),
+            intercept=classifier["intercept"],
+            c=classifier["c"],
         ),
         calibrator=calibrator_of(stored["calibrator"]),
         thresholds=GateThresholds(
@@ -210,12 +210,12 @@ def encode(gates: Iterable[StoredGate]) -> str:
     """The text of `gate_final.json`."""
     listed = [
         {
-            "model": own.model,
-            "config": own.config,
-            "posts": [*own.posts],
-            **gate_json(own.gate),
+            "model": stored_gate.model,
+            "config": stored_gate.config,
+            "posts": [*stored_gate.posts],
+            **gate_json(stored_gate.gate),
         }
-        for own in gates
+        for stored_gate in gates
     ]
     return json.dumps({"format": FORMAT, "gates": listed}, indent=1) + "\n"
 
@@ -235,12 +235,12 @@ def decode(text: str) -> tuple[StoredGate, ...]:
             )
         return tuple(
             StoredGate(
-                model=own["model"],
-                config=own["config"],
-                gate=gate_of(own),
-                posts=tuple(own["posts"]),
+                model=stored_gate["model"],
+                config=stored_gate["config"],
+                gate=gate_of(stored_gate),
+                posts=tuple(stored_gate["posts"]),
             )
-            for own in stored["gates"]
+            for stored_gate in stored["gates"]
         )
     except (KeyError, TypeError, json.JSONDecodeError) as error:
         raise ValueError(

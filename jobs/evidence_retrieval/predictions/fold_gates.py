@@ -100,7 +100,7 @@ def gate_rows(
     criterion_rank = _ranks(queries.criteria)[queries.criterion]
     order = np.lexsort((criterion_rank, post_rank))
     places = order[there[order]]
-    made = features(
+    feature_table = features(
         probability=stated[places],
         deviation=model.stated("deviation")[places],
         shape=step.shape[:, places],
@@ -112,8 +112,8 @@ def gate_rows(
     )
     return GateRows(
         rows=FeatureRows(
-            names=made.names,
-            values=made.values,
+            names=feature_table.names,
+            values=feature_table.values,
             stated=stated[places],
             posts=tuple(queries.posts[i] for i in queries.post[places].tolist()),
         ),
@@ -139,14 +139,21 @@ class GateOutput:
 
     def fitted(self, fold: str | None) -> FoldResult | None:
         """What was fitted for a fold; None where nothing was to be."""
-        return next((own for own in self.result.folds if own.split.fold == fold), None)
+        return next(
+            (
+                fold_result
+                for fold_result in self.result.folds
+                if fold_result.split.fold == fold
+            ),
+            None,
+        )
 
     def gate(self, fold: str | None) -> FittedGate | None:
         """That which judges a fold; None where it has none."""
         if self.applied is not None:
             return self.applied.gate
-        own = self.fitted(fold)
-        return None if own is None else own.gate
+        fold_result = self.fitted(fold)
+        return None if fold_result is None else fold_result.gate
 
 
 class FittedGates:
@@ -161,7 +168,7 @@ class FittedGates:
             seed=dataset.settings.seed,
             tune_fraction=dataset.settings.tune_fraction,
         )
-        self._made: dict[object, GateOutput] = {}
+        self._outputs: dict[object, GateOutput] = {}
 
     def of(
         self, model: str, columns: ModelColumns, config: Config, constants: Constants
@@ -177,15 +184,15 @@ class FittedGates:
         # a stored gate belongs to one configuration by its name
         named = config.name if self._dataset.gates else ""
         key = (model, chain, spec, config.is_fitted, named)
-        if key not in self._made:
+        if key not in self._outputs:
             of = gate_rows(
                 self._queries,
                 columns,
                 columns.steps[chain],
                 needs_statement=spec.kind == "passthrough",
             )
-            self._made[key] = self._gate(spec, of, model, config)
-        return self._made[key]
+            self._outputs[key] = self._gate(spec, of, model, config)
+        return self._outputs[key]
 
     def _gate(
         self, spec: GateSpec, of: GateRows, model: str, config: Config
@@ -244,18 +251,21 @@ class Grid:
     candidates: Sequence[GridCandidate]  #: the first wins ties
 
     @property
-    def standing(self) -> Constants:
+    def defaults(self) -> Constants:
         """What holds where nothing can be chosen."""
-        return default_constants([own.constants for own in self.candidates])
+        return default_constants([candidate.constants for candidate in self.candidates])
 
     @property
     def varied(self) -> tuple[str, ...]:
         """Names of the constants that differ between candidates."""
         values = {
-            each.name: {getattr(own.constants, each.name) for own in self.candidates}
-            for each in fields(Constants)
+            field.name: {
+                getattr(candidate.constants, field.name)
+                for candidate in self.candidates
+            }
+            for field in fields(Constants)
         }
-        return tuple(name for name, own in values.items() if len(own) > 1)
+        return tuple(name for name, options in values.items() if len(options) > 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -275,33 +285,33 @@ def choices(
     A configuration without a fitted gate has none of these, and cuts its tuning posts
     from all judged ones in the same way.
     """
-    for own in _splits(grid, queries, folds):
-        yield choose(grid, queries, own)
+    for split in _splits(grid, queries, folds):
+        yield choose(grid, queries, split)
 
 
-def choose(grid: Grid, queries: Queries, own: Split) -> FoldChoice:
+def choose(grid: Grid, queries: Queries, split: Split) -> FoldChoice:
     """The choice of one fold; reads the gold of its tuning posts only."""
-    best = FoldChoice(split=own, constants=grid.standing, value=None)
-    tune = frozenset(own.tune)
+    best = FoldChoice(split=split, constants=grid.defaults, value=None)
+    tune = frozenset(split.tune)
     inside = np.array([post in tune for post in queries.posts])[queries.post]
     rows = np.flatnonzero(inside & (queries.y == 1))
     for candidate in grid.candidates:
-        value = _reached(grid, candidate, queries, own, rows)
+        value = _reached(grid, candidate, queries, split, rows)
         if value is not None and (best.value is None or value > best.value):
-            best = FoldChoice(split=own, constants=candidate.constants, value=value)
+            best = FoldChoice(split=split, constants=candidate.constants, value=value)
     return best
 
 
 def _splits(grid: Grid, queries: Queries, folds: FoldAssignment) -> Sequence[Split]:
     gated = grid.candidates[0].gated
     if gated is not None and gated.result.folds:
-        return [each.split for each in gated.result.folds]
+        return [fold_result.split for fold_result in gated.result.folds]
     posts = [queries.posts[i] for i in queries.post.tolist()]
     return [*splits(folds, posts, queries.y)]
 
 
 def _reached(
-    grid: Grid, candidate: GridCandidate, queries: Queries, own: Split, rows: Ints
+    grid: Grid, candidate: GridCandidate, queries: Queries, split: Split, rows: Ints
 ) -> float | None:
     """The mean of the metric over *rows*, which have evidence."""
     gold = queries.gold
@@ -309,19 +319,19 @@ def _reached(
         return None
     places = rows.tolist()
     lists = [candidate.last.lists[i] for i in places]
-    found = hits([gold[i] for i in places], lists)
+    ranked_hits = hits([gold[i] for i in places], lists)
     settings = grid.settings
     if settings.grid_metric == "ndcg@10":
-        column = evaluate(found, (10,))["ndcg@10"]
+        column = evaluate(ranked_hits, (10,))["ndcg@10"]
     else:
         k = selection(
             grid.config,
             settings,
             [candidate.last.scores[i] for i in places],
-            _states(grid.config, candidate.gated, own, rows),
+            _states(grid.config, candidate.gated, split, rows),
             candidate.constants.gamma,
         ).k
-        chosen = select(found, k)
+        chosen = select(ranked_hits, k)
         by_metric: Mapping[str, Floats] = {
             "evidence_recall": chosen.recall,
             "evidence_precision": chosen.precision,
@@ -336,15 +346,15 @@ def _reached(
 
 
 def _states(
-    config: Config, gated: GateOutput | None, own: Split, rows: Ints
+    config: Config, gated: GateOutput | None, split: Split, rows: Ints
 ) -> States | None:
     """The states of *rows* by the fold's own gate, which was not tested on them."""
     if gated is None or not config.three_state:
         return None
     states = np.full(rows.max(initial=-1) + 1, UNKNOWN, dtype=np.int8)
-    gate = gated.gate(own.fold)
+    gate = gated.gate(split.fold)
     if gate is not None:
-        inside = rows_of(gated.of.rows, own.tune) & (gated.of.places < len(states))
+        inside = rows_of(gated.of.rows, split.tune) & (gated.of.places < len(states))
         states[gated.of.places[inside]] = assign(
             gate.probability(gated.of.rows.where(inside)),
             gate.thresholds.tau_neg,

@@ -82,18 +82,21 @@ def reached(
 ) -> Mapping[str, float | None]:
     """What the thresholds do to the posts that they were set by."""
     states = assign(p, chosen.tau_neg, chosen.tau_pos, edge=edge)
-    found = gate_metrics(y, states)
-    alerts = found.alert_precision
-    negatives = found.screening_specificity.n
-    specificity = found.screening_specificity.value
+    state_metrics = gate_metrics(y, states)
+    alerts = state_metrics.alert_precision
+    negatives = state_metrics.screening_specificity.n
+    specificity = state_metrics.screening_specificity.value
     return {
-        "screening_sensitivity": found.screening_sensitivity.value,
+        "screening_sensitivity": state_metrics.screening_sensitivity.value,
         "screening_fpr": None if specificity is None else 1 - specificity,
-        "screening_npv": found.screening_npv.value,
+        "screening_npv": state_metrics.screening_npv.value,
         "alert_precision": alerts.value,
-        "alert_recall": found.alert_recall.value,
+        "alert_recall": state_metrics.alert_recall.value,
         "alert_fpr": (alerts.n - alerts.k) / negatives if negatives else None,
-        **{f"{name.lower()}_rate": share.value for name, share in found.rates.items()},
+        **{
+            f"{name.lower()}_rate": share.value
+            for name, share in state_metrics.rates.items()
+        },
     }
 
 

@@ -59,7 +59,7 @@ def splits(folds: FoldAssignment, posts: Sequence[str], y: Ints) -> Iterator[Spl
         y: 1, 0 or UNKNOWN a row.
     """
     judged = sorted(
-        {post for post, own in zip(posts, y.tolist(), strict=True) if own >= 0}
+        {post for post, label in zip(posts, y.tolist(), strict=True) if label >= 0}
     )
     for name in folds.names:
         yield split(
@@ -82,9 +82,9 @@ def nested(spec: GateSpec, rows: FeatureRows, y: Ints, folds: FoldAssignment) ->
     """
     raw, probability = np.full((2, len(rows)), np.nan)
     results = []
-    for own in splits(folds, rows.posts, y):
-        result = fit_fold(spec, rows, y, own)
-        test = rows_of(rows, own.test)
+    for fold_split in splits(folds, rows.posts, y):
+        result = fit_fold(spec, rows, y, fold_split)
+        test = rows_of(rows, fold_split.test)
         raw[test], probability[test] = apply_gate(result.gate, rows.where(test))
         results.append(result)
     return Nested(raw=raw, probability=probability, folds=tuple(results))
@@ -97,16 +97,18 @@ def apply_gate(gate: FittedGate | None, rows: FeatureRows) -> tuple[Floats, Floa
     return gate.raw(rows), gate.probability(rows)
 
 
-def fit_fold(spec: GateSpec, rows: FeatureRows, y: Ints, own: Split) -> FoldResult:
+def fit_fold(
+    spec: GateSpec, rows: FeatureRows, y: Ints, fold_split: Split
+) -> FoldResult:
     """The gate of one fold; reads the gold of its fitting and tuning posts only."""
-    learn = _labelled(rows, y, own.fit)
-    tune = _labelled(rows, y, own.tune)
+    learn = _labelled(rows, y, fold_split.fit)
+    tune = _labelled(rows, y, fold_split.tune)
     try:
         gate = fit(spec, learn, tune)
     except CannotFitError as error:
         nothing = np.empty(0)
         return FoldResult(
-            split=own,
+            split=fold_split,
             gate=None,
             reason=str(error),
             on_tune={},
@@ -115,7 +117,7 @@ def fit_fold(spec: GateSpec, rows: FeatureRows, y: Ints, own: Split) -> FoldResu
         )
     p = gate.probability(tune.rows)
     return FoldResult(
-        split=own,
+        split=fold_split,
         gate=gate,
         reason="",
         on_tune=reached(tune.y, p, gate.thresholds, spec.edge),

@@ -84,10 +84,10 @@ class ExpectedAnswers:
 
     def takes(self, head: Task) -> bool:
         """Whether a first-stage task belongs to the plan; else its family is stale."""
-        is_asked = self._left[head.stage, head.key] > 0
-        if is_asked:
+        is_expected = self._left[head.stage, head.key] > 0
+        if is_expected:
             self._left[head.stage, head.key] -= 1
-        return is_asked
+        return is_expected
 
     @property
     def left(self) -> int:
@@ -134,9 +134,11 @@ class _Gathering:
                     windows.setdefault(of, []).append(read)
                 case _:
                     self._take_shared(read)
-        for (model, key, replicate), own in windows.items():
+        for (model, key, replicate), window_answers in windows.items():
             if model in self._subjects:
-                _take_order(self._dataset, self._subjects[model], key, replicate, own)
+                _take_order(
+                    self._dataset, self._subjects[model], key, replicate, window_answers
+                )
 
     def outputs(self) -> Outputs:
         """What was found."""
@@ -159,9 +161,9 @@ class _Gathering:
         Further replicates would only say the same again.
         """
         match read.parsed:
-            case PostVectors() as found:
-                near = cosines(found.criteria, found.sentences).T
-                between = cosines(found.sentences, found.sentences)
+            case PostVectors() as parsed:
+                near = cosines(parsed.criteria, parsed.sentences).T
+                between = cosines(parsed.sentences, parsed.sentences)
                 self._cosines.setdefault(
                     read.task.key,
                     Cosines(
@@ -169,8 +171,8 @@ class _Gathering:
                         between=np.round(between, DECIMALS),
                     ),
                 )
-            case EndpointScores() as found:
-                self._endpoint.setdefault(read.task.key, found.scores)
+            case EndpointScores() as parsed:
+                self._endpoint.setdefault(read.task.key, parsed.scores)
             case _:
                 return
 
@@ -212,7 +214,7 @@ def _take_order(
                 pass  # no reply
         if answer.error is not None:
             subject.counts[f"error.{answer.error}"] += 1
-    order = final_order(dataset, [(own.task, own.parsed) for own in windows])
+    order = final_order(dataset, [(answer.task, answer.parsed) for answer in windows])
     if order is not None:
         subject.orders.setdefault(key, {})[replicate] = order
 

@@ -125,9 +125,9 @@ def _empty_as_zero(
 def _taus(queries: Queries, gated: GateOutput) -> tuple[Floats, Floats]:
     """The thresholds of each query's fold; NaN where that has no gate."""
     names = (*queries.folds, None)  # the last one is that of UNKNOWN, which is -1
-    found = [gated.gate(name) for name in names]
-    neg = [np.nan if gate is None else gate.thresholds.tau_neg for gate in found]
-    pos = [np.nan if gate is None else gate.thresholds.tau_pos for gate in found]
+    gates = [gated.gate(name) for name in names]
+    neg = [np.nan if gate is None else gate.thresholds.tau_neg for gate in gates]
+    pos = [np.nan if gate is None else gate.thresholds.tau_pos for gate in gates]
     return np.array(neg)[queries.fold], np.array(pos)[queries.fold]
 
 
@@ -220,7 +220,7 @@ def _rows(columns: Sequence[Sequence[_Value]], which: Ints) -> Sequence[_Value]:
     # a step before the one that a grid touches stays the object that others share
     if all(column is columns[0] for column in columns):
         return columns[0]
-    return [columns[own][i] for i, own in enumerate(which.tolist())]
+    return [columns[at][i] for i, at in enumerate(which.tolist())]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -242,13 +242,17 @@ class ConfigPredictions:
     def fitted(self) -> Sequence[FoldResult]:
         """What was fitted for each fold and used there; empty without a gate."""
         if self.grid is None:
-            return [own for gated in self.gates.values() for own in gated.result.folds]
+            return [
+                fold_result
+                for gated in self.gates.values()
+                for fold_result in gated.result.folds
+            ]
         of_fold = [
             self.gates[choice.constants].fitted(choice.split.fold)
             for choice in self.chosen
             if choice.constants in self.gates
         ]
-        return [own for own in of_fold if own is not None]
+        return [fold_result for fold_result in of_fold if fold_result is not None]
 
 
 def decide(
@@ -275,11 +279,11 @@ def decide(
     settings = dataset.settings
     candidates = [
         GridCandidate(
-            constants=own,
-            last=columns.steps[ranking_chains(config, own)[-1]],
-            gated=gates.of(model, columns, config, own),
+            constants=constants,
+            last=columns.steps[ranking_chains(config, constants)[-1]],
+            gated=gates.of(model, columns, config, constants),
         )
-        for own in grid_constants(config, settings)
+        for constants in grid_constants(config, settings)
     ]
     offer = Grid(config=config, settings=settings, candidates=candidates)
     grid, chosen = None, tuple[FoldChoice, ...]()
@@ -287,29 +291,33 @@ def decide(
         grid, chosen = offer, tuple(choices(offer, queries, gates.folds))
     of_fold = {choice.split.fold: choice.constants for choice in chosen}
     # the last one is that of posts without a fold, which is -1
-    held = offer.standing
-    each = [*(of_fold.get(name, held) for name in queries.folds), held]
-    of_query = [each[place] for place in queries.fold.tolist()]
+    held = offer.defaults
+    fold_constants = [*(of_fold.get(name, held) for name in queries.folds), held]
+    of_query = [fold_constants[place] for place in queries.fold.tolist()]
     used = tuple(dict.fromkeys(of_query)) or (held,)
-    gated = {own: gates.of(model, columns, config, own) for own in used}
+    gated = {
+        constants: gates.of(model, columns, config, constants) for constants in used
+    }
     parts = [
         predictions(
             queries,
             settings,
             config=config,
-            constants=own,
+            constants=constants,
             model=model,
             columns=columns,
             subject=subject,
-            gated=gated[own],
+            gated=gated[constants],
         )
-        for own in used
+        for constants in used
     ]
-    which = np.array([used.index(own) for own in of_query], dtype=np.int64)
+    which = np.array([used.index(constants) for constants in of_query], dtype=np.int64)
     return ConfigPredictions(
         config=config,
         predictions=by_fold(parts, which),
-        gates={own: gate for own, gate in gated.items() if gate is not None},
+        gates={
+            constants: gate for constants, gate in gated.items() if gate is not None
+        },
         grid=grid,
         chosen=chosen,
     )
@@ -317,10 +325,10 @@ def decide(
 
 def fold_gates(decided: ConfigPredictions) -> Iterator[FoldGate]:
     """What was fitted and chosen for each fold of a configuration."""
-    fitted = {own.split.fold: own for own in decided.fitted}
+    fitted = {fold_result.split.fold: fold_result for fold_result in decided.fitted}
     if decided.grid is None:
-        for own in fitted.values():
-            yield _record(decided, own.split, own)
+        for fold_result in fitted.values():
+            yield _record(decided, fold_result.split, fold_result)
         return
     by, varied = decided.grid.settings.grid_metric, decided.grid.varied
     for choice in decided.chosen:

@@ -45,7 +45,7 @@ class PostPool:
         self, dataset: EvidenceDataset, post: Post, cosines: Cosines | None
     ) -> None:
         self.post = post
-        self.keys = [query_key(post.id, each.id) for each in dataset.criteria]
+        self.keys = [query_key(post.id, criterion.id) for criterion in dataset.criteria]
         self.cosines = cosines
         self._dataset = dataset
 
@@ -67,7 +67,9 @@ class PostPool:
         """The graph: by embedding where there is one, else by words."""
         if self.cosines is not None:
             return edges(self.cosines.between)
-        return edges(lexical_likeness([each.text for each in self.post.sentences]))
+        return edges(
+            lexical_likeness([sentence.text for sentence in self.post.sentences])
+        )
 
 
 MOST = 100
@@ -96,22 +98,25 @@ def merge(
         by_replicate: the readable ones; at least one.
         lexical: bm25 scores of the pool, which order what a model leaves level.
     """
-    own = [by_replicate[number] for number in sorted(by_replicate)]
-    orders = [by_relevance(lexical, each.relevance) for each in own]
+    assessments = [by_replicate[number] for number in sorted(by_replicate)]
+    orders = [by_relevance(lexical, assessment.relevance) for assessment in assessments]
     n = len(lexical)
     summed = [
-        math.fsum(each.relevance.get(place, 0) for each in own) for place in range(n)
+        math.fsum(assessment.relevance.get(place, 0) for assessment in assessments)
+        for place in range(n)
     ]
-    relevance = np.round(np.array(summed) / (len(own) * MOST), DECIMALS)
-    probabilities = [each.probability for each in own]
+    relevance = np.round(np.array(summed) / (len(assessments) * MOST), DECIMALS)
+    probabilities = [assessment.probability for assessment in assessments]
     merged = MergedAssessment(
-        probability=math.fsum(probabilities) / len(own),
+        probability=math.fsum(probabilities) / len(assessments),
         deviation=std(probabilities),
         relevance=relevance,
         order=merged_order(orders),
-        listed=len({place for each in own for place in each.relevance}),
+        listed=len(
+            {place for assessment in assessments for place in assessment.relevance}
+        ),
         largest=float(relevance.max(initial=0.0)),
-        replicates=len(own),
+        replicates=len(assessments),
     )
     return merged, orders
 
@@ -158,10 +163,10 @@ def grid_constants(config: Config, settings: EvidenceSettings) -> tuple[Constant
 def default_constants(grid: Sequence[Constants]) -> Constants:
     """What holds where nothing can be chosen: the standard, and what has one value."""
     alone = {}
-    for each in fields(Constants):
-        values = {getattr(own, each.name) for own in grid}
+    for field in fields(Constants):
+        values = {getattr(constants, field.name) for constants in grid}
         if len(values) == 1:
-            alone[each.name] = values.pop()
+            alone[field.name] = values.pop()
     return replace(CONSTANTS, **alone)
 
 
@@ -253,19 +258,21 @@ class RankingSteps:
         self.assessed: list[MergedAssessment | None] = []
         self.assess_orders: list[list[Order]] = []
         for column, key in enumerate(pool.keys):
-            own = subject.assessed.get(key)
+            by_replicate = subject.assessed.get(key)
             merged, orders = (
-                merge(own, pool.lexical[:, column].tolist()) if own else (None, [])
+                merge(by_replicate, pool.lexical[:, column].tolist())
+                if by_replicate
+                else (None, [])
             )
             self.assessed.append(merged)
             self.assess_orders.append(orders)
-        self._made: dict[RankingChain, RankingStep] = {}
+        self._steps: dict[RankingChain, RankingStep] = {}
 
     def at(self, chain: RankingChain) -> RankingStep:
         """All queries after the last step of *chain*."""
-        if chain not in self._made:
-            self._made[chain] = self._make(chain)
-        return self._made[chain]
+        if chain not in self._steps:
+            self._steps[chain] = self._make(chain)
+        return self._steps[chain]
 
     def _make(self, chain: RankingChain) -> RankingStep:
         if chain.graph != "none":
@@ -278,14 +285,20 @@ class RankingSteps:
     def _start(self, sources: tuple[str, ...], rrf_k: int) -> RankingStep:
         columns: list[_Column | None] = []
         for column in range(len(self._pool.keys)):
-            each = [self._source(name, column) for name in sources]
-            found = [own for own in each if own is not None]
-            if len(found) < len(sources):
+            source_columns = [self._source(name, column) for name in sources]
+            known_columns = [
+                source_column
+                for source_column in source_columns
+                if source_column is not None
+            ]
+            if len(known_columns) < len(sources):
                 columns.append(None)
-            elif len(found) == 1:
-                columns.append(found[0])
+            elif len(known_columns) == 1:
+                columns.append(known_columns[0])
             else:
-                columns.append(self._fused([order for _, order in found], rrf_k))
+                columns.append(
+                    self._fused([order for _, order in known_columns], rrf_k)
+                )
         return self._step(RETRIEVER, columns, self._lexical)
 
     def _rerank(self, before: RankingStep, reranker: Reranker) -> RankingStep:
@@ -304,13 +317,13 @@ class RankingSteps:
         if not len(self._pool):
             scores = incoming.scores
         else:
-            shares = np.column_stack([start(own) for own in incoming.scores.T])
+            shares = np.column_stack([start(column) for column in incoming.scores.T])
             flowed = spread(self._pool.weights, shares, method, damping)
             scores = np.round(flowed, DECIMALS)
         return RankingStep(
             name=GRAPH,
             scores=scores,
-            orders=tuple(tuple(ranked(own)) for own in scores.T.tolist()),
+            orders=tuple(tuple(ranked(column)) for column in scores.T.tolist()),
             known=incoming.known,
         )
 
@@ -320,8 +333,10 @@ class RankingSteps:
         columns: Sequence[_Column | None],
         behind: Callable[[int], _Column],
     ) -> RankingStep:
-        known = np.array([own is not None for own in columns], dtype=np.bool_)
-        whole = [behind(i) if own is None else own for i, own in enumerate(columns)]
+        known = np.array([column is not None for column in columns], dtype=np.bool_)
+        whole = [
+            behind(i) if column is None else column for i, column in enumerate(columns)
+        ]
         return RankingStep(
             name=name,
             scores=np.column_stack([scores for scores, _ in whole]),
@@ -364,15 +379,15 @@ class RankingSteps:
                     return self._fused([behind])
                 if not by_replicate:
                     return None
-                own = [by_replicate[number] for number in sorted(by_replicate)]
-                scores = reciprocal_ranks(own)
-                return scores, merged_order(own)
+                orders = [by_replicate[number] for number in sorted(by_replicate)]
+                scores = reciprocal_ranks(orders)
+                return scores, merged_order(orders)
             case _:
                 return _by_endpoint(self._outputs.endpoint.get(key), behind)
 
     def _by_relevance(self, column: int) -> _Column | None:
-        own = self.assessed[column]
-        return None if own is None else (own.relevance, own.order)
+        assessment = self.assessed[column]
+        return None if assessment is None else (assessment.relevance, assessment.order)
 
     @staticmethod
     def _by_score(scores: Floats) -> _Column:
@@ -384,14 +399,22 @@ class RankingSteps:
         return self._by_score(reciprocal_ranks(orders, k))
 
 
-def _by_endpoint(given: Sequence[float | None] | None, behind: Order) -> _Column | None:
+def _by_endpoint(
+    endpoint_scores: Sequence[float | None] | None, behind: Order
+) -> _Column | None:
     """Scored sentences by score; the others after them, in the order from before."""
-    there = [score for score in given or () if score is not None]
-    if given is None or not there:
+    there = [score for score in endpoint_scores or () if score is not None]
+    if endpoint_scores is None or not there:
         return None
     least = min(there)
     scores = np.round(
-        np.array([least if score is None else score for score in given]), DECIMALS
+        np.array([least if score is None else score for score in endpoint_scores]),
+        DECIMALS,
     )
-    first = [place for place in ranked(scores.tolist()) if given[place] is not None]
-    return scores, (*first, *(place for place in behind if given[place] is None))
+    first = [
+        place for place in ranked(scores.tolist()) if endpoint_scores[place] is not None
+    ]
+    return scores, (
+        *first,
+        *(place for place in behind if endpoint_scores[place] is None),
+    )

@@ -43,7 +43,7 @@ def gate_findings(
         may_fit: whether gates are fitted here, and not read from a file.
     """
     first = alike[0]
-    names = " and ".join(each.config.name for each in alike)
+    names = " and ".join(config_predictions.config.name for config_predictions in alike)
     where = f"{first.predictions.model}, {names}"
     gated = next(iter(first.gates.values()))
     if first.config.is_fitted and gated.applied is None and not gated.result.folds:
@@ -94,16 +94,18 @@ def grid_findings(decided: ConfigPredictions) -> Iterator[Finding]:
     if decided.grid is None:
         return
     if not decided.chosen:
-        yield _kept(decided.where, "There is no gold to choose from a grid by")
+        yield _no_choice_finding(
+            decided.where, "There is no gold to choose from a grid by"
+        )
     for choice in decided.chosen:
         if choice.value is None:
-            yield _kept(
+            yield _no_choice_finding(
                 f"{decided.where}, fold {choice.split.fold}",
                 "No query of the tuning posts has evidence to choose from a grid by",
             )
 
 
-def _kept(where: str, why: str) -> Finding:
+def _no_choice_finding(where: str, why: str) -> Finding:
     return Finding(
         code="grid_without_positive",
         severity="warn",
@@ -129,15 +131,15 @@ def seen_posts(decided: ConfigPredictions, queries: Queries) -> Iterator[Finding
             )
 
 
-def sweep_findings(found: Predictions) -> Iterator[Finding]:
+def sweep_findings(predictions: Predictions) -> Iterator[Finding]:
     """A gamma that changes nothing: bounds or flat scores decide every K."""
-    columns = list(found.sweep.values())
+    columns = list(predictions.sweep.values())
     if len(columns) > 1 and np.sum(columns[-1]) <= np.sum(columns[0]):
-        low, *_, high = found.sweep
+        low, *_, high = predictions.sweep
         yield Finding(
             code="gamma_without_effect",
             severity="warn",
-            where=f"{found.model}, {found.config}",
+            where=f"{predictions.model}, {predictions.config}",
             message=f"Mean K does not grow from gamma {low:g} to {high:g}: other rules "
             "than the mass of the scores decide it.",
         )
@@ -155,46 +157,56 @@ def predict(dataset: EvidenceDataset, answers: Answers) -> EvidenceSheet:
         for chain in ranking_chains(config, constants)
     )
     by_model = columns(blind, outputs, chains)
-    asked = queries(dataset)
-    gates = FittedGates(dataset, asked)
+    all_queries = queries(dataset)
+    gates = FittedGates(dataset, all_queries)
     decided = [
         decide(
             dataset,
-            asked,
+            all_queries,
             config,
             model=model,
-            columns=own,
+            columns=model_columns,
             subject=outputs.subjects[model],
             gates=gates,
         )
-        for model, own in by_model.items()
+        for model, model_columns in by_model.items()
         for config in dataset.configs
     ]
     return EvidenceSheet(
-        queries=asked,
-        predictions=tuple(each.predictions for each in decided),
+        queries=all_queries,
+        predictions=tuple(
+            config_predictions.predictions for config_predictions in decided
+        ),
         headline=dataset.configs[-1].name,
         models=answers.models,
-        gates=tuple(gate for each in decided for gate in fold_gates(each)),
+        gates=tuple(
+            gate
+            for config_predictions in decided
+            for gate in fold_gates(config_predictions)
+        ),
         final_gates=_final(dataset, decided),
-        leak_checks=leak_checks(dataset, asked, decided, gates.folds),
-        findings=tuple(_noticed(dataset, asked, decided)),
+        leak_checks=leak_checks(dataset, all_queries, decided, gates.folds),
+        findings=tuple(_noticed(dataset, all_queries, decided)),
         missing=outputs.missing,
         stale=outputs.stale,
     )
 
 
 def _noticed(
-    dataset: EvidenceDataset, asked: Queries, decided: Iterable[ConfigPredictions]
+    dataset: EvidenceDataset, all_queries: Queries, decided: Iterable[ConfigPredictions]
 ) -> Iterator[Finding]:
     sharing: dict[tuple[int, ...], list[ConfigPredictions]] = {}
-    for each in decided:
-        yield from sweep_findings(each.predictions)
-        yield from grid_findings(each)
-        if each.gates:
-            yield from seen_posts(each, asked)
-            key = tuple(map(id, (*each.gates.values(), *each.fitted)))
-            sharing.setdefault(key, []).append(each)
+    for config_predictions in decided:
+        yield from sweep_findings(config_predictions.predictions)
+        yield from grid_findings(config_predictions)
+        if config_predictions.gates:
+            yield from seen_posts(config_predictions, all_queries)
+            key = tuple(
+                map(
+                    id, (*config_predictions.gates.values(), *config_predictions.fitted)
+                )
+            )
+            sharing.setdefault(key, []).append(config_predictions)
     for alike in sharing.values():
         yield from gate_findings(alike, may_fit=not dataset.gates)
 
@@ -204,12 +216,14 @@ def _final(dataset: EvidenceDataset, decided: Iterable[ConfigPredictions]) -> st
     if not dataset.settings.final_gate:
         return ""
     stored = (
-        final_gate(each.predictions.model, each.config, gated)
-        for each in decided
-        for gated in each.gates.values()
-        if each.config.is_fitted
+        final_gate(
+            config_predictions.predictions.model, config_predictions.config, gated
+        )
+        for config_predictions in decided
+        for gated in config_predictions.gates.values()
+        if config_predictions.config.is_fitted
     )
-    return encode(own for own in stored if own is not None)
+    return encode(gate for gate in stored if gate is not None)
 
 
 def sheet_of(dataset: EvidenceDataset, answers: Answers) -> EvidenceSheet:

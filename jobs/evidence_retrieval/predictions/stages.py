@@ -32,7 +32,7 @@ def reciprocal_ranks(orders: Sequence[Sequence[int]], k: int = 0) -> Floats:
     for order in orders:
         for rank, place in enumerate(order, start=1):
             parts[place].append(1 / (k + rank))
-    sums = [math.fsum(own) for own in parts]
+    sums = [math.fsum(terms) for terms in parts]
     means: Floats = np.round(np.array(sums) / len(orders), DECIMALS)
     return means
 
@@ -56,15 +56,15 @@ def edges(likeness: Floats) -> Floats:
     nearest, and an edge that one side keeps is kept.
     """
     n = len(likeness)
-    kept = np.where(likeness < LEAST, 0.0, likeness)
-    np.fill_diagonal(kept, 0.0)
+    adjacency = np.where(likeness < LEAST, 0.0, likeness)
+    np.fill_diagonal(adjacency, 0.0)
     if n > NEIGHBOURS + 1:
         # ties go to the earlier sentence, whatever a sort would do
-        order = np.argsort(-np.round(kept, 10), axis=1, kind="stable")
-        np.put_along_axis(kept, order[:, NEIGHBOURS:], 0.0, axis=1)
-    kept = np.maximum(kept, kept.T)
+        order = np.argsort(-np.round(adjacency, 10), axis=1, kind="stable")
+        np.put_along_axis(adjacency, order[:, NEIGHBOURS:], 0.0, axis=1)
+    adjacency = np.maximum(adjacency, adjacency.T)
     near = np.abs(np.subtract.outer(np.arange(n), np.arange(n))) == 1
-    weights: Floats = LIKENESS * kept + (1 - LIKENESS) * near
+    weights: Floats = LIKENESS * adjacency + (1 - LIKENESS) * near
     return weights
 
 
@@ -101,13 +101,13 @@ def spread(
         return settled
     flow = (weights / safe[:, None]).T
     solve = _solver(flow, damping)
-    found: Floats = (1 - damping) * solve(shares)
+    flowed: Floats = (1 - damping) * solve(shares)
     # what sits on rows without an edge jumps back to v: x = a + d * s * b, with b the
     # solution for v and s the sum of x over those rows
     alone = ~has_edge
     back = damping * solve(shares)
-    found += back * (found[alone].sum(axis=0) / (1 - back[alone].sum(axis=0)))
-    return found
+    flowed += back * (flowed[alone].sum(axis=0) / (1 - back[alone].sum(axis=0)))
+    return flowed
 
 
 def _solver(flow: Floats, damping: float) -> Callable[[Floats], Floats]:
@@ -120,18 +120,18 @@ def _solver(flow: Floats, damping: float) -> Callable[[Floats], Floats]:
         factors = lu_factor(np.eye(n) - damping * flow)
 
         def solve(shares: Floats) -> Floats:
-            found: Floats = lu_solve(factors, shares)
-            return found
+            solution: Floats = lu_solve(factors, shares)
+            return solution
 
         return solve
 
     def iterate(shares: Floats) -> Floats:
-        found = shares
+        solution = shares
         for _ in range(_MOST_ROUNDS):
-            before, found = found, shares + damping * (flow @ found)
-            if np.abs(found - before).max() < TOLERANCE:
+            before, solution = solution, shares + damping * (flow @ solution)
+            if np.abs(solution - before).max() < TOLERANCE:
                 break
-        return found
+        return solution
 
     return iterate
 
@@ -144,12 +144,12 @@ def lexical_likeness(pool: Sequence[str]) -> Floats:
     words = [tokens(sentence) for sentence in pool]
     idf = Idf(words)
     place: dict[str, int] = {}
-    for own in words:
-        for word in own:
+    for sentence_words in words:
+        for word in sentence_words:
             place.setdefault(word, len(place))
     table = np.zeros((len(pool), len(place)))
-    for row, own in zip(table, words, strict=True):
-        for word, count in Counter(own).items():
+    for row, sentence_words in zip(table, words, strict=True):
+        for word, count in Counter(sentence_words).items():
             row[place[word]] = count * idf.of(word)
     norms = np.sqrt((table * table).sum(axis=1, keepdims=True))
     units = table / np.where(norms > 0, norms, 1.0)
@@ -260,9 +260,9 @@ def selection(
     gammas = sorted(settings.gammas)
     k = np.empty(len(scores), dtype=np.int64)
     swept = np.empty((len(gammas), len(scores)), dtype=np.int64)
-    for i, own in enumerate(scores):
+    for i, query_scores in enumerate(scores):
         held = held_mass(
-            own, scale=settings.k_scale, temperature=settings.k_temperature
+            query_scores, scale=settings.k_scale, temperature=settings.k_temperature
         )
         rule = rule_of(-1 if states is None else int(states[i]))
         k[i] = selected_k(held, rule, gamma)

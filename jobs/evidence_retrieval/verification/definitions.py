@@ -62,7 +62,9 @@ class MetricDefinitions:
             }
             for chosen in product(*values)
         ]
-        combined.sort(key=lambda each: (len(each), [places[name] for name in each]))
+        combined.sort(
+            key=lambda changes: (len(changes), [places[name] for name in changes])
+        )
         for changes in combined:
             if 1 <= len(changes) <= _MOST_CHANGES:
                 named = ", ".join(f"{name}={value}" for name, value in changes.items())
@@ -104,7 +106,7 @@ Row: TypeAlias = Mapping[str, str]
 PROBABILITIES = ("p4_prob_calibrated", "p4_prob_raw")
 """The first of these columns that any row fills is the probability."""
 
-GIVEN = ("evidence_recall_at_k", "evidence_precision_at_k", "mrr")
+STATED_COLUMNS = ("evidence_recall_at_k", "evidence_precision_at_k", "mrr")
 """Figures of one query that a file may hold without what they were made of."""
 
 _TOPK = "_topk"
@@ -138,7 +140,7 @@ class QueryRow:
     pool: int | None = None  #: candidates
     selected: int | None = None  #: K
     lists: Mapping[str, GoldRanks] = field(default_factory=dict)
-    given: Mapping[str, float] = field(default_factory=dict)
+    stated_values: Mapping[str, float] = field(default_factory=dict)
 
 
 def gold_ranks(gold: Iterable[str], ranked: Sequence[str]) -> GoldRanks:
@@ -184,7 +186,9 @@ def _query(row: Row, probability: str) -> QueryRow:
             # of a query that no model has seen, an empty list says nothing
             if name.endswith(_TOPK) and (cell or row.get("status", _SEEN) == _SEEN)
         },
-        given={name: float(row[name]) for name in GIVEN if row.get(name)},
+        stated_values={
+            name: float(row[name]) for name in STATED_COLUMNS if row.get(name)
+        },
     )
 
 

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from jobs.evidence_retrieval.verification import formulas
 from jobs.evidence_retrieval.verification.definitions import (
-    GIVEN,
+    STATED_COLUMNS,
     Cut,
     MetricDefinitions,
     Queries,
@@ -136,11 +136,11 @@ _MEANINGS = MappingProxyType(
     }
 )
 _COLUMNS = MappingProxyType(
-    dict(zip(("recall", "precision", "mrr"), GIVEN, strict=True))
+    dict(zip(("recall", "precision", "mrr"), STATED_COLUMNS, strict=True))
 )
 """What a file may hold by query without the lists it came from."""
 
-_GIVEN_AT = MappingProxyType({"recall": "K", "precision": "K", "mrr": None})
+_STATED_CUTS = MappingProxyType({"recall": "K", "precision": "K", "mrr": None})
 """The cut-offs of those."""
 
 
@@ -158,12 +158,14 @@ def ranking_figure(
     measure, cut = match.groups()
     if cut is None and measure != "mrr":
         return None
-    shown = {"K": "at the selected K", None: "in the whole list"}.get(cut, f"@{cut}")
+    cut_words = {"K": "at the selected K", None: "in the whole list"}.get(
+        cut, f"@{cut}"
+    )
     ranked = _Ranked(measure=measure, cut=cut, listed=listed, queries=queries)
     return SummaryFigure(
         name=f"{listed}.{queries}.{key}",
         compute=ranked.value,
-        meaning=f"{_MEANINGS[measure]}, {shown}",
+        meaning=f"{_MEANINGS[measure]}, {cut_words}",
         tries=_tries(measure, cut),
     )
 
@@ -226,23 +228,31 @@ class _Ranked:
 
     def _of(self, query: QueryRow, choices: MetricDefinitions) -> float | None:
         """The measure of one query; None where its row does not hold what it takes."""
-        found = query.lists.get(self.listed)
-        if found is None:
-            is_given = choices.k == "named" and self._is_by_row
-            return query.given.get(_COLUMNS[self.measure]) if is_given else None
+        gold_ranks = query.lists.get(self.listed)
+        if gold_ranks is None:
+            is_stated = choices.k == "named" and self._is_by_row
+            return (
+                query.stated_values.get(_COLUMNS[self.measure]) if is_stated else None
+            )
         at, of = self._at(choices), MEASURES[self.measure]
         if at == "whole list":
-            return of(found, found.length, choices)
+            return of(gold_ranks, gold_ranks.length, choices)
         if at == "selected":
             # a list that ends before K shows fewer: that is what a reader got
-            own = replace(choices, precision_over=choices.precision_over or "k_eff")
-            return None if query.selected is None else of(found, query.selected, own)
-        return of(found, at, choices)
+            k_choices = replace(
+                choices, precision_over=choices.precision_over or "k_eff"
+            )
+            return (
+                None
+                if query.selected is None
+                else of(gold_ranks, query.selected, k_choices)
+            )
+        return of(gold_ranks, at, choices)
 
     @property
     def _is_by_row(self) -> bool:
         """Whether a row may hold the measure at this very cut-off."""
-        return self.cut == _GIVEN_AT.get(self.measure, "")
+        return self.cut == _STATED_CUTS.get(self.measure, "")
 
     def _at(self, choices: MetricDefinitions) -> Cut:
         if choices.k != "named":
@@ -398,7 +408,11 @@ def _of_k(
     choices: MetricDefinitions,
 ) -> float | None:
     queries = (
-        [query for _, own, query in scope.stated(choices) if own == state]
+        [
+            query
+            for _, query_state, query in scope.stated(choices)
+            if query_state == state
+        ]
         if state
         else [query for query in scope.queries if query.truth is not None]
     )

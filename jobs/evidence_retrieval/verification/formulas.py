@@ -82,9 +82,10 @@ def operating_point(
     positives, negatives = points[-1].tp, points[-1].fp
     if not positives or not negatives:
         return None
-    kept = points if rule in {"last", "interpolate"} else _corners(points)
+    candidate_points = points if rule in {"last", "interpolate"} else _corners(points)
     rates = [
-        OperatingRates(p.tp / positives, p.fp / negatives, p.threshold) for p in kept
+        OperatingRates(p.tp / positives, p.fp / negatives, p.threshold)
+        for p in candidate_points
     ]
     if rule == "nearest":
         return min(rates, key=lambda rate: abs(rate.fpr - target))
@@ -153,21 +154,21 @@ def mce(judged: Judged, choices: MetricDefinitions) -> float | None:
 def _gaps(
     judged: Judged, rule: EdgeRule, bins: int
 ) -> Iterable[tuple[list[tuple[bool, float]], float]]:
-    own = _EDGES[rule]
+    edge = _EDGES[rule]
     # the doubles of numpy.linspace(0, 1, bins + 1): multiples of the rounded width
     edges = [i * (1 / bins) for i in range(bins)] + [1.0]
     by_bin: dict[int, list[tuple[bool, float]]] = {}
     for truth, p in judged:
-        if p != own.lost:
-            by_bin.setdefault(_bin_of(p, edges, own.closed), []).append((truth, p))
+        if p != edge.lost:
+            by_bin.setdefault(_bin_of(p, edges, edge.closed), []).append((truth, p))
     for i, inside in sorted(by_bin.items()):
-        said = (
+        expected = (
             (edges[i] + edges[i + 1]) / 2
-            if own.has_midpoint
+            if edge.has_midpoint
             else math.fsum(p for _, p in inside) / len(inside)
         )
         happened = sum(truth for truth, _ in inside) / len(inside)
-        yield inside, abs(said - happened)
+        yield inside, abs(expected - happened)
 
 
 def _bin_of(p: float, edges: Sequence[float], closed: Literal["right", "left"]) -> int:
@@ -275,46 +276,48 @@ def rate(name: str, counts: StateCounts, choices: MetricDefinitions) -> float | 
     return above / below if below else choices.zero_division
 
 
-def recall(found: GoldRanks, k: int, choices: MetricDefinitions) -> float:
+def recall(gold_ranks: GoldRanks, k: int, choices: MetricDefinitions) -> float:
     """Share of the gold among the first *k*."""
     del choices
-    return found.within(k) / found.gold if found.gold else 0.0
+    return gold_ranks.within(k) / gold_ranks.gold if gold_ranks.gold else 0.0
 
 
-def precision(found: GoldRanks, k: int, choices: MetricDefinitions) -> float:
+def precision(gold_ranks: GoldRanks, k: int, choices: MetricDefinitions) -> float:
     """Share of the first *k* that is gold; 0 of none is 0."""
-    below = min(k, found.length) if choices.precision_over == "k_eff" else k
-    return found.within(k) / below if below else 0.0
+    below = min(k, gold_ranks.length) if choices.precision_over == "k_eff" else k
+    return gold_ranks.within(k) / below if below else 0.0
 
 
-def hit(found: GoldRanks, k: int, choices: MetricDefinitions) -> float:
+def hit(gold_ranks: GoldRanks, k: int, choices: MetricDefinitions) -> float:
     """Whether any gold is among the first *k*."""
     del choices
-    return float(found.within(k) > 0)
+    return float(gold_ranks.within(k) > 0)
 
 
-def reciprocal_rank(found: GoldRanks, k: int, choices: MetricDefinitions) -> float:
+def reciprocal_rank(gold_ranks: GoldRanks, k: int, choices: MetricDefinitions) -> float:
     """1 / rank of the first gold, 0 where it stands below *k*."""
     del choices
-    return 1 / found.ranks[0] if found.within(k) else 0.0
+    return 1 / gold_ranks.ranks[0] if gold_ranks.within(k) else 0.0
 
 
-def average_precision(found: GoldRanks, k: int, choices: MetricDefinitions) -> float:
+def average_precision(
+    gold_ranks: GoldRanks, k: int, choices: MetricDefinitions
+) -> float:
     """Precision at each gold among the first *k*, by the chosen denominator."""
-    top = found.ranks[: found.within(k)]
+    top = gold_ranks.ranks[: gold_ranks.within(k)]
     total = 0.0
     for so_far, rank in enumerate(top, 1):
         total += so_far / rank
-    below = {"gold": found.gold, "min": min(found.gold, k), "found": len(top)}
+    below = {"gold": gold_ranks.gold, "min": min(gold_ranks.gold, k), "found": len(top)}
     divisor = below[choices.ap_denominator]
     return total / divisor if divisor else 0.0
 
 
-def ndcg(found: GoldRanks, k: int, choices: MetricDefinitions) -> float:
+def ndcg(gold_ranks: GoldRanks, k: int, choices: MetricDefinitions) -> float:
     """Discounted gain of the first *k* by that of the best list there could be."""
     del choices
-    best = _discounted(range(1, min(found.gold, k) + 1))
-    return _discounted(found.ranks[: found.within(k)]) / best if best else 0.0
+    best = _discounted(range(1, min(gold_ranks.gold, k) + 1))
+    return _discounted(gold_ranks.ranks[: gold_ranks.within(k)]) / best if best else 0.0
 
 
 def _discounted(ranks: range | tuple[int, ...]) -> float:

@@ -256,7 +256,7 @@ _WITNESSES: Mapping[str, Callable[[QueryRow], bool]] = MappingProxyType(
         "deployment": lambda query: (
             query.tau_neg is not None and query.tau_pos is not None
         ),
-        "evidence": lambda query: bool(query.lists or query.given),
+        "evidence": lambda query: bool(query.lists or query.stated_values),
         "dynamic_k": lambda query: query.selected is not None,
     }
 )

@@ -97,8 +97,8 @@ class SummaryVerification:
     def summary(self) -> str:
         """One line for a terminal."""
         tally = self.tally
-        told = [f"{tally[v]} {v}" for v in get_args(Outcome) if v in tally]
-        line = ", ".join([f"{self.compared} numbers compared", *told])
+        outcomes = [f"{tally[v]} {v}" for v in get_args(Outcome) if v in tally]
+        line = ", ".join([f"{self.compared} numbers compared", *outcomes])
         largest = self.largest_difference
         return line if largest is None else f"{line}; largest difference {largest!r}"
 

@@ -63,7 +63,7 @@ class AliasEntry:
         return "\t".join((self.pred_name, self.gt_name, *scope))
 
     @property
-    def shown(self) -> str:
+    def label(self) -> str:
         """It as a sentence quotes it."""
         scope = "" if self.refno is None else f" in {self.refno}"
         return f"{self.pred_name!r} => {self.gt_name!r}{scope}"
@@ -179,10 +179,12 @@ class Renaming:
                 that are one of these keep it.
         """
         key = FOLDS[name_match]
-        found: defaultdict[tuple[str | None, str], list[AliasEntry]] = defaultdict(list)
+        by_key: defaultdict[tuple[str | None, str], list[AliasEntry]] = defaultdict(
+            list
+        )
         for entry in sorted(alias_set.accepted, key=lambda entry: entry.gt_name):
-            found[entry.refno, key(entry.pred_name)].append(entry)
-        entries = {at: tuple(own) for at, own in found.items()}
+            by_key[entry.refno, key(entry.pred_name)].append(entry)
+        entries = {at: tuple(group) for at, group in by_key.items()}
         return cls(entries=entries, key=key, canonical=canonical)
 
     def renamed(self, refno: str, name: str) -> RenamedName:
@@ -199,8 +201,8 @@ class Renaming:
 
     def _renamed(self, refno: str, name: str, key: str) -> RenamedName:
         for scope in (refno, None):
-            found = self.entries.get((scope, key), ())
-            spelled = tuple(entry for entry in found if entry.pred_name == name)
-            if own := spelled if spelled or name in self.canonical else found:
-                return RenamedName(raw_name=name, entries=own)
+            matches = self.entries.get((scope, key), ())
+            spelled = tuple(entry for entry in matches if entry.pred_name == name)
+            if entries := spelled if spelled or name in self.canonical else matches:
+                return RenamedName(raw_name=name, entries=entries)
         return RenamedName(raw_name=name)

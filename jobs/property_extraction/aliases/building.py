@@ -51,7 +51,10 @@ def decided_entries(evidence: AliasEvidence) -> dict[Key, AliasEntry]:
     A person is believed before models, then what was imported, then names that are
     equal but for case, then the draft; and of the same kind what is newer.
     """
-    facts = {(each.pred_name, each.gt_name): each for each in evidence.candidates}
+    facts = {
+        (candidate.pred_name, candidate.gt_name): candidate
+        for candidate in evidence.candidates
+    }
     review = {entry.key: entry for entry in evidence.review}
     parent = evidence.parent or AliasSet()
     earlier = {entry.key: entry for entry in parent.entries}
@@ -72,14 +75,14 @@ def _entry(
 ) -> AliasEntry:
     name, target, refno = key
     ruling = evidence.rulings.get((name, target)) if refno is None else None
-    said = [
+    decisions = [
         *_reviewed(reviewed),
         *_ruled(key, ruling),
         *_automatic(key, evidence.drafts),
         *_inherited(earlier),
     ]
     # min takes the first of equals, and what is newer stands first
-    best = min(said, key=lambda entry: SOURCES.index(entry.source), default=None)
+    best = min(decisions, key=lambda entry: SOURCES.index(entry.source), default=None)
     entry = best or AliasEntry(pred_name=name, gt_name=target, refno=refno)
     if ruling is not None:
         entry = replace(entry, votes=ruling.votes, models=ruling.models)
@@ -173,16 +176,16 @@ def build_alias_set(
     unknown = list(_unknown_targets(entries, canonical))
     if strict and unknown:
         raise DatasetError(
-            f"{unknown[0].entry.shown} {unknown[0].told} (correct the target, or leave "
-            "out --strict)."
+            f"{unknown[0].entry.label} {unknown[0].message} (correct the target, "
+            "or leave out --strict)."
         )
     steps = (*selves, *guarded, *clashes, *paths, *unknown, *_overrides(entries))
-    made = AliasSet(
+    alias_set = AliasSet(
         entries=tuple(sorted(entries, key=_order)),
         parent=None if evidence.parent is None else evidence.parent.id,
         created_from=created_from or AliasOrigin(),
     )
-    return BuiltAliasSet(alias_set=made, steps=steps)
+    return BuiltAliasSet(alias_set=alias_set, steps=steps)
 
 
 def _order(entry: AliasEntry) -> tuple[str, str, str]:
@@ -192,9 +195,11 @@ def _order(entry: AliasEntry) -> tuple[str, str, str]:
 def _without_selves(entries: Entries) -> RuleResult:
     """A name that stands for itself has no effect."""
     selves = [entry for entry in entries if entry.pred_name == entry.gt_name]
-    kept = tuple(entry for entry in entries if entry.pred_name != entry.gt_name)
-    told = "removed: it has no effect"
-    return kept, [BuildStep(rule="self", entry=entry, told=told) for entry in selves]
+    remaining = tuple(entry for entry in entries if entry.pred_name != entry.gt_name)
+    message = "removed: it has no effect"
+    return remaining, [
+        BuildStep(rule="self", entry=entry, message=message) for entry in selves
+    ]
 
 
 def _guarded(entries: Entries, canonical: frozenset[str]) -> RuleResult:
@@ -203,9 +208,9 @@ def _guarded(entries: Entries, canonical: frozenset[str]) -> RuleResult:
     Where a right name stands for itself among the candidates, dropping that alone would
     let the second-best target take its place.
     """
-    told = "rejected: the name is itself one of truth or rubric"
+    message = "rejected: the name is itself one of truth or rubric"
     guarded = [e for e in entries if e.acts and e.pred_name in canonical]
-    return _changed(entries, guarded, "rejected", "canonical", told)
+    return _changed(entries, guarded, "rejected", "canonical", message)
 
 
 def _clashes(entries: Entries, evidence: AliasEvidence, clash: Clash) -> RuleResult:
@@ -216,13 +221,13 @@ def _clashes(entries: Entries, evidence: AliasEvidence, clash: Clash) -> RuleRes
             rivals[entry.pred_name, entry.refno].append(entry)
     preferred = _preference(evidence)
     losers: list[AliasEntry] = []
-    for own in rivals.values():
-        if clash == "skip" and len(own) > 1:
-            losers += own
+    for group in rivals.values():
+        if clash == "skip" and len(group) > 1:
+            losers += group
         elif clash == "best":
-            losers += sorted(own, key=preferred)[1:]
-    told = "undecided: the name has other accepted targets"
-    return _changed(entries, losers, "undecided", "clash", told)
+            losers += sorted(group, key=preferred)[1:]
+    message = "undecided: the name has other accepted targets"
+    return _changed(entries, losers, "undecided", "clash", message)
 
 
 def _preference(evidence: AliasEvidence) -> Callable[[AliasEntry], tuple[object, ...]]:
@@ -245,10 +250,10 @@ def _changed(
     hit: Iterable[AliasEntry],
     status: Status,
     rule: BuildRule,
-    told: str,
+    message: str,
 ) -> RuleResult:
     """Entries of which some have lost their say."""
-    steps = [BuildStep(rule=rule, entry=entry, told=told) for entry in hit]
+    steps = [BuildStep(rule=rule, entry=entry, message=message) for entry in hit]
     keys = {step.entry.key for step in steps}
     changed = tuple(
         replace(entry, status=status, reason=rule) if entry.key in keys else entry
@@ -260,10 +265,10 @@ def _changed(
 def _unknown_targets(
     entries: Entries, canonical: frozenset[str]
 ) -> Iterator[BuildStep]:
-    told = "kept, though neither truth nor rubric has its target"
+    message = "kept, though neither truth nor rubric has its target"
     for entry in entries:
         if entry.acts and entry.gt_name not in canonical:
-            yield BuildStep(rule="target", entry=entry, told=told)
+            yield BuildStep(rule="target", entry=entry, message=message)
 
 
 def _overrides(entries: Entries) -> Iterator[BuildStep]:
@@ -271,5 +276,5 @@ def _overrides(entries: Entries) -> Iterator[BuildStep]:
     for entry in entries:
         if entry.acts and entry.refno is not None and entry.pred_name in everywhere:
             other = everywhere[entry.pred_name].gt_name
-            told = f"goes before {other!r} there"
-            yield BuildStep(rule="scope", entry=entry, told=told)
+            message = f"goes before {other!r} there"
+            yield BuildStep(rule="scope", entry=entry, message=message)

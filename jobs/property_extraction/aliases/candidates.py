@@ -75,14 +75,14 @@ def count_contained(rows: Sequence[str], columns: Sequence[str]) -> int:
     few pairs are worth looking at.
     """
     lengths = np.array([len(name.lower()) for name in columns], np.float64)
-    found = 0
+    contained = 0
     for start, block in blocks(rows, columns):
-        own = [len(name.lower()) for name in rows[start : start + len(block)]]
-        tall = np.array(own, np.float64)[:, np.newaxis]
+        row_lengths = [len(name.lower()) for name in rows[start : start + len(block)]]
+        tall = np.array(row_lengths, np.float64)[:, np.newaxis]
         least = 2 * np.minimum(tall, lengths) / np.maximum(tall + lengths, 1)
         for row, column in np.argwhere(block >= least - 1e-9).tolist():
-            found += contains(rows[start + row], columns[column])
-    return found
+            contained += contains(rows[start + row], columns[column])
+    return contained
 
 
 EXAMPLES = 3
@@ -154,15 +154,15 @@ def near_names(paper: PaperMismatch, k: int) -> Iterator[NearName]:
     for name, target in (pair for pair, hits in paper.value_hits.items() if hits):
         by_value[name].append(place[target])
     for start, block in blocks(names, targets):
-        own = names[start : start + len(block)]
-        found: list[dict[int, tuple[int, float]]] = [
+        block_names = names[start : start + len(block)]
+        ranked_targets: list[dict[int, tuple[int, float]]] = [
             {at: (_rank(line, at), float(line[at])) for at in by_value.get(name, ())}
-            for name, line in zip(own, block, strict=True)
+            for name, line in zip(block_names, block, strict=True)
         ]
         for rank, (best, alike) in enumerate(_nearest(block, k), start=1):
             for row, (at, value) in enumerate(zip(best, alike, strict=True)):
-                found[row][at] = (rank, value)
-        for name, ranked in zip(own, found, strict=True):
+                ranked_targets[row][at] = (rank, value)
+        for name, ranked in zip(block_names, ranked_targets, strict=True):
             for at, (rank, value) in sorted(ranked.items(), key=itemgetter(1)):
                 yield NearName(
                     pred_name=name,
@@ -203,27 +203,29 @@ def alias_candidates(
         canonical: names of truth and rubric.
         examples: predictions by the name that they were stated under.
     """
-    found: defaultdict[Names, list[NearName]] = defaultdict(list)
+    by_pair: defaultdict[Names, list[NearName]] = defaultdict(list)
     for paper in papers:
-        for each in paper:
-            found[each.pred_name, each.gt_name].append(each)
-    targets = Counter(name for name, _ in found)
-    made = (
+        for near_name in paper:
+            by_pair[near_name.pred_name, near_name.gt_name].append(near_name)
+    targets = Counter(name for name, _ in by_pair)
+    candidates = (
         AliasCandidate(
-            rank=min(each.rank for each in own),
+            rank=min(near_name.rank for near_name in occurrences),
             pred_name=name,
             gt_name=target,
-            count=len(own),
-            avg_sim=own[0].similarity,  # names alone make it: it is that of each paper
+            count=len(occurrences),
+            avg_sim=occurrences[
+                0
+            ].similarity,  # names alone make it: it is that of each paper
             contained=contains(name, target),
-            value_hits=sum(each.value_hits for each in own),
+            value_hits=sum(near_name.value_hits for near_name in occurrences),
             canonical=name in canonical,
             clash=targets[name],
             examples=tuple(examples.get(name, ())[:EXAMPLES]),
         )
-        for (name, target), own in found.items()
+        for (name, target), occurrences in by_pair.items()
     )
-    return tuple(sorted(made, key=candidate_order))
+    return tuple(sorted(candidates, key=candidate_order))
 
 
 def candidate_order(candidate: AliasCandidate) -> tuple[int, float, str, str]:
@@ -250,7 +252,9 @@ def review_candidates(
         top: how many pairs; None: all.
         canonical: names of truth and rubric.
     """
-    spelled = ([each for each in paper if each.rank <= k] for paper in papers)
+    spelled = (
+        [near_name for near_name in paper if near_name.rank <= k] for paper in papers
+    )
     return alias_candidates(spelled, canonical)[:top]
 
 
@@ -264,8 +268,14 @@ def draft_targets(
         same_name: `guard` leaves out names of truth and rubric, which are right as
             they are; `keep` maps them too, most of them to themselves.
     """
-    kept = (each for each in reviewed if same_name == "keep" or not each.canonical)
-    return first_targets((each.pred_name, each.gt_name) for each in kept)
+    selected = (
+        candidate
+        for candidate in reviewed
+        if same_name == "keep" or not candidate.canonical
+    )
+    return first_targets(
+        (candidate.pred_name, candidate.gt_name) for candidate in selected
+    )
 
 
 def first_targets(pairs: Iterable[Names]) -> Mapping[str, str]:
@@ -297,14 +307,18 @@ def crossfitted(
         same_name: whether those keep theirs.
     """
     whole = review_candidates(papers.values(), k, None, canonical)
-    known = {(each.pred_name, each.gt_name): each for each in whole}
+    known = {(candidate.pred_name, candidate.gt_name): candidate for candidate in whole}
     entries: list[AliasEntry] = []
     for refno in sorted(papers):
-        own = {(n.pred_name, n.gt_name) for n in papers[refno] if n.rank <= k}
-        others = (each for each in whole if (each.pred_name, each.gt_name) not in own)
+        paper_pairs = {(n.pred_name, n.gt_name) for n in papers[refno] if n.rank <= k}
+        others = (
+            candidate
+            for candidate in whole
+            if (candidate.pred_name, candidate.gt_name) not in paper_pairs
+        )
         fewer = (
             replace(known[pair], count=known[pair].count - 1)
-            for pair in own
+            for pair in paper_pairs
             if known[pair].count > 1
         )
         reviewed = islice(

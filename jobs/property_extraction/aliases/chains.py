@@ -24,7 +24,11 @@ def loops(targets: Mapping[str, Collection[str]]) -> tuple[frozenset[str], ...]:
     Args:
         targets: of each name, what it stands for; of itself does not count.
     """
-    edges = [(name, target) for name, own in targets.items() for target in own]
+    edges = [
+        (name, target)
+        for name, name_targets in targets.items()
+        for target in name_targets
+    ]
     names = sorted({name for edge in edges for name in edge})
     place = {name: at for at, name in enumerate(names)}
     rows = [place[name] for name, _ in edges]
@@ -36,7 +40,9 @@ def loops(targets: Mapping[str, Collection[str]]) -> tuple[frozenset[str], ...]:
     components: defaultdict[int, list[str]] = defaultdict(list)
     for name, label in zip(names, labels.tolist(), strict=True):
         components[label].append(name)
-    return tuple(frozenset(own) for own in components.values() if len(own) > 1)
+    return tuple(
+        frozenset(component) for component in components.values() if len(component) > 1
+    )
 
 
 BuildRule: TypeAlias = Literal[
@@ -51,12 +57,12 @@ class BuildStep:
 
     rule: BuildRule
     entry: AliasEntry  #: as it was before
-    told: str  #: what became of it, and why
+    message: str  #: what became of it, and why
 
     @property
     def line(self) -> str:
         """It as a line of a report."""
-        return f"{self.rule}: {self.entry.shown} {self.told}"
+        return f"{self.rule}: {self.entry.label} {self.message}"
 
 
 Acting: TypeAlias = Mapping[str, Sequence[AliasEntry]]
@@ -83,8 +89,8 @@ def settle_chains(
     steps = _settle(known, _Scope(refno=None, keys=papers.pop(None, [])))
     everywhere = _by_name(e for e in known.values() if e.acts and e.refno is None)
     sources: defaultdict[str, list[str]] = defaultdict(list)
-    for name, own in everywhere.items():
-        for entry in own:
+    for name, name_entries in everywhere.items():
+        for entry in name_entries:
             sources[entry.gt_name].append(name)
     for refno in sorted(filter(None, papers)):
         scope = _Scope(
@@ -109,26 +115,30 @@ class _Scope:
 
         The rest meets no entry of its own: it is settled already.
         """
-        own = _by_name(known[key] for key in self.keys if known[key].acts)
-        near = {name for target in own for name in self.sources.get(target, ())}
-        near |= {entry.gt_name for each in own.values() for entry in each}
+        scope_entries = _by_name(known[key] for key in self.keys if known[key].acts)
+        near = {
+            name for target in scope_entries for name in self.sources.get(target, ())
+        }
+        near |= {
+            entry.gt_name for entries in scope_entries.values() for entry in entries
+        }
         others = {n: self.everywhere[n] for n in near if n in self.everywhere}
-        found = {**others, **own}
-        return {name: found[name] for name in sorted(found)}
+        acting = {**others, **scope_entries}
+        return {name: acting[name] for name in sorted(acting)}
 
 
 def _by_name(entries: Iterable[AliasEntry]) -> Acting:
-    found: defaultdict[str, list[AliasEntry]] = defaultdict(list)
+    by_name: defaultdict[str, list[AliasEntry]] = defaultdict(list)
     for entry in sorted(entries, key=lambda entry: entry.gt_name):
-        found[entry.pred_name].append(entry)
-    return found
+        by_name[entry.pred_name].append(entry)
+    return by_name
 
 
 def _settle(known: dict[Key, AliasEntry], scope: _Scope) -> list[BuildStep]:
     steps: list[BuildStep] = []
     while troubles := list(_troubles(known, scope)):
         for step in troubles:
-            reason = f"{step.rule}: {step.told}"
+            reason = f"{step.rule}: {step.message}"
             dropped = replace(step.entry, status="undecided", reason=reason)
             known[dropped.key] = dropped
         steps += troubles
@@ -141,22 +151,28 @@ def _troubles(known: Mapping[Key, AliasEntry], scope: _Scope) -> Iterator[BuildS
     Without those of a paper the others are sound, so each trouble has one of them.
     """
     acting = scope.acting(known)
-    circles = loops({name: [e.gt_name for e in own] for name, own in acting.items()})
+    circles = loops(
+        {name: [e.gt_name for e in entries] for name, entries in acting.items()}
+    )
     for circle in circles:
         names = ", ".join(map(repr, sorted(circle)))
         for name in sorted(circle):
             for entry in acting[name]:
                 if entry.gt_name in circle and entry.refno == scope.refno:
-                    told = f"dropped: {names} stand for one another"
-                    yield BuildStep(rule="cycle", entry=entry, told=told)
+                    message = f"dropped: {names} stand for one another"
+                    yield BuildStep(rule="cycle", entry=entry, message=message)
     if circles:
         return
     blamed: dict[Key, BuildStep] = {}
     for chain in _chains(acting):
         if len(chain) > 1 and _is_rejected(known, chain, scope.refno):
-            told = f"undecided: {_shown(chain)}, and the ends were rejected as a pair"
+            message = (
+                f"undecided: {_chain_text(chain)}, and the ends were rejected as a pair"
+            )
             entry = next(entry for entry in chain if entry.refno == scope.refno)
-            blamed[entry.key] = BuildStep(rule="transitive", entry=entry, told=told)
+            blamed[entry.key] = BuildStep(
+                rule="transitive", entry=entry, message=message
+            )
     yield from blamed.values()
 
 
@@ -164,13 +180,13 @@ def _is_rejected(
     known: Mapping[Key, AliasEntry], chain: Chain, refno: str | None
 ) -> bool:
     ends = chain[0].pred_name, chain[-1].gt_name
-    found = known.get((*ends, refno)) or known.get((*ends, None))
-    return found is not None and found.status == "rejected"
+    entry = known.get((*ends, refno)) or known.get((*ends, None))
+    return entry is not None and entry.status == "rejected"
 
 
 def _chains(acting: Acting) -> Iterator[Chain]:
-    for own in acting.values():
-        for entry in own:
+    for entries in acting.values():
+        for entry in entries:
             yield from _chains_of(entry, acting)
 
 
@@ -183,10 +199,10 @@ def _chains_of(entry: AliasEntry, acting: Acting) -> Iterator[Chain]:
         onward = acting.get(name, ())
         if not onward:
             yield _back(entry, name, reached)
-        for each in onward:
-            if each.gt_name not in reached:
-                reached[each.gt_name] = each
-                waiting.append(each.gt_name)
+        for next_entry in onward:
+            if next_entry.gt_name not in reached:
+                reached[next_entry.gt_name] = next_entry
+                waiting.append(next_entry.gt_name)
 
 
 def _back(first: AliasEntry, name: str, reached: Mapping[str, AliasEntry]) -> Chain:
@@ -199,20 +215,20 @@ def _back(first: AliasEntry, name: str, reached: Mapping[str, AliasEntry]) -> Ch
 def _cut_short(known: dict[Key, AliasEntry], scope: _Scope) -> Iterator[BuildStep]:
     """Let every name that acts in a scope stand for where it comes to rest."""
     acting = scope.acting(known)
-    for own in acting.values():
-        chains = [chain for entry in own for chain in _chains_of(entry, acting)]
+    for entries in acting.values():
+        chains = [chain for entry in entries for chain in _chains_of(entry, acting)]
         if all(len(chain) == 1 for chain in chains):
             continue
-        for entry in own:
+        for entry in entries:
             if entry.refno == scope.refno:
                 del known[entry.key]
         for chain in sorted(chains, key=len):
-            made = _joined(chain, scope.refno, known)
-            if not (made.key in known and known[made.key].acts):
-                known[made.key] = made
+            joined = _joined(chain, scope.refno, known)
+            if not (joined.key in known and known[joined.key].acts):
+                known[joined.key] = joined
             if len(chain) > 1:
-                told = f"now {made.shown}: {_shown(chain)}"
-                yield BuildStep(rule="transitive", entry=chain[0], told=told)
+                message = f"now {joined.label}: {_chain_text(chain)}"
+                yield BuildStep(rule="transitive", entry=chain[0], message=message)
 
 
 def _joined(
@@ -227,10 +243,10 @@ def _joined(
         known.get(pair.key, pair),
         status="accepted",
         source=max((entry.source for entry in chain), key=SOURCES.index),
-        reason=_shown(chain),
+        reason=_chain_text(chain),
     )
 
 
-def _shown(chain: Chain) -> str:
+def _chain_text(chain: Chain) -> str:
     names = (chain[0].pred_name, *(entry.gt_name for entry in chain))
     return " => ".join(map(repr, names))

@@ -82,18 +82,23 @@ def booked(before: Bookable, after: Bookable) -> Booking:
         was, now = old.get(number), new.get(number)
         sides = [side for side in (now, was) if side is not None]
         if now is not None and now.alias is not None:
-            own = account(now.alias)
-            own.renamed += 1
-            own.papers.add(now.refno)
+            alias_account = account(now.alias)
+            alias_account.renamed += 1
+            alias_account.papers.add(now.refno)
         gain = _is_tp(now) - _is_tp(was)
         if gain:
-            own = account(next((side.alias for side in sides if side.alias), None))
-            own.gained += gain > 0
-            own.lost += gain < 0
-            own.papers.add(sides[0].refno)
+            alias_account = account(
+                next((side.alias for side in sides if side.alias), None)
+            )
+            alias_account.gained += gain > 0
+            alias_account.lost += gain < 0
+            alias_account.papers.add(sides[0].refno)
     return Booking(
         metric="tp",
-        change=sum(each.gained - each.lost for each in accounts.values()),
+        change=sum(
+            alias_account.gained - alias_account.lost
+            for alias_account in accounts.values()
+        ),
         table=Table(
             name="alias_diff",
             columns=COLUMNS,
@@ -117,13 +122,13 @@ def _account_rows(
     """The largest gains first, then losses, then aliases without effect."""
 
     def place(name: tuple[str, str, str]) -> tuple[object, ...]:
-        own = accounts[name]
-        return not (own.gained or own.lost), own.lost - own.gained, name
+        account = accounts[name]
+        return not (account.gained or account.lost), account.lost - account.gained, name
 
     for name in sorted(accounts, key=place):
-        own = accounts[name]
-        counts = (own.renamed, own.gained, own.lost, len(own.papers))
-        yield (name[0], name[1], own.source, *counts)
+        account = accounts[name]
+        counts = (account.renamed, account.gained, account.lost, len(account.papers))
+        yield (name[0], name[1], account.source, *counts)
 
 
 SETTINGS = frozenset({"aliases", "accept_drafts", "clash", "name_match"})
@@ -142,23 +147,23 @@ def booked_on_aliases(
     return booked(before, after) if is_of_aliases(names) else None
 
 
-def bookable(fates: RowOutcomes) -> Bookable:
+def bookable(outcomes: RowOutcomes) -> Bookable:
     """The rows of one replicate, by their place, each with the alias that it has."""
     return Bookable(
-        rows=tuple(_booked_rows(fates)),
-        aliases=tuple(map(_alias, fates.dataset.aliases.accepted)),
+        rows=tuple(_booked_rows(outcomes)),
+        aliases=tuple(map(_alias, outcomes.dataset.aliases.accepted)),
     )
 
 
-def _booked_rows(fates: RowOutcomes) -> Iterator[BookedRow]:
-    for place, (prediction, fate) in enumerate(
-        zip(fates.predictions, fates.fates, strict=True)
+def _booked_rows(outcomes: RowOutcomes) -> Iterator[BookedRow]:
+    for place, (prediction, outcome) in enumerate(
+        zip(outcomes.predictions, outcomes.prediction_outcomes, strict=True)
     ):
-        partner = fates.partners[place]
-        name = None if partner < 0 else fates.truth[partner].name
-        entry = fates.renamed[place].entry(name)
+        partner = outcomes.partners[place]
+        name = None if partner < 0 else outcomes.truth[partner].name
+        entry = outcomes.renamed[place].entry(name)
         alias = None if entry is None else _alias(entry)
-        yield BookedRow(place, prediction.refno, fate is RowOutcome.TP, alias)
+        yield BookedRow(place, prediction.refno, outcome is RowOutcome.TP, alias)
 
 
 def _alias(entry: AliasEntry) -> BookedAlias:

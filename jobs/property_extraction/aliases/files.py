@@ -99,7 +99,7 @@ def _of_csv(path: Path) -> AliasFile:
         unit="row",
         cure="an alias acts only where somebody wrote that it is accepted",
     )
-    return _made(path, map(_meant, rows), "human")
+    return _alias_file(path, map(_meant, rows), "human")
 
 
 def _meant(row: InputRow) -> InputRow:
@@ -116,18 +116,20 @@ def _of_set(path: Path, value: Mapping[str, Any]) -> AliasFile:
     whole = InputRow(file=path.name, line=1, fields=value, unit="object")
     if not isinstance(entries, list):
         raise whole.error(f"entries is {kind_of(entries)} (a list is expected)")
-    made = _made(path, _entry_rows(path, entries), "import")
-    found = AliasSet(
-        entries=made.alias_set.entries,
+    alias_file = _alias_file(path, _entry_rows(path, entries), "import")
+    alias_set = AliasSet(
+        entries=alias_file.alias_set.entries,
         parent=whole.optional_text("parent") or None,
         created_from=_origin(whole),
     )
-    if value.get("id", found.id) != found.id:
+    if value.get("id", alias_set.id) != alias_set.id:
         raise whole.error(
-            f"id is {value['id']!r}, and that of its entries is {found.id!r}: they "
+            f"id is {value['id']!r}, and that of its entries is {alias_set.id!r}: they "
             "were changed since (correct the id or take it out)"
         )
-    return AliasFile(alias_set=found, file=made.file, places=made.places)
+    return AliasFile(
+        alias_set=alias_set, file=alias_file.file, places=alias_file.places
+    )
 
 
 def _entry_rows(path: Path, entries: Iterable[object]) -> Iterator[InputRow]:
@@ -140,10 +142,10 @@ def _entry_rows(path: Path, entries: Iterable[object]) -> Iterator[InputRow]:
 
 
 def _origin(whole: InputRow) -> AliasOrigin:
-    given = whole.fields.get("created_from") or {}
-    if not isinstance(given, dict):
-        raise whole.error(f"created_from is {kind_of(given)} (an object is expected)")
-    row = replace(whole, fields=given)
+    origin = whole.fields.get("created_from") or {}
+    if not isinstance(origin, dict):
+        raise whole.error(f"created_from is {kind_of(origin)} (an object is expected)")
+    row = replace(whole, fields=origin)
     return AliasOrigin(
         run=row.optional_text("run") or None,
         scoring=row.integer("scoring") if row.has("scoring") else None,
@@ -169,10 +171,10 @@ def _of_map(path: Path, value: Mapping[str, object]) -> AliasFile:
         )
         for number, (name, target) in enumerate(pairs, start=1)
     )
-    return _made(path, rows, "draft")
+    return _alias_file(path, rows, "draft")
 
 
-def _made(path: Path, rows: Iterable[InputRow], source: Source) -> AliasFile:
+def _alias_file(path: Path, rows: Iterable[InputRow], source: Source) -> AliasFile:
     entries, places = [], []
     for row in rows:
         entries.append(_entry(row, source))
@@ -210,20 +212,18 @@ def _name(row: InputRow, column: str) -> str:
 
 def _word(row: InputRow, name: str, allowed: Sequence[Word], default: Word) -> Word:
     """One of some words, in any case; the default where the cell is blank."""
-    given = row.optional_text(name).strip().lower()
-    found = next((word for word in allowed if word == given), None)
-    if given and found is None:
-        raise row.error(
-            f"{name} is {given!r} (one of {', '.join(allowed)} is expected)"
-        )
-    return found or default
+    text = row.optional_text(name).strip().lower()
+    match = next((word for word in allowed if word == text), None)
+    if text and match is None:
+        raise row.error(f"{name} is {text!r} (one of {', '.join(allowed)} is expected)")
+    return match or default
 
 
 Placed: TypeAlias = tuple[str, AliasEntry]
 """An entry and where it stands in its file."""
 
 
-def given_aliases(
+def acting_aliases(
     path: Path,
     *,
     canonical: Container[str],
@@ -273,7 +273,11 @@ def reviewed_aliases(path: Path, *, clash: Clash = "best") -> tuple[AliasEntry, 
     placed = list(zip(file.places, file.alias_set.entries, strict=True))
     _refuse_repeats(file, placed)
     if clash != "set":
-        _refuse_clashes(file, [each for each in placed if each[1].acts], "exact")
+        _refuse_clashes(
+            file,
+            [placed_entry for placed_entry in placed if placed_entry[1].acts],
+            "exact",
+        )
     return file.alias_set.entries
 
 
@@ -283,7 +287,7 @@ def _refuse_repeats(file: AliasFile, placed: list[Placed]) -> None:
         if entry.key in seen:
             raise DatasetError(
                 f"{file.file}: {seen[entry.key]} and {place} are both about "
-                f"{entry.shown}; keep one of them."
+                f"{entry.label}; keep one of them."
             )
         seen[entry.key] = place
 
@@ -294,7 +298,7 @@ def _refuse_drafts(file: AliasFile, acting: list[Placed]) -> None:
         place, entry = drafts[0]
         raise DatasetError(
             f"{file.file}: {len(drafts)} of its aliases are drafts that nobody has "
-            f"checked, such as {place}, {entry.shown}; verify them and build a set "
+            f"checked, such as {place}, {entry.label}; verify them and build a set "
             "(siftlog prepare property-extraction aliases), or add --accept-drafts."
         )
 
@@ -336,11 +340,15 @@ def _refuse_loops(
 ) -> None:
     """No name may come back to itself; one that is right as it is comes to rest."""
     fold = FOLDS[name_match]
-    loose = [each for each in acting if each[1].pred_name not in canonical]
+    loose = [
+        placed_entry
+        for placed_entry in acting
+        if placed_entry[1].pred_name not in canonical
+    ]
     for scope in _scopes(loose, fold):
         targets = {
-            name: {fold(entry.gt_name) for _, entry in own}
-            for name, own in scope.items()
+            name: {fold(entry.gt_name) for _, entry in placed_entries}
+            for name, placed_entries in scope.items()
         }
         for loop in loops(targets):
             rows = [
@@ -363,10 +371,10 @@ def _scopes(
     everywhere: defaultdict[str, list[Placed]] = defaultdict(list)
     papers: dict[str, defaultdict[str, list[Placed]]] = {}
     for place, entry in acting:
-        own = everywhere
+        scope = everywhere
         if entry.refno is not None:
-            own = papers.setdefault(entry.refno, defaultdict(list))
-        own[fold(entry.pred_name)].append((place, entry))
+            scope = papers.setdefault(entry.refno, defaultdict(list))
+        scope[fold(entry.pred_name)].append((place, entry))
     yield everywhere
     for refno in sorted(papers):
         yield {**everywhere, **papers[refno]}

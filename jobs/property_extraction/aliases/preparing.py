@@ -39,14 +39,14 @@ from runner.fingerprint import input_hashes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GivenVerdicts:
+class CollectedVerdicts:
     """All verdicts, and the ids of the runs that some of them are from."""
 
     verdicts: tuple[NameVerdict, ...]
     runs: tuple[str, ...]
 
 
-def read_given_verdicts(sources: Iterable[Path]) -> GivenVerdicts:
+def collect_verdicts(sources: Iterable[Path]) -> CollectedVerdicts:
     """Read what is named: a file, or else a run by its folder, its id or the beginning.
 
     Raises:
@@ -59,10 +59,10 @@ def read_given_verdicts(sources: Iterable[Path]) -> GivenVerdicts:
         if path.is_file() or path.suffix == ".csv":
             verdicts += read_verdicts(path)
         else:
-            run_id, found = _verdicts(path)
-            verdicts += found
+            run_id, run_verdicts = _verdicts(path)
+            verdicts += run_verdicts
             runs.append(run_id)
-    return GivenVerdicts(verdicts=tuple(verdicts), runs=tuple(runs))
+    return CollectedVerdicts(verdicts=tuple(verdicts), runs=tuple(runs))
 
 
 def _verdicts(path: Path) -> tuple[str, tuple[NameVerdict, ...]]:
@@ -86,17 +86,21 @@ def _verdicts(path: Path) -> tuple[str, tuple[NameVerdict, ...]]:
 
 def _refuse_changes(run: InputRun) -> None:
     """The candidates say which pair a task is about; with others verdicts get lost."""
-    before = {each.sha256 for each in run.inputs if each.setting == "candidates"}
-    for each in input_hashes(run.job.inputs(run.settings)):
-        if each.setting == "candidates" and each.sha256 not in before:
+    before = {
+        input_file.sha256
+        for input_file in run.inputs
+        if input_file.setting == "candidates"
+    }
+    for input_file in input_hashes(run.job.inputs(run.settings)):
+        if input_file.setting == "candidates" and input_file.sha256 not in before:
             raise DatasetError(
-                f"{each.path} is not the file that run {run.run_id} was started "
+                f"{input_file.path} is not the file that run {run.run_id} was started "
                 "with (put that one back, or name alias_verification_all__MODEL.csv of "
                 "a scoring of the run instead)."
             )
 
 
-SHOWN = 20
+PRINTED_LINES = 20
 """Lines of the report that are printed; the file has all."""
 
 
@@ -116,21 +120,21 @@ class AliasFolder:
 
     def write(self, folder: Path) -> AliasFolderSummary:
         """Write the set as JSON and CSV, and what was done to make it."""
-        made, report = self.built.alias_set, self.built.report
+        alias_set, report = self.built.alias_set, self.built.report
         files = {
-            f"aliases-{made.id}.json": set_json(made),
-            f"aliases-{made.id}.csv": set_csv(made),
+            f"aliases-{alias_set.id}.json": set_json(alias_set),
+            f"aliases-{alias_set.id}.csv": set_csv(alias_set),
             "report.txt": "".join(f"{line}\n" for line in report),
         }
         for name, text in files.items():
             (folder / name).write_text(text, encoding="utf-8", newline="")
         return AliasFolderSummary(
-            text="\n".join(_text(made, report)),
+            text="\n".join(_text(alias_set, report)),
             json={
-                "id": made.id,
-                "parent": made.parent,
-                "created_from": asdict(made.created_from),
-                "counts": dict(made.counts),
+                "id": alias_set.id,
+                "parent": alias_set.parent,
+                "created_from": asdict(alias_set.created_from),
+                "counts": dict(alias_set.counts),
                 "rules": dict(Counter(step.rule for step in self.built.steps)),
                 "report": list(report),
                 "files": list(files),
@@ -147,7 +151,7 @@ def prepared_aliases(settings: PropertySettings) -> AliasFolder:
         DatasetError: an input is off.
     """
     pairs = () if settings.candidates is None else read_candidates(settings.candidates)
-    said = read_given_verdicts(settings.verdicts)
+    collected = collect_verdicts(settings.verdicts)
     review = (
         ()
         if settings.review is None
@@ -156,7 +160,7 @@ def prepared_aliases(settings: PropertySettings) -> AliasFolder:
     parent = (
         None if settings.parent is None else read_aliases(settings.parent).alias_set
     )
-    if not (pairs or said.verdicts or review or parent):
+    if not (pairs or collected.verdicts or review or parent):
         raise UsageError(
             "Name what speaks of pairs of names: --candidates FILE of a scoring, with "
             "--verdicts RUN or FILE, or --review FILE, a CSV with a column status."
@@ -165,7 +169,7 @@ def prepared_aliases(settings: PropertySettings) -> AliasFolder:
     built = build_alias_set(
         AliasEvidence(
             candidates=pairs,
-            rulings=majority(said.verdicts),
+            rulings=majority(collected.verdicts),
             review=review,
             parent=parent,
             drafts=drafts if settings.accept_drafts else {},
@@ -173,7 +177,7 @@ def prepared_aliases(settings: PropertySettings) -> AliasFolder:
         canonical=_canonical(settings, pairs),
         clash=settings.clash,
         strict=settings.strict,
-        created_from=_origin(settings, said),
+        created_from=_origin(settings, collected),
     )
     return AliasFolder(built=built)
 
@@ -195,29 +199,31 @@ def _canonical(
             "Name --truth FILE or --rubric FILE, or alias_candidates.csv as the "
             "candidates: which names are right must be known, so that none is renamed."
         )
-    told = (pair.pred_name for pair in pairs if pair.canonical)
-    return named | {pair.gt_name for pair in pairs} | frozenset(told)
+    right_names = (pair.pred_name for pair in pairs if pair.canonical)
+    return named | {pair.gt_name for pair in pairs} | frozenset(right_names)
 
 
-def _origin(settings: PropertySettings, said: GivenVerdicts) -> AliasOrigin:
+def _origin(settings: PropertySettings, collected: CollectedVerdicts) -> AliasOrigin:
     """The scoring that the candidates lie in, if they do, and what was asked."""
     path = settings.candidates
     if path is not None and (origin := scoring_of(path)):
         return AliasOrigin(
             run=origin.run_id,
             scoring=origin.number,
-            verification_runs=said.runs,
+            verification_runs=collected.runs,
         )
-    return AliasOrigin(verification_runs=said.runs)
+    return AliasOrigin(verification_runs=collected.runs)
 
 
-def _text(made: AliasSet, report: tuple[str, ...]) -> Iterator[str]:
-    yield f"aliases {made.id}   {made.status_mix}"
-    if made.parent is not None:
-        yield f"parent {made.parent}"
-    yield from report[:SHOWN]
-    if len(report) > SHOWN:
-        yield f"... and {plural(len(report) - SHOWN, 'line')} more in report.txt"
-    run = made.created_from.run or "RUN"
-    drafts = " --accept-drafts" if any(e.is_draft for e in made.entries) else ""
-    yield f"next: siftlog score {run} --aliases DIR/aliases-{made.id}.json{drafts}"
+def _text(alias_set: AliasSet, report: tuple[str, ...]) -> Iterator[str]:
+    yield f"aliases {alias_set.id}   {alias_set.status_mix}"
+    if alias_set.parent is not None:
+        yield f"parent {alias_set.parent}"
+    yield from report[:PRINTED_LINES]
+    if len(report) > PRINTED_LINES:
+        yield (
+            f"... and {plural(len(report) - PRINTED_LINES, 'line')} more in report.txt"
+        )
+    run = alias_set.created_from.run or "RUN"
+    drafts = " --accept-drafts" if any(e.is_draft for e in alias_set.entries) else ""
+    yield f"next: siftlog score {run} --aliases DIR/aliases-{alias_set.id}.json{drafts}"

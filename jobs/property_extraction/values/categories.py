@@ -70,10 +70,14 @@ class Categories:
 
 def _folded_keys(cluster: Mapping[str, str]) -> dict[str, str]:
     """Categories by folded text; none where texts of several categories fold alike."""
-    found: dict[str, set[str]] = {}
+    by_text: dict[str, set[str]] = {}
     for text, category in cluster.items():
-        found.setdefault(folded(text), set()).add(category)
-    return {text: own.pop() for text, own in found.items() if len(own) == 1}
+        by_text.setdefault(folded(text), set()).add(category)
+    return {
+        text: categories.pop()
+        for text, categories in by_text.items()
+        if len(categories) == 1
+    }
 
 
 def _words(text: str) -> tuple[str, str]:
@@ -197,9 +201,9 @@ class SpaceGroupReader:
 
     def number(self, text: str) -> int | None:
         """The number of a space group, from its symbol or a plain integer."""
-        found = _NUMBER.fullmatch(text.strip())
-        if found is not None:
-            number = int(found[0])
+        match = _NUMBER.fullmatch(text.strip())
+        if match is not None:
+            number = int(match[0])
             return number if number <= _MOST_CHARS else None
         return self._numbers.get(normal_symbol(text))
 

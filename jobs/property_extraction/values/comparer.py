@@ -103,9 +103,9 @@ class QuantityRule:
             return "truth_no_number", None
         if conversion.status == "incompatible":
             return "incompatible", None
-        told = conversion(value)
-        reason: Reason = "equal" if self._is_within(told, goal) else "different"
-        return reason, _relative_error(told, goal)
+        converted = conversion(value)
+        reason: Reason = "equal" if self._is_within(converted, goal) else "different"
+        return reason, _relative_error(converted, goal)
 
     def edges(
         self,
@@ -147,30 +147,30 @@ class QuantityRule:
                     for conversion in (self.conversion(source, target),)
                     if conversion.status in accepted
                 ]
-            found = [
-                Edge(place, truth, _relative_error(told, goal) or 0.0)
+            edges = [
+                Edge(place, truth, _relative_error(converted, goal) or 0.0)
                 for conversion, placed in conversions[source]
-                for told in (conversion(value),)
-                for goal, truth in _near(told, placed)
-                if self._is_within(told, goal)
+                for converted in (conversion(value),)
+                for goal, truth in _near(converted, placed)
+                if self._is_within(converted, goal)
             ]
-            yield from sorted(found, key=attrgetter("truth"))
+            yield from sorted(edges, key=attrgetter("truth"))
 
-    def _is_within(self, told: float, goal: float) -> bool:
-        return abs(told - goal) <= self._tolerance * abs(goal)
+    def _is_within(self, converted: float, goal: float) -> bool:
+        return abs(converted - goal) <= self._tolerance * abs(goal)
 
     def _placed(
         self, rows: Sequence[ValueWithUnit], cell: Callable[[str], str]
     ) -> dict[str, list[_Placed]]:
         """The rows whose value is a number, by unit cell, ascending."""
-        found: dict[str, list[_Placed]] = {}
+        by_cell: dict[str, list[_Placed]] = {}
         for place, row in enumerate(rows):
             value = self.number(row.value).value
             if value is not None:
-                found.setdefault(cell(row.unit), []).append((value, place))
-        for placed in found.values():
+                by_cell.setdefault(cell(row.unit), []).append((value, place))
+        for placed in by_cell.values():
             placed.sort()
-        return found
+        return by_cell
 
     def _known(self, text: str) -> str:
         """The cell of a known unit; all others compare as a blank one does."""
@@ -178,19 +178,19 @@ class QuantityRule:
         return text if is_known else ""
 
 
-def _near(told: float, placed: Sequence[_Placed]) -> Sequence[_Placed]:
+def _near(converted: float, placed: Sequence[_Placed]) -> Sequence[_Placed]:
     """Of ascending numbers all that can be within the tolerance, and few others."""
-    if not math.isfinite(told):
+    if not math.isfinite(converted):
         return ()  # or all of them would be near
-    reach = abs(told) * _REACH
-    low = bisect_left(placed, told - reach, key=itemgetter(0))
-    return placed[low : bisect_right(placed, told + reach, key=itemgetter(0))]
+    reach = abs(converted) * _REACH
+    low = bisect_left(placed, converted - reach, key=itemgetter(0))
+    return placed[low : bisect_right(placed, converted + reach, key=itemgetter(0))]
 
 
-def _relative_error(told: float, goal: float) -> float | None:
+def _relative_error(converted: float, goal: float) -> float | None:
     if goal:
-        return abs(told - goal) / abs(goal)
-    return None if told else 0.0
+        return abs(converted - goal) / abs(goal)
+    return None if converted else 0.0
 
 
 class Comparer:

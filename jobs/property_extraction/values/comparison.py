@@ -40,8 +40,8 @@ class Rubric:
 
     def kind(self, name: str) -> ComparisonKind:
         """The rule for a name; `exact` for one that is not in the rubric."""
-        found = self.properties.get(name)
-        return ComparisonKind.EXACT if found is None else found.kind
+        prop = self.properties.get(name)
+        return ComparisonKind.EXACT if prop is None else prop.kind
 
     def __contains__(self, name: str) -> bool:
         return name in self.properties
@@ -127,8 +127,8 @@ class KeyRule:
         self, name: str, prediction: ValueWithUnit, truth: ValueWithUnit
     ) -> ValueComparison:
         """Compare one pair of a property."""
-        found = self._read(name, prediction.value)
-        match = found is not None and found == self._read(name, truth.value)
+        predicted = self._read(name, prediction.value)
+        match = predicted is not None and predicted == self._read(name, truth.value)
         return ValueComparison(reason="equal" if match else "different")
 
     def edges(
@@ -162,8 +162,11 @@ class PairwiseRule(Generic[T]):
         self, name: str, prediction: ValueWithUnit, truth: ValueWithUnit
     ) -> ValueComparison:
         """Compare one pair of a property."""
-        found, true = self._once(name, prediction.value), self._once(name, truth.value)
-        match = self._are_alike(found, true)
+        predicted, true = (
+            self._once(name, prediction.value),
+            self._once(name, truth.value),
+        )
+        match = self._are_alike(predicted, true)
         return ValueComparison(reason="equal" if match else "different")
 
     def edges(
@@ -176,13 +179,20 @@ class PairwiseRule(Generic[T]):
         places: dict[str, list[int]] = {}
         for truth, row in enumerate(truths):
             places.setdefault(row.value, []).append(truth)
-        known = [(self._once(name, text), own) for text, own in places.items()]
+        known = [
+            (self._once(name, text), truth_places)
+            for text, truth_places in places.items()
+        ]
         alike: dict[str, list[int]] = {}
         for prediction, row in enumerate(predictions):
             if row.value not in alike:
-                found = self._once(name, row.value)
-                own = (at for true, at in known if self._are_alike(found, true))
-                alike[row.value] = sorted(place for at in own for place in at)
+                predicted = self._once(name, row.value)
+                matching_places = (
+                    at for true, at in known if self._are_alike(predicted, true)
+                )
+                alike[row.value] = sorted(
+                    place for at in matching_places for place in at
+                )
             for truth in alike[row.value]:
                 yield Edge(prediction, truth)
 

@@ -102,20 +102,20 @@ def read_number(text: str, rule: Numbers) -> Number:
     printed = _ABOUT.sub("", printed)
     if _BOUND.match(printed):
         return Number("bound")
-    found = _NUMBER.fullmatch(printed)
-    if found is not None:
-        return _number(_decimal(found))
+    match = _NUMBER.fullmatch(printed)
+    if match is not None:
+        return _number(_decimal(match))
     return Number("range" if _RANGE.match(printed) else "not_a_number")
 
 
-def _decimal(found: re.Match[str]) -> str:
+def _decimal(match: re.Match[str]) -> str:
     """The same number in the form that Python reads, so that it is rounded once."""
-    if found["bare_power"] is not None:
-        return f"{found['sign']}1e{found['bare_power']}"
-    mantissa = found["sign"] + re.sub("[, ]", "", found["mantissa"])
-    if found["power"] is None:
-        return mantissa + found["exponent"]
-    return "nan" if found["exponent"] else f"{mantissa}e{found['power']}"
+    if match["bare_power"] is not None:
+        return f"{match['sign']}1e{match['bare_power']}"
+    mantissa = match["sign"] + re.sub("[, ]", "", match["mantissa"])
+    if match["power"] is None:
+        return mantissa + match["exponent"]
+    return "nan" if match["exponent"] else f"{mantissa}e{match['power']}"
 
 
 def _number(decimal: str) -> Number:

@@ -53,10 +53,10 @@ def pint_unit(name: str) -> PhysicalUnit | None:
         name: Letters, perhaps after a degree sign.
     """
     registry = _registry()
-    found = registry.parse_unit_name(name)
-    if not found:
+    parsed_names = registry.parse_unit_name(name)
+    if not parsed_names:
         return None
-    prefix, stem, _suffix = found[0]
+    prefix, stem, _suffix = parsed_names[0]
     units = registry.UnitsContainer({prefix + stem: 1})
     try:
         zero, one = (
@@ -129,8 +129,8 @@ def _table_units(table: Sequence[UnitTableRow]) -> Iterator[tuple[str, PhysicalU
         target = reader.read(row.si)
         unit = target.unit
         if unit is None:
-            own = () if target.blank else ((target.text, Fraction(1)),)
-            unit = PhysicalUnit(Fraction(1), own)
+            base_dimensions = () if target.blank else ((target.text, Fraction(1)),)
+            unit = PhysicalUnit(Fraction(1), base_dimensions)
             yield target.text, unit
         factor = unit.factor * Fraction(repr(row.factor))
         yield normal_form(row.name), PhysicalUnit(factor, unit.dimensions)

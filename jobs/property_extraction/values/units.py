@@ -171,11 +171,11 @@ def _factors(
     """Units and exponents of a product; None where one of them cannot be read."""
     factors = []
     for word in filter(None, _SEPARATORS.split(text)):
-        found = _FACTOR.fullmatch(word)
-        unit = None if found is None else named(found[1])
-        if found is None or unit is None:
+        match = _FACTOR.fullmatch(word)
+        unit = None if match is None else named(match[1])
+        if match is None or unit is None:
             return None
-        exponent = int(found[2] or 1)
+        exponent = int(match[2] or 1)
         if abs(exponent) > MOST_EXPONENT:
             return None
         factors.append((unit, sign * exponent))
@@ -307,7 +307,11 @@ UNITS: Final = frozenset(
     {
         *DIALECT_UNITS,
         *_PLAIN,
-        *(f"{prefix}{name}" for name, given in _PREFIXED.items() for prefix in given),
+        *(
+            f"{prefix}{name}"
+            for name, prefixes in _PREFIXED.items()
+            for prefix in prefixes
+        ),
     }
 )
 """Single names."""

@@ -55,15 +55,15 @@ def mapped_columns(mapped: Sequence[str]) -> Mapping[str, str]:
     Raises:
         UsageError: an item is not `name=column`, or no such name is known.
     """
-    found = {}
+    name_by_column = {}
     for text in mapped:
         name, equals, column = (part.strip() for part in text.partition("="))
         if not equals or not column or name not in FIELDS:
             raise UsageError(
                 f"--map {text}: write name=column, the name one of {', '.join(FIELDS)}."
             )
-        found[column] = name
-    return found
+        name_by_column[column] = name
+    return name_by_column
 
 
 def read_table(
@@ -108,9 +108,10 @@ def read_table(
             )
             yield UnreadableRecord(number=number, reason=reason)
         else:
-            found = zip(names, cells, strict=True)
+            named_cells = zip(names, cells, strict=True)
             yield record_from_cells(
-                number, {name: cell or None for name, cell in found if name is not None}
+                number,
+                {name: cell or None for name, cell in named_cells if name is not None},
             )
 
 
@@ -139,14 +140,14 @@ def read_whole(path: Path) -> Iterator[ImportedRecord | UnreadableRecord]:
         DatasetError: the file is neither.
     """
     value = read_json(path)
-    found = value if isinstance(value, list) else _inside(value)
-    if found is None:
+    entries = value if isinstance(value, list) else _inside(value)
+    if entries is None:
         raise DatasetError(
             f"{path.name}: neither a list nor an object with papers or included_papers "
             "(see --format for the other formats)."
         )
-    for number, each in enumerate(found, start=1):
-        yield _entry(number, each)
+    for number, entry in enumerate(entries, start=1):
+        yield _entry(number, entry)
 
 
 def read_lines(path: Path) -> Iterator[ImportedRecord | UnreadableRecord]:
@@ -166,8 +167,8 @@ def read_lines(path: Path) -> Iterator[ImportedRecord | UnreadableRecord]:
             yield UnreadableRecord(number=next(numbers), reason=reason)
             continue
         inside = _inside(value)
-        for each in [value] if inside is None else inside:
-            yield _entry(next(numbers), each)
+        for entry in [value] if inside is None else inside:
+            yield _entry(next(numbers), entry)
 
 
 def _inside(value: object) -> list[Any] | None:
@@ -176,9 +177,9 @@ def _inside(value: object) -> list[Any] | None:
         return None
     named = [next((name for name in names if name in value), None) for names in _LISTS]
     lists = [value[name] for name in named if name is not None]
-    if not lists or not all(isinstance(each, list) for each in lists):
+    if not lists or not all(isinstance(entries, list) for entries in lists):
         return None
-    return [each for found in lists for each in found]
+    return [entry for entries in lists for entry in entries]
 
 
 def _entry(number: int, value: object) -> ImportedRecord | UnreadableRecord:
@@ -244,11 +245,11 @@ def _blocks(path: Path) -> Iterator[tuple[str, str]]:
     """
     kind, block = "", list[str]()
     for _, line in lines(path):
-        found = _BEGINS.match(line)
-        if found:
+        match = _BEGINS.match(line)
+        if match:
             if kind:
                 yield kind, "".join(block)
-            kind, block = found.group(1).lower(), []
+            kind, block = match.group(1).lower(), []
         if kind:
             block.append(line)
     if kind:
@@ -259,8 +260,8 @@ def _bibtex_cells(
     key: str, fields: Mapping[str, str], plain: Callable[[str], str]
 ) -> RecordCells:
     def text(*names: str) -> str:
-        found = next((fields[name] for name in names if name in fields), "")
-        return " ".join(plain(_escaped(found)).split())
+        value = next((fields[name] for name in names if name in fields), "")
+        return " ".join(plain(_escaped(value)).split())
 
     year = _YEAR.search(text("year", "date"))
     return {
@@ -310,8 +311,8 @@ def read_ris(path: Path) -> Iterator[ImportedRecord | UnreadableRecord]:
         if begins or record:
             record.append(line)
         if record and line.startswith(_LAST):
-            (found,) = parser.parse_lines(iter(record))
-            yield record_from_cells(number, _ris_cells(found))
+            (fields,) = parser.parse_lines(iter(record))
+            yield record_from_cells(number, _ris_cells(fields))
             record = []
     if record:
         yield _unended(number)
@@ -328,33 +329,33 @@ def _unended(number: int) -> UnreadableRecord:
     )
 
 
-def _ris_cells(found: Mapping[str, Any]) -> RecordCells:
+def _ris_cells(fields: Mapping[str, Any]) -> RecordCells:
     """Cells by rispy's names of the tags."""
-    year = _YEAR.search(found.get("year") or found.get("publication_year") or "")
+    year = _YEAR.search(fields.get("year") or fields.get("publication_year") or "")
     return {
-        "document_id": found.get("id"),
-        "pmid": found.get("pmid") or _pmid(found),
-        "doi": found.get("doi"),
-        "title": found.get("title") or found.get("primary_title"),
-        "abstract": found.get("abstract") or found.get("notes_abstract"),
-        "authors": found.get("authors") or found.get("first_authors"),
-        "journal": found.get("journal_name")
-        or found.get("alternate_title3")
-        or found.get("secondary_title"),
+        "document_id": fields.get("id"),
+        "pmid": fields.get("pmid") or _pmid(fields),
+        "doi": fields.get("doi"),
+        "title": fields.get("title") or fields.get("primary_title"),
+        "abstract": fields.get("abstract") or fields.get("notes_abstract"),
+        "authors": fields.get("authors") or fields.get("first_authors"),
+        "journal": fields.get("journal_name")
+        or fields.get("alternate_title3")
+        or fields.get("secondary_title"),
         "year": year.group() if year else None,
     }
 
 
-def _pmid(found: Mapping[str, Any]) -> str:
+def _pmid(fields: Mapping[str, Any]) -> str:
     """The PMID among the numbers that a database gave.
 
     Every database has its own: bare digits count where it is PubMed or Medline, or
     where none is named.
     """
-    source = (found.get("name_of_database") or "").lower()
+    source = (fields.get("name_of_database") or "").lower()
     is_pubmed = not source or "pubmed" in source or "medline" in source
     for tag in ("accession_number", "custom2"):
-        text = (found.get(tag) or "").strip()
+        text = (fields.get(tag) or "").strip()
         match = _PMID.fullmatch(text)
         if match and (is_pubmed or not text.isdigit()):
             return match.group(1)
@@ -474,8 +475,8 @@ def _messages(
     path: Path, form: PaperFormat, mapped: Mapping[str, str]
 ) -> Iterator[_Message]:
     try:
-        found = read_papers(path, form, mapped)
-        while batch := tuple(islice(found, BATCH)):
+        papers = read_papers(path, form, mapped)
+        while batch := tuple(islice(papers, BATCH)):
             yield batch
         yield ()
     except DatasetError as error:

@@ -204,15 +204,15 @@ class MergeTarget:
 
 def find_target(record: NormalisedRecord, known: KnownPapers) -> MergeTarget:
     """Where a record goes."""
-    made = record.paper
-    owner = known.by_doi(made.doi) if made.doi else None
-    found, by = _matching_paper(record, owner, known)
-    is_conflict = owner is not None and owner != found
+    paper = record.paper
+    owner = known.by_doi(paper.doi) if paper.doi else None
+    existing, by = _matching_paper(record, owner, known)
+    is_conflict = owner is not None and owner != existing
     if is_conflict:
-        made = replace(made, doi="")
+        paper = replace(paper, doi="")
     return MergeTarget(
-        before=found,
-        after=made if found is None else _fill_blanks(found, made),
+        before=existing,
+        after=paper if existing is None else _fill_blanks(existing, paper),
         by=by,
         is_conflict=is_conflict,
     )

@@ -74,21 +74,21 @@ def _flat(element: Element) -> str:
 
 
 def _text(record: Element, path: str) -> str:
-    found = record.find(path)
-    return "" if found is None else _flat(found)
+    element = record.find(path)
+    return "" if element is None else _flat(element)
 
 
 def _doi(record: Element, path: str) -> str:
-    for each in record.iterfind(f"{path}/ArticleId"):
-        if each.get("IdType") == "doi":
-            return _flat(each)
+    for article_id in record.iterfind(f"{path}/ArticleId"):
+        if article_id.get("IdType") == "doi":
+            return _flat(article_id)
     return ""
 
 
 def _location(record: Element, path: str) -> str:
-    for each in record.iterfind(f"{path}/ELocationID"):
-        if each.get("EIdType") == "doi" and each.get("ValidYN") != "N":
-            return _flat(each)
+    for location in record.iterfind(f"{path}/ELocationID"):
+        if location.get("EIdType") == "doi" and location.get("ValidYN") != "N":
+            return _flat(location)
     return ""
 
 
@@ -97,30 +97,30 @@ def _abstract(record: Element, path: str) -> str:
 
 
 def _parts(record: Element, path: str) -> Iterator[str]:
-    for each in record.iterfind(f"{path}/AbstractText"):
-        label, text = each.get("Label"), _flat(each)
+    for section in record.iterfind(f"{path}/AbstractText"):
+        label, text = section.get("Label"), _flat(section)
         if text:
             yield f"{label}: {text}" if label else text
 
 
 def _authors(record: Element, path: str) -> list[str]:
     names = []
-    for each in record.iterfind(f"{path}/Author"):
-        group = each.find("CollectiveName")
+    for author in record.iterfind(f"{path}/Author"):
+        group = author.find("CollectiveName")
         if group is not None:
             names.append(_flat(group))
         else:
-            parts = _text(each, "LastName"), _text(each, "Initials")
+            parts = _text(author, "LastName"), _text(author, "Initials")
             names.append(" ".join(filter(None, parts)))
     return names
 
 
 def _year(record: Element, path: str) -> str:
     """Of the date; of a date in words the first four digits in a row."""
-    found = _YEAR.search(
+    match = _YEAR.search(
         _text(record, f"{path}/Year") or _text(record, f"{path}/MedlineDate")
     )
-    return found.group() if found else ""
+    return match.group() if match else ""
 
 
 ROOTS = frozenset({"PubmedArticleSet", "PubmedBookArticleSet"})
@@ -213,7 +213,7 @@ def _guarded(path: Path) -> Iterator[bytes]:
         if not seen.root:
             try:
                 guard.feed(data)
-            except (DefusedXmlException, _OwnDeclarations) as error:
+            except (DefusedXmlException, _InternalSubset) as error:
                 raise DatasetError(
                     f"{path.name}: it declares entities or a document type of its own, "
                     "which are refused (fetch the file from PubMed again)."
@@ -225,15 +225,15 @@ def _guarded(path: Path) -> Iterator[bytes]:
         yield data
 
 
-class _OwnDeclarations(Exception):
+class _InternalSubset(Exception):
     """A document type holds more than a name and an address."""
 
 
-def _doctype(name: str, system: str, public: str, has_own: bool) -> None:
+def _doctype(name: str, system: str, public: str, has_internal_subset: bool) -> None:
     """PubMed's document type may be named, and is never loaded."""
     del name, system, public
-    if has_own:
-        raise _OwnDeclarations
+    if has_internal_subset:
+        raise _InternalSubset
 
 
 class _RootSeen:

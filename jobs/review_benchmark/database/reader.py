@@ -105,10 +105,10 @@ def _create_schema(connection: sqlite3.Connection) -> None:
 
 def _check_schema(connection: sqlite3.Connection, path: Path) -> sqlite3.Connection:
     try:
-        (found,) = connection.execute(SQL["application_id"]).fetchone()
+        (application_id,) = connection.execute(SQL["application_id"]).fetchone()
         version = (
             connection.execute(SQL["meta"], ("schema_version",)).fetchone()
-            if found == APPLICATION_ID
+            if application_id == APPLICATION_ID
             else None
         )
     except sqlite3.OperationalError as error:
@@ -143,11 +143,11 @@ class _Titles:
 
     def of(self, paper: int) -> list[str]:
         """The titles of a paper; papers are asked for in order."""
-        found = []
+        titles = []
         while self._next is not None and self._next[0] == paper:
-            found.append(self._next[1])
+            titles.append(self._next[1])
             self._next = next(self._rows, None)
-        return found
+        return titles
 
 
 class PaperDatabase:
@@ -165,8 +165,8 @@ class PaperDatabase:
     @property
     def content_hash(self) -> str:
         """The hash of all papers; computed where an import was cut off."""
-        found = self._connection.execute(SQL["meta"], ("content_hash",)).fetchone()
-        return found[0] if found else content_hash(self._connection)
+        row = self._connection.execute(SQL["meta"], ("content_hash",)).fetchone()
+        return row[0] if row else content_hash(self._connection)
 
     def __len__(self) -> int:
         return int(self._connection.execute(SQL["n_papers"]).fetchone()[0])
@@ -188,14 +188,14 @@ class PaperDatabase:
         self, shortest: int, longest: int, at_once: int
     ) -> Iterator[list[tuple[int, str]]]:
         """Papers and titles of so many characters, *at_once* at a time, by length."""
-        found = self._connection.execute(SQL["titles_within"], (shortest, longest))
-        while block := found.fetchmany(at_once):
+        cursor = self._connection.execute(SQL["titles_within"], (shortest, longest))
+        while block := cursor.fetchmany(at_once):
             yield block
 
     def titles_of(self, number: int) -> list[str]:
         """Every title of a paper, in normal form."""
-        found = self._connection.execute(SQL["titles_of"], (number,))
-        return [title for (title,) in found]
+        cursor = self._connection.execute(SQL["titles_of"], (number,))
+        return [title for (title,) in cursor]
 
     def papers(self) -> Iterator[DatabasePaper]:
         """All papers by id."""
@@ -203,8 +203,8 @@ class PaperDatabase:
 
     def titled(self, title: str) -> list[int]:
         """Ids of the papers with a title, in normal form."""
-        found = self._connection.execute(SQL["ids_by_title"], (title,))
-        return [number for (number,) in found]
+        cursor = self._connection.execute(SQL["ids_by_title"], (title,))
+        return [number for (number,) in cursor]
 
     def search(
         self,
@@ -231,8 +231,8 @@ class PaperDatabase:
                 f"{self.path}: somebody imported into it meanwhile (siftlog resume "
                 "goes on with a run if the papers are the same)."
             )
-        found = self._execute("search", expression, *years, at_most, with_reviews)
-        return [number for (number,) in found]
+        cursor = self._execute("search", expression, *years, at_most, with_reviews)
+        return [number for (number,) in cursor]
 
     def n_hits(self, expression: str) -> int:
         """How many papers fit, of any year."""
@@ -240,8 +240,8 @@ class PaperDatabase:
 
     def fits(self, number: int, expression: str) -> bool:
         """Whether a paper is one that an expression of FTS5 finds."""
-        found = self._execute("fits", expression, number)
-        return found.fetchone() is not None
+        cursor = self._execute("fits", expression, number)
+        return cursor.fetchone() is not None
 
     def _version(self) -> int:
         """Another number after every change that another process makes."""
@@ -255,5 +255,5 @@ class PaperDatabase:
             raise unreadable(self.path, error) from error
 
     def _id(self, name: str, value: str) -> int | None:
-        found = self._connection.execute(SQL[name], (value,)).fetchone()
-        return None if found is None else found[0]
+        row = self._connection.execute(SQL[name], (value,)).fetchone()
+        return None if row is None else row[0]

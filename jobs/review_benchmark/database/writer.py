@@ -59,21 +59,21 @@ class BatchPapers:
         for held in (self._papers, self._pmids, self._dois):
             held.clear()
         papers = [record.paper for record in records]
-        pmids = msgspec.json.encode([each.pmid for each in papers if each.pmid])
-        dois = msgspec.json.encode([each.doi for each in papers if each.doi])
+        pmids = msgspec.json.encode([paper.pmid for paper in papers if paper.pmid])
+        dois = msgspec.json.encode([paper.doi for paper in papers if paper.doi])
         wanted = (pmids.decode(), dois.decode())
         for row in self._connection.execute(SQL["kept_by_ids"], wanted):
             self._hold(paper_of(row))
 
     def by_pmid(self, pmid: str) -> DatabasePaper | None:
         """The paper with a PMID, one of the batch's."""
-        found = self._pmids.get(pmid)
-        return None if found is None else self._papers[found]
+        paper_id = self._pmids.get(pmid)
+        return None if paper_id is None else self._papers[paper_id]
 
     def by_doi(self, doi: str) -> DatabasePaper | None:
         """The paper with a DOI, one of the batch's."""
-        found = self._dois.get(doi)
-        return None if found is None else self._papers[found]
+        paper_id = self._dois.get(doi)
+        return None if paper_id is None else self._papers[paper_id]
 
     def by_title(self, record: NormalisedRecord) -> DatabasePaper | None:
         """The paper that the record was made part of, or the first with its title.
@@ -86,9 +86,9 @@ class BatchPapers:
         row = self._connection.execute(SQL["kept_by_title"], wanted).fetchone()
         return None if row is None else self._hold(paper_of(row))
 
-    def put(self, record: NormalisedRecord, found: MergeTarget) -> None:
+    def put(self, record: NormalisedRecord, target: MergeTarget) -> None:
         """Take a record in where it was found to belong."""
-        before, after = found.before, found.after
+        before, after = target.before, target.after
         if before is None:
             self._last_id += 1
             after = self._hold(replace(after, id=self._last_id))
@@ -165,13 +165,13 @@ class PaperWriter:
         self._connection = connection
 
     def add(
-        self, source: str, found: Iterable[ReadRecord], *, skip_bad: bool
+        self, source: str, read_records: Iterable[ReadRecord], *, skip_bad: bool
     ) -> FileCounts:
         """Add a file's records, all of them or none.
 
         Args:
             source: name of the file.
-            found: its records.
+            read_records: its records.
             skip_bad: leave out what cannot be read, and say so.
 
         Raises:
@@ -181,7 +181,9 @@ class PaperWriter:
         with self._transaction():
             self._connection.execute(SQL["forget"], ("content_hash",))
             shelf = BatchPapers(self._connection, source)
-            for records in _batches(_readable_records(found, tally, skip_bad=skip_bad)):
+            for records in _batches(
+                _readable_records(read_records, tally, skip_bad=skip_bad)
+            ):
                 shelf.fetch(records)
                 for record in records:
                     place = find_target(record, shelf)
@@ -195,10 +197,10 @@ class PaperWriter:
 
         Until then the database has none: it was lost with the first record added.
         """
-        found = content_hash(self._connection)
+        digest = content_hash(self._connection)
         with self._transaction():
-            self._connection.execute(SQL["set_meta"], ("content_hash", found))
-        return found
+            self._connection.execute(SQL["set_meta"], ("content_hash", digest))
+        return digest
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -248,23 +250,23 @@ class _Tally:
 
 
 def _readable_records(
-    found: Iterable[ReadRecord], tally: _Tally, *, skip_bad: bool
+    read_records: Iterable[ReadRecord], tally: _Tally, *, skip_bad: bool
 ) -> Iterator[NormalisedRecord]:
     """The records that can be read, in normal form."""
-    for each in found:
-        match each:
+    for entry in read_records:
+        match entry:
             case ImportedRecord():
-                record = normalise_record(each)
-                tally.no_pmid += bool(each.pmid and not record.paper.pmid)
+                record = normalise_record(entry)
+                tally.no_pmid += bool(entry.pmid and not record.paper.pmid)
                 yield record
             case DeletedRecords():
-                tally.deleted += each.n
+                tally.deleted += entry.n
             case UnreadableRecord() if skip_bad:
-                tally.bad.append(each)
+                tally.bad.append(entry)
             case UnreadableRecord():
                 raise DatasetError(
-                    f"{tally.source} record {each.number}: {each.reason}; correct it, "
-                    "or leave such records out with --skip-bad."
+                    f"{tally.source} record {entry.number}: {entry.reason}; "
+                    "correct it, or leave such records out with --skip-bad."
                 )
 
 

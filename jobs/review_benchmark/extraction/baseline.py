@@ -52,31 +52,35 @@ _PLACES: Final = {
 }
 
 
-_SHOWN: Final = frozenset({"wanted", "head", "references"})
+_BLOCK_NAMES: Final = frozenset({"wanted", "head", "references"})
 """Blocks of which every prompt of an extraction shows one, and no other prompt."""
 
 
-def is_asked(request: ChatRequest) -> bool:
+def is_extraction_prompt(request: ChatRequest) -> bool:
     """Whether a prompt is one of an extraction."""
-    return not _SHOWN.isdisjoint(name for name, _ in read_blocks(_asked(request)))
+    return not _BLOCK_NAMES.isdisjoint(
+        name for name, _ in read_blocks(_user_text(request))
+    )
 
 
 def baseline(request: ChatRequest) -> str:
     """The reply to a prompt, by what it shows."""
-    told = dict(read_blocks(_asked(request)))
+    blocks = dict(read_blocks(_user_text(request)))
     answer: dict[str, Any]
-    if "wanted" in told:
-        answer = {"places": list(_places(told["wanted"], told.get("lines", "")))}
-    elif "head" in told:
-        answer = _meta(told)
+    if "wanted" in blocks:
+        answer = {"places": list(_places(blocks["wanted"], blocks.get("lines", "")))}
+    elif "head" in blocks:
+        answer = _meta(blocks)
     else:
-        reasons = told.get("reasons")
-        answer = {"references": list(_references(told["references"], reasons))}
+        reasons = blocks.get("reasons")
+        answer = {"references": list(_references(blocks["references"], reasons))}
     return json.dumps(answer, ensure_ascii=False)
 
 
-def _asked(request: ChatRequest) -> str:
-    return "".join(each.text for each in request.messages if each.role == "user")
+def _user_text(request: ChatRequest) -> str:
+    return "".join(
+        message.text for message in request.messages if message.role == "user"
+    )
 
 
 def _places(wanted: str, listed: str) -> Iterator[dict[str, Any]]:
@@ -92,19 +96,19 @@ def _places(wanted: str, listed: str) -> Iterator[dict[str, Any]]:
         yield {"section": name, "begin": begin, "end": min(later, default=None)}
 
 
-def _meta(told: Mapping[str, str]) -> dict[str, Any]:
-    head, criteria = told.get("head", ""), told.get("criteria", "")
-    found = _ID.search(head)
+def _meta(blocks: Mapping[str, str]) -> dict[str, Any]:
+    head, criteria = blocks.get("head", ""), blocks.get("criteria", "")
+    match = _ID.search(head)
     sentences = _SENTENCE.split(_flat(criteria))
     pico = {name: _part(criteria, title) for name, title in _PARTS.items()}
     return {
-        "cochrane_id": found.group() if found else None,
+        "cochrane_id": match.group() if match else None,
         "title": _title(head),
-        "research_question": _flat(told.get("objectives", "")) or None,
+        "research_question": _flat(blocks.get("objectives", "")) or None,
         "pico": pico if any(pico.values()) else None,
         "inclusion_criteria": [s for s in sentences if re.search(r"\binclu", s)],
         "exclusion_criteria": [s for s in sentences if re.search(r"\bexclu", s)],
-        "authors_conclusion": _conclusion(told.get("conclusions", "")),
+        "authors_conclusion": _conclusion(blocks.get("conclusions", "")),
         "date_range": None,
     }
 
@@ -120,21 +124,21 @@ def _title(head: str) -> str | None:
 
 def _part(criteria: str, title: str) -> str | None:
     """The paragraph under a heading."""
-    _, found, rest = criteria.partition(_line_of(criteria, title))
-    if not found:
+    _, heading, rest = criteria.partition(_line_of(criteria, title))
+    if not heading:
         return None
     return _flat(re.split(r"\n\s*(?:\n|Types of )", rest.strip(), maxsplit=1)[0])
 
 
 def _line_of(text: str, title: str) -> str:
-    found = (line for line in text.split("\n") if line.strip().lower() == title)
-    return next(found, "\0")
+    headings = (line for line in text.split("\n") if line.strip().lower() == title)
+    return next(headings, "\0")
 
 
 def _conclusion(text: str) -> str | None:
     _, practice, rest = text.partition("Implications for practice")
-    own = rest if practice else text
-    return _flat(own.partition("Implications for research")[0]) or None
+    conclusion = rest if practice else text
+    return _flat(conclusion.partition("Implications for research")[0]) or None
 
 
 def _references(text: str, reasons: str | None) -> Iterator[dict[str, Any]]:
@@ -145,9 +149,9 @@ def _references(text: str, reasons: str | None) -> Iterator[dict[str, Any]]:
         # a study's name has the first line to itself
         listed = entry.partition("\n")[2] if name else entry
         for quote in _publications(listed):
-            own = _reference(name, quote)
+            reference = _reference(name, quote)
             reason = {} if reasons is None else {"reason": _reason(name, reasons)}
-            yield own | reason
+            yield reference | reason
 
 
 def _publications(entry: str) -> Iterator[str]:
@@ -155,8 +159,8 @@ def _publications(entry: str) -> Iterator[str]:
     starts = [match.start() for match in PUBLICATION.finditer(entry)]
     bounds = [0, *(start for start in starts if start), len(entry)]
     for start, end in pairwise(bounds):
-        if found := _flat(entry[start:end]):
-            yield found
+        if publication := _flat(entry[start:end]):
+            yield publication
 
 
 def _reference(name: str | None, quote: str) -> dict[str, Any]:
@@ -165,7 +169,7 @@ def _reference(name: str | None, quote: str) -> dict[str, Any]:
     return {
         "cochrane_ref_id": name,
         "quote": quote,
-        "authors": [each.strip() for each in cited["authors"].split(",")]
+        "authors": [author.strip() for author in cited["authors"].split(",")]
         if cited
         else [],
         "title": cited["title"] if cited else None,

@@ -97,15 +97,15 @@ class SourceText:
     @classmethod
     def of(cls, document: Document) -> SourceText:
         """The words of a document."""
-        starts, words, kept = [], [], []
+        starts, words, normal_words = [], [], []
         at = 1
         for match in _WORD.finditer(document.text):
             word = match.group().lower()
             starts.append(at)
             words.append(TextSpan(start=match.start(), end=match.end()))
-            kept.append(word)
+            normal_words.append(word)
             at += len(word) + 1
-        normal = f" {' '.join(kept)} "
+        normal = f" {' '.join(normal_words)} "
         return cls(normal=normal, starts=tuple(starts), words=tuple(words))
 
     def find(self, text: str, within: TextSpan) -> QuotePlace | None:
@@ -128,13 +128,13 @@ class SourceText:
         # any other that holds it
         if not SHORTEST <= len(wanted) <= end - begin:
             return None
-        found = fuzz.partial_ratio_alignment(
+        alignment = fuzz.partial_ratio_alignment(
             wanted, self.normal[begin:end], score_cutoff=_FULL * LEAST
         )
-        if found is None:
+        if alignment is None:
             return None
-        span = self._span(begin + found.dest_start, begin + found.dest_end)
-        return QuotePlace(span=span, ratio=found.score / _FULL)
+        span = self._span(begin + alignment.dest_start, begin + alignment.dest_end)
+        return QuotePlace(span=span, ratio=alignment.score / _FULL)
 
     def _span(self, begin: int, end: int) -> TextSpan:
         """From the normal form back to the document."""
@@ -165,13 +165,13 @@ def doi_in(doi: str, text: str) -> bool:
     A resolver or `doi:` before it counts as nothing, nor do upper and lower case.
     """
     plain = Normaliser().doi(doi)
-    return bool(_DOI.fullmatch(plain)) and _stands(plain, text, r"(?![\w/-])")
+    return bool(_DOI.fullmatch(plain)) and _occurs(plain, text, r"(?![\w/-])")
 
 
 def pmid_in(pmid: str, text: str) -> bool:
     """Whether a PMID is one, and stands in *text* as a number by itself."""
     plain = pmid_of(pmid)
-    return bool(_PMID.fullmatch(plain)) and _stands(plain, text, r"(?!\d)")
+    return bool(_PMID.fullmatch(plain)) and _occurs(plain, text, r"(?!\d)")
 
 
 def year_in(year: str, text: str, latest: int | None) -> int | None:
@@ -180,12 +180,12 @@ def year_in(year: str, text: str, latest: int | None) -> int | None:
         return None
     number = int(year)
     is_late = latest is not None and number > latest
-    if number < FIRST_YEAR or is_late or not _stands(year, text, r"(?!\d)"):
+    if number < FIRST_YEAR or is_late or not _occurs(year, text, r"(?!\d)"):
         return None
     return number
 
 
-def _stands(plain: str, text: str, after: str) -> bool:
+def _occurs(plain: str, text: str, after: str) -> bool:
     letters = _BREAK.join(map(re.escape, plain))
     return bool(re.search(rf"(?<![\w.]){letters}{after}", text, re.IGNORECASE))
 
@@ -240,9 +240,9 @@ def checked_record(
     flags: list[ExtractionFlag] = []
 
     def grounded(name: str, text: str) -> str:
-        found = grounds.find(text, document.whole) if text else None
-        if found is not None:
-            evidence.append(_evidence(name, document, found))
+        place = grounds.find(text, document.whole) if text else None
+        if place is not None:
+            evidence.append(_evidence(name, document, place))
             return text
         if text:
             flags.append(ExtractionFlag(code="not_grounded", where=name, detail=text))
@@ -251,54 +251,60 @@ def checked_record(
     question = grounded("research_question", meta.question)
     if not question and "objectives" in spans:
         question = " ".join(document.piece(spans["objectives"]).split())
-    own = ReviewMeta(
+    checked_meta = ReviewMeta(
         id=_id(meta.id, document, flags),
         title=grounded("title", meta.title),
         question=question,
         pico=None if meta.pico is None else _pico(meta.pico, grounded),
         inclusion=tuple(
-            text for each in meta.inclusion if (text := grounded("inclusion", each))
+            text
+            for criterion in meta.inclusion
+            if (text := grounded("inclusion", criterion))
         ),
         exclusion=tuple(
-            text for each in meta.exclusion if (text := grounded("exclusion", each))
+            text
+            for criterion in meta.exclusion
+            if (text := grounded("exclusion", criterion))
         ),
         conclusion=grounded("authors_conclusion", meta.conclusion),
         date_range=_years(meta.date_range, document, flags),
     )
-    return CheckedReview(meta=own, evidence=tuple(evidence), flags=tuple(flags))
+    return CheckedReview(
+        meta=checked_meta, evidence=tuple(evidence), flags=tuple(flags)
+    )
 
 
 def issued(document: Document) -> int | None:
     """The year in which the review came out, where its first pages say it."""
-    found = _ISSUED.search(document.text[:HEAD])
-    return int(found[1] or found[2]) if found else None
+    match = _ISSUED.search(document.text[:HEAD])
+    return int(match[1] or match[2]) if match else None
 
 
 def stated_count(document: Document) -> int | None:
     """How many studies the abstract says that the review has: `(12 studies ...)`."""
-    found = _COUNT.search(document.text[:HEAD])
-    if found is None:
+    match = _COUNT.search(document.text[:HEAD])
+    if match is None:
         return None
-    said = (found[1] or found[2]).lower()
-    return int(said) if said.isdigit() else _WORDS.index(said) + 1
+    count_text = (match[1] or match[2]).lower()
+    return int(count_text) if count_text.isdigit() else _WORDS.index(count_text) + 1
 
 
-def _id(given: str, document: Document, flags: list[ExtractionFlag]) -> str:
+def _id(stated_id: str, document: Document, flags: list[ExtractionFlag]) -> str:
     """The id where the text has it; else the first that the text has, if any."""
-    if given and re.search(rf"(?<!\w){re.escape(given)}(?!\w)", document.text):
-        return given
-    if given:
+    if stated_id and re.search(rf"(?<!\w){re.escape(stated_id)}(?!\w)", document.text):
+        return stated_id
+    if stated_id:
         flags.append(
-            ExtractionFlag(code="not_grounded", where="cochrane_id", detail=given)
+            ExtractionFlag(code="not_grounded", where="cochrane_id", detail=stated_id)
         )
-    found = _ID.search(document.text[:HEAD])
-    return found.group() if found else ""
+    match = _ID.search(document.text[:HEAD])
+    return match.group() if match else ""
 
 
-def _pico(given: QuestionParts, grounded: Callable[[str, str], str]) -> QuestionParts:
+def _pico(pico: QuestionParts, grounded: Callable[[str, str], str]) -> QuestionParts:
     """The question's parts; each of them must stand in the text like the question."""
     parts: Mapping[str, str] = {
-        name: getattr(given, name)
+        name: getattr(pico, name)
         for name in ("population", "intervention", "comparison", "outcome")
     }
     return QuestionParts(
@@ -307,28 +313,28 @@ def _pico(given: QuestionParts, grounded: Callable[[str, str], str]) -> Question
 
 
 def _years(
-    given: tuple[int, int] | None, document: Document, flags: list[ExtractionFlag]
+    years: tuple[int, int] | None, document: Document, flags: list[ExtractionFlag]
 ) -> tuple[int, int] | None:
     """Years that both stand in the text."""
-    if given is None:
+    if years is None:
         return None
     latest = issued(document)
-    is_possible = given[0] >= FIRST_YEAR and (latest is None or given[1] <= latest)
+    is_possible = years[0] >= FIRST_YEAR and (latest is None or years[1] <= latest)
     if is_possible and all(
-        re.search(rf"(?<!\d){year}(?!\d)", document.text) for year in given
+        re.search(rf"(?<!\d){year}(?!\d)", document.text) for year in years
     ):
-        return given
-    detail = f"{given[0]} to {given[1]}"
+        return years
+    detail = f"{years[0]} to {years[1]}"
     flags.append(ExtractionFlag(code="not_grounded", where="date_range", detail=detail))
     return None
 
 
-def _evidence(name: str, document: Document, found: QuotePlace) -> FieldEvidence:
+def _evidence(name: str, document: Document, place: QuotePlace) -> FieldEvidence:
     return FieldEvidence(
         field=name,
-        quote=" ".join(document.piece(found.span).split()),
-        page=document.page(found.span.start),
-        ratio=found.ratio,
+        quote=" ".join(document.piece(place.span).split()),
+        page=document.page(place.span.start),
+        ratio=place.ratio,
     )
 
 

@@ -78,14 +78,14 @@ def parse_places(reply: Reply) -> SectionPlaces | ParseFailure:
 
     Failures: `empty`, `refusal`, `truncated`, `no_places`.
     """
-    found = _object(reply, "places", "no_places")
-    if isinstance(found, ParseFailure):
-        return found
+    fields = _object(reply, "places", "no_places")
+    if isinstance(fields, ParseFailure):
+        return fields
     lines: dict[Section, tuple[int, int | None]] = {}
-    for each in _objects(found["places"]):
-        begin, end = _whole(each.get("begin")), _whole(each.get("end"))
+    for place in _objects(fields["places"]):
+        begin, end = _whole(place.get("begin")), _whole(place.get("end"))
         for name in get_args(Section):
-            if each.get("section") == name and begin is not None:
+            if place.get("section") == name and begin is not None:
                 lines.setdefault(name, (begin, end))
     return SectionPlaces(lines=lines)
 
@@ -96,22 +96,22 @@ def parse_meta(reply: Reply) -> ReviewMeta | ParseFailure:
 
     Failures: `empty`, `refusal`, `truncated`, `no_review`.
     """
-    found = _object(reply, "title", "no_review")
-    if isinstance(found, ParseFailure):
-        return found
-    pico = found.get("pico")
-    own_id, title, question = (_text(found.get(name)) for name in _META)
+    fields = _object(reply, "title", "no_review")
+    if isinstance(fields, ParseFailure):
+        return fields
+    pico = fields.get("pico")
+    review_id, title, question = (_text(fields.get(name)) for name in _META)
     return ReviewMeta(
-        id=own_id,
+        id=review_id,
         title=title,
         question=question,
         pico=QuestionParts(**{name: _text(pico.get(name)) for name in PICO})
         if isinstance(pico, dict)
         else None,
-        inclusion=_texts(found.get("inclusion_criteria")),
-        exclusion=_texts(found.get("exclusion_criteria")),
-        conclusion=_text(found.get("authors_conclusion")),
-        date_range=_years(found.get("date_range")),
+        inclusion=_texts(fields.get("inclusion_criteria")),
+        exclusion=_texts(fields.get("exclusion_criteria")),
+        conclusion=_text(fields.get("authors_conclusion")),
+        date_range=_years(fields.get("date_range")),
     )
 
 
@@ -121,22 +121,22 @@ def parse_references(reply: Reply) -> References | ParseFailure:
 
     Failures: `empty`, `refusal`, `truncated`, `no_references`.
     """
-    found = _object(reply, "references", "no_references")
-    if isinstance(found, ParseFailure):
-        return found
-    given = found["references"]
-    if not isinstance(given, list):
+    fields = _object(reply, "references", "no_references")
+    if isinstance(fields, ParseFailure):
+        return fields
+    entries = fields["references"]
+    if not isinstance(entries, list):
         return ParseFailure(reason="no_references")
-    read = tuple(_reference(each) for each in _objects(given))
-    return References(read=read, unusable=len(given) - len(read))
+    read = tuple(_reference(entry) for entry in _objects(entries))
+    return References(read=read, unusable=len(entries) - len(read))
 
 
 def _object(reply: Reply, name: str, reason: str) -> dict[str, Any] | ParseFailure:
     text = reply_content(reply)
     if isinstance(text, ParseFailure):
         return text
-    found = first_object_with(name, text)
-    return parse_failure(reply, reason) if found is None else found
+    fields = first_object_with(name, text)
+    return parse_failure(reply, reason) if fields is None else fields
 
 
 def _reference(value: Mapping[str, Any]) -> Reference:
@@ -156,7 +156,7 @@ def _reference(value: Mapping[str, Any]) -> Reference:
 def _objects(value: object) -> list[dict[str, Any]]:
     if not isinstance(value, list):
         return []
-    return [each for each in value if isinstance(each, dict)]
+    return [entry for entry in value if isinstance(entry, dict)]
 
 
 def _text(value: object) -> str:
@@ -165,8 +165,8 @@ def _text(value: object) -> str:
 
 def _texts(value: object) -> tuple[str, ...]:
     """The texts of a list; a text alone is a list of one."""
-    given = value if isinstance(value, list) else [value]
-    return tuple(text for each in given if (text := _text(each)))
+    entries = value if isinstance(value, list) else [value]
+    return tuple(text for entry in entries if (text := _text(entry)))
 
 
 def _whole(value: object) -> int | None:
@@ -176,7 +176,7 @@ def _whole(value: object) -> int | None:
 
 def _years(value: object) -> tuple[int, int] | None:
     """Two years in order; anything else is none."""
-    found = [_whole(each) for each in value] if isinstance(value, list) else []
-    if len(found) != _YEARS or found[0] is None or found[1] is None:
+    years = [_whole(year) for year in value] if isinstance(value, list) else []
+    if len(years) != _YEARS or years[0] is None or years[1] is None:
         return None
-    return (found[0], found[1]) if found[0] <= found[1] else None
+    return (years[0], years[1]) if years[0] <= years[1] else None

@@ -62,7 +62,7 @@ class FoundPlace(BaseModel):
     end: int | None
 
 
-class FoundPlaces(BaseModel):
+class PlacesReply(BaseModel):
     """Where sections stand; one that the text does not have is left out."""
 
     places: list[FoundPlace]
@@ -121,7 +121,7 @@ class ExcludedReferences(BaseModel):
     references: list[ExcludedReference]
 
 
-PLACES = schema_of(FoundPlaces, "places")
+PLACES = schema_of(PlacesReply, "places")
 META = schema_of(ReadMeta, "review")
 REFERENCES = schema_of(ReadReferences, "references")
 EXCLUDED = schema_of(ExcludedReferences, "excluded_references")
@@ -154,37 +154,37 @@ def request(extract: ExtractionInputs, task: Task) -> ChatRequest:
 
 def places(extract: ExtractionInputs) -> ChatRequest:
     """Where do the sections stand that no heading tells?"""
-    told = "\n".join(
+    numbered_lines = "\n".join(
         f"{number}: {text}" for number, text in _possible_headings(extract.document)
     )
-    shown = {"wanted": ", ".join(extract.lacking), "lines": told}
-    return _chat(extract, "x.places", shown, PLACES)
+    texts = {"wanted": ", ".join(extract.lacking), "lines": numbered_lines}
+    return _chat(extract, "x.places", texts, PLACES)
 
 
 def meta(extract: ExtractionInputs, spans: Sections) -> ChatRequest:
     """What does the review say of itself?"""
     document = extract.document
     head = document.piece(TextSpan(start=0, end=HEAD))
-    shown = {"head": head}
+    texts = {"head": head}
     for name in META_SECTIONS:
-        shown[name] = _piece(document, spans, name)
-    return _chat(extract, "x.meta", shown, META)
+        texts[name] = _piece(document, spans, name)
+    return _chat(extract, "x.meta", texts, META)
 
 
 def references(extract: ExtractionInputs, span: TextSpan) -> ChatRequest:
     """Which references does a chunk of the list hold?"""
-    shown = {"references": extract.document.piece(span)}
-    return _chat(extract, "x.refs", shown, REFERENCES)
+    texts = {"references": extract.document.piece(span)}
+    return _chat(extract, "x.refs", texts, REFERENCES)
 
 
 def excluded(extract: ExtractionInputs, spans: Sections) -> ChatRequest:
     """Which references does a chunk of the excluded hold, and why?"""
     document = extract.document
-    shown = {
+    texts = {
         "reasons": _piece(document, spans, "reasons"),
         "references": _piece(document, spans, "excluded"),
     }
-    return _chat(extract, "x.excluded", shown, EXCLUDED)
+    return _chat(extract, "x.excluded", texts, EXCLUDED)
 
 
 def _piece(document: Document, spans: Sections, name: Section) -> str:
@@ -201,11 +201,11 @@ def _possible_headings(document: Document) -> Iterator[tuple[int, str]]:
 
 
 def _chat(
-    extract: ExtractionInputs, prompt: str, shown: Mapping[str, str], schema: Schema
+    extract: ExtractionInputs, prompt: str, texts: Mapping[str, str], schema: Schema
 ) -> ChatRequest:
     """A request that shows texts, each between marks; empty ones are left out."""
     blocks = {
-        name: data_block(name, text) if text else "" for name, text in shown.items()
+        name: data_block(name, text) if text else "" for name, text in texts.items()
     }
     messages, settings = extract.prompts.messages(prompt, **blocks), extract.settings
     return chat_request(settings, messages, schema, max_tokens=settings.extract_tokens)
@@ -214,9 +214,9 @@ def _chat(
 def plan(extract: ExtractionInputs) -> Iterator[TaskSpec]:
     """The places that are lacking, or all that is to be read."""
     if extract.lacking:
-        asked = places(extract)
+        chat = places(extract)
         yield TaskSpec(
-            stage="x.places", key=extract.document.key, skip=_skip(extract, asked)
+            stage="x.places", key=extract.document.key, skip=_skip(extract, chat)
         )
         return
     yield from _readings(extract, extract.sections)
@@ -233,24 +233,24 @@ def follow_up(
 
 def reaches(extract: ExtractionInputs) -> frozenset[str]:
     """The stages that the text and the settings ask for."""
-    found = {"x.meta", "x.refs"}
+    stages = {"x.meta", "x.refs"}
     if extract.lacking:
-        found.add("x.places")
+        stages.add("x.places")
     if extract.settings.with_excluded:
-        found.add("x.excluded")
-    return frozenset(found)
+        stages.add("x.excluded")
+    return frozenset(stages)
 
 
 def sections_of(extract: ExtractionInputs, parsed: object) -> dict[Section, TextSpan]:
     """All sections: those with headings, and those that a reply has found."""
-    found = dict(extract.sections)
+    spans = dict(extract.sections)
     if not isinstance(parsed, SectionPlaces):
-        return found
+        return spans
     for name in extract.lacking:
         span = _placed(extract.document, *parsed.lines.get(name, (0, None)))
         if span is not None:
-            found[name] = span
-    return found
+            spans[name] = span
+    return spans
 
 
 def _placed(document: Document, begin: int, end: int | None) -> TextSpan | None:
@@ -269,12 +269,12 @@ def _placed(document: Document, begin: int, end: int | None) -> TextSpan | None:
 
 def _readings(extract: ExtractionInputs, spans: Sections) -> Iterator[TaskSpec]:
     """One task for the record, and one a chunk of references."""
-    own = {name: spans[name] for name in META_SECTIONS if name in spans}
+    meta_spans = {name: spans[name] for name in META_SECTIONS if name in spans}
     yield TaskSpec(
         stage="x.meta",
         key=extract.document.key,
-        skip=_skip(extract, meta(extract, own)),
-        context=place_to_context(own),
+        skip=_skip(extract, meta(extract, meta_spans)),
+        context=place_to_context(meta_spans),
     )
     if "included" not in spans:
         yield TaskSpec(stage="x.refs", key=extract.document.key, skip="no_references")
@@ -303,8 +303,8 @@ def _chunks(
 ) -> tuple[TextSpan, ...]:
     if name not in spans:
         return ()
-    found = entries(extract.document, spans[name])
-    return chunks(extract.document, found, extract.settings.chunk_references)
+    entry_spans = entries(extract.document, spans[name])
+    return chunks(extract.document, entry_spans, extract.settings.chunk_references)
 
 
 def _key(document: Document, span: TextSpan) -> str:
@@ -316,6 +316,6 @@ def _key(document: Document, span: TextSpan) -> str:
     return f"{document.key}#{sha256(words.encode()).hexdigest()[:DIGEST]}"
 
 
-def _skip(extract: ExtractionInputs, asked: ChatRequest) -> str | None:
-    is_long = is_longer_than(asked, extract.settings.max_prompt_tokens)
+def _skip(extract: ExtractionInputs, chat: ChatRequest) -> str | None:
+    is_long = is_longer_than(chat, extract.settings.max_prompt_tokens)
     return "too_long" if is_long else None

@@ -22,12 +22,12 @@ from jobs.review_benchmark.extraction.parsing import Reference
 from jobs.review_benchmark.extraction.review_text import study_name
 from jobs.review_benchmark.matching import Normaliser, pmid_of
 
-_SHOWN: Final = 80
+_ENTRY_CHARS: Final = 80
 """Characters of an entry that a flag shows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KeptReference:
+class GroundedReference:
     """A reference that stands in the text."""
 
     paper: TruthPaper
@@ -52,7 +52,7 @@ class DroppedReference:
 class CheckedReferences:
     """What became of the references of some chunks."""
 
-    kept: tuple[KeptReference, ...] = ()  #: in the order of the text
+    references: tuple[GroundedReference, ...] = ()  #: in the order of the text
     dropped: tuple[DroppedReference, ...] = ()
     flags: tuple[ExtractionFlag, ...] = ()
     repeated: int = 0  #: references that another one had said already
@@ -69,50 +69,50 @@ class ReferenceChecker:
     def check(
         self,
         chunks: Iterable[tuple[TextSpan, Sequence[Reference]]],
-        found: Sequence[TextSpan],
+        entry_spans: Sequence[TextSpan],
         reasons: TextSpan | None = None,
     ) -> CheckedReferences:
         """What of the references stays.
 
         Args:
             chunks: where each was read, with what was read there.
-            found: the entries of the list, by headings and borders.
+            entry_spans: the entries of the list, by headings and borders.
             reasons: where reasons of exclusion stand.
         """
-        kept: list[KeptReference] = []
+        grounded: list[GroundedReference] = []
         dropped: list[DroppedReference] = []
         flags: list[ExtractionFlag] = []
-        named = self._named(found)
+        named = self._named(entry_spans)
         for span, references in chunks:
-            said: Counter[tuple[str, str]] = Counter()
+            occurrences: Counter[tuple[str, str]] = Counter()
             for reference in references:
                 words = reference.ref_id, reference.quote.lower()
-                quote = self._quote(reference, span, named, said[words])
-                said[words] += 1
-                outcome = self._one(reference, quote, found, reasons)
+                quote = self._quote(reference, span, named, occurrences[words])
+                occurrences[words] += 1
+                outcome = self._one(reference, quote, entry_spans, reasons)
                 if isinstance(outcome, ExtractionFlag):
                     dropped.append(DroppedReference(reference=reference, flag=outcome))
                 else:
-                    own, noted = outcome
-                    kept.append(own)
+                    grounded_reference, noted = outcome
+                    grounded.append(grounded_reference)
                     flags += noted
-        flags += (each.flag for each in dropped)
-        merged = _merged(kept, found)
-        flags += self._unread(merged, found)
+        flags += (dropped_reference.flag for dropped_reference in dropped)
+        merged = _merged(grounded, entry_spans)
+        flags += self._unread(merged, entry_spans)
         return CheckedReferences(
-            kept=tuple(merged),
+            references=tuple(merged),
             dropped=tuple(dict.fromkeys(dropped)),
             flags=tuple(dict.fromkeys(flags)),
-            repeated=len(kept) - len(merged),
+            repeated=len(grounded) - len(merged),
         )
 
     def _one(
         self,
         reference: Reference,
         quote: QuotePlace | None,
-        found: Sequence[TextSpan],
+        entry_spans: Sequence[TextSpan],
         reasons: TextSpan | None,
-    ) -> tuple[KeptReference, list[ExtractionFlag]] | ExtractionFlag:
+    ) -> tuple[GroundedReference, list[ExtractionFlag]] | ExtractionFlag:
         if quote is None:
             return ExtractionFlag(
                 code="not_grounded",
@@ -120,16 +120,16 @@ class ReferenceChecker:
                 detail=reference.quote or "(no quote)",
             )
         # the entry that the quote stands in: another one's title is not its own
-        around = _around(quote.span, found)
+        around = _around(quote.span, entry_spans)
         title = self.grounds.find(reference.title, around)
         if reference.title and title is None:
             return ExtractionFlag(
                 code="not_grounded", where=reference.name, detail=reference.title
             )
         # a quote may run over several entries; the title says which is meant
-        meant = around if title is None else _around(title.span, found)
-        own = self.document.text[meant.start : meant.end]
-        paper, flags = _paper(reference, own, self.latest)
+        meant = around if title is None else _around(title.span, entry_spans)
+        entry_text = self.document.text[meant.start : meant.end]
+        paper, flags = _paper(reference, entry_text, self.latest)
         if paper.ref_id and self.grounds.find(paper.ref_id, meant) is None:
             flags.append(
                 ExtractionFlag(
@@ -140,7 +140,7 @@ class ReferenceChecker:
         if not (paper.title or paper.doi or paper.pmid):
             return ExtractionFlag(code="no_title", where=reference.name)
         where = quote.span if title is None or meant == around else title.span
-        kept = KeptReference(
+        grounded_reference = GroundedReference(
             paper=paper,
             span=where,
             page=self.document.page(where.start),
@@ -148,12 +148,14 @@ class ReferenceChecker:
             ratio=min(quote.ratio, 1.0 if title is None else title.ratio),
             reason=self._reason(reference, reasons, flags),
         )
-        return kept, flags
+        return grounded_reference, flags
 
-    def _named(self, found: Sequence[TextSpan]) -> Mapping[str, Sequence[TextSpan]]:
+    def _named(
+        self, entry_spans: Sequence[TextSpan]
+    ) -> Mapping[str, Sequence[TextSpan]]:
         """The entries of each study that has a heading."""
         named: dict[str, list[TextSpan]] = {}
-        for entry in found:
+        for entry in entry_spans:
             if name := study_name(self.document.piece(entry)):
                 named.setdefault(name, []).append(entry)
         return named
@@ -170,9 +172,14 @@ class ReferenceChecker:
         A review may list one paper under two studies, in the same words, and even under
         one name: an answer that says it again means the next.
         """
-        own = [each for each in named.get(reference.ref_id, ()) if each.overlaps(span)]
-        order = (*own[before:], *own[:before], span)
-        places = (self.grounds.find(reference.quote, each) for each in order)
+        study_entries = [
+            entry for entry in named.get(reference.ref_id, ()) if entry.overlaps(span)
+        ]
+        order = (*study_entries[before:], *study_entries[:before], span)
+        places = (
+            self.grounds.find(reference.quote, candidate_span)
+            for candidate_span in order
+        )
         return next(filter(None, places), None)
 
     def _reason(
@@ -193,24 +200,24 @@ class ReferenceChecker:
         return ""
 
     def _unread(
-        self, kept: Sequence[KeptReference], found: Sequence[TextSpan]
+        self, references: Sequence[GroundedReference], entry_spans: Sequence[TextSpan]
     ) -> Iterator[ExtractionFlag]:
         """Entries of the list that nothing was kept of."""
-        for span in found:
-            if not any(own.span.overlaps(span) for own in kept):
+        for span in entry_spans:
+            if not any(reference.span.overlaps(span) for reference in references):
                 first = self.document.piece(span).split("\n")[0]
                 page = self.document.page(span.start)
                 yield ExtractionFlag(
-                    code="unread", where=first[:_SHOWN], detail=f"page {page}"
+                    code="unread", where=first[:_ENTRY_CHARS], detail=f"page {page}"
                 )
 
 
-def _around(quote: TextSpan, found: Sequence[TextSpan]) -> TextSpan:
+def _around(quote: TextSpan, entry_spans: Sequence[TextSpan]) -> TextSpan:
     """The entries that a quote stands in, from border to border."""
-    own = [span for span in found if span.overlaps(quote)]
-    if not own:
+    overlapping = [span for span in entry_spans if span.overlaps(quote)]
+    if not overlapping:
         return quote
-    return TextSpan(start=own[0].start, end=own[-1].end)
+    return TextSpan(start=overlapping[0].start, end=overlapping[-1].end)
 
 
 def _paper(
@@ -246,33 +253,35 @@ def _paper(
 
 
 def _merged(
-    kept: Sequence[KeptReference], found: Sequence[TextSpan]
-) -> list[KeptReference]:
+    references: Sequence[GroundedReference], entry_spans: Sequence[TextSpan]
+) -> list[GroundedReference]:
     """Each paper of an entry once: by PMID, by DOI, by title.
 
     First values win, and blanks are filled. Papers whose PMIDs or years differ are two,
     whatever else they share, and so is one that the review lists under two studies.
     """
     normal = Normaliser()
-    merged: list[KeptReference] = []
+    merged: list[GroundedReference] = []
     places: dict[tuple[int, str, str], int] = {}
-    for own in sorted(kept, key=lambda each: (each.span.start, each.span.end)):
-        entry = _around(own.span, found).start if found else 0
+    for reference in sorted(
+        references, key=lambda reference: (reference.span.start, reference.span.end)
+    ):
+        entry = _around(reference.span, entry_spans).start if entry_spans else 0
         values = {
-            "pmid": own.paper.pmid,
-            "doi": own.paper.doi,
-            "title": normal.title(own.paper.title),
+            "pmid": reference.paper.pmid,
+            "doi": reference.paper.doi,
+            "title": normal.title(reference.paper.title),
         }
         keys = [(entry, name, value) for name, value in values.items() if value]
         place = next((places[key] for key in keys if key in places), None)
-        if place is not None and _differ(merged[place].paper, own.paper):
+        if place is not None and _differ(merged[place].paper, reference.paper):
             place = None
         if place is None:
             place = len(merged)
-            merged.append(own)
+            merged.append(reference)
         else:
             merged[place] = replace(
-                merged[place], paper=_filled(merged[place].paper, own.paper)
+                merged[place], paper=_filled(merged[place].paper, reference.paper)
             )
         for key in keys:
             places.setdefault(key, place)

@@ -30,7 +30,7 @@ from jobs.review_benchmark.extraction.plan import (
 )
 from jobs.review_benchmark.extraction.references import (
     CheckedReferences,
-    KeptReference,
+    GroundedReference,
     ReferenceChecker,
 )
 from jobs.review_benchmark.extraction.review_text import (
@@ -66,7 +66,7 @@ class ReviewExtraction:
     @property
     def studies(self) -> int:
         """Distinct studies by name; a reference without one counts by itself."""
-        papers = [own.paper for own in self.included.kept]
+        papers = [reference.paper for reference in self.included.references]
         named = {paper.ref_id for paper in papers if paper.ref_id}
         return len(named) + sum(not paper.ref_id for paper in papers)
 
@@ -109,7 +109,7 @@ def extract_review(
     )
     recorded = checked_record(read.meta or ReviewMeta(), document, grounds, read.spans)
     review, lacking = _review(recorded.meta, included)
-    own = ReviewExtraction(
+    extraction = ReviewExtraction(
         model=model,
         review=review,
         recorded=recorded,
@@ -128,36 +128,41 @@ def extract_review(
         missing=read.missing,
         stale=read.stale,
     )
-    return replace(own, flags=(*own.flags, *_count(own), *_titles(extract, own)))
+    return replace(
+        extraction,
+        flags=(*extraction.flags, *_count(extraction), *_titles(extract, extraction)),
+    )
 
 
 def _gathered(extract: ExtractionInputs, answers: Sequence[Answer]) -> _Gathered:
     read = _Gathered(spans=dict(extract.sections))
     for replicate in sorted({answer.task.replicate for answer in answers}):
-        own = {
+        answers_by_task = {
             (answer.task.stage, answer.task.key): answer
             for answer in answers
             if answer.task.replicate == replicate
         }
-        for spec in _wanted(extract, own, read):
-            answer = own.pop((spec.stage, spec.key), None)
+        for spec in _wanted(extract, answers_by_task, read):
+            answer = answers_by_task.pop((spec.stage, spec.key), None)
             if answer is None:
                 read.missing += 1
             else:
                 _take(answer, spec, read)
-        read.stale += len(own)
+        read.stale += len(answers_by_task)
     return read
 
 
 def _wanted(
-    extract: ExtractionInputs, own: dict[tuple[str, str], Answer], read: _Gathered
+    extract: ExtractionInputs,
+    answers_by_task: dict[tuple[str, str], Answer],
+    read: _Gathered,
 ) -> Iterator[TaskSpec]:
     """What a replicate was to read, once its sections are known."""
     for spec in plan(extract):
         if spec.stage != "x.places":
             yield spec
             continue
-        answer = own.pop((spec.stage, spec.key), None)
+        answer = answers_by_task.pop((spec.stage, spec.key), None)
         if answer is None:
             read.missing += 1
             continue
@@ -230,7 +235,7 @@ def _review(
         "cochrane_id": meta.id,
         "title": meta.title,
         "research_question": meta.question,
-        "included_studies": included.kept,
+        "included_studies": included.references,
     }
     lacking = tuple(
         ExtractionFlag(code="missing", where=name)
@@ -244,7 +249,7 @@ def _review(
             id=meta.id,
             title=meta.title,
             question=meta.question,
-            studies=tuple(own.paper for own in included.kept),
+            studies=tuple(reference.paper for reference in included.references),
             pico=meta.pico,
             inclusion=meta.inclusion,
             exclusion=meta.exclusion,
@@ -255,20 +260,24 @@ def _review(
     )
 
 
-def _count(own: ReviewExtraction) -> Iterator[ExtractionFlag]:
+def _count(extraction: ReviewExtraction) -> Iterator[ExtractionFlag]:
     """The abstract counts studies, or, where each has one, their references."""
-    if own.stated not in {None, own.studies, len(own.included.kept)}:
-        detail = f"{own.stated} in the abstract, {own.studies} read"
+    if extraction.stated not in {
+        None,
+        extraction.studies,
+        len(extraction.included.references),
+    }:
+        detail = f"{extraction.stated} in the abstract, {extraction.studies} read"
         yield ExtractionFlag(
             code="study_count", where="included_studies", detail=detail
         )
 
 
 def _titles(
-    extract: ExtractionInputs, own: ReviewExtraction
+    extract: ExtractionInputs, extraction: ReviewExtraction
 ) -> Iterator[ExtractionFlag]:
     if extract.database is not None:
-        papers = [each.paper for each in own.included.kept]
+        papers = [reference.paper for reference in extraction.included.references]
         yield from other_titles(papers, extract.database, extract.settings.rules)
 
 
@@ -285,26 +294,26 @@ EXCLUDED: Final = (
 
 
 def files(
-    own: ReviewExtraction, extract: ExtractionInputs, name: str
+    extraction: ReviewExtraction, extract: ExtractionInputs, name: str
 ) -> Iterator[Artifact]:
     """What is written of an extraction; truth only where it is accepted.
 
     Args:
-        own: what a model made of the review.
+        extraction: what a model made of the review.
         extract: what it was made from.
         name: the review's id, as a file name has it.
     """
-    status = own.status(accept=extract.settings.accept)
-    if own.review is not None and status == "accepted":
-        yield json_file(f"cochrane_{name}.json", review_to_json(own.review))
-    yield json_file(f"extraction_{name}.json", _evidence(own, extract, status))
+    status = extraction.status(accept=extract.settings.accept)
+    if extraction.review is not None and status == "accepted":
+        yield json_file(f"cochrane_{name}.json", review_to_json(extraction.review))
+    yield json_file(f"extraction_{name}.json", _evidence(extraction, extract, status))
 
 
-def excluded_table(own: ReviewExtraction, name: str, folder: str = "") -> Table:
+def excluded_table(extraction: ReviewExtraction, name: str, folder: str = "") -> Table:
     """The excluded studies that have a PMID, by which screening knows a paper.
 
     Args:
-        own: what a model made of the review.
+        extraction: what a model made of the review.
         name: the review's id, as a file name has it.
         folder: where it goes, with the stroke at its end.
     """
@@ -313,22 +322,22 @@ def excluded_table(own: ReviewExtraction, name: str, folder: str = "") -> Table:
         columns=EXCLUDED,
         rows=tuple(
             (
-                own.recorded.meta.id,
-                each.paper.pmid,
+                extraction.recorded.meta.id,
+                reference.paper.pmid,
                 "excluded",
-                each.reason,
-                each.paper.ref_id,
-                each.paper.title,
-                each.paper.year,
+                reference.reason,
+                reference.paper.ref_id,
+                reference.paper.title,
+                reference.paper.year,
             )
-            for each in own.excluded.kept
-            if each.paper.pmid
+            for reference in extraction.excluded.references
+            if reference.paper.pmid
         ),
     )
 
 
 def _evidence(
-    own: ReviewExtraction, extract: ExtractionInputs, status: str
+    extraction: ReviewExtraction, extract: ExtractionInputs, status: str
 ) -> dict[str, Any]:
     return {
         "status": status,
@@ -337,39 +346,47 @@ def _evidence(
             "pages": len(extract.document.starts),
             "characters": len(extract.document.text),
         },
-        "model": own.model,
+        "model": extraction.model,
         "studies": {
-            "references": len(own.included.kept),
-            "studies": own.studies,
-            "in_abstract": own.stated,
-            "repeated": own.included.repeated,
-            "dropped": len(own.included.dropped),
+            "references": len(extraction.included.references),
+            "studies": extraction.studies,
+            "in_abstract": extraction.stated,
+            "repeated": extraction.included.repeated,
+            "dropped": len(extraction.included.dropped),
         },
-        "sections_placed_by_model": list(own.placed),
-        "flags": [asdict(flag) for flag in own.flags],
-        "evidence": [asdict(each) for each in own.recorded.evidence],
-        "included": [_kept(each) for each in own.included.kept],
-        "dropped": list(_dropped(own.included)),
-        "excluded": [_kept(each) for each in own.excluded.kept],
-        "excluded_dropped": list(_dropped(own.excluded)),
+        "sections_placed_by_model": list(extraction.placed),
+        "flags": [asdict(flag) for flag in extraction.flags],
+        "evidence": [asdict(evidence) for evidence in extraction.recorded.evidence],
+        "included": [
+            _reference_json(reference) for reference in extraction.included.references
+        ],
+        "dropped": list(_dropped(extraction.included)),
+        "excluded": [
+            _reference_json(reference) for reference in extraction.excluded.references
+        ],
+        "excluded_dropped": list(_dropped(extraction.excluded)),
     }
 
 
-def _kept(own: KeptReference) -> dict[str, Any]:
-    paper = own.paper
+def _reference_json(reference: GroundedReference) -> dict[str, Any]:
+    paper = reference.paper
     return {
         "cochrane_ref_id": paper.ref_id,
         "title": paper.title,
         "pmid": paper.pmid,
         "doi": paper.doi,
-        "page": own.page,
-        "ratio": own.ratio,
-        "quote": own.quote,
+        "page": reference.page,
+        "ratio": reference.ratio,
+        "quote": reference.quote,
     }
 
 
-def _dropped(found: CheckedReferences) -> Iterator[Mapping[str, Any]]:
-    for each in found.dropped:
-        reference = asdict(each.reference)
+def _dropped(checked: CheckedReferences) -> Iterator[Mapping[str, Any]]:
+    for dropped_reference in checked.dropped:
+        reference = asdict(dropped_reference.reference)
         name = reference.pop("ref_id")
-        yield {"code": each.flag.code, "cochrane_ref_id": name, **reference}
+        yield {
+            "code": dropped_reference.flag.code,
+            "cochrane_ref_id": name,
+            **reference,
+        }

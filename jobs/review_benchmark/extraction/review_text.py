@@ -136,11 +136,11 @@ def sections(document: Document) -> dict[Section, TextSpan]:
         for line in lines(document)
         if (key := _key(line.text)) in _KNOWN
     ]
-    found: dict[Section, TextSpan] = {}
+    spans: dict[Section, TextSpan] = {}
     for name, titles in _STARTS.items():
         starts = set(map(_letters, titles))
         inner = set(map(_letters, _INNER.get(name, ())))
-        for place, (key, own) in enumerate(headings):
+        for place, (key, heading_span) in enumerate(headings):
             if key not in starts:
                 continue
             later = (
@@ -149,10 +149,10 @@ def sections(document: Document) -> dict[Section, TextSpan]:
                 if other not in inner
             )
             end = next(later, len(document.text))
-            span = TextSpan(start=own.end, end=end)
-            if document.piece(span) and len(span) > len(found.get(name, ())):
-                found[name] = span
-    return found
+            span = TextSpan(start=heading_span.end, end=end)
+            if document.piece(span) and len(span) > len(spans.get(name, ())):
+                spans[name] = span
+    return spans
 
 
 def _letters(text: str) -> str:
@@ -195,10 +195,10 @@ def inputs(settings: ReviewBenchmarkSettings) -> tuple[InputFile, ...]:
     files = (
         (name, getattr(settings, name)) for name in ("extract", "against", "prompts")
     )
-    found = [InputFile(setting=name, path=path) for name, path in files if path]
+    input_files = [InputFile(setting=name, path=path) for name, path in files if path]
     if settings.database is not None:
-        found.append(papers(settings.database))
-    return tuple(found)
+        input_files.append(papers(settings.database))
+    return tuple(input_files)
 
 
 def load(settings: ReviewBenchmarkSettings) -> ExtractionInputs:
@@ -262,19 +262,19 @@ def entries(document: Document, span: TextSpan) -> tuple[TextSpan, ...]:
     """The entries of a list of references, in order; at least one."""
     for border in BORDERS:
         is_study = border in STUDIES
-        found = [
+        starts = [
             match.start()
             for match in border.finditer(document.text, span.start, span.end)
         ]
-        if found and not is_study:
+        if starts and not is_study:
             # what stands before the first border is an entry too
-            before = TextSpan(start=span.start, end=found[0])
-            found[:0] = [span.start] if document.piece(before) else []
-        if len(found) > 1 or (found and is_study):
-            ends = (*found[1:], span.end)
+            before = TextSpan(start=span.start, end=starts[0])
+            starts[:0] = [span.start] if document.piece(before) else []
+        if len(starts) > 1 or (starts and is_study):
+            ends = (*starts[1:], span.end)
             return tuple(
                 TextSpan(start=start, end=end)
-                for start, end in zip(found, ends, strict=True)
+                for start, end in zip(starts, ends, strict=True)
             )
     return (span,)
 
@@ -286,23 +286,25 @@ def study_name(entry: str) -> str:
 
 
 def chunks(
-    document: Document, found: tuple[TextSpan, ...], size: int
+    document: Document, entry_spans: tuple[TextSpan, ...], size: int
 ) -> tuple[TextSpan, ...]:
     """Spans of about *size* publications that end at the borders of entries.
 
     Each but the first begins with the last entries of the one before.
     """
-    made = []
+    chunk_spans = []
     begin = end = 0
-    while end < len(found):
+    while end < len(entry_spans):
         held = 0
         end = begin
-        while end < len(found) and (end == begin or held < size):
-            held += _publications(document, found[end])
+        while end < len(entry_spans) and (end == begin or held < size):
+            held += _publications(document, entry_spans[end])
             end += 1
-        made.append(TextSpan(start=found[begin].start, end=found[end - 1].end))
+        chunk_spans.append(
+            TextSpan(start=entry_spans[begin].start, end=entry_spans[end - 1].end)
+        )
         begin = max(end - OVERLAP, begin + 1)
-    return tuple(made)
+    return tuple(chunk_spans)
 
 
 def _publications(document: Document, entry: TextSpan) -> int:

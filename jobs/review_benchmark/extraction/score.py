@@ -39,35 +39,35 @@ FIELDS = ("title", "question", "conclusion")
 """Fields of a review that are compared as texts."""
 
 
-def found(
+def matching_papers(
     papers: Sequence[TruthPaper], among: Sequence[TruthPaper], rules: MatchingRules
 ) -> tuple[TruthPaper | None, ...]:
     """The paper among others that each one matches, by the rules of a run."""
     pool = RecordListPool.of(
         (
             AgentRecord(
-                document=str(place), pmid=own.pmid, doi=own.doi, title=own.title
+                document=str(place), pmid=paper.pmid, doi=paper.doi, title=paper.title
             )
-            for place, own in enumerate(among)
+            for place, paper in enumerate(among)
         ),
         rules.normal,
         cutoff=rules.title_cutoff,
         autojunk=rules.autojunk,
     )
-    sought = [lookup_keys(own, rules.normal) for own in papers]
+    sought = [lookup_keys(paper, rules.normal) for paper in papers]
     hits = match_papers(sought, [pool] * len(sought), rules, range(len(among))).hits
     return tuple(None if hit is None else among[hit.place] for hit in hits)
 
 
 def against_metrics(
-    own: ReviewExtraction, truth: Review, rules: MatchingRules
+    extraction: ReviewExtraction, truth: Review, rules: MatchingRules
 ) -> Iterator[Metric]:
     """Recall and precision of studies, accuracy of identifiers, likeness of texts."""
-    papers = [each.paper for each in own.included.kept]
+    papers = [reference.paper for reference in extraction.included.references]
     pairs = [
-        (each, hit)
-        for each, hit in zip(
-            truth.studies, found(truth.studies, papers, rules), strict=True
+        (paper, hit)
+        for paper, hit in zip(
+            truth.studies, matching_papers(truth.studies, papers, rules), strict=True
         )
         if hit is not None
     ]
@@ -78,7 +78,7 @@ def against_metrics(
         n=n,
         definition="recall@1(truth papers that were extracted; matching as a run's)",
     )
-    missed = sum(hit is None for hit in found(papers, truth.studies, rules))
+    missed = sum(hit is None for hit in matching_papers(papers, truth.studies, rules))
     yield Metric(
         path="studies.precision",
         value=prf(MatchCounts(tp=len(papers) - missed, fp=missed, fn=0)).precision,
@@ -91,15 +91,15 @@ def against_metrics(
         "doi": [(normal.doi(a.doi), normal.doi(b.doi)) for a, b in pairs],
     }
     for name, ids in values.items():
-        given = [pair for pair in ids if pair[0]]
-        equal = sum(first == second for first, second in given)
+        id_pairs = [pair for pair in ids if pair[0]]
+        equal = sum(first == second for first, second in id_pairs)
         yield Metric(
             path=f"identifiers.{name}",
-            value=ratio(equal, len(given)),
-            n=len(given),
+            value=ratio(equal, len(id_pairs)),
+            n=len(id_pairs),
             definition=f"accuracy@1({name} of matched papers whose truth has one)",
         )
-    review = own.review
+    review = extraction.review
     for name in FIELDS:
         wanted = normal.title(getattr(truth, name))
         read = "" if review is None else normal.title(getattr(review, name))
@@ -111,7 +111,7 @@ def against_metrics(
         )
 
 
-SHOWN = 20
+MOST_FLAGS = 20
 """Flags that are listed; all of them stand in extraction_{id}.json."""
 
 WIDTH = 60
@@ -119,48 +119,56 @@ WIDTH = 60
 
 
 def extraction_text(
-    own: ReviewExtraction, extract: ExtractionInputs, compared: Sequence[Metric] = ()
+    extraction: ReviewExtraction,
+    extract: ExtractionInputs,
+    compared: Sequence[Metric] = (),
 ) -> str:
     """What a terminal shows of one model's extraction, and how it stands to truth."""
     values = (
-        f"  {each.path:24} {'n/a' if each.value is None else f'{each.value:.4f}'}"
-        f"  (n {each.n})"
-        for each in compared
+        f"  {metric.path:24} {'n/a' if metric.value is None else f'{metric.value:.4f}'}"
+        f"  (n {metric.n})"
+        for metric in compared
     )
     against = ("Against the truth:", *values) if compared else ()
-    return "\n".join((*_lines(own, extract), *against))
+    return "\n".join((*_lines(extraction, extract), *against))
 
 
-def _lines(own: ReviewExtraction, extract: ExtractionInputs) -> Iterator[str]:
-    meta, included = own.recorded.meta, own.included
+def _lines(extraction: ReviewExtraction, extract: ExtractionInputs) -> Iterator[str]:
+    meta, included = extraction.recorded.meta, extraction.included
     document = extract.document
-    status = own.status(accept=extract.settings.accept)
+    status = extraction.status(accept=extract.settings.accept)
     yield f"Extraction: {status.upper()}"
     yield f"Source: {document.name}, {plural(len(document.starts), 'page')}"
-    yield f"Model: {one_line(own.model)}"
+    yield f"Model: {one_line(extraction.model)}"
     yield f"Cochrane ID: {one_line(meta.id) or 'not found'}"
     yield f"Title: {one_line(meta.title) or 'not found'}"
-    stated = "" if own.stated is None else f" (abstract: {own.stated})"
+    stated = "" if extraction.stated is None else f" (abstract: {extraction.stated})"
     yield (
-        f"Included: {plural(len(included.kept), 'reference')} of "
-        f"{plural(own.studies, 'study', 'studies')}{stated}; "
+        f"Included: {plural(len(included.references), 'reference')} of "
+        f"{plural(extraction.studies, 'study', 'studies')}{stated}; "
         f"{len(included.dropped)} dropped, {included.repeated} repeated"
     )
     if extract.settings.with_excluded:
-        listed = sum(bool(each.paper.pmid) for each in own.excluded.kept)
-        yield (
-            f"Excluded: {plural(len(own.excluded.kept), 'reference')}, {listed} with "
-            "the PMID that a table for screening needs"
+        listed = sum(
+            bool(reference.paper.pmid) for reference in extraction.excluded.references
         )
-    if own.placed:
-        yield f"Sections without a heading, found by the model: {', '.join(own.placed)}"
-    if own.flags:
-        yield f"To look at: {len(own.flags)}"
-    for flag in own.flags[:SHOWN]:
+        yield (
+            "Excluded: "
+            f"{plural(len(extraction.excluded.references), 'reference')}, {listed} "
+            "with the PMID that a table for screening needs"
+        )
+    if extraction.placed:
+        yield (
+            "Sections without a heading, found by the model: "
+            f"{', '.join(extraction.placed)}"
+        )
+    if extraction.flags:
+        yield f"To look at: {len(extraction.flags)}"
+    for flag in extraction.flags[:MOST_FLAGS]:
         detail = f" ({clip(flag.detail, WIDTH)})" if flag.detail else ""
         yield f"  - {clip(flag.where, WIDTH)}: {FLAG_MEANINGS[flag.code]}{detail}"
-    if len(own.flags) > SHOWN:
-        yield f"  - and {len(own.flags) - SHOWN} more"
+    if len(extraction.flags) > MOST_FLAGS:
+        yield f"  - and {len(extraction.flags) - MOST_FLAGS} more"
 
 
 HEADLINE: Final = "references.grounded"
@@ -176,85 +184,105 @@ def score(extract: ExtractionInputs, answers: Answers) -> Scorecard:
     by_model: dict[str, list[Answer]] = {model: [] for model in answers.models}
     for answer in chain.from_iterable(answers.families()):
         by_model[answer.task.model].append(answer)
-    found = [extract_review(extract, model, own) for model, own in by_model.items()]
+    extractions = [
+        extract_review(extract, model, model_answers)
+        for model, model_answers in by_model.items()
+    ]
     folders = _folders(list(by_model))
     written = [
-        replace(each, name=f"{folders[own.model]}{each.name}")
-        for own in found
-        for each in files(own, extract, _file_name(own))
+        replace(artifact, name=f"{folders[extraction.model]}{artifact.name}")
+        for extraction in extractions
+        for artifact in files(extraction, extract, _file_name(extraction))
     ]
     tables = [
-        excluded_table(own, _file_name(own), folders[own.model])
-        for own in found
+        excluded_table(extraction, _file_name(extraction), folders[extraction.model])
+        for extraction in extractions
         if extract.settings.with_excluded
     ]
     settings = extract.settings.model_dump(mode="json", exclude={*INPUTS})
     return Scorecard(
         models={
-            own.model: EXTRACTION.describe(_metrics(own, extract)) for own in found
+            extraction.model: EXTRACTION.describe(_metrics(extraction, extract))
+            for extraction in extractions
         },
         summary="\n\n".join(
-            extraction_text(own, extract, _compared(own, extract)) for own in found
+            extraction_text(extraction, extract, _compared(extraction, extract))
+            for extraction in extractions
         ),
         headline=HEADLINE,
         findings=(
             *extract.findings,
-            *(each for own in found for each in _findings(own, extract)),
+            *(
+                finding
+                for extraction in extractions
+                for finding in _findings(extraction, extract)
+            ),
         ),
         failures=tuple(
-            sentence for own in found if (sentence := _failure(own, extract))
+            sentence
+            for extraction in extractions
+            if (sentence := _failure(extraction, extract))
         ),
         tables=tuple(tables),
         artifacts=tuple(written),
         built=(
-            *(each.name for each in written),
-            *(f"{each.name}.csv" for each in tables),
+            *(artifact.name for artifact in written),
+            *(f"{table.name}.csv" for table in tables),
         ),
         settings={name: settings[name] for name in settings if name in SETTINGS},
-        missing=sum(own.missing for own in found),
-        stale=sum(own.stale for own in found),
+        missing=sum(extraction.missing for extraction in extractions),
+        stale=sum(extraction.stale for extraction in extractions),
     )
 
 
-def _metrics(own: ReviewExtraction, extract: ExtractionInputs) -> Iterator[Metric]:
-    kept, dropped = len(own.included.kept), len(own.included.dropped)
-    total = kept + dropped
+def _metrics(
+    extraction: ReviewExtraction, extract: ExtractionInputs
+) -> Iterator[Metric]:
+    grounded, dropped = (
+        len(extraction.included.references),
+        len(extraction.included.dropped),
+    )
+    total = grounded + dropped
     yield Metric(
         path=HEADLINE,
-        value=ratio(kept, total),
+        value=ratio(grounded, total),
         n=total,
         definition="grounded@1(kept / (kept + dropped), repeated ones once)",
     )
     numbers: Mapping[str, int | None] = {
-        "references": kept,
+        "references": grounded,
         "references_dropped": dropped,
-        "references_repeated": own.included.repeated,
-        "studies": own.studies,
-        "studies_in_abstract": own.stated,
-        "flags": len(own.flags),
-        "sections_placed": len(own.placed),
-        "excluded": len(own.excluded.kept),
+        "references_repeated": extraction.included.repeated,
+        "studies": extraction.studies,
+        "studies_in_abstract": extraction.stated,
+        "flags": len(extraction.flags),
+        "sections_placed": len(extraction.placed),
+        "excluded": len(extraction.excluded.references),
     }
     for name, value in numbers.items():
         yield Metric(
             path=f"count.{name}", value=value, n=total, definition=f"count@1({name})"
         )
-    yield from _compared(own, extract)
+    yield from _compared(extraction, extract)
 
 
-def _compared(own: ReviewExtraction, extract: ExtractionInputs) -> tuple[Metric, ...]:
+def _compared(
+    extraction: ReviewExtraction, extract: ExtractionInputs
+) -> tuple[Metric, ...]:
     """How it stands to the truth of the same review, where there is one."""
     return tuple(
         metric
         for truth in extract.against
-        if truth.id == own.recorded.meta.id
-        for metric in against_metrics(own, truth, extract.settings.rules)
+        if truth.id == extraction.recorded.meta.id
+        for metric in against_metrics(extraction, truth, extract.settings.rules)
     )
 
 
-def _findings(own: ReviewExtraction, extract: ExtractionInputs) -> Iterator[Finding]:
+def _findings(
+    extraction: ReviewExtraction, extract: ExtractionInputs
+) -> Iterator[Finding]:
     """One a kind of flag, and truth that is of other reviews."""
-    review = own.recorded.meta.id
+    review = extraction.recorded.meta.id
     if extract.against and all(truth.id != review for truth in extract.against):
         yield Finding(
             code="no_truth",
@@ -264,24 +292,26 @@ def _findings(own: ReviewExtraction, extract: ExtractionInputs) -> Iterator[Find
             example=review,
         )
     for code, meaning in FLAG_MEANINGS.items():
-        flags = [flag for flag in own.flags if flag.code == code]
+        flags = [flag for flag in extraction.flags if flag.code == code]
         if flags:
             yield Finding(
                 code=code,
                 severity="warn",
-                where=own.model,
+                where=extraction.model,
                 message=f"{meaning[0].upper()}{meaning[1:]}.",
                 n=len(flags),
                 example=flags[0].where,
             )
 
 
-def _failure(own: ReviewExtraction, extract: ExtractionInputs) -> str:
+def _failure(extraction: ReviewExtraction, extract: ExtractionInputs) -> str:
     """Why no truth file is written, where none is."""
-    name = _file_name(own)
-    match own.status(accept=extract.settings.accept):
+    name = _file_name(extraction)
+    match extraction.status(accept=extract.settings.accept):
         case "incomplete":
-            lacking = [flag.where for flag in own.flags if flag.code == "missing"]
+            lacking = [
+                flag.where for flag in extraction.flags if flag.code == "missing"
+            ]
             return (
                 f"{extract.document.name}: cochrane_{name}.json cannot be written, "
                 f"since {', '.join(lacking)} could not be read (extraction_{name}.json "
@@ -290,7 +320,7 @@ def _failure(own: ReviewExtraction, extract: ExtractionInputs) -> str:
         case "needs review":
             return (
                 f"{extract.document.name}: cochrane_{name}.json was not written, since "
-                f"{plural(len(own.flags), 'thing')} should be looked at "
+                f"{plural(len(extraction.flags), 'thing')} should be looked at "
                 f"(extraction_{name}.json); siftlog score RUN --accept --output-dir "
                 "DIR writes it nevertheless."
             )
@@ -305,7 +335,7 @@ def _folders(models: Sequence[str]) -> dict[str, str]:
     return {model: f"{slug}/" for model, slug in slugs(models).items()}
 
 
-def _file_name(own: ReviewExtraction) -> str:
+def _file_name(extraction: ReviewExtraction) -> str:
     """The review's id, which the text gave, as a file name."""
-    review = own.recorded.meta.id or "unknown"
+    review = extraction.recorded.meta.id or "unknown"
     return slugs([review])[review]

@@ -55,7 +55,7 @@ def test_reranked_minus_retriever(realdata: Path, run: str) -> None:
     match = compared(realdata, run)
     found = {each.path: each for each in match.compared}
     for path, (difference, ends, p) in GAPS[run].items():
-        gap, own = found[path].gap, found[path].p_values.own
+        gap, own = found[path].gap, found[path].p_values.primary
         assert gap.value == pytest.approx(difference, abs=1e-12)
         assert own is not None
         assert (own.name, own.p) == ("sign flips by post", pytest.approx(p, rel=1e-11))

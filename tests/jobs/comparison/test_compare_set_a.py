@@ -51,17 +51,19 @@ def test_two_models_of_the_full_size_set(a: SetA) -> None:
         (0.06776053859306257, 0.10398216096216743), rel=1e-11
     )
     assert area.verdict == "better"
-    assert area.p_values.own is not None
-    assert area.p_values.own.name == "DeLong by post"
-    assert area.p_values.own.p == pytest.approx(1.3057749162e-20, rel=1e-9)
-    assert area.p_values.beside is not None
+    assert area.p_values.primary is not None
+    assert area.p_values.primary.name == "DeLong by post"
+    assert area.p_values.primary.p == pytest.approx(1.3057749162e-20, rel=1e-9)
+    assert area.p_values.independent is not None
     delong = delong_paired(a.y, a.p, a.p2)
     assert delong is not None
     assert delong.z == pytest.approx(9.22695099985778, rel=1e-12)
-    assert area.p_values.beside.p == round12(delong.p)
-    assert right.standing is not None
-    assert (right.standing.wins, right.standing.losses) == (3919, 2671)
-    assert right.p_values.beside is not None
-    assert right.p_values.beside.p == round12(mcnemar(3919, 2671).p)
-    assert right.p_values.beside.p == pytest.approx(1.459910768307661e-53, rel=1e-11)
+    assert area.p_values.independent.p == round12(delong.p)
+    assert right.outcomes is not None
+    assert (right.outcomes.wins, right.outcomes.losses) == (3919, 2671)
+    assert right.p_values.independent is not None
+    assert right.p_values.independent.p == round12(mcnemar(3919, 2671).p)
+    assert right.p_values.independent.p == pytest.approx(
+        1.459910768307661e-53, rel=1e-11
+    )
     assert right.overlap.clusters == 1477

@@ -69,7 +69,7 @@ def test_a_model_against_itself_differs_by_exactly_nothing(two: Two) -> None:
         )
         assert said == "undecided"
     made = p_values(paired, 1)
-    assert all(test.p == 1.0 for test in (made.own, made.beside) if test)
+    assert all(test.p == 1.0 for test in (made.primary, made.independent) if test)
 
 
 @given(SAME_KIND)
@@ -90,7 +90,7 @@ def test_swapping_the_sides_negates_the_difference(two: Two) -> None:
         assert other.interval.hi == pytest.approx(-one.interval.lo, rel=1e-11)
         assert other.interval.lo == pytest.approx(-one.interval.hi, rel=1e-11)
     assert p_values(there, 1) == p_values(back, 1)
-    won, lost = there.standing(), back.standing()
+    won, lost = there.outcomes(), back.outcomes()
     assert (won.wins, won.ties, won.losses) == (lost.losses, lost.ties, lost.wins)
     met, again = outcome_agreement(there), outcome_agreement(back)
     assert (met is None) == (again is None)
@@ -121,7 +121,7 @@ def test_what_one_side_has_alone_changes_nothing(two: Two) -> None:
     assert drawn(whole) == drawn(part)
     assert p_values(whole, 1) == p_values(part, 1)
     assert outcome_agreement(whole) == outcome_agreement(part)
-    assert whole.standing() == part.standing()
+    assert whole.outcomes() == part.outcomes()
 
 
 ENDS = st.one_of(st.none(), st.sampled_from((-0.5, -1e-12, 0.0, 1e-12, 0.5)))
@@ -161,7 +161,7 @@ def test_a_ratio_is_of_sums_and_not_a_mean_of_ratios() -> None:
     b = pooled({"p1": (1.0, 1.0), "p2": (9.0, 9.0)})
     found = drawn(pair_items(a, b))
     assert (found.a, found.b, found.value) == (0.1, 1.0, 0.9)
-    own = p_values(pair_items(a, b), 1).own
+    own = p_values(pair_items(a, b), 1).primary
     # one of two papers differs, so that swapping it gives as large a difference
     assert own is not None
     assert (own.name, own.p) == ("side swaps by paper", 1.0)
@@ -174,8 +174,8 @@ def test_a_ratio_over_ones_has_the_p_of_the_mean(a: ItemValues, b: ItemValues) -
 
     if pair_items(a, b).is_right_or_wrong:
         return
-    mean_p = p_values(pair_items(a, b), 1).own
-    ratio_p = p_values(pair_items(over_ones(a), over_ones(b)), 1).own
+    mean_p = p_values(pair_items(a, b), 1).primary
+    ratio_p = p_values(pair_items(over_ones(a), over_ones(b)), 1).primary
     assert (mean_p and mean_p.p) == (ratio_p and ratio_p.p)
 
 
@@ -195,9 +195,9 @@ def test_right_and_wrong_of_independent_items_is_mcnemars() -> None:
     b = means({f"p{n}": float(n >= 7) for n in range(20)})
     made = p_values(pair_items(a, b), 1)
     # of B ten are right where A is wrong, and seven the other way round
-    assert made.own is not None
-    assert (made.own.name, made.own.p) == ("McNemar", round12(mcnemar(10, 7).p))
-    assert made.beside is None
+    assert made.primary is not None
+    assert (made.primary.name, made.primary.p) == ("McNemar", round12(mcnemar(10, 7).p))
+    assert made.independent is None
 
 
 @pytest.mark.parametrize(
@@ -213,8 +213,8 @@ def test_mcnemars_test_has_the_known_values(wins: int, losses: int, p: float) ->
         }
     )
     made = p_values(pair_items(a, b), 1)
-    assert made.own is not None
-    assert (made.own.name, made.own.p) == ("McNemar", p)
+    assert made.primary is not None
+    assert (made.primary.name, made.primary.p) == ("McNemar", p)
 
 
 def test_right_and_wrong_within_papers_is_permuted_by_paper_and_mcnemar_beside() -> (
@@ -223,11 +223,11 @@ def test_right_and_wrong_within_papers_is_permuted_by_paper_and_mcnemar_beside()
     a = means({"p1/1": 0.0, "p1/2": 0.0, "p1/3": 0.0, "p2/1": 1.0})
     b = means({"p1/1": 1.0, "p1/2": 1.0, "p1/3": 1.0, "p2/1": 1.0})
     made = p_values(pair_items(a, b), 1)
-    assert made.own is not None
-    assert made.beside is not None
+    assert made.primary is not None
+    assert made.independent is not None
     # one paper differs, and one sign says nothing; three items would say 0.25
-    assert (made.own.name, made.own.p) == ("sign flips by paper", 1.0)
-    assert (made.beside.name, made.beside.p) == ("McNemar", 0.25)
+    assert (made.primary.name, made.primary.p) == ("sign flips by paper", 1.0)
+    assert (made.independent.name, made.independent.p) == ("McNemar", 0.25)
 
 
 @given(MEANS, MEANS, st.integers(0, 9))
@@ -237,14 +237,14 @@ def test_other_means_are_permuted_by_paper(
     paired = pair_items(a, b)
     made = p_values(paired, seed)
     if not paired.items:
-        assert made.own is None
+        assert made.primary is None
         return
-    assert made.own is not None
-    if made.own.name == "McNemar":
+    assert made.primary is not None
+    if made.primary.name == "McNemar":
         assert not paired.is_clustered
         return
     gaps = (paired.b.first - paired.a.first).tolist()
-    assert made.own.p == round12(sign_flip(gaps, paired.clusters, seed))
+    assert made.primary.p == round12(sign_flip(gaps, paired.clusters, seed))
 
 
 LABELS = {f"p{n}": float(n % 3 == 0) for n in range(12)}
@@ -267,8 +267,8 @@ def test_areas_are_the_librarys_and_delongs_test_is_their_own() -> None:
     delong = delong_paired(labels, second, first)
     made = p_values(paired, 1)
     assert delong is not None
-    assert made.own is not None
-    assert (made.own.name, made.own.p) == ("DeLong", round12(delong.p))
+    assert made.primary is not None
+    assert (made.primary.name, made.primary.p) == ("DeLong", round12(delong.p))
 
 
 def test_delongs_test_stands_beside_where_posts_have_several_rows() -> None:
@@ -277,12 +277,12 @@ def test_delongs_test_stands_beside_where_posts_have_several_rows() -> None:
         return replace(own, clusters=[f"p{int(key[1:]) // 3}" for key in own.items])
 
     made = p_values(pair_items(in_posts(SCORES_A), in_posts(SCORES_B)), 1)
-    assert made.own is not None
-    assert made.beside is not None
-    assert (made.own.name, made.beside.name) == ("DeLong by paper", "DeLong")
+    assert made.primary is not None
+    assert made.independent is not None
+    assert (made.primary.name, made.independent.name) == ("DeLong by paper", "DeLong")
     # one post that holds everything tests nothing
     alone = p_values(pair_items(scored(SCORES_A, "p/"), scored(SCORES_B, "p/")), 1)
-    assert alone.own is None
+    assert alone.primary is None
 
 
 def test_average_precision_is_tested_on_the_replicates_of_its_interval() -> None:
@@ -291,10 +291,10 @@ def test_average_precision_is_tested_on_the_replicates_of_its_interval() -> None
     labels = [LABELS[item] for item in paired.items]
     assert found.a == auprc(labels, [SCORES_A[item] for item in paired.items])
     assert found.interval.lo is not None
-    assert p_values(paired, 1).own is None
+    assert p_values(paired, 1).primary is None
     own = p_values(
         paired, 1, ComparisonOptions(b=50, form="percentile").maker()(paired.drawn)
-    ).own
+    ).primary
     assert own is not None
     assert own.name == "bootstrap by paper"
     assert 0 < own.p <= 1
@@ -306,4 +306,4 @@ def test_one_class_has_neither_area_nor_interval_nor_test() -> None:
     assert (found.a, found.value, found.interval.lo) == (None, None, None)
     word = VerdictRule().verdict(found.interval, SURE, 10, lower_is_better=False)
     assert word == "undecided"
-    assert p_values(paired, 1).own is None
+    assert p_values(paired, 1).primary is None

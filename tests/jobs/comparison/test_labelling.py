@@ -19,7 +19,7 @@ SAID = st.dictionaries(
 
 def of(said: dict[str, str | None]) -> Labels:
     return Labels(
-        what="decision", categories=WORDS, items=[*said], said=[*said.values()]
+        what="decision", categories=WORDS, items=[*said], assigned=[*said.values()]
     )
 
 

@@ -28,7 +28,7 @@ def test_holm_is_over_every_metric_of_every_pair(
     b = side({f"m{n}": right for n, (_, right) in enumerate(metrics)})
     made = compare_models([(a, b), (b, a)], (), FEW_DRAWS)
     found = [each for match in made for each in match.compared]
-    raw = [each.p_values.own and each.p_values.own.p for each in found]
+    raw = [each.p_values.primary and each.p_values.primary.p for each in found]
     expected = [None if p is None else round12(p) for p in holm(raw)]
     assert [each.p_holm for each in found] == expected
     assert len(found) == 2 * len(metrics)
@@ -39,8 +39,8 @@ def test_a_metric_whose_test_is_undefined_is_in_no_family() -> None:
     a, b = side({"m": RISING, "r": ratio}), side({"m": FALLING, "r": ratio})
     (match,) = compare_models([(a, b)], (), FEW_DRAWS)
     mean, pooled_one = match.compared
-    assert mean.p_values.own is not None
-    assert mean.p_holm == mean.p_values.own.p
+    assert mean.p_values.primary is not None
+    assert mean.p_holm == mean.p_values.primary.p
     assert pooled_one.p_holm is None
 
 

@@ -60,7 +60,7 @@ def test_the_order_of_items_does_not_matter(
     assert one.items == other.items
     assert one.clusters == other.clusters
     assert one.b.first.tolist() == other.b.first.tolist()
-    assert one.standing() == other.standing()
+    assert one.outcomes() == other.outcomes()
 
 
 def test_different_definitions_of_one_metric_are_not_compared() -> None:
@@ -99,7 +99,7 @@ def test_items_that_differ_most_come_first_and_equal_ones_not_at_all() -> None:
 def test_a_ratio_wins_by_item_where_both_have_a_denominator() -> None:
     a = pooled({"p1": (1.0, 2.0), "p2": (0.0, 0.0), "p3": (1.0, 4.0)})
     b = pooled({"p1": (2.0, 2.0), "p2": (1.0, 1.0), "p3": (2.0, 8.0)})
-    found = pair_items(a, b).standing()
+    found = pair_items(a, b).outcomes()
     assert (found.wins, found.ties, found.losses) == (1, 1, 0)
 
 
@@ -107,7 +107,7 @@ def test_a_ratio_wins_by_item_where_both_have_a_denominator() -> None:
 def test_where_lower_is_better_wins_are_losses(a: ItemValues, b: ItemValues) -> None:
     plain = pair_items(a, b)
     turned = pair_items(*(replace(each, lower_is_better=True) for each in (a, b)))
-    won, lost = plain.standing(), turned.standing()
+    won, lost = plain.outcomes(), turned.outcomes()
     assert (won.wins, won.ties, won.losses) == (lost.losses, lost.ties, lost.wins)
     favours = [plain.favour(gap) for gap in plain.every()]
     assert [-favour for favour in favours] == [

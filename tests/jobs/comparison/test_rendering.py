@@ -242,7 +242,7 @@ def labels(said: str, items: str) -> Labels:
         what="answer",
         categories=("n", "y"),
         items=list(items),
-        said=[None if each == "-" else each for each in said],
+        assigned=[None if each == "-" else each for each in said],
     )
 
 

@@ -58,22 +58,22 @@ def test_whoever_is_right_is_better(
     a: Comparable, b: Comparable, standing: str
 ) -> None:
     look = decide(a, b, FinishedItems(keys=keys(40), is_whole=True), ACCURACY)
-    assert look.standing == standing
+    assert look.verdict == standing
 
 
 def test_where_lower_is_better_the_higher_is_worse() -> None:
     a = given_values([[0.0]] * 40, lower_is_better=True)
     b = given_values([[1.0]] * 40, lower_is_better=True)
     finished = FinishedItems(keys=keys(40), is_whole=True)
-    assert decide(a, b, finished, ACCURACY).standing == "worse"
-    assert decide(b, a, finished, ACCURACY).standing == "better"
+    assert decide(a, b, finished, ACCURACY).verdict == "worse"
+    assert decide(b, a, finished, ACCURACY).verdict == "better"
 
 
 def test_with_a_margin_equal_models_are_told_to_be_close() -> None:
     some = given_values([[1.0]] * 400)
     margin = StoppingRule(metric="accuracy", margin=0.1)
     look = decide(some, some, FinishedItems(keys=keys(400), is_whole=True), margin)
-    assert look.standing == "close"
+    assert look.verdict == "close"
     assert -0.1 < look.lo <= 0 <= look.hi < 0.1
 
 
@@ -83,7 +83,7 @@ def test_a_decision_is_the_same_however_late_one_looks(one: int, other: int) -> 
         decide(WRONG, RIGHT, FinishedItems(keys=keys(n), is_whole=False), ACCURACY)
         for n in (one, other)
     ]
-    decided = [look for look in looks if look.standing != "undecided"]
+    decided = [look for look in looks if look.verdict != "undecided"]
     assert len({(d.clusters, d.lo, d.hi, d.difference) for d in decided}) <= 1
 
 

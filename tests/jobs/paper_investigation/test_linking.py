@@ -29,7 +29,7 @@ def test_a_joined_question_belongs_to_each_of_its_parts_and_is_asked_once() -> N
         "cyp2c9*2": ["mcq_drug:7"],
         "cyp2c9*3": ["mcq_drug:7"],
     }
-    assert keys(plan.asked_questions(data, "PMC1", ("cyp2c9*2", "cyp2c9*3"))) == [
+    assert keys(plan.variant_questions(data, "PMC1", ("cyp2c9*2", "cyp2c9*3"))) == [
         "mcq_drug:7"
     ]
 
@@ -41,7 +41,7 @@ def test_a_part_named_twice_links_once() -> None:
 
 def test_one_recalled_part_is_enough_to_ask() -> None:
     data = paper(choice("PMC1", "CYP2C9*2, CYP2C9*3", "7"))
-    assert keys(plan.asked_questions(data, "PMC1", ("cyp2c9*3",))) == ["mcq_drug:7"]
+    assert keys(plan.variant_questions(data, "PMC1", ("cyp2c9*3",))) == ["mcq_drug:7"]
 
 
 def test_under_whole_a_joined_field_is_a_variant_that_nobody_recalls() -> None:
@@ -51,13 +51,13 @@ def test_under_whole_a_joined_field_is_a_variant_that_nobody_recalls() -> None:
         variant_link="whole",
     )
     truth = tuple(plan.truth_variants(data, "PMC1"))
-    assert keys(plan.asked_questions(data, "PMC1", truth)) == ["mcq_drug:8"]
+    assert keys(plan.variant_questions(data, "PMC1", truth)) == ["mcq_drug:8"]
 
 
 def test_a_modified_variant_question_belongs_to_the_swapped_in_variant() -> None:
     data = paper(study("PMC1", "rs1", "5", question_type="modified_variant"))
-    assert not plan.asked_questions(data, "PMC1", ("cyp2c9*2",))
-    assert keys(plan.asked_questions(data, "PMC1", ("rs1",))) == ["study_param:5"]
+    assert not plan.variant_questions(data, "PMC1", ("cyp2c9*2",))
+    assert keys(plan.variant_questions(data, "PMC1", ("rs1",))) == ["study_param:5"]
 
 
 def test_recalled_variants_stand_in_truth_order_once() -> None:
@@ -81,7 +81,7 @@ def test_the_cap_counts_for_each_variant_before_merging() -> None:
     assert keys(links["rs1"]) == ["mcq_variant:3", "mcq_variant:5"]
     assert keys(links["cyp2c9*2"]) == ["mcq_variant:3", "mcq_variant:4"]
     # three of five: each variant's first two, in pipeline order, then file order
-    assert keys(plan.asked_questions(data, "PMC1", ("rs1", "cyp2c9*2"))) == [
+    assert keys(plan.variant_questions(data, "PMC1", ("rs1", "cyp2c9*2"))) == [
         "mcq_variant:3",
         "mcq_variant:4",
         "mcq_variant:5",
@@ -140,7 +140,7 @@ def test_what_is_asked_is_what_is_linked_each_once_in_file_order(
 ) -> None:
     data, variants = made
     links = plan.linked_questions(data, "PMC1", variants)
-    asked = plan.asked_questions(data, "PMC1", variants)
+    asked = plan.variant_questions(data, "PMC1", variants)
     everything = keys(data.questions.get("PMC1", ()))
     linked = {key for group in links.values() for key in keys(group)}
     assert keys(asked) == [key for key in everything if key in linked]
@@ -155,7 +155,7 @@ def test_batches_hold_every_asked_question_once_and_none_is_too_long(
     data, variants = made
     cut = plan.batches(plan.linked_questions(data, "PMC1", variants), size)
     held = [key for batch in cut for key in keys(batch)]
-    assert sorted(held) == sorted(keys(plan.asked_questions(data, "PMC1", variants)))
+    assert sorted(held) == sorted(keys(plan.variant_questions(data, "PMC1", variants)))
     assert all(1 <= len(batch) <= size for batch in cut)
 
 
@@ -164,5 +164,5 @@ def test_recalling_more_never_asks_less(
     made: tuple[InvestigationDataset, tuple[str, ...]],
 ) -> None:
     data, variants = made
-    fewer = set(keys(plan.asked_questions(data, "PMC1", variants[:-1])))
-    assert fewer <= set(keys(plan.asked_questions(data, "PMC1", variants)))
+    fewer = set(keys(plan.variant_questions(data, "PMC1", variants[:-1])))
+    assert fewer <= set(keys(plan.variant_questions(data, "PMC1", variants)))

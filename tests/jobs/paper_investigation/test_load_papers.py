@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from jobs.inputs.rows import InputFindings
-from jobs.paper_investigation.inputs import KEPT_TEXTS, PaperFiles, open_papers
+from jobs.paper_investigation.inputs import CACHED_TEXTS, PaperFiles, open_papers
 from jobs.paper_investigation.settings import InvestigationSettings
 from runner.errors import DatasetError
 from runner.scorecard import Finding
@@ -137,7 +137,7 @@ def test_a_jsonl_row_without_text_is_an_error(tmp_path: Path) -> None:
 
 
 def test_only_the_last_few_texts_are_held(tmp_path: Path) -> None:
-    names = [f"PMC{n}" for n in range(KEPT_TEXTS + 1)]
+    names = [f"PMC{n}" for n in range(CACHED_TEXTS + 1)]
     made = folder(tmp_path, {f"{name}.md": b"old" for name in names})
     opened, _ = papers(made, wanted=names)
     for name in names:

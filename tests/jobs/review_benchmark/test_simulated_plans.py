@@ -15,7 +15,7 @@ from jobs.review_benchmark.settings import ReviewBenchmarkSettings
 from runner.messages import Reply
 from runner.simulate.model import fitting
 from runner.simulate.options import Chance
-from runner.simulate.requests import said
+from runner.simulate.requests import chat_text
 
 SEEDS = 40
 
@@ -30,7 +30,7 @@ def test_simulated_plans_can_be_read_and_nearly_all_of_them_find_papers() -> Non
             assert request.schema is not None
             schema = msgspec.json.decode(request.schema.json)
             for seed in range(SEEDS):
-                reply = fitting(schema, said(request), Chance(seed, review.id))
+                reply = fitting(schema, chat_text(request), Chance(seed, review.id))
                 plan = parse_plan(Reply(text=msgspec.json.encode(reply).decode()), 6)
                 # a plan that cannot be read is replaced by the fixed one
                 is_read = isinstance(plan, SearchPlan)

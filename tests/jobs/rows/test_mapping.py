@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from jobs.inputs.column_map import (
-    SHOWN_NAMES,
+    MAX_NAMES,
     column_map,
-    found_words,
+    describe_columns,
     keys_of,
     listed,
     missing_column,
@@ -74,11 +74,11 @@ def test_long_and_hostile_names_stay_short() -> None:
     said = str(missing_column("f.csv", "refno", names, takes_map=True))
     assert len(said) < 600
     assert "\x1b" not in said
-    assert f"and {len(names) - SHOWN_NAMES} more" in said
+    assert f"and {len(names) - MAX_NAMES} more" in said
     assert said.endswith("or pass --map COLUMN=refno.")
     assert "--map" not in str(missing_column("f.csv", "refno", names))
     assert listed([]) == "none"
-    assert found_words(["Titel"], ["title"]) == "found: Titel; Titel may be title"
+    assert describe_columns(["Titel"], ["title"]) == "found: Titel; Titel may be title"
 
 
 def test_keys_are_renamed_at_every_depth() -> None:

@@ -137,7 +137,11 @@ class BatchRun:
         company = SharedEndpoints()
         if not self.folder.log.exists():
             return await launch.start(
-                self.folder, self.work, self.options, self._shell(), company=company
+                self.folder,
+                self.work,
+                self.options,
+                self._shell(),
+                shared_endpoints=company,
             )
         return await launch.resume(
             self.folder,
@@ -145,7 +149,7 @@ class BatchRun:
             self.options,
             self._shell(),
             accept_changes=self.accepts_changes,
-            company=company,
+            shared_endpoints=company,
         )
 
     def _shell(self) -> RunContext:

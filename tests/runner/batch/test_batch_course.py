@@ -58,7 +58,7 @@ def test_a_batch_is_sent_only_where_the_provider_cannot_have_it(
         was_sent = was_sent or happening in {
             BatchEvent.CREATED,
             BatchEvent.UNSURE,
-            BatchEvent.FOUND,
+            BatchEvent.LISTED,
         }
 
 
@@ -73,7 +73,7 @@ def test_results_are_read_of_a_batch_that_has_an_id(
             BatchStage.ENDED,
             BatchStage.COLLECTED,
         }
-        has_id = has_id or happening in {BatchEvent.CREATED, BatchEvent.FOUND}
+        has_id = has_id or happening in {BatchEvent.CREATED, BatchEvent.LISTED}
 
 
 def test_every_stage_can_be_left_or_is_final_and_every_happening_has_a_place() -> None:

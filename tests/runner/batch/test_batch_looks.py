@@ -11,7 +11,7 @@ import pytest
 
 from runner import errors as e
 from runner.batch.batch import BatchStatus, ItemOutcome
-from runner.batch.carrier import GROWTH, LONGEST, BatchContext
+from runner.batch.carrier import BACKOFF_FACTOR, LONGEST, BatchContext
 from runner.clients.client import Received
 from store.events import AttemptFailed, BatchEnded
 from tests.runner.batch.batch_provider import Chances, FakeBatches, Provider
@@ -62,7 +62,7 @@ def test_looks_that_show_nothing_new_are_ever_farther_apart_up_to_a_limit(
     monkeypatch.setattr(BatchContext, "pause", pause)
     assert _outcome(run) == "finished"
     assert looks == list(range(30)), "the first look comes at once"
-    growing = [POLL_S * min(GROWTH**n, LONGEST) for n in range(19)]
+    growing = [POLL_S * min(BACKOFF_FACTOR**n, LONGEST) for n in range(19)]
     assert pauses[:19] == growing
     assert pauses[19:22] == growing[:3], "something was new"
 

@@ -9,7 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner import errors as e
-from runner.clients.refusals import LONGEST_QUOTE, kept_headers, refusal, retry_after_s
+from runner.clients.refusals import (
+    LONGEST_QUOTE,
+    logged_headers,
+    refusal,
+    retry_after_s,
+)
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 NOW_US = int(NOW.timestamp() * 1e6)
@@ -256,7 +261,7 @@ def test_only_headers_that_matter_are_kept() -> None:
         "date": "today",
         "content-type": "application/json",
     }
-    assert list(kept_headers(headers)) == [
+    assert list(logged_headers(headers)) == [
         "anthropic-ratelimit-requests-limit",
         "request-id",
         "retry-after",

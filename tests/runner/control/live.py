@@ -65,8 +65,8 @@ class Live:
             stages=("read", "ask", "sum"),
             models=("m",),
             tell=self.told.append,
-            own=own,
-            found=found,
+            startup_limits=own,
+            initial_state=found,
         )
         async with self.listener.listening(), asyncio.TaskGroup() as group:
             group.create_task(plot(self, driver))

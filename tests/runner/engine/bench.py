@@ -71,7 +71,7 @@ class Bench:
                         budget=self.budget,
                         fence=self.fence,
                     ),
-                    growth=Planner(
+                    planner=Planner(
                         job=self.job,
                         dataset=self.settings,
                         log=self.log,

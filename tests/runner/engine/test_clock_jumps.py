@@ -53,7 +53,7 @@ async def _driver(log: MemoryLog, clock: SetClock, answer: Answerer) -> Driver:
                     [("m", stages, Limits(concurrency=2, rpm=120.0), Endpoint("x"))],
                     deadline_s=3600,
                 ),
-                growth=Planner(
+                planner=Planner(
                     job=JOB,
                     dataset=SETTINGS,
                     log=log,

@@ -72,7 +72,7 @@ class Bench:
                     log=self.log,
                     clock=LoopClock(),
                     scheduler=Scheduler(lanes, deadline_s=3600),
-                    growth=Planner(
+                    planner=Planner(
                         job=job,
                         dataset=self.settings,
                         log=self.log,

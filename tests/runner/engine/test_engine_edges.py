@@ -170,7 +170,7 @@ def test_a_stopped_endpoint_does_not_cut_off_the_plan_of_another_one() -> None:
                         ],
                         deadline_s=3600,
                     ),
-                    growth=Planner(
+                    planner=Planner(
                         job=job,
                         dataset=settings,
                         log=log,

@@ -100,7 +100,7 @@ class Shelf:
                     scheduler=Scheduler(
                         [("m", stages, limits, Endpoint("x"))], deadline_s=3600
                     ),
-                    growth=Planner(
+                    planner=Planner(
                         job=job,
                         dataset=data,
                         log=log,

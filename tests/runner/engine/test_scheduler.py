@@ -241,8 +241,8 @@ def test_a_model_that_could_not_use_its_turns_does_not_make_up_for_them() -> Non
             _give(scheduler, load)
         works = [*step.start]
         assert {work.model for work in works} <= {"b"}
-    assert scheduler._lanes["b"].turn > 300
-    lane = scheduler._lanes["a"]
+    assert scheduler._model_queues["b"].turn > 300
+    lane = scheduler._model_queues["a"]
     lane.limiter.release(0, None)
     lane.limiter.release(0, None)
     for work in works[:2]:
@@ -255,7 +255,7 @@ def test_a_task_loaded_before_tokens_mattered_reserves_what_is_usual() -> None:
     works = scheduler.step(0.0).start
     assert [work.tokens for work in works] == [0] * 8
     told = HeaderLimits(tokens=Quota(per_minute=60_000))
-    scheduler.received(works[0], 1.0, used=300, told=told)
+    scheduler.received(works[0], 1.0, used=300, header_limits=told)
     scheduler.settled(works[0])
     (work,) = scheduler.step(1.0).start
     assert work.tokens == 300

@@ -86,7 +86,7 @@ class Run:
     def completed(self) -> dict[tuple[str, str], int]:
         return {
             (lane.stage, lane.model): n
-            for lane in self.status().lanes
+            for lane in self.status().queues
             for state, n in lane.states.items()
             if n and state.name == "COMPLETED"
         }
@@ -194,7 +194,7 @@ def test_a_killed_run_is_taken_up_and_no_stored_answer_is_asked_for_again(
         if line.outcome in {RequestOutcome.ANSWERED, RequestOutcome.GONE}
     )
     repeated = sum(n - 1 for n in served.values())
-    assert repeated <= after.unknown <= 4 * len(run.options.asked)
+    assert repeated <= after.unknown <= 4 * len(run.options.all_models)
     assert after.started == sum(WHOLE.values()) + after.unknown
     assert f"{sum(WHOLE.values())} answers" in run.score().scorecard.summary
 

@@ -62,7 +62,7 @@ def test_a_process_that_speaks_is_not_silent() -> None:
     roll.join(FIRST, 0.0)
     member = roll.get("a")
     assert member is not None
-    member.heard_at = 10.0
+    member.renewed_at = 10.0
     assert list(roll.falls_silent(24.9)) == []
     assert roll.next_silent_at == 25.0
     assert list(roll.falls_silent(25.0)) == ["a"]

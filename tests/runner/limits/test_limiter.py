@@ -105,8 +105,8 @@ def test_processes_that_share_limits_keep_to_them_together(
     rpm: int, processes: int, calls: int
 ) -> None:
     limits = Limits(concurrency=calls, rpm=rpm, tpm=10 * rpm, processes=processes)
-    own = limits.own
-    assert own.own == own
+    own = limits.per_process
+    assert own.per_process == own
     assert own.concurrency * processes <= max(calls, processes)
     # each is as busy as it may be
     sent = _departures(

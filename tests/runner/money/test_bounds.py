@@ -109,7 +109,9 @@ def test_a_reply_longer_than_its_bound_raises_that_of_the_others() -> None:
 
 def test_reasoning_beside_the_completion_teaches_within_the_limit() -> None:
     known = TokenBounds()
-    short = Usage(tokens_in=1, tokens_out=9, tokens_reasoning=6, is_beside=True)
+    short = Usage(
+        tokens_in=1, tokens_out=9, tokens_reasoning=6, exceeds_completion=True
+    )
     assert known.learn(10, short)
     assert known.worst(CHAT)[1] == LEAST_LEARNED
     assert not known.learn(LEAST_LEARNED, short)  # known by now

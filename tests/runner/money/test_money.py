@@ -81,7 +81,7 @@ class Bench:
                         deadline_s=3600,
                         budget=self.budget,
                     ),
-                    growth=Planner(
+                    planner=Planner(
                         job=job,
                         dataset=self.settings,
                         log=self.log,

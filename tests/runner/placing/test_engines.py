@@ -114,7 +114,7 @@ def _refused(engine: ShardEngine, spec: ShardSpec) -> str:
     except RunnerError as error:
         return str(error)
     assert (ended.how, ended.code) == (ExitKind.FINISHED, 1)
-    return ended.said
+    return ended.last_line
 
 
 def _is_alive(pid: int) -> bool:
@@ -131,7 +131,7 @@ def test_a_shard_that_ends_by_itself_has_finished_and_its_last_line_is_told(
     handle = engine.place(_spec(tmp_path, "--seconds=0", "--code=3"))
     ended = _end(engine, handle)
     assert ended == ShardExit(
-        handle=handle, how=ExitKind.FINISHED, code=3, said="It ends with 3."
+        handle=handle, how=ExitKind.FINISHED, code=3, last_line="It ends with 3."
     )
     assert engine.wait_any(0.0) is None
 
@@ -169,7 +169,7 @@ def test_a_shard_that_is_stopped_ends_by_itself_and_one_stopped_at_once_is_kille
     engine.stop(handles[0], at_once=False)
     ended = _end(engine, handles[0])
     assert (ended.how, ended.code) == (ExitKind.FINISHED, 5)
-    assert ended.said == "Interrupted; go on."
+    assert ended.last_line == "Interrupted; go on."
     assert engine.wait_any(0.1) is None
     # even one that is standing still
     os.kill(pids[1], signal.SIGSTOP)

@@ -160,7 +160,10 @@ def test_what_cannot_be_placed_twice_for_the_same_reason_is_given_up() -> None:
     site.engine.refuses = 2
     assert site.work() == []
     shard = site.supervisor.shards[0]
-    assert (shard.verdict, shard.said) == (ShardVerdict.GIVEN_UP, "there is no room")
+    assert (shard.verdict, shard.last_line) == (
+        ShardVerdict.GIVEN_UP,
+        "there is no room",
+    )
 
 
 def test_the_first_signal_drains_every_shard_and_the_second_kills_the_rest() -> None:

@@ -27,7 +27,7 @@ async def probed(url: str, *, is_form_free: bool = True) -> ProbeReport:
     options = ClientOptions(
         base_url=url,
         api_key=Secret("sk-canary/0123456789"),
-        kept_headers=re.compile(".*"),
+        logged_headers=re.compile(".*"),
     )
     return await Probe("m", options, is_form_free=is_form_free).run()
 

@@ -187,7 +187,7 @@ async def test_reads_and_writes_of_the_cache_are_billed_beside_the_input(
     assert bill.tokens_cache_write > 0
     hours = bill.tokens_cache_write if ttl == "1h" else 0
     assert bill.tokens_cache_write_1h == hours
-    assert bill.cost_usd == bill.told_usd == sum(Decimal(x.cost_usd) for x in lines)
+    assert bill.cost_usd == bill.reported_usd == sum(Decimal(x.cost_usd) for x in lines)
 
 
 def order(number: int, **params: Any) -> Request:

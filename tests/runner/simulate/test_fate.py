@@ -12,7 +12,7 @@ from runner.simulate.options import (
     Chance,
     RequestOutcome,
     SimulateOptions,
-    request_fate,
+    planned_outcome,
 )
 
 STORM = SimulateOptions(
@@ -33,7 +33,7 @@ def digest(n: int) -> str:
 
 def test_faults_come_as_often_as_they_were_asked_for() -> None:
     n = 5000
-    counts = Counter(request_fate(STORM, digest(i), 0).outcome for i in range(n))
+    counts = Counter(planned_outcome(STORM, digest(i), 0).outcome for i in range(n))
     expected = {
         RequestOutcome.RATE_LIMITED: 0.2,
         RequestOutcome.SERVER_ERROR: 0.15,
@@ -50,28 +50,32 @@ def test_faults_come_as_often_as_they_were_asked_for() -> None:
 
 @given(st.integers(), st.integers(0, 100))
 def test_a_fate_depends_on_seed_request_and_times_seen_alone(n: int, seen: int) -> None:
-    assert request_fate(STORM, digest(n), seen) == request_fate(STORM, digest(n), seen)
+    assert planned_outcome(STORM, digest(n), seen) == planned_outcome(
+        STORM, digest(n), seen
+    )
 
 
 def test_a_request_that_failed_can_succeed_later() -> None:
-    first = [i for i in range(300) if request_fate(STORM, digest(i), 0).status != 200]
+    first = [
+        i for i in range(300) if planned_outcome(STORM, digest(i), 0).status != 200
+    ]
     later = [
         i
         for i in first
-        if request_fate(STORM, digest(i), 1).outcome is RequestOutcome.ANSWERED
+        if planned_outcome(STORM, digest(i), 1).outcome is RequestOutcome.ANSWERED
     ]
     assert len(later) > len(first) / 4
 
 
 def test_latency_lies_between_its_floor_and_its_jitter() -> None:
-    times = [request_fate(STORM, digest(i), 0).latency_s for i in range(300)]
+    times = [planned_outcome(STORM, digest(i), 0).latency_s for i in range(300)]
     assert 0.1 <= min(times) < 0.105
     assert 0.145 < max(times) < 0.15
 
 
 def test_a_server_without_faults_answers_at_once() -> None:
     for i in range(300):
-        destined = request_fate(SimulateOptions(), digest(i), 0)
+        destined = planned_outcome(SimulateOptions(), digest(i), 0)
         assert (destined.outcome, destined.latency_s) == (RequestOutcome.ANSWERED, 0.0)
 
 

@@ -95,7 +95,7 @@ async def test_a_stream_without_that_option_tells_no_usage() -> None:
         (line,) = endpoint.ledger.lines
     assert all(chunk.usage is None for chunk in chunks)
     assert not line.tells_usage
-    assert endpoint.ledger.bill().told_usd == 0 < endpoint.ledger.bill().cost_usd
+    assert endpoint.ledger.bill().reported_usd == 0 < endpoint.ledger.bill().cost_usd
 
 
 class Finding(BaseModel):
@@ -193,7 +193,7 @@ async def test_a_file_is_kept_and_a_batch_of_it_is_answered_and_billed(
         body = results[item.custom_id]["response"]["body"]
         assert body["usage"]["prompt_tokens"] == item.tokens_in
         assert item.tier == "batch"
-    assert bill.cost_usd == bill.told_usd > 0
+    assert bill.cost_usd == bill.reported_usd > 0
 
 
 @pytest.mark.parametrize("url", ["/v1/embeddings", "/v1/responses"])

@@ -23,7 +23,7 @@ from runner.simulate.billing import LedgerLine
 from runner.simulate.model import SimulatedModel
 from runner.simulate.options import RequestOutcome, SimulateOptions
 from runner.simulate.replies import deliver
-from runner.simulate.requests import read_request, said
+from runner.simulate.requests import chat_text, read_request
 from runner.simulate.server import running
 from tests.ledgers import read_ledger
 
@@ -299,7 +299,7 @@ async def test_requests_read_back_as_they_were_written() -> None:
     asked = read_request(encode_chat(request, "x", Shape()))
     assert asked.model == "x"
     assert asked.request == request
-    assert "What of PMC1" in said(asked.request)
+    assert "What of PMC1" in chat_text(asked.request)
 
 
 async def test_a_ledger_is_never_written_over(tmp_path: Path) -> None:

@@ -17,8 +17,8 @@ from runner.telemetry import (
     SpanIdentity,
     TraceSpan,
     Tracing,
-    asked,
     parties,
+    request_parameters,
 )
 from store.database import open_reader
 from store.events import (
@@ -237,4 +237,4 @@ def test_a_models_name_says_who_serves_it(
 def test_without_a_request_the_form_of_the_reply_says_what_was_asked(
     form: str, kind: str
 ) -> None:
-    assert asked(None, form).kind == kind
+    assert request_parameters(None, form).kind == kind

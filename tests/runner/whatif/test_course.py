@@ -13,7 +13,7 @@ from runner.estimate.simulation import RecordedAttempt, RecordedItem
 from runner.estimate.what_if import (
     RecordedItems,
     ReplayCounts,
-    found_rate,
+    endpoint_rate,
     output_limits,
 )
 from runner.money.prices import Price
@@ -180,9 +180,9 @@ def test_a_rate_that_was_found_is_a_ceiling_one_set_by_hand_is_none(
         [started(1, 3), answer(1, b"x", 3), completed(1, 3)],
     )
     with open_reader(path) as reader:
-        assert found_rate(reader, _seen(None), None) is None
-        assert found_rate(reader, _seen(600.0), 600.0) is None
-        rate = found_rate(reader, _seen(600.0), 3000.0)
+        assert endpoint_rate(reader, _seen(None), None) is None
+        assert endpoint_rate(reader, _seen(600.0), 600.0) is None
+        rate = endpoint_rate(reader, _seen(600.0), 3000.0)
     assert rate is not None
     assert rate.per_second == 10.0
     assert all(rate.refuses(5.0) is None for _ in range(10))

@@ -74,19 +74,34 @@ ANTHROPIC = {
         # xAI and Gemini: the total asks for the reasoning, and may be all that does
         (
             BESIDE,
-            Usage(tokens_in=100, tokens_out=80, tokens_reasoning=60, is_beside=True),
+            Usage(
+                tokens_in=100,
+                tokens_out=80,
+                tokens_reasoning=60,
+                exceeds_completion=True,
+            ),
         ),
         (
             {**BESIDE, "completion_tokens": 0, "total_tokens": 160},
-            Usage(tokens_in=100, tokens_out=60, tokens_reasoning=60, is_beside=True),
+            Usage(
+                tokens_in=100,
+                tokens_out=60,
+                tokens_reasoning=60,
+                exceeds_completion=True,
+            ),
         ),
         (
             {**BESIDE, "completion_tokens": 0, "total_tokens": None},
-            Usage(tokens_in=100, tokens_out=60, tokens_reasoning=60, is_beside=True),
+            Usage(
+                tokens_in=100,
+                tokens_out=60,
+                tokens_reasoning=60,
+                exceeds_completion=True,
+            ),
         ),
         (
             {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 180},
-            Usage(tokens_in=100, tokens_out=80, is_beside=True),
+            Usage(tokens_in=100, tokens_out=80, exceeds_completion=True),
         ),
         (
             {"prompt_tokens": 100, "total_tokens": 180},

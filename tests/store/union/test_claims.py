@@ -14,7 +14,7 @@ from tests.store.samples import task
 
 REPLIES = {
     seq: Precedence(
-        is_adopted=seq > 4, attempt=seq % 2, writer=bytes([seq]), own_seq=seq
+        is_adopted=seq > 4, attempt=seq % 2, writer=bytes([seq]), log_seq=seq
     )
     for seq in range(1, 9)
 }

@@ -67,7 +67,7 @@ def shown(number: int, *, group: str = "", id: str = "") -> Key:  # noqa: A002 -
         action="",
         node=WIDGET if not group else APP,
         is_enabled=True,
-        is_shown=True,
+        is_in_key_line=True,
     )
 
 

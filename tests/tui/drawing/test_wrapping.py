@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from tests.tui.hostile import HOSTILE
-from tui.render.layout import SHOWN, wrapped
+from tui.render.layout import MAX_TEXT_CHARS, wrapped
 
 
 def _lines(text: str, cells: int) -> list[str]:
@@ -50,12 +50,12 @@ def test_empty_lines_stay() -> None:
 
 
 def test_what_is_not_shown_is_counted() -> None:
-    *shown, last = _lines("x" * (SHOWN + 1_234), 1_000)
-    assert "".join(shown) == "x" * SHOWN
+    *shown, last = _lines("x" * (MAX_TEXT_CHARS + 1_234), 1_000)
+    assert "".join(shown) == "x" * MAX_TEXT_CHARS
     assert last == "… 1,234 more characters: w writes all of them"
 
 
 def test_a_line_without_end_costs_what_is_looked_at() -> None:
     # a text that could not be read to its end here; see also the quick view of it
-    endless = "日" * SHOWN
+    endless = "日" * MAX_TEXT_CHARS
     assert [len(line) for line, _ in islice(wrapped(endless, 80), 50)] == [40] * 50

@@ -22,7 +22,7 @@ def _read(pages: Pages[str], first: int, last: int, *, is_upward: bool = False) 
 
 
 def _pages(count: int, *, size: int = 10, kept: int = 4) -> Pages[str]:
-    pages: Pages[str] = Pages(size=size, kept=kept)
+    pages: Pages[str] = Pages(size=size, max_pages=kept)
     pages.relist(range(1, count + 1))
     return pages
 

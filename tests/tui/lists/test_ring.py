@@ -35,7 +35,7 @@ def test_what_is_read_at_either_end_leaves_no_gap(
             span = range(newer.first, last + 1)
             ring = ring.with_newer([event(s) for s in span if s % share == 0], last)
         seqs = [line.recorded.seq for line in ring.lines]
-        looked = ring.looked
+        looked = ring.searched
         assert seqs == [
             s for s in range(looked.first, looked.last + 1) if not s % share
         ]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui.replay import SPEEDS, STILL_S, LogTimeSpan, Playhead, speed_named, speed_told
+from tui.replay import SPEEDS, STILL_S, LogTimeSpan, Playhead, format_speed, speed_named
 
 S = 1_000_000
 
@@ -94,7 +94,7 @@ def test_speeds_are_read_as_they_are_typed(name: str, speed: float) -> None:
 
 @pytest.mark.parametrize("speed", SPEEDS)
 def test_a_speed_is_told_as_it_is_typed(speed: float) -> None:
-    assert speed_named(speed_told(speed)) == speed
+    assert speed_named(format_speed(speed)) == speed
 
 
 @pytest.mark.parametrize("name", ["0x", "-1x", "x", "", "fast", "1e3x", "inf", "nan"])

@@ -39,7 +39,7 @@ class Log(TasksApp):
         self.withdrawn: list[CommandRecord] = []
 
     def on_commands_screen_withdrawn(self, message: CommandsScreen.Withdrawn) -> None:
-        self.withdrawn.append(message.asked)
+        self.withdrawn.append(message.request)
 
 
 class Seat:

@@ -74,7 +74,7 @@ class Seat:
             sights[name] = with_status(seen, models={"subject": list(self.models)})
         names = ["r1"] if self.is_alone else ["r1", "r2"]
         listed = [
-            ListedRun(folder=RunFolder(self.folder / name), sight=sights[name])
+            ListedRun(folder=RunFolder(self.folder / name), snapshot=sights[name])
             for name in names
         ]
         return MonitorSources(

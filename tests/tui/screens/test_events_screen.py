@@ -40,7 +40,7 @@ class Seat:
         return self.screen.query_one(EventTable)
 
     def said(self, name: str) -> str:
-        return " ".join(self.screen.query_one(f"#{name}", TextLine).said).strip()
+        return " ".join(self.screen.query_one(f"#{name}", TextLine).texts).strip()
 
     @property
     def complaint(self) -> str:

@@ -40,7 +40,7 @@ class Desk:
         return [each.message for each in self.app._notifications][-1]
 
     def said(self, name: str) -> str:
-        return "  ".join(self.screen.query_one(f"#task-{name}", TextLine).said).strip()
+        return "  ".join(self.screen.query_one(f"#task-{name}", TextLine).texts).strip()
 
     def lines(self) -> list[str]:
         strips = self.app.screen._compositor.render_strips()

@@ -21,7 +21,7 @@ def own(tmp_path: Path) -> RunSnapshot:
 
 def _listed(sights: Mapping[str, SnapshotOrProblem | None]) -> list[ListedRun]:
     return [
-        ListedRun(folder=RunFolder(Path("runs") / run), sight=sight)
+        ListedRun(folder=RunFolder(Path("runs") / run), snapshot=sight)
         for run, sight in sights.items()
     ]
 

@@ -104,7 +104,7 @@ def _headline(seq: int) -> Headline:
 def test_it_is_asked_unasked_when_something_happened_and_seldom() -> None:
     first = HeadlineProgress()
     assert first.is_due(0, seq=1)
-    busy = first.asked(0)
+    busy = first.started(0)
     assert busy.is_busy
     assert not busy.is_due(999, seq=9)
     known = busy.answered(2, _headline(5))
@@ -118,8 +118,8 @@ def test_it_is_asked_unasked_when_something_happened_and_seldom() -> None:
 
 
 def test_a_failure_waits_for_a_person_and_leaves_what_was_known() -> None:
-    known = HeadlineProgress().asked(0).answered(2, _headline(5))
-    broken = known.asked(100).failed(101, "the corpus is gone")
+    known = HeadlineProgress().started(0).answered(2, _headline(5))
+    broken = known.started(100).failed(101, "the corpus is gone")
     assert not broken.is_due(9999, seq=9)
     assert (broken.headline, broken.known_s) == (_headline(5), 2)
-    assert broken.asked(200).failure == ""
+    assert broken.started(200).failure == ""

@@ -38,8 +38,8 @@ def folder(tmp_path: Path) -> Folder:
 
 
 def facts_of(listed: ListedRun) -> object:
-    assert isinstance(listed.sight, RunSnapshot)
-    return listed.sight.facts
+    assert isinstance(listed.snapshot, RunSnapshot)
+    return listed.snapshot.facts
 
 
 def test_a_folder_that_is_missing_has_no_runs(folder: Folder) -> None:
@@ -60,7 +60,7 @@ def test_many_runs_are_read_a_few_at_a_time_until_all_are(folder: Folder) -> Non
     for number in range(BATCH + 2):
         folder.add(f"r{number}")
     unread = [
-        sum(each.sight is None for each in folder.seen().values()) for _ in range(2)
+        sum(each.snapshot is None for each in folder.seen().values()) for _ in range(2)
     ]
     assert unread == [2, 0]
 
@@ -70,8 +70,8 @@ def test_a_run_that_cannot_be_read_does_not_hide_the_others(folder: Folder) -> N
     (folder.path / "b").mkdir()
     (folder.path / "b" / "log.db").write_text("no database" * 100)
     seen = folder.seen()
-    assert isinstance(seen["a"].sight, RunSnapshot)
-    assert isinstance(seen["b"].sight, ReadProblem)
+    assert isinstance(seen["a"].snapshot, RunSnapshot)
+    assert isinstance(seen["b"].snapshot, ReadProblem)
 
 
 def test_a_run_that_was_deleted_is_no_longer_listed(folder: Folder) -> None:

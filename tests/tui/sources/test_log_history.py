@@ -95,7 +95,7 @@ async def test_a_run_that_was_killed_has_a_gap_and_its_books_balance(
     assert done == [0, 1, 0, 0, 0, 0, 0, 0, 1]
     assert [column.in_flight for column in whole.columns] == [2, 3, 3, 3, 3, 3, 3, 1, 0]
     assert [column.limit for column in whole.columns] == [10] * 3 + [6] * 6
-    assert [mark.said for mark in whole.happenings] == [
+    assert [mark.text for mark in whole.happenings] == [
         "started, sample-job",
         "taken up again, 3 calls without outcome",
         "ended with 6 open: drained on request",

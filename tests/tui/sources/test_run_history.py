@@ -178,7 +178,7 @@ def test_each_fact_leaves_one_mark_that_says_who() -> None:
             (9, UnknownEvent(kind="run_rested", version=1, facts=b"{}")),
         )
     )
-    assert [mark.said for mark in marks] == [
+    assert [mark.text for mark in marks] == [
         "started, sample-job",
         "paused: judge, by ops",
         "went on: the run, by resume",

@@ -135,7 +135,7 @@ async def test_a_request_is_shown_with_its_texts_and_a_reply_by_its_paths(
     assert prompt.about == "temperature 0 · schema yes-no · request req_8f2"
     reply = await source.text(attempt.row, TextKind.REPLY, "x")
     assert reply.text == "content:\n    one\n    two"
-    assert reply.shown is None
+    assert reply.display_text is None
     unsent = replace(attempt.row, started_seq=None)
     assert await source.text(unsent, TextKind.PROMPT, "x") == NOTHING
     source.close()
@@ -168,13 +168,13 @@ async def test_an_unreadable_reply_is_marked_where_it_breaks_off(
     first, second = (line.row for line in detail.attempts)
     reply = await source.text(first, TextKind.REPLY, "x")
     assert reply.text == 'content:\n    So:\n    {"a": [1, 2], "b" 3}'
-    assert reply.shown == reply.text.replace(" 3}", f" x[{why}]x3}}")
+    assert reply.display_text == reply.text.replace(" 3}", f" x[{why}]x3}}")
     assert reply.about.startswith("refused: no_json")
     parsed = await source.text(first, TextKind.PARSED, "x")
     assert parsed.text == "a\n  [0]  1\n  [1]  2"
     assert "JSON breaks off at character 23: Expecting ':' delimiter" in parsed.about
     told = await source.text(second, TextKind.PARSED, "x")
-    assert told.shown == "a\n  [0]  1\n  [1]  2  x too large"
+    assert told.display_text == "a\n  [0]  1\n  [1]  2  x too large"
     assert told.about == "unparsed: schema_mismatch (a.1: too large)"
     failure = replace(first, outcome=failed(1, message="gone"), unparsed=None)
     assert complaint(failure) == "Overloaded: gone"

@@ -42,7 +42,7 @@ class Seat:
         folder = RunFolder(Path("runs/r1"))
         self.app = Monitor(
             MonitorSources(
-                listing=FakeListing([ListedRun(folder=folder, sight=self.sight)]),
+                listing=FakeListing([ListedRun(folder=folder, snapshot=self.sight)]),
                 run=lambda _: self.source,
                 tasks=lambda _: FakeTasks(20),
                 events=lambda _: FakeEvents(),

@@ -37,7 +37,7 @@ RETRY = CommandChoice(
     words="ask again", kind="retry", payload={"filter": "state:failed"}
 )
 TOLD = CommandChoice(
-    words="withdraw", kind="withdraw", payload={"id": "c1"}, told="Dropped."
+    words="withdraw", kind="withdraw", payload={"id": "c1"}, effect="Dropped."
 )
 
 

@@ -8,7 +8,9 @@ from tests.tui.fake_requests import request
 from tui.control.commands import FollowedCommand
 from tui.sources.requests import CommandRequests
 
-FIRST = FollowedCommand(id="c1", words="pause: the run", run_id="r1", asked_us=START_US)
+FIRST = FollowedCommand(
+    id="c1", words="pause: the run", run_id="r1", requested_us=START_US
+)
 
 
 def _seen(
@@ -20,7 +22,7 @@ def _seen(
 ) -> tuple[FollowedCommand, str]:
     asked = () if answer is None else (request("c1", answer=answer, said="8 finish"),)
     found = CommandRequests(
-        asked=asked, heartbeat_us=START_US - 7_000_000, is_alive=alive
+        records=asked, heartbeat_us=START_US - 7_000_000, is_alive=alive
     )
     now_us = START_US + round(after_s * 1e6)
     followed, news = followed.see(found, now_us)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui.terminal.shell import ENOUGH, KEPT, RATES, REMOTE, RefreshRate, Timings
+from tui.terminal.shell import ENOUGH, MAX_FRAMES, RATES, REMOTE, RefreshRate, Timings
 
 
 def test_it_begins_slower_where_every_frame_crosses_a_network() -> None:
@@ -65,6 +65,6 @@ def test_a_percentile_is_a_time_that_was_taken(
 def test_only_the_latest_times_are_kept() -> None:
     timings = Timings()
     assert timings.percentile(0.5) is None
-    for seconds in (9.0, *[1.0] * KEPT):
+    for seconds in (9.0, *[1.0] * MAX_FRAMES):
         timings.add(seconds)
     assert timings.percentile(1) == 1.0

@@ -119,7 +119,7 @@ class Run:
                     log=self.log,
                     clock=LoopClock(),
                     scheduler=Scheduler(lanes, deadline_s=3600),
-                    growth=growth,
+                    planner=growth,
                     tell=lambda _: None,
                 ),
                 endpoints=ModelEndpoints(

@@ -85,7 +85,7 @@ def test_predictions_become_columns_with_blank_as_not_known(tmp_path: Path) -> N
     assert said.k.tolist() == [2, 0, 3, 2]
     assert sheet.queries.y.tolist() == [1, UNKNOWN, 1, 0]
     assert sheet.queries.folds == ("0", "1")
-    np.testing.assert_equal(said.given["mrr"], [1.0, np.nan, 0.5, np.nan])
+    np.testing.assert_equal(said.stated_values["mrr"], [1.0, np.nan, 0.5, np.nan])
 
 
 def test_raw_probability_is_used_and_said_where_there_is_no_calibrated_one(

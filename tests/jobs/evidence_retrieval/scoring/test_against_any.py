@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from jobs.evidence_retrieval.queries import SCORED, UNKNOWN, UNSCORED, EvidenceSheet
 from jobs.evidence_retrieval.score import score
-from jobs.evidence_retrieval.verification.definitions import GIVEN
+from jobs.evidence_retrieval.verification.definitions import STATED_COLUMNS
 from tests.jobs.evidence_retrieval.sheets import dataset, small_sheet
 
 BORDERS = [0.0, 0.1, 0.2, 0.3, 0.30000000000000004, 0.5, 0.7, 0.9, 1.0]
@@ -72,7 +72,7 @@ def sheets(draw: st.DrawFn) -> EvidenceSheet:
                 name: np.array(
                     [draw(st.sampled_from([np.nan, 0.0, 0.4, 1.0])) for _ in y]
                 )
-                for name in GIVEN
+                for name in STATED_COLUMNS
             }
     return small_sheet(
         keys,

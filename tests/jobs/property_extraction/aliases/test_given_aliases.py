@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from jobs.property_extraction.aliases.alias_set import AliasSet
-from jobs.property_extraction.aliases.files import given_aliases
+from jobs.property_extraction.aliases.files import acting_aliases
 from runner.errors import DatasetError
 
 HEADER = "pred_name,gt_name,refno,status\n"
@@ -18,7 +18,7 @@ def judged(tmp_path: Path, text: str, **options: Any) -> AliasSet:
     is_csv = text.startswith("pred_name")
     path = tmp_path / ("a.csv" if is_csv else "a.json")
     path.write_text(text, encoding="utf-8")
-    return given_aliases(path, canonical={"T1", "T2"}, **options)
+    return acting_aliases(path, canonical={"T1", "T2"}, **options)
 
 
 @pytest.mark.parametrize(

@@ -65,8 +65,10 @@ def test_bookings_come_to_the_change_of_the_true_positives(
 ) -> None:
     before, after = (scored(truth, stated, aliases) for aliases in sets)
     made = booked(bookable(before), bookable(after))
-    hits = [list(own.fates).count(RowOutcome.TP) for own in (before, after)]
-    misses = [list(own.truth_fates).count(RowOutcome.FN) for own in (before, after)]
+    hits = [
+        list(own.prediction_outcomes).count(RowOutcome.TP) for own in (before, after)
+    ]
+    misses = [list(own.truth_outcomes).count(RowOutcome.FN) for own in (before, after)]
     assert made.change == hits[1] - hits[0] == misses[0] - misses[1]
     columns = made.table.columns
     totals = {

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.property_extraction.grounding import numbers_in, stands
+from jobs.property_extraction.grounding import is_among, numbers_in
 from jobs.property_extraction.values.numbers import read_number
 
 
@@ -35,7 +35,7 @@ from jobs.property_extraction.values.numbers import read_number
     ],
 )
 def test_a_number_stands_where_its_digits_are_printed(value: float, text: str) -> None:
-    assert stands(value, numbers_in(text))
+    assert is_among(value, numbers_in(text))
 
 
 @pytest.mark.parametrize(
@@ -43,12 +43,12 @@ def test_a_number_stands_where_its_digits_are_printed(value: float, text: str) -
     [(2.8, "2.81 K"), (2.8, "12.8 K"), (1.0, "no number"), (-2.8, "2.8"), (2.8, "")],
 )
 def test_other_numbers_do_not(value: float, text: str) -> None:
-    assert not stands(value, numbers_in(text))
+    assert not is_among(value, numbers_in(text))
 
 
 def test_the_slack_is_a_billionth() -> None:
-    assert stands(1.0, (1.0 + 9e-10,))
-    assert not stands(1.0, (1.0 + 2e-9,))
+    assert is_among(1.0, (1.0 + 9e-10,))
+    assert not is_among(1.0, (1.0 + 2e-9,))
 
 
 PRINTED = "0123456789.,()eE+- x\u00d710^{}\u00b1\u2212\u207b\u2075"
@@ -60,7 +60,7 @@ def test_a_text_that_is_a_number_holds_it(text: str) -> None:
     assert list(held) == sorted(held)
     value = read_number(text, "scientific").value
     if value is not None:
-        assert stands(value, held) or stands(-value, held)
+        assert is_among(value, held) or is_among(-value, held)
 
 
 @pytest.mark.realdata
@@ -70,7 +70,7 @@ def test_every_number_of_the_free_names_stands_in_its_quote(realdata: Path) -> N
         rows = list(csv.DictReader(file))
     values = [read_number(row["value_string"], "scientific").value for row in rows]
     held = [
-        stands(value, numbers_in(row["evidence"]))
+        is_among(value, numbers_in(row["evidence"]))
         for row, value in zip(rows, values, strict=True)
         if value is not None
     ]

@@ -14,7 +14,7 @@ from jobs.property_extraction.name_pairs import (
     read_verdicts,
     with_examples,
 )
-from jobs.property_extraction.papers import KEPT, read_papers
+from jobs.property_extraction.papers import CACHED_PAPERS, read_papers
 from jobs.property_extraction.prediction_files import read_predictions
 from jobs.property_extraction.settings import PropertySettings
 from runner.errors import DatasetError, UsageError
@@ -45,7 +45,9 @@ def test_a_folder_holds_a_file_a_paper_named_by_its_refno(tmp_path: Path) -> Non
 def test_a_jsonl_file_holds_a_line_a_paper_that_is_read_when_asked_for(
     tmp_path: Path,
 ) -> None:
-    lines = [{"refno": f"P{n}", "text": f"text {n} \u03bc"} for n in range(KEPT + 4)]
+    lines = [
+        {"refno": f"P{n}", "text": f"text {n} \u03bc"} for n in range(CACHED_PAPERS + 4)
+    ]
     path = tmp_path / "papers.jsonl"
     text = "\n\n".join(
         json.dumps(line, ensure_ascii=n % 2 == 0) for n, line in enumerate(lines)

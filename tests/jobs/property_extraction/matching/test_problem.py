@@ -34,7 +34,7 @@ def worth(flows: list[BundleFlow], links: list[BundleLink]) -> tuple[int, int, f
     told = [by_ends[flow.left, flow.right] for flow in flows for _ in range(flow.n)]
     return (
         len(told),
-        sum(link.is_own for link in told),
+        sum(link.is_unaliased for link in told),
         -round(sum(link.error for link in told) * 1e4),
     )
 
@@ -58,7 +58,7 @@ def best(
                     found,
                     (
                         size,
-                        sum(link.is_own for link in told),
+                        sum(link.is_unaliased for link in told),
                         -round(sum(link.error for link in told) * 1e4),
                     ),
                 )
@@ -96,6 +96,6 @@ def test_both_solvers_agree(
 
 
 def test_ten_thousand_equal_rows_on_both_sides_are_one_edge() -> None:
-    assert solve([10_000], [9_000], [BundleLink(0, 0, is_own=False, error=0.0)]) == [
-        BundleFlow(0, 0, 9_000)
-    ]
+    assert solve(
+        [10_000], [9_000], [BundleLink(0, 0, is_unaliased=False, error=0.0)]
+    ) == [BundleFlow(0, 0, 9_000)]

@@ -44,12 +44,12 @@ def rates(tp: int, fp: int, fn: int) -> tuple[float | None, ...]:
 
 def statuses(own: ScoredModel) -> Counter[tuple[str, str, str]]:
     """Rows by paper, name and status, as the file of matches lists them."""
-    fates = own.first.fates
+    fates = own.first.row_outcomes
     found: Counter[tuple[str, str, str]] = Counter()
-    for place, fate in enumerate(fates.fates):
+    for place, fate in enumerate(fates.prediction_outcomes):
         if fate in {RowOutcome.TP, RowOutcome.FP}:
             found[fates.predictions[place].refno, fates.names[place], str(fate)] += 1
-    for row, fate in zip(fates.truth, fates.truth_fates, strict=True):
+    for row, fate in zip(fates.truth, fates.truth_outcomes, strict=True):
         if fate is RowOutcome.FN:
             found[row.refno, row.name, "FN"] += 1
     return found
@@ -65,7 +65,7 @@ def test_every_row_counts_once_or_is_left_out_for_a_reason(
     curated, stated = {row[0] for row in truth}, {row[0] for row in predictions}
     is_common = options["paper_set"] == "common"
     papers = curated & stated if is_common else curated | stated
-    assert list(own.first.fates.papers) == sorted(papers)
+    assert list(own.first.row_outcomes.papers) == sorted(papers)
     inside = [row for row in predictions if row[0] in papers]
     kept = [row for row in inside if row[1] != "formula"]
     if options["abstentions"] == "leave_out":
@@ -73,10 +73,10 @@ def test_every_row_counts_once_or_is_left_out_for_a_reason(
     assert tp + fp == len(kept)
     wanted = [row for row in truth if row[0] in papers and row[1] != "formula"]
     assert tp + fn == len(wanted)
-    partners = own.first.fates.truth_partners
+    partners = own.first.row_outcomes.truth_partners
     matched = [place for place in partners if place >= 0]
     assert len(matched) == len(set(matched)) == tp
-    for place, partner in own.first.fates.pairs():
+    for place, partner in own.first.row_outcomes.pairs():
         assert predictions[place][:2] == truth[partner][:2]
         assert partners[partner] == place
 
@@ -90,7 +90,7 @@ def test_a_plain_second_reading_comes_to_the_same(
     found = statuses(own)
     total: Counter[str] = Counter()
     by_name: dict[str, Counter[str]] = {}
-    by_paper = {refno: Counter[str]() for refno in own.first.fates.papers}
+    by_paper = {refno: Counter[str]() for refno in own.first.row_outcomes.papers}
     groups: dict[tuple[str, str], Counter[str]] = {}
     for (refno, name, status), n in found.items():
         for cell in (

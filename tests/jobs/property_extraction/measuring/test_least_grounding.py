@@ -54,6 +54,9 @@ def test_rows_whose_quote_stands_less_well_are_left_out_and_told(
     column = results.columns["m"]
     counts = [column.metric(word).value for word in ("tp", "fp", "fn")]
     assert counts == [1, kept - 1, 0]
-    assert column.first.fates.fates.count(RowOutcome.UNGROUNDED) == len(QUOTES) - kept
+    assert (
+        column.first.row_outcomes.prediction_outcomes.count(RowOutcome.UNGROUNDED)
+        == len(QUOTES) - kept
+    )
     told = {own.code: own.n for own in findings(results)}
     assert told.get("ungrounded", 0) == len(QUOTES) - kept

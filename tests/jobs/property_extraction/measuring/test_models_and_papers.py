@@ -170,7 +170,7 @@ def test_an_alias_takes_no_value_from_the_right_name() -> None:
     )
     own = column(truth, stated, aliases=AliasSet(entries=(alias,)))
     assert values(own, "tp", "fp", "fn") == (1, 1, 0)
-    assert list(own.first.fates.partners) == [-1, 0]
+    assert list(own.first.row_outcomes.partners) == [-1, 0]
 
 
 def test_a_name_that_is_right_in_one_paper_may_be_an_alias_nowhere_else() -> None:

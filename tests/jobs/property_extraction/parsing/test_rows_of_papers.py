@@ -43,7 +43,7 @@ def test_a_second_look_gives_a_quote_or_a_flag_and_drops_nothing() -> None:
     found = rows_of_paper(
         "P",
         [ParsedExtraction(rows=(GAP, TC, MUTE, again))],
-        asked=(TC, MUTE, again),
+        requote_rows=(TC, MUTE, again),
         requoted=ParsedQuotes(
             quotes={1: "Tc = 2.8 K", 3: "Tc is invented at 2.9 K here"},
             withdrawn=frozenset({2}),
@@ -62,7 +62,7 @@ def test_a_row_that_the_second_reply_passes_over_is_absent() -> None:
     (row,) = rows_of_paper(
         "P",
         [ParsedExtraction(rows=(MUTE,))],
-        asked=(MUTE,),
+        requote_rows=(MUTE,),
         requoted=ParsedQuotes(quotes={}),
         paper=PAPER,
     )

@@ -61,7 +61,7 @@ def test_a_wrong_and_an_ungrounded_reference_are_found_and_nothing_asked_twice(
     excluded = read_exclusions(
         data / "excluded_CD900001.csv", cited, InputFindings(), {}
     )
-    assert [(each.paper, each.reason) for each in excluded.found] == [
+    assert [(each.paper, each.reason) for each in excluded.exclusions] == [
         ("99000011", "No light was used in either group"),
         ("99000012", "Participants did not work at night"),
     ]

@@ -68,10 +68,14 @@ def _checked(*references: Reference, text: str = TEXT) -> CheckedReferences:
 def test_what_stands_in_the_text_is_kept_with_its_page_and_quote() -> None:
     found = _checked(ALDER, LATER, BIRCH)
     assert not found.flags
-    assert [own.paper.pmid for own in found.kept] == ["99000001", "99000002", ""]
-    assert [own.paper.doi for own in found.kept] == ["10.5555/a.1", "", "10.5555/b.2"]
-    assert [own.page for own in found.kept] == [1, 1, 2]
-    assert found.kept[2].quote == "Birch CD. Lamps in a paper mill"
+    assert [own.paper.pmid for own in found.references] == ["99000001", "99000002", ""]
+    assert [own.paper.doi for own in found.references] == [
+        "10.5555/a.1",
+        "",
+        "10.5555/b.2",
+    ]
+    assert [own.page for own in found.references] == [1, 1, 2]
+    assert found.references[2].quote == "Birch CD. Lamps in a paper mill"
 
 
 @pytest.mark.parametrize(
@@ -91,7 +95,7 @@ def test_an_invented_identifier_is_removed_and_never_guessed(
 ) -> None:
     found = _checked(replace(ALDER, **changed), LATER, BIRCH)
     assert [flag.code for flag in found.flags] == [code]
-    paper = found.kept[0].paper
+    paper = found.references[0].paper
     (name,) = changed
     assert getattr(paper, name) in {"", None}
     assert paper.title == ALDER.title
@@ -113,7 +117,7 @@ def test_what_does_not_stand_in_the_text_is_dropped_and_its_entry_is_unread(
     found = _checked(replace(ALDER, **changed), BIRCH)
     assert [flag.code for flag in found.flags] == ["not_grounded", "unread"]
     assert found.flags[1].where.startswith("Alder 2008")
-    assert [own.paper.ref_id for own in found.kept] == ["Birch 2011"]
+    assert [own.paper.ref_id for own in found.references] == ["Birch 2011"]
     assert found.dropped[0].reference.ref_id == "Alder 2008"
 
 
@@ -135,8 +139,8 @@ def test_references_that_chunks_share_are_one_and_blanks_are_filled() -> None:
         replace(ALDER, doi=""), BIRCH, replace(ALDER, pmid=""), ALDER, LATER
     )
     assert found.repeated == 2
-    assert [own.paper.pmid for own in found.kept] == ["99000001", "99000002", ""]
-    assert found.kept[0].paper.doi == "10.5555/a.1"
+    assert [own.paper.pmid for own in found.references] == ["99000001", "99000002", ""]
+    assert found.references[0].paper.doi == "10.5555/a.1"
 
 
 def test_a_paper_that_the_review_lists_under_two_studies_is_listed_twice() -> None:
@@ -144,7 +148,7 @@ def test_a_paper_that_the_review_lists_under_two_studies_is_listed_twice() -> No
     second = replace(BIRCH, ref_id="Birch 2011b")
     found = _checked(ALDER, BIRCH, second, second, text=TEXT + again)
     assert not found.flags
-    assert [own.paper.ref_id for own in found.kept] == [
+    assert [own.paper.ref_id for own in found.references] == [
         "Alder 2008",
         "Birch 2011",
         "Birch 2011b",
@@ -152,7 +156,7 @@ def test_a_paper_that_the_review_lists_under_two_studies_is_listed_twice() -> No
     assert found.repeated == 1
     same = _checked(ALDER, BIRCH, BIRCH, text=TEXT + TEXT[TEXT.index("Birch 2011") :])
     assert not same.flags
-    assert len(same.kept) == 3
+    assert len(same.references) == 3
 
 
 def test_a_record_keeps_what_stands_in_the_text_and_its_question_falls_back() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.review_benchmark.figures import IMPORTED, MOST_POINTS, OWN, thinned
+from jobs.review_benchmark.figures import IMPORTED, MOST_POINTS, SEARCHED, thinned
 from jobs.review_benchmark.losses import LOST_AT
 from jobs.review_benchmark.score import score
 from runner.scorecard import Figure, LineSeries, Points, Stack
@@ -116,5 +116,5 @@ def test_the_first_models_are_shown_and_the_others_counted(tmp_path: Path) -> No
 
 
 def test_each_way_of_losing_a_study_has_its_step() -> None:
-    assert [cause for step in OWN.values() for cause in step] == list(LOST_AT)
+    assert [cause for step in SEARCHED.values() for cause in step] == list(LOST_AT)
     assert not {cause for step in IMPORTED.values() for cause in step} - set(LOST_AT)

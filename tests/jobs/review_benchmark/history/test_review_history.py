@@ -41,7 +41,7 @@ def _kept(
     results: Sequence[AgentResult], review: Review = REVIEW, **settings: object
 ) -> HistoryEntry:
     dataset = dataset_of([review], None, boot_b=0, **settings)
-    kept = score(dataset, imported(*results)).kept
+    kept = score(dataset, imported(*results)).history_entry
     assert kept is not None
     return kept
 
@@ -91,7 +91,7 @@ def test_recall_is_unfinished_while_a_candidate_was_not_asked_about(
             score=lambda _review, paper, _replicate: 4.0 if paper == 1 else second,
         )
         asked = Asked(dataset=dataset, agents=[agent])
-        kept = score(dataset, asked.answers()).kept
+        kept = score(dataset, asked.answers()).history_entry
         assert kept is not None
         assert kept.milestone.data == dataset.database.content_hash
         return kept.milestone.partial

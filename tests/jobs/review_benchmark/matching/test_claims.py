@@ -10,7 +10,7 @@ from jobs.review_benchmark.matching import (
     Method,
     RecordHit,
     RecordHits,
-    one_record_each,
+    one_to_one_hits,
 )
 
 PAPERS, RECORDS = 6, 6
@@ -33,7 +33,7 @@ graphs = st.lists(
 def test_as_many_papers_as_can_be_have_a_record_and_included_ones_are_used_first(
     graph: list[RecordHits], included: set[int]
 ) -> None:
-    found = one_record_each(graph, included)
+    found = one_to_one_hits(graph, included)
     places = [hit.place for hit in found if hit is not None]
     assert len(set(places)) == len(places)
     assert all(hit is None or hit in own for hit, own in zip(found, graph, strict=True))
@@ -45,8 +45,8 @@ def test_a_title_does_not_take_what_a_pmid_could_have() -> None:
     by_title = RecordHit(place=0, method="title_fuzzy", confidence=1.0)
     other = RecordHit(place=1, method="title_fuzzy", confidence=0.9)
     by_pmid = RecordHit(place=0, method="pmid", confidence=1.0)
-    assert one_record_each([(by_title, other), (by_pmid,)], {0, 1}) == (other, by_pmid)
-    assert one_record_each([(by_title,), (by_pmid,)], {0}) == (None, by_pmid)
+    assert one_to_one_hits([(by_title, other), (by_pmid,)], {0, 1}) == (other, by_pmid)
+    assert one_to_one_hits([(by_title,), (by_pmid,)], {0}) == (None, by_pmid)
 
 
 def test_a_chain_of_papers_moves_on_to_make_room() -> None:
@@ -57,7 +57,7 @@ def test_a_chain_of_papers_moves_on_to_make_room() -> None:
 
     # each record goes to its first wish until the last one has nothing else
     graph = [(could_be(at), could_be(at + 1)) for at in range(length)]
-    assert None not in one_record_each(graph, {length})
+    assert None not in one_to_one_hits(graph, {length})
 
 
 def _most(graph: list[RecordHits], places: set[int]) -> int:

@@ -105,7 +105,7 @@ def test_recall_grows_with_the_candidates_that_are_kept(papers: PaperDatabase) -
     review = Review(id="CD1", title="r", question="q", studies=wanted)
     column = _results(review, papers, [1.0] * 6, {}).columns["m"]
     ranks = {own.document: own.rank for own in column.rebuilt["CD1"].candidates}
-    found = [(point.kept, point.retrieved) for point in column.curves["CD1"]]
+    found = [(point.n_candidates, point.retrieved) for point in column.curves["CD1"]]
     # either of the two papers with the title will do
     first, second = sorted([ranks["6"], min(ranks["1"], ranks["2"])])
     assert found == list({first: 1, second: 2, len(TITLES): 2}.items())

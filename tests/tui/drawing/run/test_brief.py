@@ -27,7 +27,7 @@ def test_errors_are_counted_by_class_and_stages_beyond_the_room_are(
     tmp_path: Path,
 ) -> None:
     live = snapshot(tmp_path / "r1")
-    lane = live.status.lanes[0]
+    lane = live.status.queues[0]
     many = with_status(
         live,
         run_id=HOSTILE,

@@ -11,7 +11,7 @@ from tui.render.layout import Room
 from tui.render.metrics import HeadlineMoment, headline, provenance
 from tui.sources.headline import Headline, HeadlineMetric, HeadlineProgress
 
-KNOWN = HeadlineProgress().asked(0).answered(10, HEADLINE)
+KNOWN = HeadlineProgress().started(0).answered(10, HEADLINE)
 OF = "so far, of 812 ended tasks, as of event 12,345, computed "
 
 
@@ -19,11 +19,11 @@ OF = "so far, of 812 ended tasks, as of event 12,345, computed "
     ("reckoning", "said"),
     [
         (HeadlineProgress(), "not computed yet: r does"),
-        (HeadlineProgress().asked(38), "computing for 12 s"),
+        (HeadlineProgress().started(38), "computing for 12 s"),
         (KNOWN, f"{OF}40 s ago"),
-        (KNOWN.asked(49), f"{OF}40 s ago · computing for 1.0 s"),
+        (KNOWN.started(49), f"{OF}40 s ago · computing for 1.0 s"),
         (
-            KNOWN.asked(49).failed(50, "the corpus is gone"),
+            KNOWN.started(49).failed(50, "the corpus is gone"),
             f"not computed: the corpus is gone; r tries again · {OF}40 s ago",
         ),
     ],
@@ -50,7 +50,7 @@ def test_it_fits_its_room_and_counts_what_does_not(width: int, height: int) -> N
 def test_names_from_outside_and_figures_without_an_interval_do_no_harm() -> None:
     metric = HeadlineMetric(path=HOSTILE, model=HOSTILE, value=7, n=7, lo=None, hi=None)
     found = Headline(metrics=(metric,), level=None, seq=1, ended=1, is_partial=False)
-    known = HeadlineProgress().asked(0).answered(0, found)
+    known = HeadlineProgress().started(0).answered(0, found)
     room = Room(width=100, height=8, glyphs=UNICODE)
     text = headline(HeadlineMoment(reckoning=known, now_s=1), room).plain
     assert "\x1b" not in text
@@ -70,7 +70,7 @@ def test_a_metric_has_its_name_and_where_there_is_room_its_key() -> None:
         hi=0.75,
     )
     found = Headline(metrics=(metric,), level=0.9, seq=1, ended=1, is_partial=False)
-    known = HeadlineProgress().asked(0).answered(0, found)
+    known = HeadlineProgress().started(0).answered(0, found)
     shown = {}
     for width in (76, 110):
         room = Room(width=width, height=8, glyphs=UNICODE)

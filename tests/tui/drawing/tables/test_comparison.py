@@ -80,7 +80,7 @@ def test_costs_end_each_group_and_an_unknown_price_is_a_question_mark() -> None:
     known, unknown = (
         row
         for row in rows(comparison(pair(), pair("m-small")))
-        if isinstance(row.shown, drawing.ComparisonCosts)
+        if isinstance(row.figures, drawing.ComparisonCosts)
     )
     assert list(cells(known).values())[:4] == [
         "$ per 1,000 tasks",

@@ -47,8 +47,8 @@ def build_figures(
         return
     for draw in draws:
         try:
-            drawn = draw(figure_data)
-            figures = (drawn,) if isinstance(drawn, Figure) else tuple(drawn or ())
+            output = draw(figure_data)
+            figures = (output,) if isinstance(output, Figure) else tuple(output or ())
         except Exception as error:  # noqa: BLE001 - see above
             yield _failed(draw.__name__, draw, error)
         else:
@@ -87,11 +87,11 @@ def first_models(columns: Mapping[str, Measured]) -> tuple[ModelSeries[Measured]
     )
 
 
-def left_out_note(drawn_n: int, every: int) -> str:
+def left_out_note(plotted_n: int, every: int) -> str:
     """The end of a caption; empty where all models are shown."""
-    if drawn_n == every:
+    if plotted_n == every:
         return ""
-    return f" The first {drawn_n} of {every} models; the tables hold all."
+    return f" The first {plotted_n} of {every} models; the tables hold all."
 
 
 Results = TypeVar("Results")
@@ -105,23 +105,23 @@ class PlottedModels(Generic[Results, Measured]):
     results: Results
     models: tuple[ModelSeries[Measured], ...]
     rest: str  #: the end of a caption; empty where all is shown
-    drawn: str  #: how intervals were made, for a caption
+    interval_note: str  #: how intervals were made, for a caption
 
 
 def plotted_models(
     results: Results,
     columns: Mapping[str, Measured],
     *,
-    drawn: str = "",
-    lacking: str = "",
+    interval_note: str = "",
+    omission_note: str = "",
 ) -> PlottedModels[Results, Measured]:
-    """The models that figures have room for; *lacking*: what no figure shows."""
+    """The models that figures have room for; *omission_note*: what no figure shows."""
     models = first_models(columns)
     return PlottedModels(
         results=results,
         models=models,
-        rest=lacking + left_out_note(len(models), len(columns)),
-        drawn=drawn,
+        rest=omission_note + left_out_note(len(models), len(columns)),
+        interval_note=interval_note,
     )
 
 

@@ -77,14 +77,14 @@ def scores(
     with open_reader(folder.log) as reader:
         recorded = chosen(folder.run_id, scorings(reader), scoring)
     before = f"scores/{recorded.number}/"
-    with scored(folder, recorded) as sheets:
-        return {sheet.name.removeprefix(before): _frame(sheet) for sheet in sheets}
+    with scored(folder, recorded) as tables:
+        return {table.name.removeprefix(before): _frame(table) for table in tables}
 
 
-def _frame(sheet: ExportTable) -> pd.DataFrame:
+def _frame(table: ExportTable) -> pd.DataFrame:
     import pandas as pd  # noqa: PLC0415 - half a second that most of siftlog does without
     import pyarrow as pa  # noqa: PLC0415 - likewise
 
     types = {pa.int64(): pd.Int64Dtype(), pa.bool_(): pd.BooleanDtype()}
-    frame: pd.DataFrame = arrow_table(sheet).to_pandas(types_mapper=types.get)
+    frame: pd.DataFrame = arrow_table(table).to_pandas(types_mapper=types.get)
     return frame

@@ -72,10 +72,10 @@ class HistoryRow:
 
     def macro(self, items: Iterable[str] | None = None) -> float | None:
         """The mean value of some items; of all, where none are named."""
-        named = self.standings if items is None else items
-        return mean(_value(self.standings[item]) for item in named)
+        names = self.standings if items is None else items
+        return mean(_value(self.standings[item]) for item in names)
 
-    def tries(self, items: Iterable[str]) -> list[float | None]:
+    def replicate_values(self, items: Iterable[str]) -> list[float | None]:
         """The same of each replicate alone; none where there is only one."""
         lists = [
             [ratio(got, score.of) for got in score.tries]
@@ -184,12 +184,12 @@ def common_items(now: HistoryRow, then: HistoryRow, *, across: bool) -> tuple[st
         then: the other.
         across: whether other data may have been searched.
     """
-    one, other = now.milestone, then.milestone
-    if one.partial or other.partial or (one.data != other.data and not across):
+    current, other = now.milestone, then.milestone
+    if current.partial or other.partial or (current.data != other.data and not across):
         return ()
     return tuple(
         item
-        for item in shared_items(one, other)
+        for item in shared_items(current, other)
         if item in now.standings and item in then.standings
     )
 
@@ -215,12 +215,12 @@ class EarlierRows:
     _by_model: dict[Hashable, tuple[int, HistoryRow]] = field(default_factory=dict)
     _alone: dict[Hashable, tuple[int, HistoryRow]] = field(default_factory=dict)
 
-    def add(self, place: int, row: HistoryRow) -> None:
-        """Take in a row that is at *place*, after all before it."""
+    def add(self, position: int, row: HistoryRow) -> None:
+        """Take in a row that is at *position*, after all before it."""
         for key in self._keys(row):
-            self._by_model[row.model, key] = (place, row)
+            self._by_model[row.model, key] = (position, row)
             if row.is_alone:
-                self._alone[key] = (place, row)
+                self._alone[key] = (position, row)
 
     def before(self, row: HistoryRow) -> HistoryRow | None:
         """The last comparable row."""
@@ -238,8 +238,8 @@ class EarlierRows:
 
 
 def _last(candidates: Iterable[tuple[int, HistoryRow] | None]) -> HistoryRow | None:
-    known = [candidate for candidate in candidates if candidate is not None]
-    return max(known, key=lambda candidate: candidate[0])[1] if known else None
+    present = [candidate for candidate in candidates if candidate is not None]
+    return max(present, key=lambda candidate: candidate[0])[1] if present else None
 
 
 def with_previous(
@@ -247,9 +247,9 @@ def with_previous(
 ) -> Iterator[tuple[HistoryRow, HistoryRow | None]]:
     """Each row with the last comparable one before it; *rows* are in order of time."""
     past = EarlierRows(across=across)
-    for place, row in enumerate(rows):
+    for position, row in enumerate(rows):
         yield row, past.before(row)
-        past.add(place, row)
+        past.add(position, row)
 
 
 NOISE = 1e-9
@@ -314,9 +314,11 @@ class RowComparison:
     def _spread(self, items: Sequence[str]) -> float:
         ranges = [0.0]
         for row in (self.now, self.then):
-            tries = [value for value in row.tries(items) if value is not None]
-            if tries:
-                ranges.append(max(tries) - min(tries))
+            replicates = [
+                value for value in row.replicate_values(items) if value is not None
+            ]
+            if replicates:
+                ranges.append(max(replicates) - min(replicates))
         return max(ranges)
 
 
@@ -465,20 +467,20 @@ def chosen_comparisons(
 
 def _named_run(history: History, every: Sequence[ScoredRun], name: str) -> ScoredRun:
     newest = history.newest.folder.run_id
-    named = [run for run in every if run.folder.run_id == name] or [
+    matches = [run for run in every if run.folder.run_id == name] or [
         run for run in every if run.folder.run_id.startswith(name)
     ]
-    if len(named) != 1:
+    if len(matches) != 1:
         raise UsageError(
-            f"--against {name} names {len(named)} of the scored runs: type the id of "
+            f"--against {name} names {len(matches)} of the scored runs: type the id of "
             f"one, or {LAST}, or {BEST}."
         )
-    if named[0].folder.run_id == newest:
+    if matches[0].folder.run_id == newest:
         raise UsageError(f"{newest} is the newest run itself; name an earlier one.")
-    return named[0]
+    return matches[0]
 
 
-def why_nothing(history: History) -> str:
+def no_comparison_reason(history: History) -> str:
     """What stands in the way where a model of the newest run has nothing beside it."""
     if history.newest.milestone.partial:
         return "the run is unfinished (siftlog resume, then siftlog score)"

@@ -35,20 +35,20 @@ def plot(runs: Sequence[str], series: Mapping[str, Mapping[str, float]]) -> str:
         series: by model the value of each run that it has one in; only as many as
             there are letters are drawn.
     """
-    drawn = list(runs[-WIDTH:])
-    places = {run: place for place, run in enumerate(drawn)}
-    step = min(STEP, (WIDTH - 1) // max(len(drawn) - 1, 1))
+    visible_runs = list(runs[-WIDTH:])
+    positions = {run: index for index, run in enumerate(visible_runs)}
+    step = min(STEP, (WIDTH - 1) // max(len(visible_runs) - 1, 1))
     points = {
         letter: [
-            (places[run] * step, value)
+            (positions[run] * step, value)
             for run, value in values.items()
-            if run in places
+            if run in positions
         ]
         for letter, values in zip(ascii_letters, series.values(), strict=False)
     }
     values = [value for model_points in points.values() for _, value in model_points]
     least = low(values)
-    rows = [[" "] * (step * max(len(drawn) - 1, 0) + 1) for _ in range(HEIGHT)]
+    rows = [[" "] * (step * max(len(visible_runs) - 1, 0) + 1) for _ in range(HEIGHT)]
     for model_points in points.values():
         for column, value in _between(model_points):
             rows[_line(value, least)][column] = BETWEEN
@@ -166,7 +166,7 @@ def _cells(line: HistoryLine) -> tuple[str, ...]:
     )
 
 
-def sheet(history: History) -> PrintTable:
+def print_table(history: History) -> PrintTable:
     """The table for print."""
     newest = history.newest.milestone
     return PrintTable(
@@ -244,12 +244,12 @@ def _spread(comparison: RowComparison) -> str:
 
 
 def _change(part_change: PartChange) -> str:
-    what = "lost  " if part_change.is_lost else "gained"
+    label = "lost  " if part_change.is_lost else "gained"
     scores = f"{_score(part_change.before)} -> {_score(part_change.after)}"
-    why = f"  {part_change.after.lost_at}" if part_change.after.lost_at else ""
+    reason = f"  {part_change.after.lost_at}" if part_change.after.lost_at else ""
     return (
-        f"  {what}  {part_change.item}  {_one_line(part_change.part)}  score "
-        f"{scores}{why}"
+        f"  {label}  {part_change.item}  {_one_line(part_change.part)}  score "
+        f"{scores}{reason}"
     )
 
 
@@ -340,7 +340,7 @@ def _one_line(name: str) -> str:
     return " ".join(name.split())
 
 
-NAMED = 30
+MAX_NAMED_RUNS = 30
 """Runs that are called by their names, at most; more are numbered."""
 
 
@@ -351,8 +351,8 @@ def history_figure(history: History) -> Figure:
         name="history",
         title=f"{measure.capitalize()} by run",
         caption=f"Mean {measure} over each run's {history.newest.milestone.item}s, "
-        "oldest run first. A vertical line stands where other data were searched: runs on its "
-        "two sides are not compared.",
+        "oldest run first. A vertical line stands where other data were searched: "
+        "runs on its two sides are not compared.",
         panels=(
             Panel(
                 marks=tuple(_marks(history)),
@@ -364,7 +364,7 @@ def history_figure(history: History) -> Figure:
 
 
 def _runs(history: History) -> Axis:
-    if len(history.runs) > NAMED:
+    if len(history.runs) > MAX_NAMED_RUNS:
         return Axis(label="run, oldest first", lo=0, hi=len(history.runs) - 1)
     return Axis(names=tuple(run.folder.run_id for run in history.runs))
 
@@ -374,17 +374,17 @@ def _values(history: History) -> list[float]:
 
 
 def _marks(history: History) -> Iterator[Mark]:
-    places = {run.folder.run_id: place for place, run in enumerate(history.runs)}
+    positions = {run.folder.run_id: index for index, run in enumerate(history.runs)}
     for number, (model, values) in enumerate(history.series.items()):
         yield LineSeries(
-            x=tuple(places[run] for run in values),
+            x=tuple(positions[run] for run in values),
             y=tuple(values.values()),
             label=model,
             series=number,
             marked=True,
         )
-    for place, (before, after) in enumerate(pairwise(history.runs)):
+    for index, (before, after) in enumerate(pairwise(history.runs)):
         if before.milestone.data != after.milestone.data:
             yield ReferenceLine(
-                way="vertical", at=place + 0.5, label="database changed"
+                way="vertical", at=index + 0.5, label="database changed"
             )

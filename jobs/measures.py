@@ -116,9 +116,9 @@ class Measures:
 
     def of(self, path: str) -> MetricWords | None:
         """The words of the metric at *path*; None where the parts are not declared."""
-        if path not in self._known:
-            self._known[path] = self._composed(path)
-        return self._known[path]
+        if path not in self._words_cache:
+            self._words_cache[path] = self._composed(path)
+        return self._words_cache[path]
 
     def titled(self, table: Table) -> Table:
         """The table with the words of its columns that are paths of metrics.
@@ -189,7 +189,7 @@ class Measures:
     # patterns are compiled once: an instance is a constant of its job's module
 
     @cached_property
-    def _known(self) -> dict[str, MetricWords | None]:
+    def _words_cache(self) -> dict[str, MetricWords | None]:
         return {}
 
     @cached_property
@@ -309,7 +309,7 @@ class TrivialBaseline:
     name: str  #: for readers, such as "always not found"
     value: float | None
     n: int  #: items that it speaks of
-    how: str  #: formula
+    formula: str  #: formula
     lower_is_better: bool = False
 
     @property
@@ -319,7 +319,7 @@ class TrivialBaseline:
             path=f"{self.of}~{self.key}",
             value=self.value,
             n=self.n,
-            definition=f"baseline@1({self.name}: {self.how})",
+            definition=f"baseline@1({self.name}: {self.formula})",
             note="a trivial baseline; no model is involved",
         )
 
@@ -429,11 +429,11 @@ def _lines(
                 for baseline in model_baselines
                 if baseline.of == path
             ]
-            named = _named(card, model, path)
-            yield f"    {named} {fixed(value)}: {'; '.join(parts)}"
+            label = _metric_label(card, model, path)
+            yield f"    {label} {fixed(value)}: {'; '.join(parts)}"
 
 
-def _named(card: Scorecard, model: str, path: str) -> str:
+def _metric_label(card: Scorecard, model: str, path: str) -> str:
     """What a reader calls a metric, with its key."""
     name = next((m.label for m in card.models[model] if m.path == path), path)
     return path if name == path else f"{name} ({path})"

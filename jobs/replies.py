@@ -49,8 +49,8 @@ def arrays(text: str, *, as_written: bool = False) -> Iterator[list[Any]]:
         start = text.find("[", start + 1)
 
 
-def objects(text: str, wanted: Callable[[Object], bool]) -> Iterator[Object]:
-    """Every *wanted* JSON object in *text* by its place; numbers in it are texts.
+def objects(text: str, is_wanted: Callable[[Object], bool]) -> Iterator[Object]:
+    """Every *is_wanted* JSON object in *text* by its place; numbers in it are texts.
 
     What stands inside a wanted object is a part of it and not looked at.
     """
@@ -64,7 +64,7 @@ def objects(text: str, wanted: Callable[[Object], bool]) -> Iterator[Object]:
         except RecursionError:
             return
         else:
-            if wanted(value):
+            if is_wanted(value):
                 yield value
                 end = after
         start = text.find("{", end)
@@ -79,9 +79,9 @@ def whole_object(text: str) -> Object | None:
     return value if isinstance(value, dict) else None
 
 
-def last_object(text: str, wanted: Callable[[Object], bool]) -> Object | None:
+def last_object(text: str, is_wanted: Callable[[Object], bool]) -> Object | None:
     """The last of `objects`."""
-    last = deque(objects(text, wanted), maxlen=1)
+    last = deque(objects(text, is_wanted), maxlen=1)
     return last.pop() if last else None
 
 
@@ -140,7 +140,9 @@ class AnswerSubset:
     imported: bool
 
     @classmethod
-    def where(cls, answers: Answers, is_wanted: Callable[[Task], bool]) -> AnswerSubset:
+    def matching(
+        cls, answers: Answers, is_wanted: Callable[[Task], bool]
+    ) -> AnswerSubset:
         """The families whose first task is wanted, in one pass."""
         return cls(
             held=tuple(f for f in answers.families() if is_wanted(f[0].task)),

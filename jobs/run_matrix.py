@@ -104,7 +104,17 @@ def _matrix_row(cell: MatrixCell, clock: Clock) -> MatrixRow:
     )
 
 
-HEADS = ("run", "state", "tasks", "failed", "cost", "metric", "value", "interval", "n")
+HEADERS = (
+    "run",
+    "state",
+    "tasks",
+    "failed",
+    "cost",
+    "metric",
+    "value",
+    "interval",
+    "n",
+)
 
 COLUMNS = (
     *("run", "job", "model", "settings", "state", "planned", "completed", "unparsed"),
@@ -114,31 +124,31 @@ COLUMNS = (
 """Of `comparison.csv`."""
 
 
-def cells(one: MatrixRow) -> tuple[str, ...]:
+def cells(row: MatrixRow) -> tuple[str, ...]:
     """A row of the table, under `HEADS`."""
-    reached = one.reached
+    reached = row.reached
     return (
-        one.run,
-        one.state.replace("_", " "),
-        f"{one.completed:,} of {one.planned:,}",
-        f"{one.failed:,}",
-        dollars(one.cost_usd),
-        _metric_name(one),
+        row.run,
+        row.state.replace("_", " "),
+        f"{row.completed:,} of {row.planned:,}",
+        f"{row.failed:,}",
+        dollars(row.cost_usd),
+        _metric_name(row),
         metric_number(reached.get("value")) if reached else "-",
-        interval(one),
+        interval(row),
         f"{reached['n']:,}" if reached else "-",
     )
 
 
-def _metric_name(one: MatrixRow) -> str:
+def _metric_name(row: MatrixRow) -> str:
     """The headline metric's name with its key; a dash where there is none."""
-    name = one.reached.get("name") or one.headline
-    return f"{name} ({one.headline})" if name != one.headline else name or "-"
+    name = row.reached.get("name") or row.headline
+    return f"{name} ({row.headline})" if name != row.headline else name or "-"
 
 
-def interval(one: MatrixRow) -> str:
+def interval(row: MatrixRow) -> str:
     """Of the headline metric; a dash where it has none."""
-    lo, hi = (one.reached.get(end) for end in ("lo", "hi"))
+    lo, hi = (row.reached.get(end) for end in ("lo", "hi"))
     return (
         "-"
         if lo is None and hi is None
@@ -149,30 +159,30 @@ def interval(one: MatrixRow) -> str:
 def text(group: str, run_rows: Sequence[MatrixRow]) -> str:
     """The table, and how runs of one job are held against each other."""
     lines = [f"{group}: {len(run_rows)} runs"]
-    lines += in_columns([HEADS, *map(cells, run_rows)])
+    lines += in_columns([HEADERS, *map(cells, run_rows)])
     lines += [f"compare: siftlog compare {a} {b}" for a, b in pairs(run_rows)]
     return "\n".join(lines)
 
 
-def sheet(group: str, run_rows: Sequence[MatrixRow]) -> PrintTable:
+def print_table(group: str, run_rows: Sequence[MatrixRow]) -> PrintTable:
     """The table for print: each run with the metric that its scoring is judged by."""
     rows: list[tuple[Typeset, ...]] = []
-    for one in run_rows:
-        reached = one.reached
+    for row in run_rows:
+        reached = row.reached
         lo, hi = reached.get("lo"), reached.get("hi")
         rows.append(
             (
-                one.run,
-                one.model,
-                one.state.replace("_", " "),
-                one.completed,
-                one.failed,
-                one.cost_usd,
-                reached.get("name") or one.headline or "-",
+                row.run,
+                row.model,
+                row.state.replace("_", " "),
+                row.completed,
+                row.failed,
+                row.cost_usd,
+                reached.get("name") or row.headline or "-",
                 reached.get("value"),
                 "" if lo is None and hi is None else (lo, hi),
                 reached.get("n"),
-                one.headline,
+                row.headline,
             )
         )
     return PrintTable(
@@ -197,9 +207,9 @@ def sheet(group: str, run_rows: Sequence[MatrixRow]) -> PrintTable:
 def pairs(run_rows: Sequence[MatrixRow]) -> Iterator[tuple[str, str]]:
     """Two scored runs of each job that has as many: the first and the next."""
     by_job: dict[str, list[str]] = {}
-    for one in run_rows:
-        if one.scoring is not None:
-            by_job.setdefault(one.job, []).append(one.run)
+    for row in run_rows:
+        if row.scoring is not None:
+            by_job.setdefault(row.job, []).append(row.run)
     for runs in by_job.values():
         if len(runs) > 1:
             yield runs[0], runs[1]
@@ -208,30 +218,30 @@ def pairs(run_rows: Sequence[MatrixRow]) -> Iterator[tuple[str, str]]:
 def csv_rows(run_rows: Sequence[MatrixRow]) -> Iterator[tuple[TableCell, ...]]:
     """The lines of `comparison.csv`."""
     yield COLUMNS
-    for one in run_rows:
-        reached = one.reached
+    for row in run_rows:
+        reached = row.reached
         yield (
-            one.run,
-            one.job,
-            one.model,
-            "; ".join(f"{name}={value}" for name, value in one.settings.items()),
-            one.state,
-            one.planned,
-            one.completed,
-            one.unparsed,
-            one.failed,
-            one.skipped,
-            one.cost_usd,
-            one.possible_usd,
-            one.scoring,
-            one.headline,
+            row.run,
+            row.job,
+            row.model,
+            "; ".join(f"{name}={value}" for name, value in row.settings.items()),
+            row.state,
+            row.planned,
+            row.completed,
+            row.unparsed,
+            row.failed,
+            row.skipped,
+            row.cost_usd,
+            row.possible_usd,
+            row.scoring,
+            row.headline,
             *(reached.get(name) for name in ("value", "lo", "hi", "n")),
         )
 
 
 def as_json(group: str, run_rows: Sequence[MatrixRow]) -> dict[str, Any]:
     """What `comparison.json` holds, and `--json` prints last."""
-    return {"group": group, "runs": [asdict(one) for one in run_rows]}
+    return {"group": group, "runs": [asdict(row) for row in run_rows]}
 
 
 _NUMERIC = {"tasks", "failed", "cost", "value", "interval", "n"}
@@ -245,7 +255,7 @@ def page(group: str, run_rows: Sequence[MatrixRow], budget_usd: float | None) ->
         run_rows: its runs.
         budget_usd: what all of them together may cost.
     """
-    jobs = tuple(dict.fromkeys(one.job for one in run_rows))
+    jobs = tuple(dict.fromkeys(row.job for row in run_rows))
     metrics = {
         f"Metrics of {job}": tuple(_metrics([o for o in run_rows if o.job == job]))
         for job in jobs
@@ -266,14 +276,16 @@ def _facts(
     jobs: Sequence[str],
     budget: float | None,
 ) -> Element:
-    costs = [one.cost_usd for one in run_rows]
-    known = [usd for usd in costs if usd is not None]
-    unknown = "" if len(known) == len(costs) else ", and runs whose price is unknown"
+    costs = [row.cost_usd for row in run_rows]
+    known_costs = [usd for usd in costs if usd is not None]
+    unknown = (
+        "" if len(known_costs) == len(costs) else ", and runs whose price is unknown"
+    )
     return facts_list(
         {
             "jobs": ", ".join(jobs),
-            "models": ", ".join(dict.fromkeys(one.model for one in run_rows)),
-            "cost": f"{dollars(sum(known))}{unknown}",
+            "models": ", ".join(dict.fromkeys(row.model for row in run_rows)),
+            "cost": f"{dollars(sum(known_costs))}{unknown}",
             "budget": "none" if budget is None else f"{dollars(budget)} for all runs",
         }
     )
@@ -283,38 +295,38 @@ def _table(run_rows: Sequence[MatrixRow]) -> Iterator[Element]:
     yield html_table(
         "Each run with the metric that its last scoring is judged by. Intervals are of "
         "each run alone; whether two differ, their paired comparison says.",
-        [HtmlColumn(name=name, numeric=name in _NUMERIC) for name in HEADS],
-        [(_link(one), *cells(one)[1:]) for one in run_rows],
+        [HtmlColumn(name=name, numeric=name in _NUMERIC) for name in HEADERS],
+        [(_link(row), *cells(row)[1:]) for row in run_rows],
     )
 
 
-def _link(one: MatrixRow) -> Element | str:
+def _link(row: MatrixRow) -> Element | str:
     """The run's id, leading to its report where there is one."""
-    if not one.has_report:
-        return one.run
-    href = f"../{one.run}/scores/{one.scoring}/{REPORT}"
-    return element("a", one.run, href=href)
+    if not row.has_report:
+        return row.run
+    href = f"../{row.run}/scores/{row.scoring}/{REPORT}"
+    return element("a", row.run, href=href)
 
 
 def _metrics(run_rows: Sequence[MatrixRow]) -> Iterator[Element]:
     """Every metric of a job's scored runs, side by side."""
-    scored = [one for one in run_rows if one.metrics]
+    scored = [row for row in run_rows if row.metrics]
     if not scored:
         return
-    first = [one.headline for one in scored if one.headline]
-    paths = dict.fromkeys([*first, *(path for one in scored for path in one.metrics)])
-    runs = (HtmlColumn(name=one.run, numeric=True) for one in scored)
+    first = [row.headline for row in scored if row.headline]
+    paths = dict.fromkeys([*first, *(path for row in scored for path in row.metrics)])
+    runs = (HtmlColumn(name=row.run, numeric=True) for row in scored)
     yield html_table(
         "Values by run; the run's own report has intervals and definitions.",
         [HtmlColumn(name="metric"), *runs],
         [
             (
-                _named(path, scored),
+                _metric_cell(path, scored),
                 *(
-                    metric_number(one.metrics[path]["value"])
-                    if path in one.metrics
+                    metric_number(row.metrics[path]["value"])
+                    if path in row.metrics
                     else "-"
-                    for one in scored
+                    for row in scored
                 ),
             )
             for path in paths
@@ -322,10 +334,10 @@ def _metrics(run_rows: Sequence[MatrixRow]) -> Iterator[Element]:
     )
 
 
-def _named(path: str, scored: Sequence[MatrixRow]) -> Child:
+def _metric_cell(path: str, scored: Sequence[MatrixRow]) -> Child:
     """A metric's name with its key below; the key alone where nobody named it."""
-    known = (one.metrics[path] for one in scored if path in one.metrics)
-    name = next((metric.get("name", "") for metric in known), "")
+    metrics = (row.metrics[path] for row in scored if path in row.metrics)
+    name = next((metric.get("name", "") for metric in metrics), "")
     key = element("code", path)
     if name in {"", path}:
         return key
@@ -345,7 +357,7 @@ def _footer(run_rows: Sequence[MatrixRow]) -> Element:
     )
 
 
-_HEADS = ("run", "what", "items", "calls", "dollars, expected (low to high)")
+_PREVIEW_HEADERS = ("run", "what", "items", "calls", "dollars, expected (low to high)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -358,7 +370,7 @@ class PreviewedRun:
     usd: EstimateRange | None  #: None: a price is unknown
 
     @property
-    def what(self) -> str:
+    def status(self) -> str:
         """What would become of it."""
         if self.cell.state is None:
             return "new"
@@ -386,7 +398,7 @@ def preview_text(file: MatrixFile, previewed_runs: Sequence[PreviewedRun]) -> st
     rows = [
         (
             run.cell.folder.run_id,
-            run.what,
+            run.status,
             f"{run.items:,}",
             number(run.calls.expected),
             cost(None) if run.usd is None else _span(run.usd),
@@ -394,7 +406,7 @@ def preview_text(file: MatrixFile, previewed_runs: Sequence[PreviewedRun]) -> st
         for run in previewed_runs
     ]
     lines = [f"{file.group}: {len(previewed_runs)} runs; nothing is sent"]
-    lines += in_columns([_HEADS, *rows])
+    lines += in_columns([_PREVIEW_HEADERS, *rows])
     total = whole_cost(previewed_runs)
     total_text = cost(None) if total is None else _span(total)
     lines.append(f"in all, had nothing been asked yet: {total_text}")
@@ -427,7 +439,7 @@ def preview_json(
                 "job": run.cell.work.job.name,
                 "model": run.cell.model,
                 "settings": dict(run.cell.varied),
-                "what": run.what,
+                "what": run.status,
                 "items": run.items,
                 "calls": _json(run.calls),
                 "cost_usd": None if run.usd is None else _json(run.usd),

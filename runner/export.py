@@ -46,12 +46,12 @@ class SentRequest:
     def json(self) -> str:
         """What the model reads, as JSON: a list of messages, or the texts."""
         if self.kind == "chat":
-            spoken: Any = [{"role": role, "content": t} for role, t in self.messages]
+            content: Any = [{"role": role, "content": t} for role, t in self.messages]
         elif self.query is None:
-            spoken = list(self.texts)
+            content = list(self.texts)
         else:
-            spoken = {"query": self.query, "documents": list(self.texts)}
-        return json.dumps(spoken, ensure_ascii=False)
+            content = {"query": self.query, "documents": list(self.texts)}
+        return json.dumps(content, ensure_ascii=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,8 +187,8 @@ def _id(row: TaskRow) -> Record:
     return row.task, row.stage, row.key, row.model, row.replicate
 
 
-def tasks(reader: sqlite3.Connection, upto: int) -> ExportTable:
-    """A row a task: who it is, and what had become of it by event *upto*.
+def tasks(reader: sqlite3.Connection, through_seq: int) -> ExportTable:
+    """A row a task: who it is, and what had become of it by event *through_seq*.
 
     Costs are of all its attempts, the latency is of the last one that came to an end.
     """
@@ -219,13 +219,13 @@ def tasks(reader: sqlite3.Connection, upto: int) -> ExportTable:
                 row.latency_ms,
                 row.cost_usd,
             )
-            for row in task_families(reader, upto)
+            for row in task_families(reader, through_seq)
         ),
     )
 
 
 def answers(
-    reader: sqlite3.Connection, upto: int, *, prompts: bool = False
+    reader: sqlite3.Connection, through_seq: int, *, prompts: bool = False
 ) -> ExportTable:
     """A row a completed task: its reply, and what that reply took.
 
@@ -237,7 +237,7 @@ def answers(
 
     Args:
         reader: of the log.
-        upto: the last event to be seen.
+        through_seq: the last event to be seen.
         prompts: whether there is a column `prompt`; it repeats a paper for each
             question about it.
     """
@@ -266,15 +266,15 @@ def answers(
             request_sha256=Kind.TEXT,
             **prompt,
         ),
-        rows=_answers(reader, upto, prompts=prompts),
+        rows=_answers(reader, through_seq, prompts=prompts),
     )
 
 
 def _answers(
-    reader: sqlite3.Connection, upto: int, *, prompts: bool
+    reader: sqlite3.Connection, through_seq: int, *, prompts: bool
 ) -> Iterator[Record]:
     requests = SentRequests(reader)
-    for row, stored in families(reader, upto):
+    for row, stored in families(reader, through_seq):
         if row.state is not TaskState.COMPLETED or stored is None:
             continue
         answered, reply = stored.answered, reply_of(stored)
@@ -384,13 +384,13 @@ def scores(
                     verdicts.add(_verdict(detail))
                 case _:
                     pass  # a line of a file of the job's own, which is no table
-        where = f"scores/{recorded.number}"
+        prefix = f"scores/{recorded.number}"
         yield (
-            metrics(card, where),
-            ExportTable(name=f"{where}/verdicts", columns=_VERDICT, rows=verdicts),
+            metrics(card, prefix),
+            ExportTable(name=f"{prefix}/verdicts", columns=_VERDICT, rows=verdicts),
             *(
                 ExportTable(
-                    name=f"{where}/tables/{name}", columns=rows.columns, rows=rows
+                    name=f"{prefix}/tables/{name}", columns=rows.columns, rows=rows
                 )
                 for name, rows in tables.items()
             ),
@@ -410,10 +410,10 @@ def _verdict(verdict: Verdict) -> Record:
     )
 
 
-def metrics(card: Scorecard, where: str) -> ExportTable:
+def metrics(card: Scorecard, prefix: str) -> ExportTable:
     """A row a metric of a model, in reading order."""
     return ExportTable(
-        name=f"{where}/metrics",
+        name=f"{prefix}/metrics",
         columns=columns(
             model=Kind.TEXT,
             metric=Kind.TEXT,

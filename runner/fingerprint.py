@@ -19,7 +19,7 @@ __all__ = [
     "code_hash",
     "files_of",
     "input_hashes",
-    "listed",
+    "manifest",
     "request_hash",
 ]
 
@@ -70,8 +70,8 @@ def _imports(file: Path, root: Path, house: str) -> Iterator[Path]:
         if first != house:
             continue
         package = root.joinpath(first, *rest)
-        for place in (package, *(package / name for name in _NAME.findall(names))):
-            choices = (place.with_suffix(".py"), place / "__init__.py")
+        for path in (package, *(package / name for name in _NAME.findall(names))):
+            choices = (path.with_suffix(".py"), path / "__init__.py")
             yield from filter(Path.is_file, choices)
 
 
@@ -90,7 +90,7 @@ def files_of(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.is_file())
 
 
-def listed(hashes: Iterable[tuple[str, str]]) -> bytes:
+def manifest(hashes: Iterable[tuple[str, str]]) -> bytes:
     """What a folder's hash is over: the names of its files, each with its hash."""
     return "".join(f"{name}\0{sha256}\n" for name, sha256 in hashes).encode()
 
@@ -113,8 +113,10 @@ def _file_hash(path: Path) -> str:
 
 
 def _tree_hash(folder: Path, files: Iterable[Path]) -> str:
-    named = ((file.relative_to(folder).as_posix(), _file_hash(file)) for file in files)
-    return hashlib.sha256(listed(named)).hexdigest()
+    hashed_files = (
+        (file.relative_to(folder).as_posix(), _file_hash(file)) for file in files
+    )
+    return hashlib.sha256(manifest(hashed_files)).hexdigest()
 
 
 def request_hash(request: Request, model: str) -> str:

@@ -360,8 +360,8 @@ def fault_of(error: Exception, home: str = "") -> str:
             inside = deepest
         trace = trace.tb_next
     name = type(error).__name__
-    where = inside or deepest
-    return f"{name} at {where}" if where else name
+    location = inside or deepest
+    return f"{name} at {location}" if location else name
 
 
 def sentence_of(error: Exception, home: str = "") -> str:
@@ -374,15 +374,15 @@ def sentence_of(error: Exception, home: str = "") -> str:
 class JobFaults:
     """Records exceptions of one job's code; prints the first of them whole."""
 
-    tell: Callable[[str], None]
+    notify: Callable[[str], None]
     has_printed: bool = field(default=False, init=False)
 
-    def take(self, error: Exception, what: str, home: str) -> str:
+    def take(self, error: Exception, method: str, home: str) -> str:
         """The exception's class and line.
 
         Args:
             error: as it was caught.
-            what: the callable that raised, such as "follow_up".
+            method: the callable that raised, such as "follow_up".
             home: name of the module that it is from.
         """
         fault = fault_of(error, home)
@@ -390,10 +390,10 @@ class JobFaults:
             self.has_printed = True
             whole = "".join(traceback.format_exception(error)).rstrip()
             for line in whole.split("\n"):
-                self.tell(line)
-            self.tell(
-                f"The job's {what} raised {fault}. The run goes on; this is the first "
-                "such exception, later ones are only counted."
+                self.notify(line)
+            self.notify(
+                f"The job's {method} raised {fault}. The run goes on; this is the "
+                "first such exception, later ones are only counted."
             )
         return fault
 
@@ -430,9 +430,9 @@ def guarded(parse: Callable[P, T]) -> Callable[P, T | ParseFailure]:
     """
 
     @wraps(parse)
-    def read(*args: P.args, **named: P.kwargs) -> T | ParseFailure:
+    def read(*args: P.args, **kwargs: P.kwargs) -> T | ParseFailure:
         try:
-            return parse(*args, **named)
+            return parse(*args, **kwargs)
         except Exception as error:
             if _RAISES.get():
                 raise
@@ -472,18 +472,18 @@ def read_reply(
 
 
 def job_fault(
-    error: Exception, job: Job, what: str, faults: JobFaults | None = None
+    error: Exception, job: Job, method: str, faults: JobFaults | None = None
 ) -> JobFault:
-    """The exception of the job's method *what*, as the error of one task."""
+    """The exception of the job's method *method*, as the error of one task."""
     home = type(job).__module__
     if faults is None:
         return JobFault(fault_of(error, home))
-    return JobFault(faults.take(error, what, home))
+    return JobFault(faults.take(error, method, home))
 
 
 @contextmanager
-def calling(job: Job, what: str) -> Iterator[None]:
-    """Turn what the job's method *what* raises into the error that a command ends with.
+def calling(job: Job, method: str) -> Iterator[None]:
+    """Turn what the job's method raises into the error that a command ends with.
 
     Raises:
         RunnerError: the method raised anything but an error of siftlog's own.
@@ -495,5 +495,5 @@ def calling(job: Job, what: str) -> Iterator[None]:
     except Exception as error:
         sentence = sentence_of(error, type(job).__module__)
         raise RunnerError(
-            f"The {what} of job {job.name} raised {sentence}; mend the job."
+            f"The {method} of job {job.name} raised {sentence}; mend the job."
         ) from error

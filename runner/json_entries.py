@@ -91,22 +91,22 @@ def _spread(file: BinaryIO, name: str) -> Iterator[tuple[int, int, bytes]]:
         )
     # bytes that are not UTF-8 survive, so that each reader complains of its own line
     text = data.decode(errors="surrogateescape").removeprefix("\ufeff")
-    place = offset = len(text) - len(text.lstrip())
+    position = offset = len(text) - len(text.lstrip())
     offset += len(data) - len(text.encode(errors="surrogateescape"))
-    line = 1 + text.count("\n", 0, place)
-    is_list = text[place : place + 1] == "["
+    line = 1 + text.count("\n", 0, position)
+    is_list = text[position : position + 1] == "["
     if is_list:
-        place, offset = place + 1, offset + 1
+        position, offset = position + 1, offset + 1
     while True:
-        begin = place
+        begin = position
         while text[begin : begin + 1] and text[begin] in _BETWEEN:
             begin += 1
-        line += text.count("\n", place, begin)
-        offset += begin - place
+        line += text.count("\n", position, begin)
+        offset += begin - position
         if begin == len(text) or (is_list and text[begin] == "]"):
             return
         try:
-            _, place = _SCANNER.raw_decode(text, begin)
+            _, position = _SCANNER.raw_decode(text, begin)
         except json.JSONDecodeError as error:
             raise DatasetError(
                 f"{name} line {error.lineno}, column {error.colno}: not valid JSON, "
@@ -116,7 +116,7 @@ def _spread(file: BinaryIO, name: str) -> Iterator[tuple[int, int, bytes]]:
             raise DatasetError(
                 f"{name} line {line}: not valid JSON, {error} (correct the file)."
             ) from error
-        raw = text[begin:place].encode(errors="surrogateescape")
+        raw = text[begin:position].encode(errors="surrogateescape")
         yield line, offset, raw
         offset += len(raw)
-        line += text.count("\n", begin, place)
+        line += text.count("\n", begin, position)

@@ -90,9 +90,9 @@ class MatrixFile:
         """What holds at whole endpoints, by address."""
         return {endpoint.base_url: endpoint.limits for endpoint in self.endpoints}
 
-    def wrong(self, table: str, key: str, why: str) -> UsageError:
+    def wrong(self, table: str, key: str, reason: str) -> UsageError:
         """An error that names the place."""
-        return _wrong(self.path, table, key, why)
+        return _wrong(self.path, table, key, reason)
 
 
 def read_matrix(path: Path) -> MatrixFile:
@@ -154,8 +154,8 @@ def _options(
     for name, table in endpoints.items():
         for model in table.models:
             if model not in every.all_models:
-                why = f"no run asks {model}; asked are {', '.join(every.all_models)}"
-                raise _wrong(path, f"[endpoints.{name}]", "models", why)
+                reason = f"no run asks {model}; asked are {', '.join(every.all_models)}"
+                raise _wrong(path, f"[endpoints.{name}]", "models", reason)
             models[model] = every.of(model).model_copy(
                 update={
                     "base_url": table.base_url,
@@ -187,15 +187,15 @@ def _check_apart(path: Path, endpoints: Mapping[str, EndpointTable]) -> None:
     addresses: dict[str, str] = {}
     models: dict[str, str] = {}
     for name, table in endpoints.items():
-        place = f"[endpoints.{name}]"
+        label = f"[endpoints.{name}]"
         if table.base_url in addresses:
-            why = f"[endpoints.{addresses[table.base_url]}] has that address already"
-            raise _wrong(path, place, "base_url", why)
+            reason = f"[endpoints.{addresses[table.base_url]}] has that address already"
+            raise _wrong(path, label, "base_url", reason)
         addresses[table.base_url] = name
         for model in table.models:
             if model in models:
-                why = f"{model} is asked at [endpoints.{models[model]}] already"
-                raise _wrong(path, place, "models", why)
+                reason = f"{model} is asked at [endpoints.{models[model]}] already"
+                raise _wrong(path, label, "models", reason)
             models[model] = name
 
 
@@ -205,15 +205,15 @@ def _table(path: Path, name: str, form: type[T], values: object) -> T:
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(map(str, first["loc"])) or "?"
-        why = {
+        reason = {
             "missing": "it is missing",
             "extra_forbidden": f"there is no such key; {', '.join(form.model_fields)}",
         }.get(first["type"], first["msg"].removeprefix("Value error, "))
-        raise _wrong(path, name, key, why) from error
+        raise _wrong(path, name, key, reason) from error
 
 
-def _wrong(path: Path, table: str, key: str, why: str) -> UsageError:
-    return UsageError(f"{path}, {table}, {key}: {why}.")
+def _wrong(path: Path, table: str, key: str, reason: str) -> UsageError:
+    return UsageError(f"{path}, {table}, {key}: {reason}.")
 
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
@@ -262,34 +262,34 @@ def cells(file: MatrixFile, runs_dir: Path) -> list[MatrixCell]:
     matrix_cells: list[MatrixCell] = []
     taken: set[str] = set()
     for number, table in enumerate(file.jobs, start=1):
-        place = f"[[jobs]] {number}"
-        for cell in _of_table(file, place, table, runs_dir):
+        label = f"[[jobs]] {number}"
+        for cell in _of_table(file, label, table, runs_dir):
             run_id = cell.folder.run_id
             if not RunFolder.is_valid_id(run_id):
                 raise file.wrong(
-                    place, "name", f"{run_id!r} is too long for a run's id"
+                    label, "name", f"{run_id!r} is too long for a run's id"
                 )
             if run_id in taken:
-                why = f"{run_id} is made twice; give one table another name"
-                raise file.wrong(place, "name", why)
+                reason = f"{run_id} is made twice; give one table another name"
+                raise file.wrong(label, "name", reason)
             taken.add(run_id)
             matrix_cells.append(cell)
     return matrix_cells
 
 
 def _of_table(
-    file: MatrixFile, place: str, table: JobTable, runs_dir: Path
+    file: MatrixFile, label: str, table: JobTable, runs_dir: Path
 ) -> Iterator[MatrixCell]:
     try:
         job = load_job(table.job)
     except UsageError as error:
-        raise UsageError(f"{file.path}, {place}, job: {error}") from error
+        raise UsageError(f"{file.path}, {label}, job: {error}") from error
     for values in product(*table.vary.values()):
         varied = dict(zip(table.vary, values, strict=True))
         table_options = file.options.model_copy(
             update={"model": table.model or file.options.model}
         )
-        work = _work(file, place, job, {**table.settings, **varied}, table_options)
+        work = _work(file, label, job, {**table.settings, **varied}, table_options)
         suffix = "".join(f"-{key}-{_slug(value)}" for key, value in varied.items())
         for model in table_options.model:
             run_id = f"{file.group}-{table.name or job.name}-{_slug(model)}{suffix}"
@@ -300,13 +300,13 @@ def _of_table(
                 work=work,
                 options=options,
                 varied=varied,
-                state=_existing_state(file, place, folder, work, options),
+                state=_existing_state(file, label, folder, work, options),
             )
 
 
 def _work(
     file: MatrixFile,
-    place: str,
+    label: str,
     job: Job,
     values: Mapping[str, Any],
     table_options: RunOptions,
@@ -323,7 +323,7 @@ def _work(
         getattr(job, "require", lambda _: None)(settings)
         return load_workload(job, fitted(job, settings, table_options), starts=True)
     except RunnerError as error:
-        raise type(error)(f"{file.path}, {place}, settings: {error}") from error
+        raise type(error)(f"{file.path}, {label}, settings: {error}") from error
 
 
 def _run_options(every: RunOptions, model: str, work: Workload) -> RunOptions:
@@ -342,7 +342,7 @@ def _run_options(every: RunOptions, model: str, work: Workload) -> RunOptions:
 
 
 def _existing_state(
-    file: MatrixFile, place: str, folder: RunFolder, work: Workload, options: RunOptions
+    file: MatrixFile, label: str, folder: RunFolder, work: Workload, options: RunOptions
 ) -> str | None:
     """The state of the run that is there; raise where it is not this one."""
     if not folder.log.is_file():
@@ -359,7 +359,7 @@ def _existing_state(
     for key, is_other in differs.items():
         if is_other:
             raise file.wrong(
-                place,
+                label,
                 key,
                 f"the run {folder.run_id} was begun with another; put it back, or give "
                 "the table another name",
@@ -378,7 +378,7 @@ class CellResult:
 
     cell: MatrixCell
     ended: RunOutcome | None  #: None: it broke
-    why: str | None = None  #: what broke it, in a sentence
+    error: str | None = None  #: what broke it, in a sentence
 
     @property
     def is_clean(self) -> bool:
@@ -395,8 +395,8 @@ Shells = Callable[[MatrixCell], RunContext]
 async def carry_out(
     file: MatrixFile,
     cells: Sequence[MatrixCell],
-    shell: Shells,
-    tell: Callable[[str], None],
+    context_of: Shells,
+    notify: Callable[[str], None],
     *,
     fail_fast: bool,
 ) -> list[CellResult]:
@@ -405,26 +405,26 @@ async def carry_out(
     Args:
         file: the matrix.
         cells: its runs that are not over.
-        shell: what surrounds each of them.
-        tell: takes a sentence about all of them.
+        context_of: what surrounds each of them.
+        notify: takes a sentence about all of them.
         fail_fast: whether the first run in which something failed drains the others.
     """
     shared_endpoints = SharedEndpoints(file.limits, _budget(file, cells))
-    obey_signals(shared_endpoints, tell)
-    came: dict[str, CellResult] = {}
+    obey_signals(shared_endpoints, notify)
+    results: dict[str, CellResult] = {}
 
     async def carry(cell: MatrixCell) -> None:
-        run = came[cell.folder.run_id] = await _carry(
-            file, cell, shared_endpoints, shell(cell)
+        run = results[cell.folder.run_id] = await _carry(
+            file, cell, shared_endpoints, context_of(cell)
         )
         if fail_fast and not run.is_clean:
-            tell(f"{cell.folder.run_id} failed; the other runs finish their calls.")
+            notify(f"{cell.folder.run_id} failed; the other runs finish their calls.")
             shared_endpoints.drain()
 
     async with asyncio.TaskGroup() as runs:
         for cell in cells:
             runs.create_task(carry(cell))
-    return [came[cell.folder.run_id] for cell in cells]
+    return [results[cell.folder.run_id] for cell in cells]
 
 
 def _budget(file: MatrixFile, cells: Sequence[MatrixCell]) -> Budget | None:
@@ -443,7 +443,7 @@ async def _carry(
     file: MatrixFile,
     cell: MatrixCell,
     shared_endpoints: SharedEndpoints,
-    shell: RunContext,
+    context: RunContext,
 ) -> CellResult:
     try:
         if cell.state is None:
@@ -451,7 +451,7 @@ async def _carry(
                 cell.folder,
                 cell.work,
                 cell.options,
-                shell,
+                context,
                 shared_endpoints=shared_endpoints,
                 group=file.group,
             )
@@ -460,12 +460,14 @@ async def _carry(
                 cell.folder,
                 cell.work,
                 cell.options,
-                shell,
+                context,
                 accept_changes=False,
                 shared_endpoints=shared_endpoints,
             )
     except (RunnerError, StoreError) as error:
-        return CellResult(cell=cell, ended=None, why=str(error))
+        return CellResult(cell=cell, ended=None, error=str(error))
     except Exception as error:  # noqa: BLE001 - one job's mistake is not the others'
-        return CellResult(cell=cell, ended=None, why=f"{type(error).__name__}: {error}")
+        return CellResult(
+            cell=cell, ended=None, error=f"{type(error).__name__}: {error}"
+        )
     return CellResult(cell=cell, ended=ended)

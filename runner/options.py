@@ -348,20 +348,20 @@ class RunOptions(ParameterOptions):
     def parameters_of(self, model: str) -> Parameters:
         """The parameters of requests to one model; the run's where it has none."""
         model_options = self.models.get(model, ModelOptions())
-        named: dict[str, Any] = {
+        values: dict[str, Any] = {
             name: getattr(model_options, name)
             if getattr(model_options, name) is not None
             else getattr(self, name)
             for name in (*OMITTABLE, *_WORDS)
         }
-        named["seed"] = (
+        values["seed"] = (
             self.model_seed if model_options.seed is None else model_options.seed
         )
-        absent = {name for name in OMITTABLE if named[name] == ABSENT}
+        absent = {name for name in OMITTABLE if values[name] == ABSENT}
         # an effort of "none" is a word of OpenAI's own
         sent = {
             name: None if value == ABSENT and name != "reasoning_effort" else value
-            for name, value in named.items()
+            for name, value in values.items()
         }
         body = {**decoded(self.extra_body), **decoded(model_options.extra_body)}
         headers = dict(headers_of(self.extra_headers))
@@ -378,8 +378,8 @@ class RunOptions(ParameterOptions):
 
     def is_batched(self, model: str) -> bool:
         """Whether *model* is asked by batches: subjects and judges that are online."""
-        asks = (*self.model, self.judge_model)
-        return self.batch and model in asks and not is_offline(model)
+        chat_models = (*self.model, self.judge_model)
+        return self.batch and model in chat_models and not is_offline(model)
 
     def endpoint_of(self, model: str) -> str:
         """The name of the endpoint that serves a model; what it limits is shared."""

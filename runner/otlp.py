@@ -84,7 +84,7 @@ class Translation:
             context=_context(span.context),
             parent=None if span.parent is None else _context(span.parent),
             resource=self._resource,
-            attributes=_named(span.attributes, span.error),
+            attributes=_plain_attributes(span.attributes, span.error),
             links=() if span.link is None else (Link(_context(span.link)),),
             kind=_KINDS[span.kind],
             status=Status(StatusCode.UNSET if span.error is None else StatusCode.ERROR),
@@ -142,16 +142,16 @@ def _context(context: SpanIdentity) -> SpanContext:
     )
 
 
-def _named(attributes: Attributes, error: str | None) -> dict[str, Value]:
+def _plain_attributes(attributes: Attributes, error: str | None) -> dict[str, Value]:
     """Attributes by plain names: the SDK warns of any other."""
-    named = {str(name): value for name, value in attributes.items()}
-    return named if error is None else {**named, str(Attribute.ERROR): error}
+    plain = {str(name): value for name, value in attributes.items()}
+    return plain if error is None else {**plain, str(Attribute.ERROR): error}
 
 
 def _points(histograms: MetricHistograms, read: Tracing) -> list[HistogramDataPoint]:
     return [
         HistogramDataPoint(
-            attributes=_named(histogram.attributes, None),
+            attributes=_plain_attributes(histogram.attributes, None),
             start_time_unix_nano=read.start_us * NS_PER_US,
             time_unix_nano=max(read.start_us, read.measured.until_us) * NS_PER_US,
             count=histogram.count,
@@ -194,9 +194,9 @@ class _Line:
     content: bytes = b""
 
     def __post_init__(self) -> None:
-        self.session.hooks["response"].append(self._hear)
+        self.session.hooks["response"].append(self._record_status)
 
-    def _hear(self, response: Any, **_: object) -> None:  # noqa: ANN401 - has no types
+    def _record_status(self, response: Any, **_: object) -> None:  # noqa: ANN401 - has no types
         self.status = response.status_code
         self.text = response.reason or ""
         self.content = response.content

@@ -38,10 +38,10 @@ def shuffled(specs: Iterable[TaskSpec]) -> list[TaskSpec]:
     A key begins with its document, as in `PMC123/mcq:7`; what has the first part in
     common stays in the order that it had.
     """
-    return sorted(specs, key=lambda spec: _place(re.split(r"[/:#]", spec.key)[0]))
+    return sorted(specs, key=lambda spec: _order_key(re.split(r"[/:#]", spec.key)[0]))
 
 
-def _place(name: str) -> bytes:
+def _order_key(name: str) -> bytes:
     return hashlib.sha256(f"{_SEED}\0{name}".encode()).digest()
 
 
@@ -63,16 +63,18 @@ class TaskBlock:
     tasks: tuple[PlannedTask, ...]
     consumed: int  #: first-stage specs taken so far, this block's included
     exhausted: bool  #: the plan has no more specs
-    places: tuple[int, ...] | None = None
+    positions: tuple[int, ...] | None = None
     """Of a shard's plan: where each task stands in the whole first stage, from 0."""
 
-    def without(self, there: AbstractSet[Identity]) -> TaskBlock:
-        """The block of those tasks that are not *there*."""
-        left = [i for i, t in enumerate(self.tasks) if identity(t) not in there]
+    def without(self, present: AbstractSet[Identity]) -> TaskBlock:
+        """The block of those tasks that are not *present*."""
+        left = [i for i, t in enumerate(self.tasks) if identity(t) not in present]
         return replace(
             self,
             tasks=tuple(self.tasks[i] for i in left),
-            places=None if self.places is None else tuple(self.places[i] for i in left),
+            positions=None
+            if self.positions is None
+            else tuple(self.positions[i] for i in left),
         )
 
 
@@ -155,15 +157,15 @@ def first_stage(
     """
     planned = job.plan(dataset)
     rows: list[PlannedTask] = []
-    places: list[int] = []
-    taken = place = 0  # specs and tasks that were passed
+    positions: list[int] = []
+    taken = position = 0  # specs and tasks that were passed
 
     def block(*, exhausted: bool) -> TaskBlock:
         return TaskBlock(
             tasks=tuple(rows),
             consumed=max(taken, consumed),
             exhausted=exhausted,
-            places=None if takes is None else tuple(places),
+            positions=None if takes is None else tuple(positions),
         )
 
     for spec in shuffled(planned) if is_shuffled else planned:
@@ -173,15 +175,15 @@ def first_stage(
         if taken >= consumed and (takes is None or takes(spec)):
             if rows and len(rows) + size > BLOCK:
                 yield block(exhausted=False)
-                rows, places = [], []
-            for at, (model, number) in enumerate(product(models, replicates), place):
+                rows, positions = [], []
+            for at, (model, number) in enumerate(product(models, replicates), position):
                 if len(rows) == BLOCK:
                     # the spec counts as consumed with the last of its blocks
                     yield block(exhausted=False)
-                    rows, places = [], []
+                    rows, positions = [], []
                 rows.append(_planned(spec, model, number, root=0))
-                places.append(at)
-        place += size
+                positions.append(at)
+        position += size
         taken += 1
     yield block(exhausted=True)
 
@@ -203,8 +205,8 @@ def follow_ups(
 ) -> list[PlannedTask]:
     """The tasks that follow a group and are neither in the plan yet nor in *others*."""
     family = {row.task: row for row in existing}
-    there = {identity(row) for row in family.values()}
-    there.update(identity(task) for task in others)
+    present = {identity(row) for row in family.values()}
+    present.update(identity(task) for task in others)
     leader = group[0].task
     ancestors = [(leader.stage, leader.model)]
     if root in family:
@@ -216,8 +218,8 @@ def follow_ups(
         models = followers(job, spec.stage, ancestors, roles)
         for model, replicate in product(models, replicates):
             task = _planned(spec, model, replicate, root=root)
-            if identity(task) not in there:
-                there.add(identity(task))
+            if identity(task) not in present:
+                present.add(identity(task))
                 planned.append(task)
     return planned
 
@@ -238,11 +240,13 @@ def followers(
         ancestors: stage and model of the group's tasks, then of the family's first.
         roles: who serves which.
     """
-    wanted = stage_of(job, stage)
+    target_stage = stage_of(job, stage)
     inherited = (
-        (model,) for name, model in ancestors if stage_of(job, name).role == wanted.role
+        (model,)
+        for name, model in ancestors
+        if stage_of(job, name).role == target_stage.role
     )
-    return next(inherited, roles.of(wanted))
+    return next(inherited, roles.of(target_stage))
 
 
 def _planned(spec: TaskSpec, model: str, replicate: int, *, root: int) -> PlannedTask:

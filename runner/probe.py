@@ -61,7 +61,7 @@ SHORT_OUTPUT: Final = 16
 """The limit of the calls that test whether limits are kept; OpenAI's Responses form
 refuses a smaller one."""
 
-LETTERS_A_TOKEN: Final = 8
+CHARS_PER_TOKEN: Final = 8
 """More than a token of numbers and commas has: a longer text has passed its limit."""
 
 _SCHEMA: Final = Schema(
@@ -224,7 +224,7 @@ class Probe:
                 continue
             if isinstance(outcome, ServerError) and self._is_schema_sent(request):
                 # some servers fail at a schema that they cannot follow
-                self._ladder.asks_plainly()
+                self._ladder.disable_schema()
                 continue
             return None, failure
         return None, failure
@@ -259,8 +259,8 @@ class Probe:
             ignored = "json_object was accepted, and the reply is no JSON"
             return ("ignored", ignored) if fits is None else ("json_object", followed)
         if not fits:
-            what = "is no JSON" if fits is None else "does not fit it"
-            return "ignored", f"the schema was accepted, and the reply {what}"
+            defect = "is no JSON" if fits is None else "does not fit it"
+            return "ignored", f"the schema was accepted, and the reply {defect}"
         if shape.structure is Structure.LOOSE:
             return "schema", "the reply follows it; strict was refused"
         return "strict", "the reply follows it"
@@ -392,7 +392,7 @@ def _probed_limit(name: str, received: Received) -> ProbedParameter:
             return ProbedParameter(name=name, state="ignored", words=words)
         words = f"{words}: it is ignored, or does not bound reasoning"
         return ProbedParameter(name=name, state="ignored", words=words)
-    if len(reply.text) > SHORT_OUTPUT * LETTERS_A_TOKEN:
+    if len(reply.text) > SHORT_OUTPUT * CHARS_PER_TOKEN:
         words = f"{len(reply.text)} letters came where {SHORT_OUTPUT} tokens were set"
         return ProbedParameter(name=name, state="ignored", words=words)
     words = "and kept to"

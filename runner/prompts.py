@@ -146,38 +146,38 @@ class PromptCatalog:
         written = dict(_leaves(file, _decoded(file)))
         if not written:
             raise DatasetError(
-                f"{file}: there is no prompt in it; {self._where} to start from."
+                f"{file}: there is no prompt in it; {self._hint} to start from."
             )
         texts: dict[str, str] = {}
         used: set[str] = set()
         for block in self.blocks:
-            for part, offers in block.parts.items():
-                place = _nearest_place(block.name, part, written)
-                if place is not None:
-                    used.add(place)
-                    _check(file, place, written[place], offers)
-                    texts[f"{block.name}.{part}"] = written[place]
+            for part, placeholders in block.parts.items():
+                key = _nearest_key(block.name, part, written)
+                if key is not None:
+                    used.add(key)
+                    _check(file, key, written[key], placeholders)
+                    texts[f"{block.name}.{part}"] = written[key]
         self._refuse_unknown(file, [name for name in written if name not in used])
         return texts
 
     def _refuse_unknown(self, file: Path, names: list[str]) -> None:
-        known = {
-            place
+        known_keys = {
+            key
             for block in self.blocks
             for part in block.parts
-            for place in _places(block.name, part)
+            for key in _candidate_keys(block.name, part)
         }
         for name in names:
-            if name in known:
+            if name in known_keys:
                 continue  # all blocks below it have texts of their own
-            near = difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.0)
+            near = difflib.get_close_matches(name, sorted(known_keys), n=1, cutoff=0.0)
             raise DatasetError(
                 f"{file}: {self.job} has no prompt {name}; the nearest is {near[0]} "
-                f"({self._where})."
+                f"({self._hint})."
             )
 
     @property
-    def _where(self) -> str:
+    def _hint(self) -> str:
         return f"siftlog prompts {self.job} prints the shipped ones"
 
 
@@ -217,18 +217,20 @@ def _leaves(
             )
 
 
-def _places(block: str, part: str) -> Iterator[str]:
+def _candidate_keys(block: str, part: str) -> Iterator[str]:
     """Where the text of a part may stand in a file, its own place first."""
     return (f"{above}.{part}" if above else part for above in _above(block))
 
 
-def _nearest_place(block: str, part: str, written: Mapping[str, str]) -> str | None:
-    return next((place for place in _places(block, part) if place in written), None)
+def _nearest_key(block: str, part: str, written: Mapping[str, str]) -> str | None:
+    return next((key for key in _candidate_keys(block, part) if key in written), None)
 
 
-def _check(file: Path, name: str, text: str, offers: tuple[Placeholder, ...]) -> None:
+def _check(
+    file: Path, name: str, text: str, placeholders: tuple[Placeholder, ...]
+) -> None:
     """Refuse a placeholder that is not offered, and the lack of one that is needed."""
-    offered = [placeholder.name for placeholder in offers]
+    offered = [placeholder.name for placeholder in placeholders]
     used_names = {placeholder for _, placeholder in _pieces(text) if placeholder}
     for word in used_names:
         if word in offered:
@@ -239,7 +241,7 @@ def _check(file: Path, name: str, text: str, offers: tuple[Placeholder, ...]) ->
             f"{file}: prompt {name} has the placeholder {{{word}}}, which is not "
             f"offered there; {nearest} (write {{{{{word}}}}} for the word in braces)."
         )
-    for placeholder in offers:
+    for placeholder in placeholders:
         if placeholder.needed and placeholder.name not in used_names:
             raise DatasetError(
                 f"{file}: prompt {name} lacks the placeholder {{{placeholder.name}}}: "
@@ -280,10 +282,10 @@ def written(catalog: PromptCatalog, book: PromptBook) -> str:
             lines.append(f"# {name}: {meanings[name]}")
         if name:
             lines.append(f"[{name}]")
-        for part, (text, offers) in parts.items():
+        for part, (text, placeholders) in parts.items():
             lines += (
                 f"# {{{placeholder.name}}}: {placeholder.meaning}"
-                for placeholder in offers
+                for placeholder in placeholders
             )
             lines.append(_assigned(part, text))
     return "\n".join(lines) + "\n"
@@ -299,18 +301,18 @@ def tables(catalog: PromptCatalog, book: PromptBook) -> dict[str, Table]:
     for block in catalog.blocks:
         for above in reversed([*_above(block.name)]):
             tables.setdefault(above, {})
-        for part, offers in block.parts.items():
+        for part, placeholders in block.parts.items():
             text = book.texts[f"{block.name}.{part}"]
-            place = _shared_place(catalog, book, block.name, part)
-            tables[place].setdefault(part, (text, offers))
+            table = _shared_table(catalog, book, block.name, part)
+            tables[table].setdefault(part, (text, placeholders))
     return {name: table for name, table in tables.items() if table}
 
 
-def _shared_place(
+def _shared_table(
     catalog: PromptCatalog, book: PromptBook, block: str, part: str
 ) -> str:
     """The highest name under which all blocks with a part have the same text of it."""
-    place, text = block, book.texts[f"{block}.{part}"]
+    shared, text = block, book.texts[f"{block}.{part}"]
     for above in _above(block):
         below = [
             prompt_block.name
@@ -320,8 +322,8 @@ def _shared_place(
         if any(book.texts[f"{name}.{part}"] != text for name in below):
             break
         if len(below) > 1:
-            place = above
-    return place
+            shared = above
+    return shared
 
 
 def _above(block: str) -> Iterator[str]:

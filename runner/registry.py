@@ -42,8 +42,8 @@ def load_job(name: str) -> Job:
     """
     for point in entry_points(group=GROUP, name=name):
         return cast("Job", _load(point))
-    known = ", ".join(job_names()) or "none"
-    raise UsageError(f"There is no job {name!r}; installed: {known}.")
+    installed = ", ".join(job_names()) or "none"
+    raise UsageError(f"There is no job {name!r}; installed: {installed}.")
 
 
 def job_outline(name: str) -> JobOutline:

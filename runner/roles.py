@@ -26,10 +26,10 @@ OPTIONS: Final[Mapping[str, str]] = {
 
 def assigned(job: Job, options: RunOptions) -> Roles:
     """The models of every role that the job's stages have; of subjects in any case."""
-    named = {"subject", *(stage.role for stage in job.stages)}
+    role_names = {"subject", *(stage.role for stage in job.stages)}
     models: dict[str, tuple[str, ...]] = {}
     for role, option in OPTIONS.items():
-        if role in named:
+        if role in role_names:
             model = getattr(options, option)
             models[role] = model if isinstance(model, tuple) else (model,)
     return Roles(models=models, replicates=options.replicates)
@@ -94,10 +94,10 @@ def remarks(work: Workload, options: RunOptions) -> list[str]:
     reached = _reached(work)
     roles = {"subject", *(stage.role for stage in reached)}
     models = assigned(job, options).models
-    named = "; ".join(
+    assignments = "; ".join(
         f"{role} {', '.join(of)}" for role, of in models.items() if role in roles
     )
-    sentences = [f"Asked are: {named}."] if len(roles) > 1 else []
+    sentences = [f"Asked are: {assignments}."] if len(roles) > 1 else []
     for role, option in OPTIONS.items():
         stages = [stage.name for stage in reached if stage.role == role]
         is_named = option in options.model_fields_set

@@ -248,10 +248,10 @@ class Metric:
             return None
         if self.lo is None or self.hi is None:
             return "undecided"
-        met = {self.target.is_met(end) for end in (self.lo, self.hi)}
-        if len(met) > 1:
+        outcomes = {self.target.is_met(end) for end in (self.lo, self.hi)}
+        if len(outcomes) > 1:
             return "undecided"
-        return "pass" if met == {True} else "fail"
+        return "pass" if outcomes == {True} else "fail"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

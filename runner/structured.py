@@ -22,7 +22,7 @@ M = TypeVar("M", bound=BaseModel)
 _ANNOTATIONS: Final = ("title", "default")
 """Keywords that say nothing about the form; strict modes refuse a default."""
 
-_PLACE: Final = 200
+_PATH_CHARS: Final = 200
 """Characters that are told of a place: its keys are the model's own words."""
 
 _decoder: Final = json.JSONDecoder()
@@ -104,9 +104,9 @@ def _objects(reply: Reply) -> Iterator[dict[str, Any]]:
 def _first_fault(error: ValidationError) -> str:
     """Where the object departs from the form, and how: `items.2.n: ...`."""
     first, *others = error.errors(include_url=False)
-    place = ".".join(str(part) for part in first["loc"]) or "the object"
+    path = ".".join(str(part) for part in first["loc"]) or "the object"
     more = f" (and {len(others)} more)" if others else ""
-    return f"{place[:_PLACE]}: {first['msg']}{more}"
+    return f"{path[:_PATH_CHARS]}: {first['msg']}{more}"
 
 
 def _syntax_fault(text: str) -> str | None:

@@ -120,14 +120,14 @@ class ExportTable:
         """The rows in pieces of bounded size, every cell of its column's kind."""
         kinds = [column.kind for column in self.columns]
         chunk: list[Record] = []
-        held = 0
+        chunk_chars = 0
         for row in self.rows:
             cells = tuple(k.cell(cell) for k, cell in zip(kinds, row, strict=True))
             chunk.append(cells)
-            held += sum(len(cell) for cell in cells if isinstance(cell, str))
-            if len(chunk) >= CHUNK_ROWS or held >= CHUNK_BYTES:
+            chunk_chars += sum(len(cell) for cell in cells if isinstance(cell, str))
+            if len(chunk) >= CHUNK_ROWS or chunk_chars >= CHUNK_BYTES:
                 yield chunk
-                chunk, held = [], 0
+                chunk, chunk_chars = [], 0
         if chunk:
             yield chunk
 
@@ -163,12 +163,12 @@ class RowBuffer:
 
     def add(self, cells: Record) -> None:
         """Put the next row aside."""
-        held = [_storable(cell) for cell in cells]
+        values = [_storable(cell) for cell in cells]
         self._kinds = [
             kind.with_(Kind.of(cell))
-            for kind, cell in zip(self._kinds, held, strict=True)
+            for kind, cell in zip(self._kinds, values, strict=True)
         ]
-        packed = self._encoder.encode(held)
+        packed = self._encoder.encode(values)
         self._file.write(len(packed).to_bytes(_LENGTH_BYTES) + packed)
 
     @property
@@ -192,7 +192,7 @@ def _storable(cell: Cell) -> Cell:
     return repr(cell) if is_huge else cell
 
 
-def schema(sheet: ExportTable) -> pa.Schema:
+def schema(table: ExportTable) -> pa.Schema:
     """The columns with their types; they do not depend on whether there are rows."""
     import pyarrow as pa  # noqa: PLC0415 - 0.2 s that most commands do without
 
@@ -203,15 +203,15 @@ def schema(sheet: ExportTable) -> pa.Schema:
         Kind.NUMBER: pa.float64(),
         Kind.TEXT: pa.string(),
     }
-    return pa.schema([(column.name, types[column.kind]) for column in sheet.columns])
+    return pa.schema([(column.name, types[column.kind]) for column in table.columns])
 
 
-def arrow_chunks(sheet: ExportTable) -> Iterator[pa.RecordBatch]:
+def arrow_chunks(table: ExportTable) -> Iterator[pa.RecordBatch]:
     """The rows in pieces of bounded size."""
     import pyarrow as pa  # noqa: PLC0415 - likewise
 
-    fields = schema(sheet)
-    for chunk in sheet.chunks():
+    fields = schema(table)
+    for chunk in table.chunks():
         columns = zip(*chunk, strict=True)
         yield pa.RecordBatch.from_arrays(
             [pa.array(c, f.type) for c, f in zip(columns, fields, strict=True)],
@@ -219,23 +219,23 @@ def arrow_chunks(sheet: ExportTable) -> Iterator[pa.RecordBatch]:
         )
 
 
-def arrow_table(sheet: ExportTable) -> pa.Table:
+def arrow_table(table: ExportTable) -> pa.Table:
     """All rows at once."""
     import pyarrow as pa  # noqa: PLC0415 - likewise
 
-    return pa.Table.from_batches(arrow_chunks(sheet), schema=schema(sheet))
+    return pa.Table.from_batches(arrow_chunks(table), schema=schema(table))
 
 
-def write_jsonl(path: Path, sheet: ExportTable) -> int:
+def write_jsonl(path: Path, table: ExportTable) -> int:
     """One JSON object a line; the number of rows.
 
     JSON has no infinite numbers: they become null here, and stay in the other forms.
     """
     rows = 0
     with path.open("w", encoding="utf-8", newline="\n") as file:
-        for chunk in sheet.chunks():
+        for chunk in table.chunks():
             for row in chunk:
-                values = dict(zip(sheet.names, map(_finite, row), strict=True))
+                values = dict(zip(table.names, map(_finite, row), strict=True))
                 file.write(json.dumps(values, ensure_ascii=False, allow_nan=False))
                 file.write("\n")
             rows += len(chunk)
@@ -246,24 +246,24 @@ def _finite(cell: Cell) -> Cell:
     return None if isinstance(cell, float) and math.isinf(cell) else cell
 
 
-def write_csv(path: Path, sheet: ExportTable) -> int:
+def write_csv(path: Path, table: ExportTable) -> int:
     """CSV with a header; what a spreadsheet would run is quoted. The number of rows."""
     rows = 0
     with path.open("w", encoding="utf-8", newline="") as file:
-        file.write(csv_lines([sheet.names]))
-        for chunk in sheet.chunks():
+        file.write(csv_lines([table.names]))
+        for chunk in table.chunks():
             file.write(csv_lines(chunk))
             rows += len(chunk)
     return rows
 
 
-def write_parquet(path: Path, sheet: ExportTable) -> int:
+def write_parquet(path: Path, table: ExportTable) -> int:
     """Parquet with zstd; the number of rows."""
     import pyarrow.parquet as pq  # noqa: PLC0415 - 0.2 s that only this form needs
 
     rows = 0
-    with pq.ParquetWriter(path, schema(sheet), compression="zstd") as writer:
-        for batch in arrow_chunks(sheet):
+    with pq.ParquetWriter(path, schema(table), compression="zstd") as writer:
+        for batch in arrow_chunks(table):
             writer.write_batch(batch)
             rows += batch.num_rows
     return rows
@@ -287,18 +287,18 @@ class ExportedFile:
 
 
 def planned_files(
-    folder: Path, form: str, sheets: Iterable[ExportTable]
+    folder: Path, form: str, tables: Iterable[ExportTable]
 ) -> list[ExportedFile]:
     """What `write` would make; everything is read, and nothing is written."""
-    counts = [(sheet, sum(map(len, sheet.chunks()))) for sheet in sheets]
+    counts = [(table, sum(map(len, table.chunks()))) for table in tables]
     return [
-        ExportedFile(path=_place(folder, sheet, form), rows=rows, size=None)
-        for sheet, rows in counts
+        ExportedFile(path=_file_path(folder, table, form), rows=rows, size=None)
+        for table, rows in counts
         if _has_file(form, rows)
     ]
 
 
-def write(folder: Path, form: str, sheets: Iterable[ExportTable]) -> list[ExportedFile]:
+def write(folder: Path, form: str, tables: Iterable[ExportTable]) -> list[ExportedFile]:
     """Write each sheet to its place in *folder*; a file that is there is replaced.
 
     None is replaced before all are written: what is there belongs together.
@@ -307,10 +307,10 @@ def write(folder: Path, form: str, sheets: Iterable[ExportTable]) -> list[Export
     drafted_files: list[tuple[Path, ExportedFile]] = []
     empty: list[Path] = []
     with TemporaryDirectory(prefix=".", dir=folder) as drafts:
-        for number, sheet in enumerate(sheets):
+        for number, table in enumerate(tables):
             draft = Path(drafts) / str(number)
-            rows = WRITERS[form](draft, sheet)
-            path, size = _place(folder, sheet, form), draft.stat().st_size
+            rows = WRITERS[form](draft, table)
+            path, size = _file_path(folder, table, form), draft.stat().st_size
             if not _has_file(form, rows):
                 empty.append(path)
                 continue
@@ -327,8 +327,8 @@ def _has_file(form: str, rows: int) -> bool:
     return form != "jsonl" or rows > 0
 
 
-def _place(folder: Path, sheet: ExportTable, form: str) -> Path:
-    return folder / f"{sheet.name}.{form}"
+def _file_path(folder: Path, table: ExportTable, form: str) -> Path:
+    return folder / f"{table.name}.{form}"
 
 
 FORMULA = (*"=+-@", *"＝＋－＠", "\t", "\r", "\n")

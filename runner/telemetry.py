@@ -312,7 +312,7 @@ class Tracing:
         self._reader = reader
         self._state = status(reader)
         #: the last event to be seen: not before the one that the state is of
-        self.upto = last_seq(reader)
+        self.through_seq = last_seq(reader)
         self.first: RunStarted = run_started(reader)
         self.start_us = event_times(reader, [1])[1]
         # the same id may be given again where a folder was moved away
@@ -326,7 +326,7 @@ class Tracing:
 
     def __iter__(self) -> Iterator[TraceSpan]:
         """All spans that have an end: of tasks in their order, then that of the run."""
-        rows = task_families(self._reader, self.upto)
+        rows = task_families(self._reader, self.through_seq)
         root: TaskRow | None = None
         done = 0
         while page := list(islice(rows, PAGE)):
@@ -364,7 +364,7 @@ class Tracing:
             context=self._run_context(),
             start_us=self.start_us,
             end_us=max(self.start_us, state.signs.phase_us),
-            attributes=_known(attributes),
+            attributes=_without_none(attributes),
         )
 
     def _run_context(self) -> SpanIdentity:
@@ -402,7 +402,7 @@ class Tracing:
             link=self._run_context() if is_root else None,
             start_us=spans[0].start_us,
             end_us=max(spans[-1].end_us, ends[row.updated_seq]),
-            attributes=_known(attributes),
+            attributes=_without_none(attributes),
             error=row.error if row.state is TaskState.FAILED else None,
         )
 
@@ -533,10 +533,10 @@ def _outcome_attributes(
             attributes = {Attribute.HTTP_STATUS: outcome.status}
         case None:
             pass
-    return _known(attributes)
+    return _without_none(attributes)
 
 
-def _known(attributes: dict[str, Value | None]) -> Attributes:
+def _without_none(attributes: dict[str, Value | None]) -> Attributes:
     return {name: value for name, value in attributes.items() if value is not None}
 
 

@@ -95,10 +95,10 @@ class PrintTable:
     note: str = ""  #: a sentence below it, such as how intervals were made
 
 
-def typeset(sheets: Iterable[PrintTable], form: Form) -> str:
+def typeset(tables: Iterable[PrintTable], form: Form) -> str:
     """The tables one below the other."""
     forms = {"text": _text, "markdown": _markdown, "latex": _latex}
-    return "\n\n".join("\n".join(forms[form](sheet)) for sheet in sheets)
+    return "\n\n".join("\n".join(forms[form](table)) for table in tables)
 
 
 def format_number(
@@ -136,27 +136,27 @@ def _cell(cell: PrintCell, kind: Kind, *, grouped: bool = True) -> str:
     return format_number(cell, signed=kind == "change", grouped=grouped)
 
 
-def _cells(sheet: PrintTable) -> Iterator[tuple[str, ...]]:
-    kinds = [column.kind for column in sheet.columns]
-    for row in sheet.rows:
+def _cells(table: PrintTable) -> Iterator[tuple[str, ...]]:
+    kinds = [column.kind for column in table.columns]
+    for row in table.rows:
         yield tuple(map(_cell, row, kinds))
 
 
-def _heads(sheet: PrintTable) -> tuple[str, ...]:
-    return tuple(_cell(column.heading, "text") for column in sheet.columns)
+def _headings(table: PrintTable) -> tuple[str, ...]:
+    return tuple(_cell(column.heading, "text") for column in table.columns)
 
 
-def _text(sheet: PrintTable) -> Iterator[str]:
-    if sheet.title:
-        yield _cell(sheet.title, "text")
+def _text(table: PrintTable) -> Iterator[str]:
+    if table.title:
+        yield _cell(table.title, "text")
     # an interval stands behind its value: a terminal is narrow
     joined = [
         at
-        for at, column in enumerate(sheet.columns)
+        for at, column in enumerate(table.columns)
         if at and column.kind in {"interval", "changes"} and column.group
     ]
     rows = []
-    for cells in (_heads(sheet), *_cells(sheet)):
+    for cells in (_headings(table), *_cells(table)):
         row = list(cells)
         for at in reversed(joined):
             ends = row.pop(at)
@@ -164,28 +164,28 @@ def _text(sheet: PrintTable) -> Iterator[str]:
             row[at - 1] += f" {ends}" if ends.startswith("[") else ""
         rows.append([cell or BLANK for cell in row])
     yield from in_columns(rows)
-    if sheet.note:
-        yield _cell(sheet.note, "text")
+    if table.note:
+        yield _cell(table.note, "text")
 
 
 _ALIGNED = {"text": ":---", "key": ":---", "interval": ":---:", "changes": ":---:"}
 
 
-def _markdown(sheet: PrintTable) -> Iterator[str]:
-    if sheet.title:
-        yield from (f"**{_escaped(_cell(sheet.title, 'text'))}**", "")
-    yield _piped(_escaped(head) for head in _heads(sheet))
-    yield _piped(_ALIGNED.get(column.kind, "---:") for column in sheet.columns)
-    for row in _cells(sheet):
+def _markdown(table: PrintTable) -> Iterator[str]:
+    if table.title:
+        yield from (f"**{_escaped(_cell(table.title, 'text'))}**", "")
+    yield _piped(_escaped(head) for head in _headings(table))
+    yield _piped(_ALIGNED.get(column.kind, "---:") for column in table.columns)
+    for row in _cells(table):
         yield _piped(
             # a key is code; a backtick in one would end it
             f"`{cell.replace('|', '¦').replace('`', chr(0x2BC))}`"
             if column.kind == "key" and cell
             else _escaped(cell)
-            for cell, column in zip(row, sheet.columns, strict=True)
+            for cell, column in zip(row, table.columns, strict=True)
         )
-    if sheet.note:
-        yield from ("", _escaped(_cell(sheet.note, "text")))
+    if table.note:
+        yield from ("", _escaped(_cell(table.note, "text")))
 
 
 def _piped(cells: Iterable[str]) -> str:
@@ -197,9 +197,9 @@ def _escaped(text: str) -> str:
     return re.sub(r"([\\`*_{}<>#|~])", r"\\\1", text)
 
 
-def _latex(sheet: PrintTable) -> Iterator[str]:
-    is_long = len(sheet.rows) > PAGE_ROWS
-    by_column = list(zip(sheet.columns, _by_column(sheet), strict=True))
+def _latex(table: PrintTable) -> Iterator[str]:
+    is_long = len(table.rows) > PAGE_ROWS
+    by_column = list(zip(table.columns, _by_column(table), strict=True))
     visible = [(column, cells) for column, cells in by_column if column.kind != "key"]
     columns = [_latex_column(column, cells) for column, cells in visible]
     layout = "".join(layout for layout, _ in columns)
@@ -207,9 +207,9 @@ def _latex(sheet: PrintTable) -> Iterator[str]:
     packages = ["booktabs", "longtable"] if is_long else ["booktabs"]
     packages += ["graphicx", "siunitx"] if is_wide else ["siunitx"]
     yield f"% needs \\usepackage{{{','.join(packages)}}}"
-    named = f"{_tex(sheet.title)}{'. ' if sheet.note else ''}{_tex(sheet.note)}"
-    caption = f"\\caption{{{named}}}"
-    label = f"\\label{{tab:{_slug(sheet.title)}}}"
+    caption_text = f"{_tex(table.title)}{'. ' if table.note else ''}{_tex(table.note)}"
+    caption = f"\\caption{{{caption_text}}}"
+    label = f"\\label{{tab:{_slug(table.title)}}}"
     if is_long:
         yield "\\begingroup\\footnotesize"
         yield f"\\begin{{longtable}}{{{layout}}}"
@@ -220,11 +220,11 @@ def _latex(sheet: PrintTable) -> Iterator[str]:
             yield "\\resizebox{\\linewidth}{!}{%"
         yield f"\\begin{{tabular}}{{{layout}}}"
     yield "\\toprule"
-    yield from _latex_heads([column for column, _ in visible])
+    yield from _latex_headings([column for column, _ in visible])
     yield "\\midrule"
     if is_long:
         yield "\\endhead"
-    keys = _latex_keys(by_column, len(sheet.rows))
+    keys = _latex_keys(by_column, len(table.rows))
     rows = zip(*(cells for _, cells in columns), strict=True)
     for row, key in zip(rows, keys, strict=True):
         yield f"{' & '.join(row)} \\\\{key}"
@@ -253,8 +253,8 @@ def _width(column: PrintColumn, cells: Sequence[PrintCell]) -> int:
     return min(max(map(len, texts)), WRAPPED) + 2
 
 
-def _by_column(sheet: PrintTable) -> list[tuple[PrintCell, ...]]:
-    return list(zip(*sheet.rows, strict=True)) or [()] * len(sheet.columns)
+def _by_column(table: PrintTable) -> list[tuple[PrintCell, ...]]:
+    return list(zip(*table.rows, strict=True)) or [()] * len(table.columns)
 
 
 def _latex_column(
@@ -301,19 +301,19 @@ def _latex_ends(cell: PrintCell, kind: Kind) -> str:
     return f"{{[{', '.join(f'{form}{{{end}}}' for end in ends)}]}}"
 
 
-def _latex_heads(columns: Sequence[PrintColumn]) -> Iterator[str]:
+def _latex_headings(columns: Sequence[PrintColumn]) -> Iterator[str]:
     if any(column.group for column in columns):
-        heads, rules, at = [], [], 1
+        headings, rules, at = [], [], 1
         for group, group_columns in groupby(columns, key=lambda column: column.group):
             size = len(list(group_columns))
             if group:
                 head = _tex(_cell(group, "text"))
-                heads.append(f"\\multicolumn{{{size}}}{{c}}{{{head}}}")
+                headings.append(f"\\multicolumn{{{size}}}{{c}}{{{head}}}")
                 rules.append(f"\\cmidrule(lr){{{at}-{at + size - 1}}}")
             else:
-                heads += [""] * size
+                headings += [""] * size
             at += size
-        yield f"{' & '.join(heads)} \\\\"
+        yield f"{' & '.join(headings)} \\\\"
         yield " ".join(rules)
     yield f"{' & '.join(f'{{{_tex(column.name)}}}' for column in columns)} \\\\"
 

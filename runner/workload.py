@@ -87,9 +87,9 @@ def fitting(job: Job, values: Mapping[str, Any]) -> BaseModel:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"])
         # a rule over several settings names none, and its sentence is the job's own
-        where = f"Setting {name}" if name else "Settings"
+        subject = f"Setting {name}" if name else "Settings"
         raise UsageError(
-            f"{where} of {job.name}: {first['msg'].removeprefix('Value error, ')}; "
+            f"{subject} of {job.name}: {first['msg'].removeprefix('Value error, ')}; "
             f"siftlog jobs {job.name} lists all settings."
         ) from error
 
@@ -136,8 +136,8 @@ def _name(job: Job, key: str) -> str:
             f"{job.name} has no setting {key!r}, and this command has no such option; "
             f"set {name} in a file for siftlog run --config."
         )
-    known = [*job.Settings.model_fields, *RunOptions.model_fields]
-    near = difflib.get_close_matches(name, known, n=2)
+    setting_names = [*job.Settings.model_fields, *RunOptions.model_fields]
+    near = difflib.get_close_matches(name, setting_names, n=2)
     hint = (
         f"did you mean {' or '.join(map(repr, near))}?"
         if near

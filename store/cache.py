@@ -28,10 +28,10 @@ import msgspec
 
 from store.errors import CacheUnusable
 from store.log.writer import WriterThread
-from store.statements import named, text
+from store.statements import statements_by_name, text
 from store.tables import Packer, unpack
 
-_SQL: Final = named(text("cache"))
+_SQL: Final = statements_by_name(text("cache"))
 
 #: "EVLC", in the file's header.
 APPLICATION_ID: Final = 0x45564C43

@@ -208,12 +208,12 @@ def words_of(kind: str, payload: Payload) -> str:
     >>> words_of("limits", {"model": "m", "rpm": None})
     'limits model m rpm none'
     """
-    named = (
+    words = (
         key if value is True else f"{key} {'none' if value is None else value}"
         for key, value in payload.items()
         if value is not False and (value is not None or key in {"rpm", "tpm"})
     )
-    return " ".join((kind, *named))
+    return " ".join((kind, *words))
 
 
 def command_log(
@@ -361,14 +361,14 @@ def preview_open_tasks(
     )
 
 
-def check_name(what: str, name: object, known: Sequence[str]) -> None:
+def check_name(label: str, name: object, known: Sequence[str]) -> None:
     """See that a run has what a request names; None names everything.
 
     Raises:
         NoSuchName: it has not.
     """
     if name is not None and name not in known:
-        raise NoSuchName(f"there is no {what} {name!r} here: use {', '.join(known)}")
+        raise NoSuchName(f"there is no {label} {name!r} here: use {', '.join(known)}")
 
 
 def preview_retry(reader: sqlite3.Connection, expression: str) -> CommandPreview:
@@ -479,8 +479,10 @@ def _retry(payload: Payload, preview: CommandPreview, run_id: str) -> str:
 
 def _limits(payload: Payload, preview: CommandPreview, run_id: str) -> str:
     del run_id
-    named = {name: payload[name] for name in UNITS if name in payload}
-    values = {name: None if v is None else float(v) for name, v in named.items()}
+    requested_limits = {name: payload[name] for name in UNITS if name in payload}
+    values = {
+        name: None if v is None else float(v) for name, v in requested_limits.items()
+    }
     model = payload.get("model")
     limits = model_limits_in_words(None if model is None else str(model), values)
     return (

@@ -24,9 +24,9 @@ from typing import Final, Literal, TypeAlias
 
 from store.errors import CorruptLog, LogBusy, NewerLog, NoSuchRun, NotALog, StoreError
 from store.filesystem import network_problem
-from store.statements import named, script, text
+from store.statements import script, statements_by_name, text
 
-SQL: Final[Mapping[str, str]] = named(text("queries"))
+SQL: Final[Mapping[str, str]] = statements_by_name(text("queries"))
 """Every statement of the log's writer and readers."""
 
 
@@ -168,9 +168,9 @@ def open_reader(path: Path) -> LogReader:
     try:
         if _needs_copy(conn):
             conn.close()
-            conn = _look_at_copy(path)
+            conn = _open_copy(path)
         _check_identity(conn, path)
-        _stand_in(conn, path)
+        _add_missing_views(conn, path)
         for pragma in ("query_only", "reader_timeout", "reader_cache"):
             conn.execute(SQL[pragma])
     except BaseException:
@@ -179,7 +179,7 @@ def open_reader(path: Path) -> LogReader:
     return conn
 
 
-def _stand_in(conn: LogReader, path: Path) -> None:
+def _add_missing_views(conn: LogReader, path: Path) -> None:
     """Give the reader of an older log what its tables lack, as views of its own."""
     try:
         (has_lanes,) = conn.execute(SQL["has_lanes"]).fetchone()
@@ -228,7 +228,7 @@ def _needs_copy(conn: LogReader) -> bool:
     return False
 
 
-def _look_at_copy(path: Path) -> LogReader:
+def _open_copy(path: Path) -> LogReader:
     files = _files(path)
     stamps = _stamps(files)
     if sum(file.stat().st_size for file in files) > COPY_BYTES:
@@ -286,7 +286,7 @@ def no_wal(path: Path, mode: str) -> str:
     )
 
 
-UNION: Final[Mapping[str, str]] = named(text("union"))
+UNION: Final[Mapping[str, str]] = statements_by_name(text("union"))
 """Every statement about the tables that only a union has."""
 
 FACTS = ("merged", "opening", "origin", "numbered", "identity")
@@ -300,7 +300,7 @@ def is_union(conn: sqlite3.Connection) -> bool:
     return bool(conn.execute(UNION["is_union"]).fetchone()[0])
 
 
-def has_places(conn: sqlite3.Connection) -> bool:
+def has_plan_positions(conn: sqlite3.Connection) -> bool:
     """Whether the order of the plan is told apart from the numbers of its tasks."""
     return bool(conn.execute(UNION["has_places"]).fetchone()[0])
 
@@ -334,7 +334,7 @@ def copy_log(source: Path, target: Path, progress: Callable[[str], None]) -> Non
     with open_reader(source) as reader:
         # that forbids writing any file; the log itself is open for reading only
         reader.execute(SQL["query_any"])
-        reader.set_progress_handler(watch.look, STEPS)
+        reader.set_progress_handler(watch.report, STEPS)
         try:
             reader.execute(SQL["copy_into"], (str(target.absolute()),))
         except sqlite3.OperationalError as error:
@@ -356,7 +356,7 @@ class _Watch:
         self._progress = progress
         self.stopped: BaseException | None = None
 
-    def look(self) -> int:
+    def report(self) -> int:
         """Tell how far it is; anything but 0 ends the statement.
 
         SQLite would make a mere "interrupted" of an exception, so it is kept for later.

@@ -115,10 +115,10 @@ def kind_at(folder: PurePosixPath, mountinfo: str) -> str | None:
     kind, depth = None, 0
     for line in mountinfo.split("\n"):  # names may hold any other end of a line
         mount, _, source = line.partition(" - ")
-        places, kinds = mount.split(" "), source.split(" ")
-        if len(places) < 6 or not kinds[0]:  # noqa: PLR2004 - fields before the options
+        mount_fields, kinds = mount.split(" "), source.split(" ")
+        if len(mount_fields) < 6 or not kinds[0]:  # noqa: PLR2004 - fields before the options
             continue
-        point = PurePosixPath(_OCTAL.sub(_character, places[4]))
+        point = PurePosixPath(_OCTAL.sub(_character, mount_fields[4]))
         # a mount hides those before it at the same point
         if folder.is_relative_to(point) and len(point.parts) >= depth:
             kind, depth = kinds[0], len(point.parts)

@@ -334,8 +334,10 @@ class Fold:
         if event.charged_usd is not None:
             counters["charged_pico"] += pico(event.charged_usd)
             counters["answers_charged"] += 1
-            ours = event.cost_usd
-            if ours is not None and charge_differs(ours, event.charged_usd):
+            expected_usd = event.cost_usd
+            if expected_usd is not None and charge_differs(
+                expected_usd, event.charged_usd
+            ):
                 counters["charges_differ"] += 1
 
     def _failed_attempt(self, seq: int, ts_us: int, event: AttemptFailed) -> None:
@@ -374,9 +376,9 @@ class Fold:
             self._went_wrong(ts_us, event.error, draft, FailureOutcome.FINAL)
 
     def _went_wrong(
-        self, ts_us: int, what: str, draft: TaskDraft, outcome: FailureOutcome
+        self, ts_us: int, error: str, draft: TaskDraft, outcome: FailureOutcome
     ) -> None:
-        key = (ts_us // US_PER_MINUTE, what, draft.stage, draft.model, outcome)
+        key = (ts_us // US_PER_MINUTE, error, draft.stage, draft.model, outcome)
         seen = self.failures.get(key)
         n = 1 if seen is None else seen.n + 1
         self.failures[key] = FailureSums(n, draft.task)
@@ -440,11 +442,11 @@ class Fold:
                 self.reasons["skip", skip] += n
 
     def _paused(self, ts_us: int, event: RunPaused) -> None:
-        who = event.by if event.paused else None
+        paused_by = event.by if event.paused else None
         if not event.paused:
             # nothing could succeed before, which is no sign of a stall
             self.run.phase_us = ts_us
         if event.stage is None and event.model is None:
-            self.run.paused_by = who
+            self.run.paused_by = paused_by
         else:
-            self.pauses[event.stage or "", event.model or ""] = who
+            self.pauses[event.stage or "", event.model or ""] = paused_by

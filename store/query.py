@@ -150,8 +150,8 @@ def final_tasks_query(expression: str) -> Query:
     Raises:
         QueryError: the filter cannot be read.
     """
-    named = parse_query(expression or "state:failed")
-    return Query((*parse_query("state:final").terms, *named.terms))
+    query = parse_query(expression or "state:failed")
+    return Query((*parse_query("state:final").terms, *query.terms))
 
 
 def _negate(term: Term, match: re.Match[str]) -> Term:
@@ -195,8 +195,8 @@ def _state(operator: str, value: str, at: int) -> Term:
     if word in _STATE_GROUPS:
         return Term(condition=_STATE_GROUPS[word])
     if word not in _STATES:
-        known = ", ".join([*_STATES, *_STATE_GROUPS])
-        raise QueryError(f"there is no state {value!r}: use {known}", at)
+        known_states = ", ".join([*_STATES, *_STATE_GROUPS])
+        raise QueryError(f"there is no state {value!r}: use {known_states}", at)
     return Term(condition="state", parameters=(_STATES[word],))
 
 
@@ -320,14 +320,14 @@ def _event_text(value: str) -> Term:
 
 def _kind(operator: str, value: str, at: int) -> Term:
     only_colon("kind", operator, at)
-    named = [kind for kind in KINDS if fnmatchcase(kind, value.lower())]
-    if not named:
+    kinds = [kind for kind in KINDS if fnmatchcase(kind, value.lower())]
+    if not kinds:
         raise QueryError(
             f"there is no kind {value!r}: use {', '.join(KINDS)}, or a beginning with "
             "an asterisk, such as run_*",
             at,
         )
-    return Term(condition="event_kind", parameters=(json.dumps(named),))
+    return Term(condition="event_kind", parameters=(json.dumps(kinds),))
 
 
 def _event_task(operator: str, value: str, at: int) -> Term:

@@ -44,23 +44,23 @@ def places_in(file: Path) -> list[str]:
 
 def add_place(file: Path, address: str) -> None:
     """Look in a further place from now on."""
-    known = places_in(file)
-    if address not in known:
+    addresses = places_in(file)
+    if address not in addresses:
         file.parent.mkdir(parents=True, exist_ok=True)
         # whole or not at all: other shards read it, and name the same place
         draft = file.with_name(f".{file.name}.{os.getpid()}")
-        draft.write_bytes(msgspec.json.encode([*known, address]))
+        draft.write_bytes(msgspec.json.encode([*addresses, address]))
         draft.replace(file)
 
 
 def sources_in(
-    file: Path, tell: Callable[[str], None] | None = None
+    file: Path, notify: Callable[[str], None] | None = None
 ) -> list[UnionSource]:
     """The logs in all of the places.
 
     Args:
         file: the list of them.
-        tell: hears of whatever cannot be read, and is passed over.
+        notify: hears of whatever cannot be read, and is passed over.
 
     Raises:
         PlaceAway: one of them cannot be read.
@@ -76,7 +76,7 @@ def sources_in(
     return [
         source
         for address in addresses
-        for source in sources(Place.of(address), tell or ignore_progress)
+        for source in sources(Place.of(address), notify or ignore_progress)
     ]
 
 
@@ -212,18 +212,18 @@ class RunFolder:
         return self.path / "places.json"
 
     def refresh(
-        self, tell: Callable[[str], None] | None = None
+        self, notify: Callable[[str], None] | None = None
     ) -> RefreshResult | None:
         """Bring the union of a split run up to date; nothing to do for another.
 
         Args:
-            tell: hears of whatever in another place cannot be read.
+            notify: hears of whatever in another place cannot be read.
 
         Raises:
             StoreError: its logs are not of one run, or cannot be read.
         """
         shards = [shard.log for shard in self.shards()]
-        others = sources_in(self.places, tell)
+        others = sources_in(self.places, notify)
         if not shards and not others:
             return None
         # most runs are not split, and status is quick
@@ -281,12 +281,12 @@ def resolve(runs_dir: Path, name: str) -> RunFolder:
         AmbiguousRun: several runs begin like that.
         NotALog: the folder is there and holds no run.
     """
-    folder = _named(runs_dir, name)
+    folder = _find_run(runs_dir, name)
     folder.refresh()
     return folder
 
 
-def _named(runs_dir: Path, name: str) -> RunFolder:
+def _find_run(runs_dir: Path, name: str) -> RunFolder:
     runs = list_runs(runs_dir)
     if name == LAST:
         return _latest(runs, runs_dir)

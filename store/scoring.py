@@ -21,11 +21,17 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Final
 
-from store.database import SQL, UNION, has_places
+from store.database import SQL, UNION, has_plan_positions
 from store.errors import CorruptLog
 from store.log.interface import StoredReply
-from store.statements import named, text
-from store.tables import last_seq, planned_upto, reply_of, task_rows, tasks_numbered
+from store.statements import statements_by_name, text
+from store.tables import (
+    last_planned_task,
+    last_seq,
+    reply_of,
+    task_rows,
+    tasks_numbered,
+)
 from store.task import TaskRow, TaskState
 
 #: First-stage tasks read at a time, with all that descends from them.
@@ -35,35 +41,37 @@ REPLIES = 256
 
 
 def families(
-    conn: sqlite3.Connection, upto_seq: int | None = None
+    conn: sqlite3.Connection, through_seq: int | None = None
 ) -> Iterator[tuple[TaskRow, StoredReply | None]]:
     """Every task with the reply that counts for it, family by family.
 
-    While the run goes on, *upto_seq* holds the view still: later tasks are left out,
+    While the run goes on, *through_seq* holds the view still: later tasks are left out,
     and a task that has moved since is shown as open.
 
     Args:
         conn: a reader.
-        upto_seq: the last event to be seen; None: the last one there is.
+        through_seq: the last event to be seen; None: the last one there is.
     """
-    for rows in _pages(conn, upto_seq):
+    for rows in _pages(conn, through_seq):
         for start in range(0, len(rows), REPLIES):
             yield from _with_replies(conn, rows[start : start + REPLIES])
 
 
 def task_families(
-    conn: sqlite3.Connection, upto_seq: int | None = None
+    conn: sqlite3.Connection, through_seq: int | None = None
 ) -> Iterator[TaskRow]:
     """The tasks of `families` in the same order, without reading a reply."""
-    for rows in _pages(conn, upto_seq):
+    for rows in _pages(conn, through_seq):
         yield from rows
 
 
-def _pages(conn: sqlite3.Connection, upto_seq: int | None) -> Iterator[list[TaskRow]]:
+def _pages(
+    conn: sqlite3.Connection, through_seq: int | None
+) -> Iterator[list[TaskRow]]:
     """Some whole families at a time."""
-    upto = last_seq(conn) if upto_seq is None else upto_seq
-    last_task = planned_upto(conn, upto)
-    in_order = _placed if has_places(conn) else _numbered
+    end_seq = last_seq(conn) if through_seq is None else through_seq
+    last_task = last_planned_task(conn, end_seq)
+    in_order = _placed if has_plan_positions(conn) else _numbered
     for roots in in_order(conn, last_task):
         numbers = json.dumps([root.task for root in roots])
         descendants = {
@@ -74,7 +82,7 @@ def _pages(conn: sqlite3.Connection, upto_seq: int | None) -> Iterator[list[Task
             )
         }
         yield [
-            row if row.updated_seq <= upto else _as_open(row)
+            row if row.updated_seq <= end_seq else _as_open(row)
             for root in roots
             for row in (root, *descendants.get(root.task, ()))
         ]
@@ -91,14 +99,15 @@ def _numbered(conn: sqlite3.Connection, last_task: int) -> Iterator[list[TaskRow
 def _placed(conn: sqlite3.Connection, last_task: int) -> Iterator[list[TaskRow]]:
     """The same in a union, where numbers come by the order of merging."""
     after = -1
-    while places := conn.execute(
+    while positions := conn.execute(
         UNION["places"], (after, last_task, FAMILIES)
     ).fetchall():
-        after = places[-1][0]
+        after = positions[-1][0]
         rows = {
-            row.task: row for row in tasks_numbered(conn, [task for _, task in places])
+            row.task: row
+            for row in tasks_numbered(conn, [task for _, task in positions])
         }
-        yield [rows[task] for _, task in places]
+        yield [rows[task] for _, task in positions]
 
 
 def _as_open(row: TaskRow) -> TaskRow:
@@ -127,7 +136,7 @@ def _with_replies(
 
 BATCH = 10_000
 
-_SQL: Final = named(text("verdicts"))
+_SQL: Final = statements_by_name(text("verdicts"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,12 +208,12 @@ def read_scores(path: Path, tasks: Iterable[int]) -> dict[int, Score]:
     Raises:
         sqlite3.Error: the file is not there, or is no database of verdicts.
     """
-    named = json.dumps(list(tasks))
+    tasks_json = json.dumps(list(tasks))
     with closing(_reader(path)) as db:
         return {
             task: Score(verdicts=verdicts, judged=judged, right=right)
             for task, verdicts, judged, right in db.execute(
-                _SQL["scores"], (named,)
+                _SQL["scores"], (tasks_json,)
             ).fetchall()
         }
 

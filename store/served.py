@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-MOST_LETTERS: Final = 120
+LONGEST_NAME: Final = 120
 """Of a name that is kept: it is shown in lists, and it is somebody else's text."""
 
 REGIONS: Final = ("x-ms-region",)
@@ -53,13 +53,15 @@ def served_keys(model: str, served: ServedBy | None) -> Iterator[tuple[str, str]
                 yield f"{PREFIX}{field}", f"{model}\n{name}"
 
 
-def charge_differs(ours_usd: float, charged_usd: float) -> bool:
+def charge_differs(expected_usd: float, charged_usd: float) -> bool:
     """Whether a reply charged something else than it should have cost.
 
     Prices are given to some digits and charges are rounded: up to a hundredth, or a
     millionth of a dollar, is the same.
     """
-    return abs(ours_usd - charged_usd) > max(1e-6, 0.01 * max(ours_usd, charged_usd))
+    return abs(expected_usd - charged_usd) > max(
+        1e-6, 0.01 * max(expected_usd, charged_usd)
+    )
 
 
 def served_in(body: Mapping[str, Any]) -> ServedBy | None:
@@ -95,11 +97,11 @@ def with_headers(
     request = next((headers[name] for name in REQUEST_IDS if name in headers), None)
     if region is None and request is None:
         return served
-    known = served or SERVED_UNKNOWN
+    base = served or SERVED_UNKNOWN
     return replace(
-        known,
-        region=_word(region) or known.region,
-        request_id=_word(request) or known.request_id,
+        base,
+        region=_word(region) or base.region,
+        request_id=_word(request) or base.request_id,
     )
 
 
@@ -107,4 +109,4 @@ def _word(name: object) -> str | None:
     """A name, cut short; None for what is no name."""
     if not isinstance(name, str):
         return None
-    return name.strip()[:MOST_LETTERS] or None
+    return name.strip()[:LONGEST_NAME] or None

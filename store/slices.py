@@ -107,8 +107,8 @@ ALL = Slices(((0, SLICES - 1),))
 
 def left_by(parts: Iterable[Slices]) -> Slices:
     """What none of *parts* holds."""
-    held = {number for part in parts for number in part}
-    return Slices.holding(number for number in ALL if number not in held)
+    covered = {number for part in parts for number in part}
+    return Slices.holding(number for number in ALL if number not in covered)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

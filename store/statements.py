@@ -36,7 +36,7 @@ def script(name: str) -> list[str]:
     return statements
 
 
-def named(text: str) -> dict[str, str]:
+def statements_by_name(text: str) -> dict[str, str]:
     """The statements of a file's *text* under their names."""
     _, *parts = _HEADING.split(text)
     return {

@@ -99,11 +99,13 @@ def event_of(kind: str, version: int, facts: bytes) -> Event | UnknownEvent:
     decoder = _DECODERS.get((kind, version))
     if decoder is not None:
         return decoder.decode(facts)
-    known = KINDS.get(kind)
-    if known is None or version > known.VERSION:
+    event_class = KINDS.get(kind)
+    if event_class is None or version > event_class.VERSION:
         return UnknownEvent(kind=kind, version=version, facts=facts)
-    fields = upcast(kind, version, known.VERSION, msgspec.json.decode(facts), UPCASTERS)
-    return msgspec.convert(fields, known)
+    fields = upcast(
+        kind, version, event_class.VERSION, msgspec.json.decode(facts), UPCASTERS
+    )
+    return msgspec.convert(fields, event_class)
 
 
 class Packer:
@@ -258,9 +260,16 @@ def write_fold(conn: sqlite3.Connection, fold: Fold, applied_seq: int) -> None:
         ("insert_mark", fold.marks),
         (
             "set_pause",
-            [(*key, who) for key, who in fold.pauses.items() if who is not None],
+            [
+                (*key, paused_by)
+                for key, paused_by in fold.pauses.items()
+                if paused_by is not None
+            ],
         ),
-        ("lift_pause", [key for key, who in fold.pauses.items() if who is None]),
+        (
+            "lift_pause",
+            [key for key, paused_by in fold.pauses.items() if paused_by is None],
+        ),
         ("set_run_state", [_run_state(fold.run)]),
         ("set_projection", [(CODE_VERSION, applied_seq)]),
     ):
@@ -384,9 +393,9 @@ def phase(conn: sqlite3.Connection) -> str:
     return load_run_state(conn).phase
 
 
-def planned_upto(conn: sqlite3.Connection, upto: int) -> int:
-    """The highest task number that was planned by event *upto*."""
-    row = conn.execute(SQL["planned_upto"], (upto,)).fetchone()
+def last_planned_task(conn: sqlite3.Connection, through_seq: int) -> int:
+    """The highest task number that was planned by event *through_seq*."""
+    row = conn.execute(SQL["planned_upto"], (through_seq,)).fetchone()
     event = None if row is None else event_in(*row)
     return event.first + event.count - 1 if isinstance(event, TasksPlanned) else 0
 
@@ -398,7 +407,7 @@ def planned_seq(conn: sqlite3.Connection, task: int) -> int | None:
     at the marks of a log of any length.
     """
     seqs = range(1, last_seq(conn) + 1)
-    at = bisect_left(seqs, task, key=partial(planned_upto, conn))
+    at = bisect_left(seqs, task, key=partial(last_planned_task, conn))
     return seqs[at] if task > 0 and at < len(seqs) else None
 
 
@@ -457,11 +466,11 @@ def event_in(seq: int, kind: str, version: int, facts: bytes) -> Event | Unknown
         raise damaged(f"event {seq}", error) from error
 
 
-def damaged(what: str, error: Exception) -> CorruptLog:
-    """The error that says *what* cannot be read any more."""
+def damaged(subject: str, error: Exception) -> CorruptLog:
+    """The error that says *subject* cannot be read any more."""
     return CorruptLog(
-        f"{what} in the log is damaged ({error}): see 'siftlog verify', then restore "
-        "a copy of the run's folder"
+        f"{subject} in the log is damaged ({error}): see 'siftlog verify', then "
+        "restore a copy of the run's folder"
     )
 
 
@@ -500,8 +509,8 @@ def recorded(
             for row in recorded_rows(conn, SQL["marked"], (kind, after, limit))
         )
         return sorted(marked_rows, key=lambda row: row.seq)[:limit]
-    named = json.dumps(list(kinds))
-    return recorded_rows(conn, SQL["events_of_kinds"], (after, named, limit))
+    kinds_json = json.dumps(list(kinds))
+    return recorded_rows(conn, SQL["events_of_kinds"], (after, kinds_json, limit))
 
 
 def recorded_rows(

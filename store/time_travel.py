@@ -54,7 +54,7 @@ class Moment:
     seq: int  #: the last event that had been recorded
     at_us: int  #: microseconds since 1970 UTC
     epoch: int  #: the opening of the log by whoever recorded that event
-    beat_us: int  #: the last sign of life by then
+    last_sign_us: int  #: the last sign of life by then
     is_alive: bool  #: whether a process was at work
 
 
@@ -102,12 +102,12 @@ def moment_named(
     Raises:
         NoSuchMoment: it cannot be read, or lies outside of the run.
     """
-    named = parse_moment(name)
-    if named.seq is not None:
-        return moment_of(conn, named.seq, is_held=is_held)
-    at_us = named.at_us
+    parsed = parse_moment(name)
+    if parsed.seq is not None:
+        return moment_of(conn, parsed.seq, is_held=is_held)
+    at_us = parsed.at_us
     if at_us is None:
-        at_us = worked_until_us(conn) - (named.back_us or 0)
+        at_us = worked_until_us(conn) - (parsed.back_us or 0)
     if at_us > now_us:
         raise NoSuchMoment(f"{name} lies in the future: name a moment that has been")
     return moment_at(conn, at_us, is_held=is_held)
@@ -149,16 +149,16 @@ def _moment(conn: sqlite3.Connection, seq: int, at_us: int, *, is_held: bool) ->
     signs_us = [recorded_us]
     if is_held if following is None else following[2] == epoch:
         signs_us.append(at_us)
-    beat = conn.execute(SQL["last_sign"]).fetchone()
-    if beat is not None and beat[1] == epoch:
-        signs_us.append(beat[0])
+    last_sign = conn.execute(SQL["last_sign"]).fetchone()
+    if last_sign is not None and last_sign[1] == epoch:
+        signs_us.append(last_sign[0])
     # whoever had opened the log may have recorded nothing yet
     (opened,) = conn.execute(SQL["opened_since"], (epoch, at_us)).fetchone()
     return Moment(
         seq=seq,
         at_us=at_us,
         epoch=epoch,
-        beat_us=min(at_us, max(signs_us)),
+        last_sign_us=min(at_us, max(signs_us)),
         is_alive=max(signs_us) >= at_us or opened > 0,
     )
 
@@ -249,15 +249,15 @@ class LogPrefix:
         self,
         moment: Moment,
         *,
-        is_wanted: Callable[[int], bool] = lambda _: True,
+        should_continue: Callable[[int], bool] = lambda _: True,
         commit_in: AbstractContextManager[object] | None = None,
     ) -> bool:
         """Bring the projections to a later moment, in one commit.
 
         Args:
             moment: not before the one they are of.
-            is_wanted: asked now and then with the event that was reached; once it says
-                no, everything stays as it was.
+            should_continue: called now and then with the event that was reached; if
+                False, everything stays as it was.
             commit_in: entered for the commit alone, before which readers see the
                 earlier moment and after which they see the later one.
 
@@ -272,8 +272,8 @@ class LogPrefix:
         conn.execute(SQL["begin"])
         try:
             steps = fold_between(self._events, conn, self.seq, moment.seq)
-            if all(map(is_wanted, steps)):
-                sign = (moment.beat_us, moment.epoch, 0, socket.gethostname())
+            if all(map(should_continue, steps)):
+                sign = (moment.last_sign_us, moment.epoch, 0, socket.gethostname())
                 conn.execute(SQL["set_heartbeat"], sign)
                 with commit_in or nullcontext():
                     conn.execute(SQL["commit"])

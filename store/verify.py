@@ -266,24 +266,24 @@ def check_schema(path: Path) -> None:
     finally:
         conn.close()
     for kind, name, sql in rows:
-        if not _is_ours(kind, sql):
+        if not _is_schema_object(kind, sql):
             raise CorruptLog(
                 f"{path.name} holds the {kind} {name!r}, which siftlog does not make: "
                 "it is not read any further, for such a thing can run code"
             )
 
 
-def _is_ours(kind: str, sql: str | None) -> bool:
+def _is_schema_object(kind: str, sql: str | None) -> bool:
     if sql is None:
         return kind == "index"  # of a PRIMARY KEY or UNIQUE, made by SQLite
-    if _plain(sql) in _known():
+    if _plain(sql) in _schema_statements():
         return True
     # columns may be missing in an older siftlog's tables
     return kind == "table" and not _COMPUTED.search(_plain(sql))
 
 
 @cache
-def _known() -> frozenset[str]:
+def _schema_statements() -> frozenset[str]:
     """The statements that make the schema of a log, or of a union of logs."""
     statements = (statement for name in _SCRIPTS for statement in script(name))
     matches = (_MAKING.search(_COMMENT.sub("", statement)) for statement in statements)

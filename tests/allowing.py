@@ -143,7 +143,7 @@ class _Run:
                         number=next(self.numbers),
                         stage="only",
                         model=load.model,
-                        tries=0,
+                        prior_attempts=0,
                         tokens=2 * self.random.randint(*self.world.tokens)
                         if self.scheduler.counts_tokens(load.model)
                         else 0,

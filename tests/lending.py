@@ -331,7 +331,7 @@ class _Run:
 
         def arrives() -> None:
             for message in read:
-                self.broker.hear(shard.holder.identity.process, message, self.now)
+                self.broker.receive(shard.holder.identity.process, message, self.now)
             self._step_broker()
 
         self.at(self.now + self.world.on_the_way_s, arrives)
@@ -354,5 +354,5 @@ class _Run:
     def _answered(self, shard: _Shard, messages: Sequence[BrokerMessage]) -> None:
         if shard.is_alive:
             for message in messages:
-                shard.holder.hear(message, self.now)
+                shard.holder.receive(message, self.now)
             shard.step()

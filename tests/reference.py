@@ -177,7 +177,7 @@ def _bound(rule: RetryRule) -> str:
     """How often an attempt may end so."""
     if rule.stops_endpoint:
         return "stops the endpoint"
-    return str(rule.tries) if rule.is_counted else "not counted"
+    return str(rule.max_attempts) if rule.is_counted else "not counted"
 
 
 def errors_of_commands() -> str:

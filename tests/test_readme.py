@@ -186,18 +186,18 @@ def test_the_keys_of_the_monitor_are_those_that_it_has() -> None:
     from textual.app import App  # noqa: PLC0415 - one test's
     from textual.keys import format_key  # noqa: PLC0415 - one test's
 
-    from tui.terminal.keymap import checked, known_bindings  # noqa: PLC0415 - one test's
+    from tui.terminal.keymap import all_bindings, checked  # noqa: PLC0415 - one test's
 
     page = (ROOT / "docs/monitor.md").read_text()
     moving, table = page.split("\n## Keys\n")[1].split("\n| on | keys |\n")
     lines = (line.split("|") for line in table.split("\n\n")[0].splitlines()[1:])
     said = {line[1].strip(): set(re.findall(r"`(\S+)`", line[2])) for line in lines}
 
-    known = known_bindings()
+    known = all_bindings()
     has: dict[str, set[str]] = {where: set() for where in said}
     for bound in known:
-        name = bound.where.__name__.removesuffix("Screen")
-        is_app = issubclass(bound.where, App) and name not in ROWS
+        name = bound.node_type.__name__.removesuffix("Screen")
+        is_app = issubclass(bound.node_type, App) and name not in ROWS
         where = "everywhere" if is_app else ROWS.get(name, name)
         # pages name this key by its word, as the line of keys does
         keys = {"enter" if key == "enter" else format_key(key) for key in bound.keys}

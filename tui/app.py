@@ -60,14 +60,14 @@ class Monitor(TerminalControlApp):
         Binding("2", "run", "Run", show=False, id="run"),
         *(
             Binding(
-                place.key,
-                f"go('{place.name}')",
-                place.title,
-                show=place.is_in_key_line,
-                tooltip=place.about,
-                id=place.name,
+                entry.key,
+                f"go('{entry.name}')",
+                entry.title,
+                show=entry.is_in_key_line,
+                tooltip=entry.about,
+                id=entry.name,
             )
-            for place in RUN_SCREENS
+            for entry in RUN_SCREENS
         ),
         Binding("plus", "rate(1)", "Look more often", show=False, id="faster"),
         Binding("minus", "rate(-1)", "Look less often", show=False, id="slower"),
@@ -125,12 +125,12 @@ class Monitor(TerminalControlApp):
             "Draw with other signs",
             self.action_signs,
         )
-        ours = (palette.name for palette in COLOUR_THEMES)
+        palettes = (palette.name for palette in COLOUR_THEMES)
         terminal = (name for name in self.available_themes if name.startswith("ansi"))
-        names = (*ours, *sorted(terminal))
+        names = (*palettes, *sorted(terminal))
         yield from palette.theme_commands(self.available_themes, names, self._use_theme)
 
-    def named(self, typed: str) -> Iterable[SystemCommand]:
+    def commands_for(self, typed: str) -> Iterable[SystemCommand]:
         """What words in the palette name: a task by its number."""
         number = palette.task_number(typed)
         if number is not None:
@@ -154,7 +154,7 @@ class Monitor(TerminalControlApp):
     def _show(self, folder: RunFolder) -> None:
         """Watch a run; the screens about another one go."""
         self._leave()
-        self._forget_places()
+        self._uninstall_run_screens()
         self._watched = WatchedRun(
             folder=folder,
             sources=self._sources,
@@ -169,10 +169,10 @@ class Monitor(TerminalControlApp):
         is_read_only = watched.control is None
         self.push_screen(RunScreen(source, self._glyphs, is_read_only=is_read_only))
 
-    def _forget_places(self) -> None:
-        for place in RUN_SCREENS:
-            if self.is_screen_installed(place.name):
-                screen = self.get_screen(place.name)
+    def _uninstall_run_screens(self) -> None:
+        for entry in RUN_SCREENS:
+            if self.is_screen_installed(entry.name):
+                screen = self.get_screen(entry.name)
                 self.uninstall_screen(screen)
                 screen.remove()
 
@@ -180,7 +180,7 @@ class Monitor(TerminalControlApp):
         """Show the run that was chosen."""
         self._show(message.folder)
 
-    def on_run_screen_tasks_wanted(self, message: RunScreen.TasksWanted) -> None:
+    def on_run_screen_tasks_requested(self, message: RunScreen.TasksRequested) -> None:
         """List those tasks of the run that is shown."""
         self._list_tasks(message.expression)
 
@@ -206,15 +206,15 @@ class Monitor(TerminalControlApp):
                 self._show(folder)
             else:
                 self._push_run(self._watched)
-        self._go(next(place for place in RUN_SCREENS if place.name == name))
+        self._go(next(entry for entry in RUN_SCREENS if entry.name == name))
 
-    def _go(self, place: RunScreenEntry) -> Screen[Any] | None:
+    def _go(self, entry: RunScreenEntry) -> Screen[Any] | None:
         """Before the run's own screen comes that of a place, made if need be."""
         if self._watched is None:
             return None
-        if not self.is_screen_installed(place.name):
-            self.install_screen(place.make(self._watched), place.name)
-        screen = self.get_screen(place.name)
+        if not self.is_screen_installed(entry.name):
+            self.install_screen(entry.make(self._watched), entry.name)
+        screen = self.get_screen(entry.name)
         if self.screen is not screen:
             self.action_run()
             self.push_screen(screen)
@@ -270,7 +270,7 @@ class Monitor(TerminalControlApp):
 
     def on_page_screen_write(self, message: PageScreen.Write) -> None:
         """Write a page to a file."""
-        self.keep(message.what, {"txt": message.text})
+        self.keep(message.label, {"txt": message.text})
 
     def action_export(self) -> None:
         """Name the command that writes answers: the monitor itself writes none."""
@@ -286,21 +286,21 @@ class Monitor(TerminalControlApp):
 
     def _capture(self) -> None:
         screen = self.screen
-        what = type(screen).__name__.removesuffix("Screen").lower()
-        self.keep(what, {"svg": picture_of(self), "txt": text_of(screen)})
+        label = type(screen).__name__.removesuffix("Screen").lower()
+        self.keep(label, {"svg": picture_of(self), "txt": text_of(screen)})
 
-    def keep(self, what: str, files: Mapping[str, str]) -> None:
+    def keep(self, label: str, files: Mapping[str, str]) -> None:
         """Write files, and say where they are: here, or in the browser's folder.
 
         Args:
-            what: names them.
+            label: names them.
             files: what is in them, by the ending of their names.
         """
         run = None if self._watched is None else self._watched.folder.run_id
         now_us = self._clock.now_us()
         names = []
         for ending, text in files.items():
-            name = file_name(run, what, now_us, ending)
+            name = file_name(run, label, now_us, ending)
             problem = save_text(self, text, name)
             if problem:
                 self.notify(printable(problem), severity="error", markup=False)
@@ -314,7 +314,7 @@ class Monitor(TerminalControlApp):
         folder = None if self._watched is None else self._watched.folder
         while len(self.screen_stack) > 1:
             self.pop_screen()
-        self._forget_places()
+        self._uninstall_run_screens()
         self._watched = None
         self._open(folder)
 

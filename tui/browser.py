@@ -49,10 +49,10 @@ class BrowserPage(Server):
         self._listening = listening
         self._say = say
         # its template asks a foreign server for a font, and does without
-        ours = f"'self' {url} ws://{name}:{port}"
+        origins = f"'self' {url} ws://{name}:{port}"
         self._policy = (
-            f"default-src {ours} data:; script-src {ours} 'unsafe-inline'; "
-            f"style-src {ours} 'unsafe-inline'; frame-ancestors 'none'"
+            f"default-src {origins} data:; script-src {origins} 'unsafe-inline'; "
+            f"style-src {origins} 'unsafe-inline'; frame-ancestors 'none'"
         )
 
     async def on_startup(self, app: web.Application) -> None:
@@ -62,19 +62,20 @@ class BrowserPage(Server):
 
     async def _make_app(self) -> web.Application:
         app = await super()._make_app()
-        app.middlewares.append(self._only_ours)
+        app.middlewares.append(self._refuse_foreign)
         return app
 
     @web.middleware
-    async def _only_ours(
+    async def _refuse_foreign(
         self, request: web.Request, handler: Handler
     ) -> web.StreamResponse:
         """Refuse what another page, or another name of this machine, asks for."""
         origin = request.headers.get("Origin")
-        is_ours = is_named(request.host, self.host, self.port) and (
-            origin is None or is_named(urlsplit(origin).netloc, self.host, self.port)
+        is_same_site = matches_host(request.host, self.host, self.port) and (
+            origin is None
+            or matches_host(urlsplit(origin).netloc, self.host, self.port)
         )
-        if not is_ours:
+        if not is_same_site:
             return web.Response(
                 status=403, text=f"Open this monitor as {self.public_url}\n"
             )
@@ -95,7 +96,7 @@ class BrowserPage(Server):
         )
 
 
-def is_named(netloc: str, host: str, port: int) -> bool:
+def matches_host(netloc: str, host: str, port: int) -> bool:
     """Whether a browser calls us by the name that we go by.
 
     >>> is_named("localhost:8000", "127.0.0.1", 8000)

@@ -79,11 +79,11 @@ class InlineScreen(Screen[None]):
 
     def on_resize(self) -> None:
         """Lines are as long as the terminal is wide."""
-        self.look()
+        self.poll()
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """Look, and leave when there is nothing more to see."""
-        snapshot = self._source.look()
+        snapshot = self._source.poll()
         if isinstance(snapshot, ReadProblem):
             self.app.exit(return_code=1, message=printable(f"{snapshot.sentence}."))
             return

@@ -43,7 +43,7 @@ def shared(command: _F) -> _F:
     return command
 
 
-def known_theme(name: str | None) -> str:
+def resolve_theme(name: str | None) -> str:
     """The theme that a person means.
 
     Raises:
@@ -61,8 +61,8 @@ def known_theme(name: str | None) -> str:
     theme_name = short.get(name, name)
     if theme_name in {*short.values(), *BUILTIN_THEMES}:
         return theme_name
-    known = ", ".join([*short, *sorted(BUILTIN_THEMES)])
+    names = ", ".join([*short, *sorted(BUILTIN_THEMES)])
     raise click.UsageError(
         f"There is no theme {name!r} (--theme, or TEXTUAL_THEME in the environment). "
-        f"There are {known}."
+        f"There are {names}."
     )

@@ -29,7 +29,7 @@ async def follow(
     """
     teller = PlainReporter()
     while True:
-        snapshot = source.look()
+        snapshot = source.poll()
         if isinstance(snapshot, ReadProblem):
             raise StoreError(snapshot.sentence)
         for line in teller.lines(snapshot, clock.monotonic()):
@@ -67,7 +67,7 @@ def line_of(snapshot: RunSnapshot) -> str:
     }
     parts = [
         f"{percent(share, tenths=True)} of {snapshot.total_tasks:,} tasks",
-        *(f"{n:,} {what}" for what, n in counts.items() if n),
+        *(f"{n:,} {label}" for label, n in counts.items() if n),
         *([f"{failed:,} failures in {LATELY} min"] if failed else []),
         *([] if snapshot.rate is None else [f"{amount(snapshot.rate)} a minute"]),
         *([f"ETA {eta(snapshot, ' to ')}"] if snapshot.forecast else []),

@@ -53,7 +53,7 @@ process is gone (`store.read.status.LOST_S`)."""
 _SPEED = re.compile(r"(\d+(?:\.\d+)?|\.\d+)x?")
 
 
-def speed_named(name: str) -> float:
+def parse_speed(name: str) -> float:
     """The speed that a person means: 10x, 0.5x or max.
 
     Raises:
@@ -214,16 +214,16 @@ class ReplayedLog:
         """A connection that sees the log as it was at the moment that is shown."""
         return self._prefix.open_reader()
 
-    def find(self, wanted: Callable[[LogReader], Moment]) -> Moment:
-        """The moment that *wanted* finds in the whole log."""
-        return wanted(self._log)
+    def find(self, find_moment: Callable[[LogReader], Moment]) -> Moment:
+        """The moment that *find_moment* finds in the whole log."""
+        return find_moment(self._log)
 
-    def move_to(self, goal: Moment, is_wanted: Callable[[int], bool]) -> bool:
+    def move_to(self, goal: Moment, should_continue: Callable[[int], bool]) -> bool:
         """Show another moment, and on the way to a later one those between.
 
         Args:
             goal: where to.
-            is_wanted: asked now and then; once it says no, this stops where it is.
+            should_continue: called now and then; if False, this stops where it is.
 
         Returns:
             Whether it has come there.
@@ -232,14 +232,14 @@ class ReplayedLog:
             CorruptLog: an event is damaged.
         """
         move = self._rewind if goal.seq < self._prefix.seq else self._go_on
-        return move(goal, is_wanted)
+        return move(goal, should_continue)
 
-    def _go_on(self, goal: Moment, is_wanted: Callable[[int], bool]) -> bool:
+    def _go_on(self, goal: Moment, should_continue: Callable[[int], bool]) -> bool:
         while True:
             is_far = goal.seq - self._prefix.seq > STEP
             step = moment_of(self._log, self._prefix.seq + STEP) if is_far else goal
             if not self._prefix.move_to(
-                step, is_wanted=is_wanted, commit_in=self._publishing(step)
+                step, should_continue=should_continue, commit_in=self._publishing(step)
             ):
                 return False
             if step.seq - max(self._saved, default=0) >= self._spacing:
@@ -248,25 +248,25 @@ class ReplayedLog:
             if not is_far:
                 return True
 
-    def _rewind(self, goal: Moment, is_wanted: Callable[[int], bool]) -> bool:
+    def _rewind(self, goal: Moment, should_continue: Callable[[int], bool]) -> bool:
         """Take another prefix, once it is there."""
         before = max((seq for seq in self._saved if seq <= goal.seq), default=None)
         saved = None if before is None else self._saved[before]
         prefix = LogPrefix(self._path, saved=saved)
-        is_there = False
+        has_arrived = False
         try:
-            is_there = prefix.move_to(goal, is_wanted=is_wanted)
+            has_arrived = prefix.move_to(goal, should_continue=should_continue)
         finally:
-            if not is_there:
+            if not has_arrived:
                 prefix.close()
-        if is_there:
+        if has_arrived:
             if self._old is not None:
                 self._old.close()
             with self._publishing(goal):
                 # screens may look at the one before until they begin anew
                 self._old, self._prefix = self._prefix, prefix
                 self.generation += 1
-        return is_there
+        return has_arrived
 
     @contextmanager
     def _publishing(self, moment: Moment) -> Iterator[None]:
@@ -317,7 +317,7 @@ class Replay:
             self._thread.shutdown()
             raise
         self._work: Future[Moment | None] | None = None
-        self._sought: Callable[[LogReader], Moment] | None = None
+        self._find_moment: Callable[[LogReader], Moment] | None = None
         self._turn = self._turn_of_work = 0  # one more with each wish: others stop
         self._refusal = ""
         self.failure = ""  #: why it cannot go on
@@ -325,9 +325,9 @@ class Replay:
         self.playhead = Playhead(
             span=span, at_us=span.begin_us, since_s=clock.monotonic(), speed=speed
         )
-        wanted = self._named(begin)
+        find_moment = self._moment_finder(begin)
         try:
-            first = self._thread.submit(self.reel.find, wanted).result()
+            first = self._thread.submit(self.reel.find, find_moment).result()
         except BaseException:
             self.close()
             raise
@@ -353,7 +353,7 @@ class Replay:
     @property
     def is_seeking(self) -> bool:
         """Whether it is on its way to another place."""
-        return self._sought is not None
+        return self._find_moment is not None
 
     @property
     def is_over(self) -> bool:
@@ -364,11 +364,13 @@ class Replay:
 
     def pause(self) -> None:
         """Stand still, or go on."""
-        self._wish(self.playhead.toggled)
+        self._change_playhead(self.playhead.toggled)
 
     def faster(self, by: int) -> None:
         """At the next speed, or the one below."""
-        self._wish(partial(self.playhead.at_speed, self.playhead.next_speed(by)))
+        self._change_playhead(
+            partial(self.playhead.at_speed, self.playhead.next_speed(by))
+        )
 
     def step(self, by: int) -> None:
         """Stand still, so many events on or back."""
@@ -389,23 +391,23 @@ class Replay:
 
     def seek_named(self, name: str) -> None:
         """To a moment as `moment_named` takes it; what is none is refused."""
-        self.seek(self._named(name))
+        self.seek(self._moment_finder(name))
 
     def taken_refusal(self) -> str:
         """Why a moment could not be gone to, said once; empty: nothing was refused."""
         refusal, self._refusal = self._refusal, ""
         return refusal
 
-    def seek(self, wanted: Callable[[LogReader], Moment]) -> None:
-        """To the moment that *wanted* finds in the whole log."""
+    def seek(self, find_moment: Callable[[LogReader], Moment]) -> None:
+        """To the moment that *find_moment* finds in the whole log."""
         self._turn += 1
-        self._sought = wanted
+        self._find_moment = find_moment
         self.drive()
 
-    def _named(self, name: str) -> Callable[[LogReader], Moment]:
+    def _moment_finder(self, name: str) -> Callable[[LogReader], Moment]:
         return partial(moment_named, name=name, now_us=self._clock.now_us())
 
-    def _wish(self, change: Callable[[int, float], Playhead]) -> None:
+    def _change_playhead(self, change: Callable[[int, float], Playhead]) -> None:
         self._turn += 1
         self.playhead = change(self.moment.at_us, self._clock.monotonic())
 
@@ -420,8 +422,8 @@ class Replay:
         if self.failure:
             return
         goal_us = self.playhead.us(self._clock.monotonic())
-        if self._sought is not None:
-            self._submit(self._seek, self._sought)
+        if self._find_moment is not None:
+            self._submit(self._seek, self._find_moment)
         elif goal_us > self.moment.at_us:
             self._submit(self._go_on, goal_us)
 
@@ -436,17 +438,19 @@ class Replay:
             moment = work.result()
         except NoSuchMoment as error:
             if self._turn_of_work == self._turn:
-                self._refusal, self._sought = str(error), None
+                self._refusal, self._find_moment = str(error), None
             return
         except StoreError as error:
             self.failure = str(error)
             return
         if moment is not None and self._turn_of_work == self._turn:
             self.playhead = self.playhead.put(moment.at_us, self._clock.monotonic())
-            self._sought = None
+            self._find_moment = None
 
-    def _seek(self, wanted: Callable[[LogReader], Moment], turn: int) -> Moment | None:
-        goal = self.reel.find(wanted)
+    def _seek(
+        self, find_moment: Callable[[LogReader], Moment], turn: int
+    ) -> Moment | None:
+        goal = self.reel.find(find_moment)
         return goal if self.reel.move_to(goal, self._wants(turn)) else None
 
     def _go_on(self, goal_us: int, turn: int) -> None:
@@ -495,7 +499,7 @@ class LogClock:
     """A clock whose present is the log's; its seconds are ours."""
 
     reel: ReplayedLog
-    ours: Clock
+    real_clock: Clock
 
     def now_us(self) -> int:
         """The moment that is shown, in microseconds since 1970 UTC."""
@@ -503,8 +507,8 @@ class LogClock:
 
     def monotonic(self) -> float:
         """Seconds of ours."""
-        return self.ours.monotonic()
+        return self.real_clock.monotonic()
 
     async def sleep_until(self, when: float) -> None:
         """Sleep until *when*, in seconds of ours."""
-        await self.ours.sleep_until(when)
+        await self.real_clock.sleep_until(when)

@@ -49,14 +49,14 @@ class ReplayBar(TextBlock):
 
     def on_mount(self) -> None:
         """Begin to say it."""
-        self.tell()
+        self.redraw()
 
     def on_resize(self, event: events.Resize) -> None:
         """Lines are as long as the terminal is wide."""
         del event
-        self.tell()
+        self.redraw()
 
-    def tell(self) -> None:
+    def redraw(self) -> None:
         """Where it stands now."""
         self.say(Content(printable(replay_line(self._replay))))
 
@@ -67,12 +67,12 @@ def replay_line(replay: Replay) -> str:
     whole_us = span.end_us - span.begin_us
     share = (at_us - span.begin_us) / whole_us if whole_us else 1.0
     return (
-        f"REPLAY {_going(replay)} · {utc(at_us)} · {percent(share)} · "
+        f"REPLAY {_replay_state(replay)} · {utc(at_us)} · {percent(share)} · "
         f"event {count(replay.moment.seq)} of {count(replay.reel.last)}"
     )
 
 
-def _going(replay: Replay) -> str:
+def _replay_state(replay: Replay) -> str:
     if replay.failure:
         return f"stopped: {replay.failure}"
     speed = format_speed(replay.playhead.speed)
@@ -204,29 +204,29 @@ class ReplayMonitor(Monitor):
                 partial(self._then, partial(self._past.seek_event, seq)),
             )
 
-    def named(self, typed: str) -> Iterable[SystemCommand]:
+    def commands_for(self, typed: str) -> Iterable[SystemCommand]:
         """What words in the palette name: a moment, too."""
-        yield from super().named(typed)
+        yield from super().commands_for(typed)
         try:
-            wanted = parse_moment(typed)
+            moment = parse_moment(typed)
         except NoSuchMoment:
             return
-        what = f"event {typed}" if wanted.seq is not None else typed
+        label = f"event {typed}" if moment.seq is not None else typed
         do = partial(self._then, partial(self._past.seek_named, typed))
-        yield SystemCommand(f"To {what}", "Go to this moment of the run", do)
+        yield SystemCommand(f"To {label}", "Go to this moment of the run", do)
 
     def runs_offered(self) -> list[RunFolder]:
         """No other run: its time would be another one."""
         return []
 
-    def _look(self) -> None:
+    def _poll(self) -> None:
         self._past.drive()
         if self._generation != self._past.reel.generation:
             self._generation = self._past.reel.generation
             self._begin_anew()
         with self._past.reel.still:
-            super()._look()
-        self._tell()
+            super()._poll()
+        self._show_replay_bar()
         refusal = self._past.taken_refusal()
         if refusal:
             self.notify(printable(f"{refusal}."), severity="error", markup=False)
@@ -235,10 +235,10 @@ class ReplayMonitor(Monitor):
         """Time went back: no screen may remember what has not been yet."""
         here = next(
             (
-                place
-                for place in RUN_SCREENS
-                if self.is_screen_installed(place.name)
-                and self.get_screen(place.name) in self.screen_stack
+                entry
+                for entry in RUN_SCREENS
+                if self.is_screen_installed(entry.name)
+                and self.get_screen(entry.name) in self.screen_stack
             ),
             None,
         )
@@ -252,26 +252,26 @@ class ReplayMonitor(Monitor):
         if isinstance(screen, FilteringScreen) and typed:
             screen.filter_by(typed[0])
 
-    def _tell(self) -> None:
+    def _show_replay_bar(self) -> None:
         """Say on the screen in front where in its time the run is."""
         screen = self.screen
         if isinstance(screen, ModalScreen):
             return
         bars = screen.query(ReplayBar)
         if bars:
-            bars.first().tell()
+            bars.first().redraw()
         else:
             screen.add_class("-replay")
             screen.mount(ReplayBar(self._past, self._glyphs))
 
-    def _then(self, wish: Callable[[], None]) -> None:
+    def _then(self, command: Callable[[], None]) -> None:
         """Do what is wished, and show at once that it is being done."""
-        wish()
+        command()
         self._follow()
 
     def _follow(self) -> None:
         """Look until a place that was sought is reached: nobody waits for a tick."""
-        self._look()
+        self._poll()
         if self._past.is_seeking:
             self.set_timer(SOON_S, self._follow)
 

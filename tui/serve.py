@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from tui.options import known_theme, shared
+from tui.options import resolve_theme, shared
 
 PORT = 8177
 
@@ -64,7 +64,7 @@ def serve(
             "in clear text: add --allow-remote if that is meant, or keep the default "
             "and forward the port with ssh -L."
         )
-    known_theme(theme)
+    resolve_theme(theme)
     # the command that was typed, for another verb
     words = [sys.executable, str(Path(sys.argv[0]).absolute()), "watch"]
     words += ["--runs-dir", str(runs_dir)]
@@ -79,10 +79,10 @@ def serve(
             f"{host} port {port} cannot be listened on ({error.strerror}): choose "
             "another with --port, or 0 for any that is free."
         ) from error
-    how = "with control of the runs" if allow_control else "read-only"
+    mode = "with control of the runs" if allow_control else "read-only"
 
     def say(url: str) -> None:
-        click.echo(f"{url}  ({how}; end with ctrl-c)")
+        click.echo(f"{url}  ({mode}; end with ctrl-c)")
         sys.stdout.flush()
 
     BrowserPage(shlex.join(words), listening, host, say).run()

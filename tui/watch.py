@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tui.options import known_theme, shared
+from tui.options import resolve_theme, shared
 
 if TYPE_CHECKING:
     from store.runs import RunFolder
@@ -103,16 +103,16 @@ def watch(
     if _is_browser() and not as_ascii:
         glyphs = UNICODE
     pace = RefreshRate(None if rate is None else float(rate), os.environ)
-    colours = known_theme(theme)
+    colours = resolve_theme(theme)
     if inline:
         run = resolve(runs_dir, run_name or LAST)
         return _show_inline(run, glyphs, colours, pace)
-    named = None if run_name is None else resolve(runs_dir, run_name)
+    folder = None if run_name is None else resolve(runs_dir, run_name)
     keys = _read_keymap(keymap)
     if speed is not None:
         return _show_past(
             runs_dir,
-            named or resolve(runs_dir, LAST),
+            folder or resolve(runs_dir, LAST),
             glyphs,
             colours,
             pace,
@@ -123,7 +123,7 @@ def watch(
         )
     return _show(
         runs_dir,
-        named,
+        folder,
         glyphs,
         colours,
         pace,
@@ -146,10 +146,10 @@ def _speed(
             "--replay needs a whole screen: without one, siftlog status RUN --at TIME "
             "says how it stood."
         )
-    from tui.replay import speed_named
+    from tui.replay import parse_speed
 
     try:
-        return speed_named(speed_name)
+        return parse_speed(speed_name)
     except ValueError as error:
         raise click.UsageError(f"{error} (--replay).") from error
 
@@ -161,8 +161,8 @@ def _is_browser() -> bool:
 
 def _is_screen() -> bool:
     """Whether there is something that a screen can be drawn on."""
-    is_drawn = os.environ.get("TERM") != "dumb" and not os.environ.get("CI")
-    return _is_browser() or (is_drawn and _is_terminal())
+    can_draw = os.environ.get("TERM") != "dumb" and not os.environ.get("CI")
+    return _is_browser() or (can_draw and _is_terminal())
 
 
 def _is_terminal() -> bool:
@@ -172,9 +172,9 @@ def _is_terminal() -> bool:
 
 
 def _print_keymap() -> int:
-    from tui.terminal.keymap import known_bindings, printed
+    from tui.terminal.keymap import all_bindings, printed
 
-    click.echo(printed(known_bindings()), nl=False)
+    click.echo(printed(all_bindings()), nl=False)
     return 0
 
 
@@ -186,8 +186,8 @@ def _read_keymap(path: Path | None) -> dict[str, str]:
     """
     from tui.terminal.keymap import (
         KeymapError,
+        all_bindings,
         default_path,
-        known_bindings,
         read_keymap,
     )
 
@@ -196,7 +196,7 @@ def _read_keymap(path: Path | None) -> dict[str, str]:
         if not path.exists():
             return {}
     try:
-        return read_keymap(path, known_bindings())
+        return read_keymap(path, all_bindings())
     except KeymapError as error:
         raise click.UsageError(f"{error}.") from error
 

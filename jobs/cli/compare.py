@@ -119,7 +119,7 @@ def compare(
     """
     from jobs.comparison import models, pareto_front, rendering, rescoring
     from jobs.comparison.pareto_front import front_with_costs
-    from jobs.comparison.rendering import as_json, item_rows, metric_rows, print_sheets
+    from jobs.comparison.rendering import as_json, item_rows, metric_rows, print_tables
     from jobs.comparison.sides import ModelReference
     from runner.table_files import csv_lines
     from runner.typeset import typeset
@@ -130,18 +130,18 @@ def compare(
     _check(plain, items, out)
     if plot is not None:
         pareto_front.check_figure_format(plot)
-    named = [ModelReference.of(word) for word in plain]
+    references = [ModelReference.of(word) for word in plain]
     typed = job_settings(flags, options["sets"])
     console.relax_collector()
     if options["sequential"] is not None:
-        return _watched(named, typed, options)
+        return _watched(references, typed, options)
     runs = rescoring.rescored_runs(
-        [reference.source for reference in named],
+        [reference.source for reference in references],
         options["runs_dir"],
         typed,
         SystemClock(),
     )
-    drawing = models.ComparisonOptions(
+    comparison_options = models.ComparisonOptions(
         b=options["b"],
         seed=options["seed"],
         level=options["level"],
@@ -149,18 +149,20 @@ def compare(
         form=options["interval"],
     )
     matches = models.compare_models(
-        rescoring.side_pairs(named, runs), options["metrics"], drawing
+        rescoring.side_pairs(references, runs), options["metrics"], comparison_options
     )
-    listed = [
+    top_gaps = [
         models.largest_gaps(match, items, options["top"])
         for match in (matches if items is not None else ())
     ]
-    front = front_with_costs(matches, runs, drawing)
+    front = front_with_costs(matches, runs, comparison_options)
     notes = list(rescoring.reader_notes([*runs.values()]))
     for note in notes:
         print_note(f"note: {note}")
     if plot is not None:
-        pareto_front.write_figure(pareto_front.front_figure(front, drawing.level), plot)
+        pareto_front.write_figure(
+            pareto_front.front_figure(front, comparison_options.level), plot
+        )
     for file, written in (
         (csv_file, metric_rows(matches)),
         (out, item_rows(matches, items)),
@@ -169,14 +171,16 @@ def compare(
             file.write_text(csv_lines(written), encoding="utf-8")
     if options["as_json"]:
         job = next(iter(runs.values())).started.job
-        fields = as_json(matches, front, drawing, listed)
+        fields = as_json(matches, front, comparison_options, top_gaps)
         print_json({"job": job, "notes": notes, **fields})
         return DONE
     if options["form"] != "text":
-        print_raw(typeset(print_sheets(matches, front, drawing), options["form"]))
+        print_raw(
+            typeset(print_tables(matches, front, comparison_options), options["form"])
+        )
         return DONE
-    print_text(rendering.text(matches, front, drawing))
-    for match, gaps in zip(matches, listed, strict=False):
+    print_text(rendering.text(matches, front, comparison_options))
+    for match, gaps in zip(matches, top_gaps, strict=False):
         print_text(rendering.items_text(items, match, gaps))
     return DONE
 
@@ -191,7 +195,7 @@ def _check(plain: Sequence[str], items: str | None, out: Path | None) -> None:
 
 
 def _watched(
-    named: Sequence[ModelReference],
+    references: Sequence[ModelReference],
     typed: Mapping[str, Sequence[str]],
     options: Mapping[str, Any],
 ) -> int:
@@ -205,6 +209,6 @@ def _watched(
     except ValueError as error:
         raise UsageError(f"--sequential: {error}.") from error
     show_running(
-        named, options["runs_dir"], typed, stopping, is_json=options["as_json"]
+        references, options["runs_dir"], typed, stopping, is_json=options["as_json"]
     )
     return DONE

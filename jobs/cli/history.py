@@ -60,7 +60,7 @@ def history(job: str, runs_dir: Path, against: str | None, **options: Any) -> in
     apart. With nothing to compare it with, that is said, and the exit code is 0.
     """
     from jobs import history, history_rendering
-    from jobs.history import chosen_comparisons, why_nothing
+    from jobs.history import chosen_comparisons, no_comparison_reason
     from jobs.history import job_history as over
     from runner.cli.console import (
         CHECK_FAILED,
@@ -107,13 +107,15 @@ def history(job: str, runs_dir: Path, against: str | None, **options: Any) -> in
         for comparison in comparisons
     ]
     if options["as_json"]:
-        listed = [
+        compared = [
             history_rendering.comparison_json(*pair, max_drop=max_drop)
             for pair in comparison_changes
         ]
-        print_json({**history_rendering.as_json(newest_history), "compared": listed})
+        print_json({**history_rendering.as_json(newest_history), "compared": compared})
     elif options["form"] != "text":
-        print_raw(typeset([history_rendering.sheet(newest_history)], options["form"]))
+        print_raw(
+            typeset([history_rendering.print_table(newest_history)], options["form"])
+        )
     else:
         print_text(history_rendering.text(newest_history))
         for pair in comparison_changes:
@@ -127,7 +129,7 @@ def history(job: str, runs_dir: Path, against: str | None, **options: Any) -> in
     ):
         print_note(
             f"note: {model} has no run to be compared with: "
-            f"{why_nothing(newest_history)}."
+            f"{no_comparison_reason(newest_history)}."
         )
     alerts = [
         sentence

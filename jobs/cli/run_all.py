@@ -59,7 +59,7 @@ def run_all(
         print_text,
     )
     from runner.matrix import cells, read_matrix
-    from runner.run.folder import held
+    from runner.run.folder import lock_group
 
     matrix = read_matrix(file)
     output = output_options(parameters)
@@ -72,16 +72,16 @@ def run_all(
         else:
             print_text(run_matrix.preview_text(matrix, previewed_runs))
         return DONE
-    with held(runs_dir, matrix.group) as folder:
+    with lock_group(runs_dir, matrix.group) as folder:
         left = [cell for cell in every if not cell.is_over]
         if len(left) < len(every):
             print_note(
                 f"{len(every) - len(left)} of {len(every)} runs are over already."
             )
-        came = _carry_out(
+        results = _carry_out(
             matrix, left, runs_dir, fail_fast=fail_fast, as_json=output.as_json
         )
-        codes = _conclude(every, came, output, scores=not no_score)
+        codes = _conclude(every, results, output, scores=not no_score)
         _show(matrix, every, folder, output)
     worst = _worst(codes)
     if worst in {BUDGET, INTERRUPTED}:
@@ -113,7 +113,7 @@ def _carry_out(
             return await carry_out(
                 matrix,
                 left,
-                lambda cell: _shell(cell, progress, runs_dir, as_json=as_json),
+                lambda cell: _run_context(cell, progress, runs_dir, as_json=as_json),
                 print_note,
                 fail_fast=fail_fast,
             )
@@ -121,7 +121,7 @@ def _carry_out(
     return asyncio.run(carry()) if left else []
 
 
-def _shell(
+def _run_context(
     cell: MatrixCell, progress: JointProgress, runs_dir: Path, *, as_json: bool
 ) -> RunContext:
     from runner.cli.console import print_json, print_note
@@ -140,7 +140,7 @@ def _shell(
         clock=CLOCK,
         environment=arguments.environment(),
         runs_dir=runs_dir,
-        tell=lambda sentence: print_note(f"{run_id}: {sentence}"),
+        notify=lambda sentence: print_note(f"{run_id}: {sentence}"),
         launched=launched,
         watch=progress.watch,
     )
@@ -148,7 +148,7 @@ def _shell(
 
 def _conclude(
     every: Sequence[MatrixCell],
-    came: Sequence[CellResult],
+    results: Sequence[CellResult],
     output: OutputOptions,
     *,
     scores: bool,
@@ -160,12 +160,12 @@ def _conclude(
     from store.database import open_reader
     from store.read.status import scorings
 
-    by_run = {result.cell.folder.run_id: result for result in came}
+    by_run = {result.cell.folder.run_id: result for result in results}
     codes = []
     for cell in every:
         run = by_run.get(cell.folder.run_id)
         if run is not None and run.ended is None:
-            print_note(f"siftlog: {cell.folder.run_id}: {run.why}")
+            print_note(f"siftlog: {cell.folder.run_id}: {run.error}")
             codes.append(FAILED_TASKS)
             continue
         is_unscored = True
@@ -220,7 +220,9 @@ def _show(
         print_json({"event": "compared", **document})
         return
     if output.form != "text":
-        print_raw(typeset([run_matrix.sheet(matrix.group, run_rows)], output.form))
+        print_raw(
+            typeset([run_matrix.print_table(matrix.group, run_rows)], output.form)
+        )
         return
     print_text(run_matrix.text(matrix.group, run_rows))
     print_text(f"files: {folder}")

@@ -228,9 +228,11 @@ def outcome_agreement(paired: PairedItems) -> Agreement | None:
 
 
 def _resampled_items(paired: PairedItems) -> _ResampledItems:
-    place = {cluster: index for index, cluster in enumerate(paired.drawn)}
-    at = np.array([place[cluster] for cluster in paired.clusters], dtype=np.intp)
-    return _ResampledItems(at=at, clusters=len(paired.drawn))
+    positions = {
+        cluster: index for index, cluster in enumerate(paired.resampled_clusters)
+    }
+    at = np.array([positions[cluster] for cluster in paired.clusters], dtype=np.intp)
+    return _ResampledItems(at=at, clusters=len(paired.resampled_clusters))
 
 
 def p_values(
@@ -275,8 +277,8 @@ class _ResampledItems:
     def sums(self, column: Floats) -> list[float]:
         """The column's exactly rounded sum in each cluster."""
         groups: list[list[float]] = [[] for _ in range(self.clusters)]
-        for place, value in zip(self.at.tolist(), column.tolist(), strict=True):
-            groups[place].append(value)
+        for index, value in zip(self.at.tolist(), column.tolist(), strict=True):
+            groups[index].append(value)
         return [math.fsum(group) for group in groups]
 
 
@@ -285,11 +287,11 @@ _Sides: TypeAlias = tuple[SideValues] | tuple[SideValues, SideValues]
 
 
 def _sums_interval(
-    sides: _Sides, drawn: _ResampledItems, resamples: Resamples
+    sides: _Sides, resampled: _ResampledItems, resamples: Resamples
 ) -> Interval:
     within = _range(sides)
     *before, last = (
-        Ratio(drawn.sums(columns.first), drawn.sums(_below(columns)), within)
+        Ratio(resampled.sums(columns.first), resampled.sums(_below(columns)), within)
         for columns in sides
     )
     statistic = ResampledDifference(last, before[0]) if before else last
@@ -326,9 +328,9 @@ def _side_swaps(
     paired: PairedItems, seed: int, resamples: Resamples | None
 ) -> PValue | None:
     del resamples
-    drawn = _resampled_items(paired)
+    resampled = _resampled_items(paired)
     a, b = (
-        Ratio(drawn.sums(side.first), drawn.sums(_below(side)))
+        Ratio(resampled.sums(side.first), resampled.sums(_below(side)))
         for side in (paired.a, paired.b)
     )
     p = swap_sides(b, a, seed)
@@ -354,11 +356,11 @@ def _area_interval(
     prepared: Callable[[Floats, Floats, npt.NDArray[np.intp]], ResampledStatistic],
 ) -> Callable[[_Sides, _ResampledItems, Resamples], Interval]:
     def interval(
-        sides: _Sides, drawn: _ResampledItems, resamples: Resamples
+        sides: _Sides, resampled: _ResampledItems, resamples: Resamples
     ) -> Interval:
-        if not len(drawn.at):
+        if not len(resampled.at):
             return Interval(lo=None, hi=None)
-        *before, last = (prepared(*_scored(columns), drawn.at) for columns in sides)
+        *before, last = (prepared(*_scored(columns), resampled.at) for columns in sides)
         if not before:
             return resamples.interval_of(last)
         (a,) = before
@@ -389,10 +391,10 @@ def _bootstrapped(
 ) -> PValue | None:
     """The test of an average precision, from the replicates of its interval."""
     del seed
-    drawn = _resampled_items(paired)
-    if resamples is None or drawn.clusters < _FEWEST_DRAWN:
+    resampled = _resampled_items(paired)
+    if resamples is None or resampled.clusters < _MIN_CLUSTERS:
         return None
-    a, b = (auprc_of(*_scored(side), drawn.at) for side in (paired.a, paired.b))
+    a, b = (auprc_of(*_scored(side), resampled.at) for side in (paired.a, paired.b))
     values = [b(block) - a(block) for block in resamples.multiplicities()]
     p = bootstrap_p(np.concatenate(values)) if values else None
     if p is None:
@@ -400,7 +402,7 @@ def _bootstrapped(
     return PValue(name=f"bootstrap by {paired.values.cluster}", p=round12(p))
 
 
-_FEWEST_DRAWN = 2
+_MIN_CLUSTERS = 2
 """Clusters without which every replicate is the sample itself."""
 
 

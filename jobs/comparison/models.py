@@ -103,7 +103,7 @@ class IncomparableMetric:
     """A metric that both sides have and that cannot be compared."""
 
     path: str
-    why: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,13 +116,13 @@ class ComparedModels:
     refused: tuple[IncomparableMetric, ...]
     only_a: tuple[str, ...]  #: metrics that B does not have
     only_b: tuple[str, ...]
-    alike: LabelAgreement | None  #: None: no item is labelled by both
+    label_agreement: LabelAgreement | None  #: None: no item is labelled by both
 
 
 def compare_models(
     pairs: Iterable[tuple[Side, Side]],
     patterns: Sequence[str],
-    drawing: ComparisonOptions,
+    options: ComparisonOptions,
 ) -> tuple[ComparedModels, ...]:
     """Every pair of sides; Holm corrects each family of metrics over all of them.
 
@@ -130,12 +130,12 @@ def compare_models(
         pairs: A and B of each match.
         patterns: paths of the metrics to compare, `*` for any characters; all where
             there are none.
-        drawing: how intervals are drawn.
+        options: how intervals are drawn.
 
     Raises:
         UsageError: a pattern names no metric that both sides of some pair have.
     """
-    matches = compare_all(pairs, patterns, drawing)
+    matches = compare_all(pairs, patterns, options)
     _check_patterns(patterns, matches)
     return matches
 
@@ -143,17 +143,17 @@ def compare_models(
 def compare_all(
     pairs: Iterable[tuple[Side, Side]],
     patterns: Sequence[str],
-    drawing: ComparisonOptions,
+    options: ComparisonOptions,
 ) -> tuple[ComparedModels, ...]:
     """Like `compare_models`, also where nothing can be compared."""
-    draw = drawing.maker()
-    matches = [_compare_sides(a, b, patterns, drawing.seed, draw) for a, b in pairs]
+    draw = options.maker()
+    matches = [_compare_sides(a, b, patterns, options.seed, draw) for a, b in pairs]
     compared = [metric for match in matches for metric in match.compared]
     corrected = dict(zip(map(id, compared), _corrected(compared), strict=True))
 
     def judged(metric: ComparedMetric) -> ComparedMetric:
         p_holm = corrected[id(metric)]
-        word = drawing.rule.verdict(
+        word = options.rule.verdict(
             metric.gap.interval,
             p_holm,
             metric.overlap.clusters,
@@ -188,12 +188,12 @@ def _compare_sides(
     compared: list[ComparedMetric] = []
     refused: list[IncomparableMetric] = []
     for path in a.comparable:
-        if path not in b.comparable or not _is_named(path, patterns):
+        if path not in b.comparable or not _is_selected(path, patterns):
             continue
         try:
             paired = pair_items(a.comparable[path](), b.comparable[path]())
         except Incomparable as error:
-            refused.append(IncomparableMetric(path=path, why=str(error)))
+            refused.append(IncomparableMetric(path=path, reason=str(error)))
             continue
         compared.append(
             ComparedMetric(
@@ -202,9 +202,9 @@ def _compare_sides(
                 cluster=paired.values.cluster,
                 lower_is_better=paired.values.lower_is_better,
                 overlap=paired.overlap,
-                gap=gap(paired, draw(paired.drawn)),
+                gap=gap(paired, draw(paired.resampled_clusters)),
                 outcomes=paired.outcomes() if paired.has_item_values else None,
-                p_values=p_values(paired, seed, draw(paired.drawn)),
+                p_values=p_values(paired, seed, draw(paired.resampled_clusters)),
                 agreement=outcome_agreement(paired),
                 family=paired.values.family,
             )
@@ -216,7 +216,7 @@ def _compare_sides(
         refused=tuple(refused),
         only_a=tuple(path for path in a.comparable if path not in b.comparable),
         only_b=tuple(path for path in b.comparable if path not in a.comparable),
-        alike=label_agreement(a.labels(), b.labels())
+        label_agreement=label_agreement(a.labels(), b.labels())
         if a.labels and b.labels
         else None,
     )
@@ -253,11 +253,11 @@ def items_of(match: ComparedModels, path: str) -> PairedItems:
     Raises:
         UsageError: the metric was not compared, or no item has a value by itself.
     """
-    known = [metric.path for metric in match.compared if metric.outcomes is not None]
-    if path not in known:
+    paths = [metric.path for metric in match.compared if metric.outcomes is not None]
+    if path not in paths:
         raise UsageError(
             f"{path!r} has no value for each item to list; "
-            f"these have: {', '.join(known) or 'none'}."
+            f"these have: {', '.join(paths) or 'none'}."
         )
     return pair_items(match.a.comparable[path](), match.b.comparable[path]())
 
@@ -271,7 +271,7 @@ def largest_gaps(match: ComparedModels, path: str, n: int) -> tuple[ItemGap, ...
     return tuple(items_of(match, path).furthest(n))
 
 
-def _is_named(path: str, patterns: Sequence[str]) -> bool:
+def _is_selected(path: str, patterns: Sequence[str]) -> bool:
     return not patterns or any(
         fnmatch.fnmatchcase(path, pattern) for pattern in patterns
     )

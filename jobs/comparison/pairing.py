@@ -71,7 +71,7 @@ class PairedItems:
     clusters: Sequence[str]  #: of those items
     a: SideValues
     b: SideValues
-    drawn: tuple[str, ...]  #: the clusters of all common items, ascending
+    resampled_clusters: tuple[str, ...]  #: the clusters of all common items, ascending
     overlap: Overlap
 
     @property
@@ -112,22 +112,22 @@ class PairedItems:
         """The *n* items that differ most, by falling difference and then by key."""
         a, b = self.by_item()
         gaps = np.abs(b - a)
-        for place in np.argsort(-gaps, kind="stable")[:n].tolist():
-            if gaps[place] > 0:
-                yield self._gap(place, a, b)
+        for position in np.argsort(-gaps, kind="stable")[:n].tolist():
+            if gaps[position] > 0:
+                yield self._gap(position, a, b)
 
     def every(self) -> Iterator[ItemGap]:
         """All items by key, those without a difference too."""
         a, b = self.by_item()
-        for place in range(len(self.items)):
-            yield self._gap(place, a, b)
+        for position in range(len(self.items)):
+            yield self._gap(position, a, b)
 
-    def _gap(self, place: int, a: Floats, b: Floats) -> ItemGap:
+    def _gap(self, position: int, a: Floats, b: Floats) -> ItemGap:
         return ItemGap(
-            item=self.items[place],
-            cluster=self.clusters[place],
-            a=float(a[place]),
-            b=float(b[place]),
+            item=self.items[position],
+            cluster=self.clusters[position],
+            a=float(a[position]),
+            b=float(b[position]),
         )
 
 
@@ -143,7 +143,7 @@ def pair_items(a: ItemValues, b: ItemValues) -> PairedItems:
             f"A defines it as {a.definition} and B as {b.definition}; "
             "score both under the same settings."
         )
-    at_a, at_b = _places("A", a), _places("B", b)
+    at_a, at_b = _item_indices("A", a), _item_indices("B", b)
     common = sorted(at_a.keys() & at_b.keys())
     in_a = np.array([at_a[item] for item in common], dtype=np.intp)
     in_b = np.array([at_b[item] for item in common], dtype=np.intp)
@@ -153,15 +153,15 @@ def pair_items(a: ItemValues, b: ItemValues) -> PairedItems:
     positions = np.flatnonzero(defined)
     if a.kind in {"auroc", "auprc"}:
         _same_labels(left, right)
-    clusters = [a.clusters[in_a[place]] for place in positions]
-    drawn = tuple(sorted({a.clusters[place] for place in in_a}))
+    clusters = [a.clusters[in_a[position]] for position in positions]
+    resampled_clusters = tuple(sorted({a.clusters[row] for row in in_a}))
     return PairedItems(
         values=a,
-        items=[common[place] for place in positions],
+        items=[common[position] for position in positions],
         clusters=clusters,
         a=left,
         b=right,
-        drawn=drawn,
+        resampled_clusters=resampled_clusters,
         overlap=Overlap(
             n=len(positions),
             clusters=len(set(clusters)),
@@ -181,25 +181,25 @@ def _same_labels(a: SideValues, b: SideValues) -> None:
         )
 
 
-def _places(side: str, values: ItemValues) -> dict[str, int]:
-    places = {item: place for place, item in enumerate(values.items)}
+def _item_indices(side: str, values: ItemValues) -> dict[str, int]:
+    indices = {item: index for index, item in enumerate(values.items)}
     columns = (values.clusters, values.first, values.second)
     lengths = {len(column) for column in columns if column is not None}
-    if lengths != {len(places)} or len(values.items) != len(places):
+    if lengths != {len(indices)} or len(values.items) != len(indices):
         raise ValueError(
-            f"{side} gives {len(values.items)} items, {len(places)} of them different, "
-            f"and columns of {sorted(lengths)} values."
+            f"{side} gives {len(values.items)} items, {len(indices)} of them "
+            f"different, and columns of {sorted(lengths)} values."
         )
-    return places
+    return indices
 
 
-def _columns(values: ItemValues, places: npt.NDArray[np.intp]) -> SideValues:
-    """The values at *places*; NaN where they are undefined."""
-    first = np.array(values.first, dtype=np.float64)[places]
+def _columns(values: ItemValues, indices: npt.NDArray[np.intp]) -> SideValues:
+    """The values at *indices*; NaN where they are undefined."""
+    first = np.array(values.first, dtype=np.float64)[indices]
     if values.second is None:
         return SideValues(first=first, second=None)
     return SideValues(
-        first=first, second=np.array(values.second, dtype=np.float64)[places]
+        first=first, second=np.array(values.second, dtype=np.float64)[indices]
     )
 
 
@@ -235,14 +235,14 @@ def label_agreement(a: Labels, b: Labels) -> LabelAgreement | None:
     """
     if (a.what, a.categories) != (b.what, b.categories):
         return None
-    theirs = dict(zip(b.items, b.assigned, strict=True))
+    assigned_b = dict(zip(b.items, b.assigned, strict=True))
     both = [
         (word, other)
         for item, word in zip(a.items, a.assigned, strict=True)
-        if word is not None and (other := theirs.get(item)) is not None
+        if word is not None and (other := assigned_b.get(item)) is not None
     ]
     if not both:
         return None
-    mine, others = zip(*both, strict=True)
-    coefficients = agreement(mine, others, a.categories)
+    assigned_a, others = zip(*both, strict=True)
+    coefficients = agreement(assigned_a, others, a.categories)
     return LabelAgreement(what=a.what, n=len(both), agreement=coefficients)

@@ -48,7 +48,7 @@ class Expense:
     """Median latency of an answer; None: no answer was measured."""
 
 
-NOTHING_KNOWN = Expense()
+UNKNOWN_EXPENSE = Expense()
 TASK = "task"
 """What costs are told by where the job names no unit: a task that ended."""
 
@@ -118,12 +118,12 @@ class ParetoFront:
     cluster: str
     lower_is_better: bool
     n: int  #: items that all sides have a value for
-    places: tuple[FrontPoint, ...]
+    points: tuple[FrontPoint, ...]
 
     @property
-    def is_known(self) -> bool:
+    def has_expenses(self) -> bool:
         """Whether there is a cost or a latency at all."""
-        return any(place.expense != NOTHING_KNOWN for place in self.places)
+        return any(point.expense != UNKNOWN_EXPENSE for point in self.points)
 
 
 def quality_metric(matches: Sequence[ComparedModels], headline: str) -> str | None:
@@ -140,7 +140,7 @@ def build_front(
     path: str,
     spent: Mapping[tuple[str, str], Expense],
     unit: str,
-    drawing: ComparisonOptions,
+    options: ComparisonOptions,
 ) -> ParetoFront | None:
     """All sides of *matches* with the metric *path*; None if definitions differ.
 
@@ -149,7 +149,7 @@ def build_front(
         path: the metric that quality is.
         spent: by key of the side.
         unit: what its dollars are for.
-        drawing: how intervals are drawn.
+        options: how intervals are drawn.
     """
     both = (side for match in matches for side in (match.a, match.b))
     sides = [
@@ -162,18 +162,18 @@ def build_front(
         alone = [pair_items(values[0], item_values) for item_values in values]
     except Incomparable:
         return None
-    draw = drawing.maker()
-    places = [
+    draw = options.maker()
+    points = [
         FrontPoint(
             side=side,
-            quality=side_estimate(paired, draw(paired.drawn)),
-            expense=spent.get(side.key, NOTHING_KNOWN),
+            quality=side_estimate(paired, draw(paired.resampled_clusters)),
+            expense=spent.get(side.key, UNKNOWN_EXPENSE),
         )
         for side, paired in zip(sides, alone, strict=True)
     ]
     lower_is_better = values[0].lower_is_better
 
-    verdicts = _verdicts(matches, sides, path, drawing)
+    verdicts = _verdicts(matches, sides, path, options)
 
     def dominated(index: int) -> tuple[Dominance, ...]:
         return tuple(
@@ -181,8 +181,8 @@ def build_front(
                 by=sides[other],
                 quality=verdicts.get((sides[index].key, sides[other].key), "undecided"),
             )
-            for other in range(len(places))
-            if dominates(places[other], places[index], lower_is_better=lower_is_better)
+            for other in range(len(points))
+            if dominates(points[other], points[index], lower_is_better=lower_is_better)
         )
 
     return ParetoFront(
@@ -191,8 +191,8 @@ def build_front(
         cluster=values[0].cluster,
         lower_is_better=lower_is_better,
         n=_defined(alone),
-        places=tuple(
-            replace(place, dominated=dominated(at)) for at, place in enumerate(places)
+        points=tuple(
+            replace(point, dominated=dominated(at)) for at, point in enumerate(points)
         ),
     )
 
@@ -204,7 +204,7 @@ def _verdicts(
     matches: Sequence[ComparedModels],
     sides: Sequence[Side],
     path: str,
-    drawing: ComparisonOptions,
+    options: ComparisonOptions,
 ) -> dict[tuple[_Key, _Key], SideVerdict]:
     """The word on the second side against the first, for every two sides.
 
@@ -214,9 +214,11 @@ def _verdicts(
     """
     verdicts: dict[tuple[_Key, _Key], SideVerdict] = {}
     side_pairs = [(a, b) for a in sides for b in sides if a.key < b.key]
-    known = {frozenset((match.a.key, match.b.key)) for match in matches}
-    rest = [(a, b) for a, b in side_pairs if frozenset((a.key, b.key)) not in known]
-    more = compare_all(rest, (glob.escape(path),), drawing)
+    compared_pairs = {frozenset((match.a.key, match.b.key)) for match in matches}
+    rest = [
+        (a, b) for a, b in side_pairs if frozenset((a.key, b.key)) not in compared_pairs
+    ]
+    more = compare_all(rest, (glob.escape(path),), options)
     for match in (*matches, *more):
         for metric in match.compared:
             if metric.path == path:
@@ -225,25 +227,25 @@ def _verdicts(
     return verdicts
 
 
-def dominates(one: FrontPoint, other: FrontPoint, *, lower_is_better: bool) -> bool:
-    """Whether *one* is nowhere behind *other*, and somewhere ahead of it.
+def dominates(point: FrontPoint, other: FrontPoint, *, lower_is_better: bool) -> bool:
+    """Whether *point* is nowhere behind *other*, and somewhere ahead of it.
 
     Sides without a cost or a latency that both are known for are not set against each
     other: quality alone is what the comparison itself is about.
     """
-    mine, theirs = one.quality.value, other.quality.value
-    if mine is None or theirs is None:
+    quality, other_quality = point.quality.value, other.quality.value
+    if quality is None or other_quality is None:
         return False
     expenses = [
-        known
-        for known in (
-            (one.expense.usd, other.expense.usd),
-            (one.expense.seconds, other.expense.seconds),
+        pair
+        for pair in (
+            (point.expense.usd, other.expense.usd),
+            (point.expense.seconds, other.expense.seconds),
         )
-        if None not in known
+        if None not in pair
     ]
     gains = [
-        mine - theirs if not lower_is_better else theirs - mine,
+        quality - other_quality if not lower_is_better else other_quality - quality,
         *(b - a for a, b in expenses if a is not None and b is not None),
     ]
     return bool(expenses) and min(gains) >= 0 and max(gains) > 0
@@ -258,12 +260,12 @@ def _shared(values: Sequence[ItemValues]) -> list[ItemValues]:
 
     An item without a value on one side has none on any; its document is still drawn.
     """
-    places = [
+    indices_by_side = [
         {item: at for at, item in enumerate(item_values.items)}
         for item_values in values
     ]
-    common = sorted(set.intersection(*(set(place) for place in places)))
-    rows = [[place[item] for item in common] for place in places]
+    common = sorted(set.intersection(*(set(indices) for indices in indices_by_side)))
+    rows = [[indices[item] for item in common] for indices in indices_by_side]
     defined = [
         all(
             _has_value(item_values, row[n])
@@ -296,7 +298,7 @@ def _has_value(item_values: ItemValues, at: int) -> bool:
 def front_with_costs(
     matches: Sequence[ComparedModels],
     runs: Mapping[RunReference, RescoredRun],
-    drawing: ComparisonOptions,
+    options: ComparisonOptions,
 ) -> ParetoFront | None:
     """The front of all sides; None where no metric can be put on one axis."""
     first = next(iter(runs.values()))
@@ -309,7 +311,7 @@ def front_with_costs(
         for run in runs.values()
         for model, expense in expenses(run, by).items()
     }
-    return build_front(matches, path, spent, by, drawing)
+    return build_front(matches, path, spent, by, options)
 
 
 FIGURE_NAME = "front"
@@ -347,7 +349,7 @@ def front_figure(front: ParetoFront | None, level: float) -> Figure:
     panels = tuple(
         _panel(front, label.format(unit=front.unit), of, level)
         for label, of in _AXES.items()
-        if any(of(place.expense) is not None for place in front.places)
+        if any(of(point.expense) is not None for point in front.points)
     )
     if not panels:
         raise UsageError(
@@ -366,24 +368,24 @@ def front_figure(front: ParetoFront | None, level: float) -> Figure:
     )
 
 
-def write_figure(drawn: Figure, file: Path) -> None:
-    """Draw *drawn* into *file*, whose ending says how."""
+def write_figure(figure: Figure, file: Path) -> None:
+    """Draw *figure* into *file*, whose ending says how."""
     # about its cache of fonts it would speak to the terminal, from its import on
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
     # which takes half a second
     from jobs.report import figures  # noqa: PLC0415
 
     with TemporaryDirectory(prefix="siftlog-") as folder:
-        figures.write_figures([drawn], Path(folder))
+        figures.write_figures([figure], Path(folder))
         file.write_bytes(
-            (Path(folder) / f"{drawn.name}{file.suffix.lower()}").read_bytes()
+            (Path(folder) / f"{figure.name}{file.suffix.lower()}").read_bytes()
         )
 
 
 def _panel(
     front: ParetoFront, label: str, of: Callable[[Expense], float | None], level: float
 ) -> Panel:
-    far = ROOM * max(of(place.expense) or 0.0 for place in front.places)
+    far = ROOM * max(of(point.expense) or 0.0 for point in front.points)
     steps = _steps(front, of)
     if steps:
         steps.append((far, steps[-1][1]))
@@ -397,15 +399,15 @@ def _panel(
     ]
     marks += [
         Points(
-            x=(of(place.expense),),
-            y=(place.quality.value,),
-            lo=(place.quality.interval.lo,),
-            hi=(place.quality.interval.hi,),
-            label=_label(place),
+            x=(of(point.expense),),
+            y=(point.quality.value,),
+            lo=(point.quality.interval.lo,),
+            hi=(point.quality.interval.hi,),
+            label=_label(point),
             series=series,
-            notes=("dominated" if place.dominated else "",),
+            notes=("dominated" if point.dominated else "",),
         )
-        for series, place in enumerate(front.places)
+        for series, point in enumerate(front.points)
     ]
     return Panel(
         title=f"{front.n} items, {100 * level:.4g}% intervals by {front.cluster}",
@@ -415,8 +417,8 @@ def _panel(
     )
 
 
-def _label(place: FrontPoint) -> str:
-    return "  ".join(place.side.key)
+def _label(point: FrontPoint) -> str:
+    return "  ".join(point.side.key)
 
 
 def _steps(
@@ -426,9 +428,9 @@ def _steps(
     sign = -1 if front.lower_is_better else 1
     points = [
         (x, y)
-        for place in front.places
-        if (x := of(place.expense)) is not None
-        and (y := place.quality.value) is not None
+        for point in front.points
+        if (x := of(point.expense)) is not None
+        and (y := point.quality.value) is not None
     ]
     best: list[tuple[float, float]] = []
     for x, y in sorted(points, key=lambda point: (point[0], -sign * point[1])):

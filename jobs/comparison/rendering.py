@@ -37,15 +37,15 @@ _FRONT_WIDTHS = (7, 18, 14, 9)
 def text(
     matches: Sequence[ComparedModels],
     front: ParetoFront | None,
-    drawing: ComparisonOptions,
+    options: ComparisonOptions,
 ) -> str:
     """All matches, what their sides cost, and how the numbers came about."""
     lines: list[str] = []
     for match in matches:
-        lines += (*_models_text(match, drawing.level), "")
-    if front is not None and front.is_known:
-        lines += (*_front_text(front, drawing.level), "")
-    lines += _method(matches, drawing)
+        lines += (*_models_text(match, options.level), "")
+    if front is not None and front.has_expenses:
+        lines += (*_front_text(front, options.level), "")
+    lines += _method(matches, options)
     return "\n".join(lines)
 
 
@@ -77,16 +77,17 @@ def _models_text(match: ComparedModels, level: float) -> Iterator[str]:
         yield _one_line(f"no item in common: {', '.join(apart)}")
     yield from _unpaired(match.compared)
     for refused in match.refused:
-        yield _one_line(f"not compared: {refused.path}: {refused.why}")
+        yield _one_line(f"not compared: {refused.path}: {refused.reason}")
     for name, paths in (("A", match.only_a), ("B", match.only_b)):
         if paths:
             yield _one_line(f"only {name} has: {', '.join(paths)}")
     yield from _independent_tests(shared)
     yield from _agreed(shared)
-    if match.alike is not None:
+    if match.label_agreement is not None:
         yield _one_line(
-            f"agreement of the {match.alike.what}s on {match.alike.n} items, kappa and "
-            f"AC1: {_agreement(match.alike.agreement)}"
+            f"agreement of the {match.label_agreement.what}s on "
+            f"{match.label_agreement.n} items, kappa and AC1: "
+            f"{_agreement(match.label_agreement.agreement)}"
         )
     yield from _flagged(shared)
 
@@ -155,8 +156,8 @@ def _unpaired(compared: Sequence[ComparedMetric]) -> Iterator[str]:
         return
     yield "items left out: only in A / only in B / in both without a value"
     for counts, paths in groups.items():
-        who = "every metric" if len(groups) == 1 else ", ".join(paths)
-        yield _one_line(f"  {'/'.join(map(str, counts))}  {who}")
+        metric_names = "every metric" if len(groups) == 1 else ", ".join(paths)
+        yield _one_line(f"  {'/'.join(map(str, counts))}  {metric_names}")
 
 
 def _independent_tests(compared: Sequence[ComparedMetric]) -> Iterator[str]:
@@ -193,22 +194,22 @@ def _front_text(front: ParetoFront, level: float) -> Iterator[str]:
         f"{front.path}{lower} of the {front.n} items that all sides have, cost, latency"
     )
     interval = f"{100 * level:.4g}% interval"
-    heads = ("quality", interval, f"USD/{front.unit}", "median s", "side")
-    yield _cells(*heads, widths=_FRONT_WIDTHS)
-    for place in front.places:
+    headers = ("quality", interval, f"USD/{front.unit}", "median s", "side")
+    yield _cells(*headers, widths=_FRONT_WIDTHS)
+    for point in front.points:
         cells = (
-            fixed(place.quality.value),
-            _ends(place.quality.interval, ".3f"),
-            fixed(place.expense.usd, ".3g"),
-            fixed(place.expense.seconds, ".3g"),
+            fixed(point.quality.value),
+            _ends(point.quality.interval, ".3f"),
+            fixed(point.expense.usd, ".3g"),
+            fixed(point.expense.seconds, ".3g"),
         )
-        yield _cells(*cells, _name(place.side), widths=_FRONT_WIDTHS)
-        yield from _dominated(place)
+        yield _cells(*cells, _name(point.side), widths=_FRONT_WIDTHS)
+        yield from _dominated(point)
 
 
-def _dominated(place: FrontPoint) -> Iterator[str]:
+def _dominated(point: FrontPoint) -> Iterator[str]:
     """By whom; a higher quality is no more than the interval says."""
-    for dominance in place.dominated:
+    for dominance in point.dominated:
         yield _one_line(
             f"         dominated by {_name(dominance.by)} (quality {dominance.quality})"
         )
@@ -225,22 +226,22 @@ def _flagged(compared: Sequence[ComparedMetric]) -> Iterator[str]:
 
 
 def _method(
-    matches: Sequence[ComparedModels], drawing: ComparisonOptions
+    matches: Sequence[ComparedModels], options: ComparisonOptions
 ) -> Iterator[str]:
     compared = [metric for match in matches for metric in match.compared]
     clusters = ", ".join(sorted({metric.cluster for metric in compared})) or "cluster"
     names = sorted(
         {metric.p_values.primary.name for metric in compared if metric.p_values.primary}
     )
-    adjusted = ", adjusted where that is too narrow" if drawing.form == FITTED else ""
+    adjusted = ", adjusted where that is too narrow" if options.form == FITTED else ""
     yield (
-        f"Common items only. Intervals at {drawing.level:.10g}: percentile bootstrap "
-        f"by {clusters}, B={drawing.b}, seed={drawing.seed}{adjusted}."
+        f"Common items only. Intervals at {options.level:.10g}: percentile bootstrap "
+        f"by {clusters}, B={options.b}, seed={options.seed}{adjusted}."
     )
     if names:
         yield f"p: {', '.join(names)}."
         yield _one_line(f"p (Holm): over {family(matches)}.")
-    yield f"{drawing.rule.sentence(clusters.partition(',')[0])}."
+    yield f"{options.rule.sentence(clusters.partition(',')[0])}."
 
 
 def _ends(interval: Interval, form: str) -> str:
@@ -256,20 +257,20 @@ BETTER = {True: "lower", False: "higher"}
 """Which values are better, by whether lower ones are."""
 
 
-def print_sheets(
+def print_tables(
     matches: Sequence[ComparedModels],
     front: ParetoFront | None,
-    drawing: ComparisonOptions,
+    options: ComparisonOptions,
 ) -> Iterator[PrintTable]:
     """A table for each match, and one of quality against cost where that is known."""
     for match in matches:
-        yield _differences(match, drawing)
-    if front is not None and front.is_known:
-        yield _costs(front, drawing)
+        yield _differences(match, options)
+    if front is not None and front.has_expenses:
+        yield _costs(front, options)
 
 
-def _differences(match: ComparedModels, drawing: ComparisonOptions) -> PrintTable:
-    interval = _interval(drawing)
+def _differences(match: ComparedModels, options: ComparisonOptions) -> PrintTable:
+    interval = _interval(options)
     return PrintTable(
         title=f"{_side_name(match.b)} (B) against {_side_name(match.a)} (A)",
         columns=(
@@ -285,14 +286,14 @@ def _differences(match: ComparedModels, drawing: ComparisonOptions) -> PrintTabl
             PrintColumn(name="Key", kind="key"),
         ),
         rows=tuple(
-            _sheet_row(match.a, metric) for metric in match.compared if metric.overlap.n
+            _print_row(match.a, metric) for metric in match.compared if metric.overlap.n
         ),
-        note=f"Common items only. Intervals at {drawing.level:.10g}, B={drawing.b}, "
-        f"seed={drawing.seed}, both sides drawn alike; p corrected by Holm's method.",
+        note=f"Common items only. Intervals at {options.level:.10g}, B={options.b}, "
+        f"seed={options.seed}, both sides drawn alike; p corrected by Holm's method.",
     )
 
 
-def _sheet_row(side: Side, metric: ComparedMetric) -> tuple[PrintCell, ...]:
+def _print_row(side: Side, metric: ComparedMetric) -> tuple[PrintCell, ...]:
     gap = metric.gap
     return (
         side.names.get(metric.path, metric.path),
@@ -300,7 +301,7 @@ def _sheet_row(side: Side, metric: ComparedMetric) -> tuple[PrintCell, ...]:
         gap.a,
         gap.b,
         gap.value,
-        _sheet_ends(gap.interval),
+        _print_ends(gap.interval),
         metric.p_holm,
         metric.overlap.n,
         metric.verdict,
@@ -308,34 +309,34 @@ def _sheet_row(side: Side, metric: ComparedMetric) -> tuple[PrintCell, ...]:
     )
 
 
-def _costs(front: ParetoFront, drawing: ComparisonOptions) -> PrintTable:
+def _costs(front: ParetoFront, options: ComparisonOptions) -> PrintTable:
     return PrintTable(
         title=f"{front.path}, cost and latency on {front.n} common items",
         columns=(
             PrintColumn(name="Side"),
             PrintColumn(name="value", kind="number", group="Quality"),
-            PrintColumn(name=_interval(drawing), kind="interval", group="Quality"),
+            PrintColumn(name=_interval(options), kind="interval", group="Quality"),
             PrintColumn(name=f"USD per {front.unit}", kind="number"),
             PrintColumn(name="Median s", kind="number"),
         ),
         rows=tuple(
             (
-                _side_name(place.side),
-                place.quality.value,
-                _sheet_ends(place.quality.interval),
-                place.expense.usd,
-                place.expense.seconds,
+                _side_name(point.side),
+                point.quality.value,
+                _print_ends(point.quality.interval),
+                point.expense.usd,
+                point.expense.seconds,
             )
-            for place in front.places
+            for point in front.points
         ),
     )
 
 
-def _interval(drawing: ComparisonOptions) -> str:
-    return f"{100 * drawing.level:.4g}% interval"
+def _interval(options: ComparisonOptions) -> str:
+    return f"{100 * options.level:.4g}% interval"
 
 
-def _sheet_ends(interval: Interval) -> Ends | None:
+def _print_ends(interval: Interval) -> Ends | None:
     return None if interval.lo is None else (interval.lo, interval.hi)
 
 
@@ -354,16 +355,16 @@ interval alone, and Holm's family were all tests of the command.
 def as_json(
     matches: Sequence[ComparedModels],
     front: ParetoFront | None,
-    drawing: ComparisonOptions,
-    listed: Sequence[Sequence[ItemGap]],
+    options: ComparisonOptions,
+    item_gaps: Sequence[Sequence[ItemGap]],
 ) -> dict[str, Any]:
-    """All matches, each with the items *listed* for it, if there are any."""
+    """All matches, each with the items *item_gaps* for it, if there are any."""
     pairs = [_models_json(match) for match in matches]
-    for pair, gaps in zip(pairs, listed, strict=False):
+    for pair, gaps in zip(pairs, item_gaps, strict=False):
         pair["items"] = [asdict(gap) for gap in gaps]
     return {
         "schema": SCHEMA,
-        **asdict(drawing),
+        **asdict(options),
         "family": family(matches),
         "pairs": pairs,
         "front": None if front is None else _front_json(front),
@@ -377,20 +378,20 @@ def _front_json(front: ParetoFront) -> dict[str, Any]:
         "n": front.n,
         "unit": front.unit,
         "cluster": front.cluster,
-        "sides": [_point_json(place) for place in front.places],
+        "sides": [_point_json(point) for point in front.points],
     }
 
 
-def _point_json(place: FrontPoint) -> dict[str, Any]:
+def _point_json(point: FrontPoint) -> dict[str, Any]:
     return {
-        **_side_json(place.side),
-        "quality": place.quality.value,
-        "lo": place.quality.interval.lo,
-        "hi": place.quality.interval.hi,
-        **asdict(place.expense),
+        **_side_json(point.side),
+        "quality": point.quality.value,
+        "lo": point.quality.interval.lo,
+        "hi": point.quality.interval.hi,
+        **asdict(point.expense),
         "dominated_by": [
             {**_side_json(dominance.by), "quality": dominance.quality}
-            for dominance in place.dominated
+            for dominance in point.dominated
         ],
     }
 
@@ -406,10 +407,12 @@ def _models_json(match: ComparedModels) -> dict[str, Any]:
             }
             for metric in match.compared
         },
-        "not_compared": {refused.path: refused.why for refused in match.refused},
+        "not_compared": {refused.path: refused.reason for refused in match.refused},
         "only_a": list(match.only_a),
         "only_b": list(match.only_b),
-        "labels": None if match.alike is None else _labels_json(match.alike),
+        "labels": None
+        if match.label_agreement is None
+        else _labels_json(match.label_agreement),
     }
 
 
@@ -511,7 +514,7 @@ def _keys(match: ComparedModels) -> tuple[TableCell, ...]:
 
 
 def _metric_row(metric: ComparedMetric) -> tuple[TableCell, ...]:
-    gap, overlap, outcomes, met = (
+    gap, overlap, outcomes, labels = (
         metric.gap,
         metric.overlap,
         metric.outcomes,
@@ -531,6 +534,6 @@ def _metric_row(metric: ComparedMetric) -> tuple[TableCell, ...]:
             if outcomes
             else (None, None, None)
         ),
-        *((met.percent, met.kappa, met.ac) if met else (None, None, None)),
+        *((labels.percent, labels.kappa, labels.ac) if labels else (None, None, None)),
         *(metric.cluster, metric.definition),
     )

@@ -108,9 +108,9 @@ def _rescored_as_recorded(folder: RunFolder, number: int) -> RescoredRun:
 
 
 def side_pairs(
-    named: Sequence[ModelReference], runs: Mapping[RunReference, RescoredRun]
+    references: Sequence[ModelReference], runs: Mapping[RunReference, RescoredRun]
 ) -> tuple[tuple[Side, Side], ...]:
-    """The sides that the words *named* mean.
+    """The sides that the words *references* mean.
 
     Raises:
         UsageError: a run has no such model, or the words leave open which are meant.
@@ -131,7 +131,7 @@ def side_pairs(
             seq=run.scoring.seq,
         )
 
-    return tuple((side(*a), side(*b)) for a, b in paired_models(named, models))
+    return tuple((side(*a), side(*b)) for a, b in paired_models(references, models))
 
 
 def reader_notes(runs: Sequence[RescoredRun]) -> Iterator[str]:
@@ -168,11 +168,12 @@ def _of_run(run: RescoredRun) -> Iterator[str]:
 
 
 def _settings(a: RescoredRun, b: RescoredRun) -> Iterator[str]:
-    mine, theirs = (dict(run.scoring.scorecard.settings) for run in (a, b))
+    settings_a, settings_b = (dict(run.scoring.scorecard.settings) for run in (a, b))
     changed = [
-        f"{name} ({mine.get(name)} in {a.name}, {theirs.get(name)} in {b.name})"
-        for name in sorted({*mine, *theirs})
-        if mine.get(name) != theirs.get(name)
+        f"{name} ({settings_a.get(name)} in {a.name}, {settings_b.get(name)} in "
+        f"{b.name})"
+        for name in sorted({*settings_a, *settings_b})
+        if settings_a.get(name) != settings_b.get(name)
     ]
     if changed:
         yield f"the settings differ: {', '.join(changed)}."
@@ -180,9 +181,11 @@ def _settings(a: RescoredRun, b: RescoredRun) -> Iterator[str]:
 
 def _inputs(a: RescoredRun, b: RescoredRun) -> Iterator[str]:
     """Files whose content was not the same on both sides."""
-    mine = {input_file.setting: input_file.sha256 for input_file in a.scoring.inputs}
+    digests_a = {
+        input_file.setting: input_file.sha256 for input_file in a.scoring.inputs
+    }
     for input_file in b.scoring.inputs:
-        if mine.get(input_file.setting, input_file.sha256) != input_file.sha256:
+        if digests_a.get(input_file.setting, input_file.sha256) != input_file.sha256:
             yield (
                 f"{input_file.setting} was not the same file for {a.name} and "
                 f"{b.name}; where the truth differs, so do the scores."

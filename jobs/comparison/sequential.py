@@ -59,7 +59,7 @@ def decide(
             of a document do not stand together in the plan.
     """
     paired = _paired(a, b, stopping.metric)
-    in_order = _in_order(finished.keys, set(paired.drawn))
+    in_order = _in_order(finished.keys, set(paired.resampled_clusters))
     done = in_order if finished.is_whole else in_order[:-1]
     means = _means(paired)
     units = [means[cluster] for cluster in done if cluster in means]
@@ -67,7 +67,7 @@ def decide(
     verdict, at = _decided(
         watched, stopping.margin, lower_is_better=paired.values.lower_is_better
     )
-    then = watched if at is None else watched.upto(at)
+    then = watched if at is None else watched.after(at)
     interval = then.interval
     return InterimResult(
         verdict=verdict,
@@ -177,7 +177,7 @@ class _RunningRun:
 
 
 def show_running(
-    named: Sequence[ModelReference],
+    references: Sequence[ModelReference],
     runs_dir: Path,
     typed: Mapping[str, Sequence[str]],
     stopping: StoppingRule,
@@ -195,14 +195,14 @@ def show_running(
     """
     runs = {
         reference.source: _running_run(reference.source, runs_dir, typed)
-        for reference in named
+        for reference in references
     }
     if len({run.started.job for run in runs.values()}) > 1:
         raise UsageError("The runs are of different jobs; compare runs of one job.")
     models = {source: run.started.models["subject"] for source, run in runs.items()}
-    pairs = paired_models(named, models)
+    pairs = paired_models(references, models)
     pair_rule = replace(stopping, alpha=stopping.alpha / len(pairs))
-    looks = [(a, b, _look(runs, a, b, pair_rule)) for a, b in pairs]
+    results = [(a, b, _interim_result(runs, a, b, pair_rule)) for a, b in pairs]
     notes = list(_notes(runs.values()))
     for note in notes:
         print_note(f"note: {note}")
@@ -214,7 +214,7 @@ def show_running(
                 "alpha": stopping.alpha,
                 "alpha_each": pair_rule.alpha,
                 "notes": notes,
-                "comparisons": [_json(runs, *comparison) for comparison in looks],
+                "comparisons": [_json(runs, *comparison) for comparison in results],
             }
         )
         return
@@ -222,11 +222,11 @@ def show_running(
         f"{stopping}, B minus A, mean over documents; wrong at any look with a chance "
         f"of at most {stopping.alpha:g}"
     )
-    for (_, a), (_, b), look in looks:
-        gap = fixed(look.difference, "+.3f")
+    for (_, a), (_, b), result in results:
+        gap = fixed(result.difference, "+.3f")
         print_text(
-            f"A {a}  B {b}  {gap} [{look.lo:.3f}, {look.hi:.3f}]  "
-            f"{look.clusters:,} {look.cluster}s  {_PHRASES[look.verdict]}"
+            f"A {a}  B {b}  {gap} [{result.lo:.3f}, {result.hi:.3f}]  "
+            f"{result.clusters:,} {result.cluster}s  {_PHRASES[result.verdict]}"
         )
 
 
@@ -249,7 +249,7 @@ def _running_run(
         )
 
 
-def _look(
+def _interim_result(
     runs: Mapping[RunReference, _RunningRun],
     a: RunModel,
     b: RunModel,
@@ -266,12 +266,12 @@ def _look(
 
 def _both(a: FinishedItems, b: FinishedItems) -> FinishedItems:
     """What both runs have finished, in the order of A's plan, without a gap."""
-    theirs = set(b.keys)
+    keys_b = set(b.keys)
     if a.is_whole and b.is_whole:
-        keys = tuple(key for key in a.keys if key in theirs)
+        keys = tuple(key for key in a.keys if key in keys_b)
         return FinishedItems(keys=keys, is_whole=True)
     shared = 0
-    while shared < len(a.keys) and a.keys[shared] in theirs:
+    while shared < len(a.keys) and a.keys[shared] in keys_b:
         shared += 1
     return FinishedItems(keys=a.keys[:shared], is_whole=False)
 
@@ -289,7 +289,7 @@ def _json(
     runs: Mapping[RunReference, _RunningRun],
     a: RunModel,
     b: RunModel,
-    look: InterimResult,
+    result: InterimResult,
 ) -> dict[str, Any]:
     return {
         **{
@@ -300,10 +300,10 @@ def _json(
             }
             for side, (source, model) in (("a", a), ("b", b))
         },
-        "standing": look.verdict,
-        "n": look.clusters,
-        "cluster": look.cluster,
-        "difference": look.difference,
-        "lo": look.lo,
-        "hi": look.hi,
+        "standing": result.verdict,
+        "n": result.clusters,
+        "cluster": result.cluster,
+        "difference": result.difference,
+        "lo": result.lo,
+        "hi": result.hi,
     }

@@ -62,19 +62,19 @@ def _run_reference(word: str) -> RunReference:
 
 
 def paired_models(
-    named: Sequence[ModelReference], models: Mapping[RunReference, Sequence[str]]
+    references: Sequence[ModelReference], models: Mapping[RunReference, Sequence[str]]
 ) -> tuple[tuple[RunModel, RunModel], ...]:
     """The pairs, A before B, that the words mean; each once.
 
     Args:
-        named: one word (the models of a run against each other) or several, of which
-            every two are a comparison.
+        references: one word (the models of a run against each other) or several,
+            compared in pairs.
         models: of each source that a word names.
 
     Raises:
         UsageError: a run has no such model, or the words leave open which are meant.
     """
-    for reference in named:
+    for reference in references:
         if (
             reference.model is not None
             and reference.model not in models[reference.source]
@@ -83,30 +83,30 @@ def paired_models(
                 f"Run {reference.source} has no model {reference.model!r}; "
                 f"it has: {', '.join(models[reference.source])}."
             )
-    if len(named) == 1:
-        (only,) = named
+    if len(references) == 1:
+        (only,) = references
         within = _within(only, models[only.source])
         return tuple(
             ((only.source, left), (only.source, right)) for left, right in within
         )
     across = (
         ((a.source, left), (b.source, right))
-        for a, b in itertools.combinations(named, 2)
+        for a, b in itertools.combinations(references, 2)
         for left, right in _across(a, b, models[a.source], models[b.source])
     )
     return tuple(dict.fromkeys(across))
 
 
-def _within(named: ModelReference, models: Sequence[str]) -> list[tuple[str, str]]:
+def _within(reference: ModelReference, models: Sequence[str]) -> list[tuple[str, str]]:
     """Every two models of a run, or the one that was named against each other one."""
     if len(models) == 1:
         raise UsageError(
-            f"Run {named.source} has one model only, {models[0]}; name a second run to "
-            "compare it with."
+            f"Run {reference.source} has one model only, {models[0]}; name a "
+            "second run to compare it with."
         )
-    if named.model is None:
+    if reference.model is None:
         return list(itertools.combinations(models, 2))
-    return [(named.model, other) for other in models if other != named.model]
+    return [(reference.model, other) for other in models if other != reference.model]
 
 
 def _across(
@@ -127,10 +127,10 @@ def _across(
 
 
 def _meant(
-    named: str | None, other: str | None, models: Sequence[str]
+    model_name: str | None, other: str | None, models: Sequence[str]
 ) -> Sequence[str]:
     """The model that a side names, or else the other's; none if that is unclear."""
-    wanted = other if named is None else named
-    return [model for model in models if model == wanted] or (
+    target = other if model_name is None else model_name
+    return [model for model in models if model == target] or (
         models if len(models) == 1 else ()
     )

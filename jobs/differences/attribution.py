@@ -125,7 +125,7 @@ def _display_value(term: Term | None, values: ItemValues) -> float | None:
 def divided_share(
     part: CauseShare,
     verdicts: Sequence[VerdictChange],
-    known: ItemValues,
+    item_values: ItemValues,
     *,
     is_after: bool,
 ) -> tuple[CauseShare, ...]:
@@ -134,21 +134,23 @@ def divided_share(
     Args:
         part: what other code has in a metric's change.
         verdicts: of the metric's model that differ, with the keys of their tasks.
-        known: the metric's items by the code of today.
+        item_values: the metric's items by the code of today.
         is_after: whether that is the side after the change.
     """
-    at_hand = terms(known)
-    other_terms = _terms_from_verdicts(known, at_hand, verdicts, is_after=is_after)
-    wanted = part.before if is_after else part.after
-    if other_terms is None or wanted is None or part.change is None:
+    at_hand = terms(item_values)
+    other_terms = _terms_from_verdicts(
+        item_values, at_hand, verdicts, is_after=is_after
+    )
+    expected = part.before if is_after else part.after
+    if other_terms is None or expected is None or part.change is None:
         return (part,)
     ratio = exact_ratio(other_terms)
-    if ratio is None or abs(ratio - Fraction(wanted)) > NEAR:
+    if ratio is None or abs(ratio - Fraction(expected)) > NEAR:
         return (part,)
     old, new = (other_terms, at_hand) if is_after else (at_hand, other_terms)
     shares = shares_of_change(old, new) or {}
     causes = {change.key: change.cause for change in verdicts}
-    clusters = dict(zip(known.items, known.clusters, strict=True))
+    clusters = dict(zip(item_values.items, item_values.clusters, strict=True))
     shares_by_cause: dict[Cause, list[ItemShare]] = {}
     for item, share in shares.items():
         shares_by_cause.setdefault(causes[item], []).append(
@@ -164,21 +166,21 @@ def divided_share(
 
 
 def _terms_from_verdicts(
-    known: ItemValues,
+    item_values: ItemValues,
     at_hand: Mapping[str, Term],
     verdicts: Iterable[VerdictChange],
     *,
     is_after: bool,
 ) -> Mapping[str, Term] | None:
     """What the items were on the other side; None where verdicts do not tell."""
-    if known.kind != "mean":
+    if item_values.kind != "mean":
         return None
-    items, other_terms, seen = set(known.items), dict(at_hand), set()
+    items, other_terms, seen = set(item_values.items), dict(at_hand), set()
     for change in verdicts:
         if change.key not in items:
             continue
-        mine, other = change.sides[::-1] if is_after else change.sides
-        if change.key in seen or _term(mine) != at_hand.get(change.key):
+        side, other = change.sides[::-1] if is_after else change.sides
+        if change.key in seen or _term(side) != at_hand.get(change.key):
             return None
         seen.add(change.key)
         term = _term(other)
@@ -278,8 +280,10 @@ class ChangeLedger:
         before, after = self._last.values.get(metric), seen.values.get(metric)
         change = Fraction()
         if after is not None:
-            held = self._defined.get(metric)
-            change = Fraction(after) - Fraction(after if held is None else held)
+            last_defined = self._defined.get(metric)
+            change = Fraction(after) - Fraction(
+                after if last_defined is None else last_defined
+            )
             self._defined[metric] = after
         items: tuple[ItemShare, ...] = ()
         rounding = None

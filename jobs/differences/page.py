@@ -15,8 +15,8 @@ from jobs.differences.rendering import (
     extent,
     judged_first,
     labels,
-    named_metrics,
     number,
+    selected_metrics,
     sides,
     signed,
     verdict_tally,
@@ -44,7 +44,7 @@ def page(difference: ScoringDifference, paths: Sequence[str] = ()) -> str:
         difference: what to tell.
         paths: of the metrics to show, `*` for any characters; all where none are named.
     """
-    metrics = named_metrics(difference, paths)
+    metrics = selected_metrics(difference, paths)
     parts = {
         "Causes": _causes(difference.stages),
         "Metrics by cause": _metrics(difference, metrics),
@@ -129,12 +129,12 @@ def _table(changed: Sequence[ChangedMetric], caption: str) -> Element:
             labels(part.causes) for metric in changed for part in metric.parts
         )
     )
-    heads = ("before", "after", "change", *causes)
+    headers = ("before", "after", "change", *causes)
     return html_table(
         caption,
         [
             HtmlColumn(name="metric"),
-            *(HtmlColumn(name=name, numeric=True) for name in heads),
+            *(HtmlColumn(name=name, numeric=True) for name in headers),
         ],
         [
             (
@@ -153,8 +153,8 @@ def _by(metric: ChangedMetric, cause: str) -> str:
     cause_parts = [part for part in metric.parts if labels(part.causes) == cause]
     if not cause_parts:
         return ""
-    known = [part.change for part in cause_parts if part.change is not None]
-    return signed(sum(known, Fraction()) if known else None)
+    changes = [part.change for part in cause_parts if part.change is not None]
+    return signed(sum(changes, Fraction()) if changes else None)
 
 
 def _items(
@@ -223,8 +223,8 @@ def _bookings(stages: Sequence[DifferenceStage]) -> Iterator[Element]:
 def _booked(model: str, booking: Booking) -> Element:
     table = booking.table
     numeric = [
-        all(isinstance(row[place], int) for row in table.rows)
-        for place in range(len(table.columns))
+        all(isinstance(row[column], int) for row in table.rows)
+        for column in range(len(table.columns))
     ]
     return html_table(
         f"{booking.metric} of {model} by {table.caption}: {booking.change:+d} in sum.",

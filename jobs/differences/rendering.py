@@ -23,7 +23,7 @@ from runner.scorecard import Booking
 from runner.typeset import in_columns
 
 
-def named_metrics(
+def selected_metrics(
     difference: ScoringDifference, paths: Sequence[str]
 ) -> tuple[ChangedMetric, ...]:
     """The changed metrics that *paths* name, `*` for any characters; all by default.
@@ -38,11 +38,13 @@ def named_metrics(
             hint = f"; did you mean {' or '.join(near)}?" if near else "."
             raise UsageError(f"There is no metric {path}{hint}")
     return tuple(
-        metric for metric in difference.changed if not paths or _is_named(metric, paths)
+        metric
+        for metric in difference.changed
+        if not paths or _is_selected(metric, paths)
     )
 
 
-def _is_named(metric: ChangedMetric, paths: Sequence[str]) -> bool:
+def _is_selected(metric: ChangedMetric, paths: Sequence[str]) -> bool:
     return any(fnmatch.fnmatchcase(metric.path, path) for path in paths)
 
 
@@ -66,7 +68,7 @@ def text(difference: ScoringDifference, paths: Sequence[str], top: int) -> str:
     first = {difference.headline, *difference.headlines}
     metrics = [
         metric
-        for metric in named_metrics(difference, paths)
+        for metric in selected_metrics(difference, paths)
         if paths or metric.path in first
     ]
     for model in dict.fromkeys(metric.model for metric in metrics):
@@ -81,10 +83,10 @@ def text(difference: ScoringDifference, paths: Sequence[str], top: int) -> str:
     for stage in difference.stages:
         for model, booking in stage.bookings.items():
             lines += _booked(model, booking)
-    listed_all = len(metrics) == len(difference.changed)
+    is_complete = len(metrics) == len(difference.changed)
     lines += [
         "",
-        extent(difference) + ("." if listed_all else "; --metric '*' lists them all."),
+        extent(difference) + ("." if is_complete else "; --metric '*' lists them all."),
         "Causes were changed one at a time, in the order listed. The parts add up to",
         "each change exactly: --json gives them as fractions.",
     ]
@@ -187,10 +189,11 @@ def _verdicts(stages: Sequence[DifferenceStage], top: int) -> Iterator[str]:
 
 def verdict_tally(changes: Sequence[VerdictChange]) -> str:
     """How many verdicts changed, and to which side."""
-    came = sum(change.right > 0 for change in changes)
+    gained = sum(change.right > 0 for change in changes)
     ceased = sum(change.right < 0 for change in changes)
     return (
-        f"{len(changes):,} changed, {came:,} came to be right, {ceased:,} ceased to be"
+        f"{len(changes):,} changed, {gained:,} came to be right, {ceased:,} "
+        "ceased to be"
     )
 
 
@@ -204,19 +207,19 @@ def sides(change: VerdictChange) -> tuple[str, str]:
 
     Where the same was read, what was expected; of long texts, what differs.
     """
-    known = [side for side in (change.before, change.after) if side is not None]
-    is_read_alike = len({side.value for side in known}) == 1
+    present_sides = [side for side in (change.before, change.after) if side is not None]
+    has_same_value = len({side.value for side in present_sides}) == 1
     texts = [
         f"expected {side.expected}"
-        if is_read_alike and known[0].expected != known[-1].expected
+        if has_same_value and present_sides[0].expected != present_sides[-1].expected
         else side.value or f"[{side.rule}]"
-        for side in known
+        for side in present_sides
     ]
-    letters = enumerate(zip(texts[0], texts[-1], strict=False))
-    shared = next((place for place, (was, now) in letters if was != now), 0)
+    character_pairs = enumerate(zip(texts[0], texts[-1], strict=False))
+    shared = next((index for index, (was, now) in character_pairs if was != now), 0)
     marked = {
         id(side): f"{_cut(text, shared)} ({_MARKS[side.correct]})"
-        for side, text in zip(known, texts, strict=True)
+        for side, text in zip(present_sides, texts, strict=True)
     }
     before, after = (
         marked.get(id(side), "none") for side in (change.before, change.after)
@@ -275,7 +278,7 @@ def as_json(difference: ScoringDifference, paths: Sequence[str] = ()) -> dict[st
         "headline": difference.headline,
         "causes": [_stage_json(stage) for stage in difference.stages],
         "metrics": [
-            _changed_json(metric) for metric in named_metrics(difference, paths)
+            _changed_json(metric) for metric in selected_metrics(difference, paths)
         ],
         "unchanged": len(difference.unchanged),
         "notes": list(difference.notes),

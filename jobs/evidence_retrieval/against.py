@@ -28,7 +28,7 @@ from jobs.evidence_retrieval.verification.verify import (
 from jobs.inputs.column_map import ColumnMap, column_map, near_words
 from runner.scorecard import Cell, Finding, Metric, Scorecard, Table
 
-_PLACE = re.compile(r"\[[0-9]+\]")
+_INDEX = re.compile(r"\[[0-9]+\]")
 """Of an entry of a list; a key is reported once for all entries."""
 
 
@@ -57,12 +57,12 @@ def mapped_paths(
     if not pairs:
         return {}
     paths = [path for path, _ in leaves(stored)]
-    places: dict[str, list[str]] = {path: [path] for path in paths}
+    paths_by_name: dict[str, list[str]] = {path: [path] for path in paths}
     for path in paths:
-        places.setdefault(path.rpartition(".")[2], []).append(path)
+        paths_by_name.setdefault(path.rpartition(".")[2], []).append(path)
     names = {
         name: key_paths[0]
-        for name, key_paths in places.items()
+        for name, key_paths in paths_by_name.items()
         if len(set(key_paths)) == 1
     }
     mapped = column_map(pairs, list(metrics), names, unseen="--against has no key")
@@ -131,14 +131,14 @@ def _compared(
 def merged_verification(
     verification: SummaryVerification,
     stored: Mapping[str, Any],
-    known: Sequence[StoredComparison],
+    mapped: Sequence[StoredComparison],
 ) -> SummaryVerification:
     """A verification with the mapped keys, and with every unknown key by itself.
 
     Args:
         verification: of the keys that are not mapped.
         stored: those keys.
-        known: the comparisons of mapped keys.
+        mapped: the comparisons of mapped keys.
     """
     unknown = [
         comparison.path
@@ -168,9 +168,9 @@ def merged_verification(
         for path, value in below.items()
     ]
     # blocks that siftlog's layout has are not missing in a summary of another layout
-    is_foreign = bool(known) and not others
+    is_foreign = bool(mapped) and not others
     return SummaryVerification(
-        comparisons=(*known, *others, *expanded),
+        comparisons=(*mapped, *others, *expanded),
         contradictions=() if is_foreign else verification.contradictions,
     )
 
@@ -190,7 +190,7 @@ def unknown_keys(
         if comparison.verdict != "unknown key":
             comparisons.append(comparison)
             continue
-        key = _PLACE.sub("[]", comparison.path)
+        key = _INDEX.sub("[]", comparison.path)
         if key not in near:
             near[key] = _near(key, metrics)
             first[key] = comparison.path
@@ -264,8 +264,8 @@ def _model(
     models: Mapping[str, ModelResults], stored: Mapping[str, Any]
 ) -> ModelResults:
     config = stored.get("config")
-    named = config.get("model") if isinstance(config, Mapping) else None
-    return models.get(str(named)) or next(iter(models.values()))
+    model_name = config.get("model") if isinstance(config, Mapping) else None
+    return models.get(str(model_name)) or next(iter(models.values()))
 
 
 def verification_of(

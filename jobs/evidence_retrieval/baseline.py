@@ -61,13 +61,13 @@ def stated_scores(sentences: Sequence[str], query: str) -> list[float]:
 
 def denied_share(words: Sequence[str], word: str) -> float:
     """The share of a word's places that have a denial shortly before them."""
-    places = [place for place, other in enumerate(words) if other == word]
+    indices = [index for index, other in enumerate(words) if other == word]
     denied = [
-        place
-        for place in places
-        if not DENIALS.isdisjoint(words[max(0, place - REACH) : place])
+        index
+        for index in indices
+        if not DENIALS.isdisjoint(words[max(0, index - REACH) : index])
     ]
-    return len(denied) / len(places)
+    return len(denied) / len(indices)
 
 
 def baseline(request: Request) -> Content:
@@ -91,7 +91,7 @@ def _chat(request: ChatRequest) -> str:
     criterion = blocks.get("criterion", "")
     if "candidates" in blocks:
         scores = stated_scores(_numbered(blocks["candidates"]), criterion)
-        return _json({"ranking": [place + 1 for place in ranked(scores)]})
+        return _json({"ranking": [index + 1 for index in ranked(scores)]})
     sentences = _numbered(blocks.get("sentences", ""))
     if "criteria" not in blocks:
         return _json(_assessment(sentences, criterion))

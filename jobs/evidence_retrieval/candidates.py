@@ -25,12 +25,12 @@ def spans(n: int, size: int, stride: int) -> tuple[range, ...]:
     return tuple(range(start, min(start + size, n)) for start in starts)
 
 
-def moved(order: Sequence[int], span: range, places: Sequence[int]) -> tuple[int, ...]:
-    """*order* with the entries of *span* put in the order of *places* within it."""
+def moved(order: Sequence[int], span: range, indices: Sequence[int]) -> tuple[int, ...]:
+    """*order* with the entries of *span* put in the order of *indices* within it."""
     window = order[span.start : span.stop]
     return (
         *order[: span.start],
-        *(window[place] for place in places),
+        *(window[index] for index in indices),
         *order[span.stop :],
     )
 
@@ -44,14 +44,14 @@ def ranked(scores: Sequence[float]) -> list[int]:
     Scores count to ten decimals.
     """
     rounded = [round(score, DECIMALS) for score in scores]
-    return sorted(range(len(rounded)), key=lambda place: -rounded[place])
+    return sorted(range(len(rounded)), key=lambda index: -rounded[index])
 
 
 def shuffled(n: int, seed: int, query: str, replicate: int) -> list[int]:
     """*n* places in an order that depends on nothing but its arguments."""
 
-    def key(place: int) -> bytes:
-        text = f"{seed}:{query}:{replicate}:{place}"
+    def key(index: int) -> bytes:
+        text = f"{seed}:{query}:{replicate}:{index}"
         return hashlib.sha256(text.encode()).digest()
 
     return sorted(range(n), key=key)
@@ -99,7 +99,7 @@ def by_relevance(
     return tuple(
         sorted(
             ranked(lexical_scores),
-            key=lambda place: -round(relevance.get(place, 0), DECIMALS),
+            key=lambda index: -round(relevance.get(index, 0), DECIMALS),
         )
     )
 
@@ -115,7 +115,7 @@ class RerankWindow:
     spans: tuple[range, ...]  #: of all windows over it
 
     @property
-    def places(self) -> tuple[int, ...]:
+    def indices(self) -> tuple[int, ...]:
         """The candidates as places in the post, in the order of the prompt."""
         span = self.spans[self.window]
         return self.order[span.start : span.stop]
@@ -127,7 +127,7 @@ class RerankWindow:
 
     def after(self, answer: Ordering) -> tuple[int, ...]:
         """The order of the whole pool after this window."""
-        return moved(self.order, self.spans[self.window], answer.places)
+        return moved(self.order, self.spans[self.window], answer.indices)
 
 
 def listing(dataset: EvidenceDataset, task: Task) -> RerankWindow:
@@ -143,7 +143,7 @@ def listing(dataset: EvidenceDataset, task: Task) -> RerankWindow:
         order = local_order(dataset, post, criterion)
     window = int(number) if number.isdecimal() else -1
     if window == 0:
-        order = _as_listed(settings, order, query, task.replicate)
+        order = _in_prompt_order(settings, order, query, task.replicate)
     window_spans = spans(
         depth(settings, n), settings.rerank_window, settings.rerank_stride
     )
@@ -170,9 +170,9 @@ def final_order(
     """
     for task, answer in answers:
         if isinstance(answer, Ordering):
-            listed = listing(dataset, task)
-            if listed.is_last:
-                return listed.after(answer)
+            rerank_window = listing(dataset, task)
+            if rerank_window.is_last:
+                return rerank_window.after(answer)
     return None
 
 
@@ -195,7 +195,7 @@ def _carried(task: Task, n: int) -> tuple[int, ...] | None:
     return order
 
 
-def _as_listed(
+def _in_prompt_order(
     settings: EvidenceSettings, order: tuple[int, ...], query: str, replicate: int
 ) -> tuple[int, ...]:
     """The candidates in the order of the settings; the rest keeps its own below.
@@ -207,8 +207,8 @@ def _as_listed(
     if settings.order == "shuffled" or replicate > 1:
         # from the order of the post: the same candidates are shuffled the same way
         in_post = sorted(candidates)
-        listed = shuffled(n, settings.seed, query, replicate)
-        return (*(in_post[place] for place in listed), *rest)
+        permutation = shuffled(n, settings.seed, query, replicate)
+        return (*(in_post[index] for index in permutation), *rest)
     if settings.order == "document":
         return (*sorted(candidates), *rest)
     return order

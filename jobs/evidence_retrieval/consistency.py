@@ -13,7 +13,7 @@ import numpy as np
 from jobs.evidence_retrieval import consistency_rules, stated_rules
 from jobs.evidence_retrieval.consistency_rules import PredictionView, RowRule, Severity
 from jobs.evidence_retrieval.metrics.gate import REPORTED_RATES
-from jobs.evidence_retrieval.queries import UNKNOWN, EvidenceSheet, Queries
+from jobs.evidence_retrieval.queries import UNKNOWN, Queries, ScoringInput
 from jobs.evidence_retrieval.settings import EvidenceSettings
 from jobs.metrics.checks import TOLERANCE, check_metrics
 from jobs.metrics.columns import Bools, Ints
@@ -64,14 +64,14 @@ def printed(metrics: Sequence[Metric], queries: Queries) -> Iterator[Finding]:
         yield from _worded(metric)
 
 
-def named(metric: str) -> str:
+def metric_name(metric: str) -> str:
     """The name at a path's end, without the figure it is of (`~std`)."""
     return metric.rpartition(".")[2].partition("~")[0]
 
 
 def _worded(metric: Metric) -> Iterator[Finding]:
     """What a metric's own words give away."""
-    name, words = named(metric.path), f"{metric.definition} {metric.note or ''}"
+    name, words = metric_name(metric.path), f"{metric.definition} {metric.note or ''}"
     if name in DECIDED and "@" not in name and not _THRESHOLD.search(words):
         yield _finding(
             "threshold_unnamed",
@@ -155,13 +155,13 @@ def _denominators(by_path: Mapping[str, Metric], queries: Queries) -> Iterator[F
 def _parts(queries: Queries) -> Iterator[tuple[str, Bools]]:
     """The whole, each fold and each criterion: prefix and rows."""
     yield "", np.ones(len(queries), dtype=np.bool_)
-    places: Mapping[str, tuple[Sequence[str], Ints]] = {
+    groupings: Mapping[str, tuple[Sequence[str], Ints]] = {
         "fold": (queries.folds, queries.fold),
         "criterion": (queries.criteria, queries.criterion),
     }
-    for kind, (names, column) in places.items():
-        for place, name in enumerate(names):
-            yield f"{kind}.{name}.", column == place
+    for kind, (names, column) in groupings.items():
+        for index, name in enumerate(names):
+            yield f"{kind}.{name}.", column == index
 
 
 def _finding(code: str, severity: Severity, where: str, message: str) -> Finding:
@@ -204,7 +204,7 @@ def check_tables(tables: Sequence[Table], headline: str) -> Iterator[Finding]:
     """All findings about the tables of a scorecard with this *headline*."""
     yield from _two_values(tables, headline)
     for table in tables:
-        yield from _nothing_deployed(table)
+        yield from _no_deployed_threshold(table)
         for row in _table_rows(table):
             path, definition = str(row.get(METRIC, "")), str(row.get("definition", ""))
             yield from fixed_name(f"{table.name} {path}", path, definition)
@@ -229,7 +229,7 @@ def _two_values(tables: Sequence[Table], headline: str) -> Iterator[Finding]:
                     *((name, row[name]) for name in IDENTIFYING if row.get(name)),
                 ]
             )
-            where, value = first.setdefault(identity, (table.name, row[VALUE]))
+            table_name, value = first.setdefault(identity, (table.name, row[VALUE]))
             if not _is_same(value, row[VALUE]):
                 yield Finding(
                     code="two_values",
@@ -237,18 +237,18 @@ def _two_values(tables: Sequence[Table], headline: str) -> Iterator[Finding]:
                     where=f"{table.name} {row[METRIC]}",
                     message=(
                         f"{row[METRIC]} is {row[VALUE]!r} in {table.name} and "
-                        f"{value!r} in {where}, of the same subset."
+                        f"{value!r} in {table_name}, of the same subset."
                     ),
                 )
 
 
-def _is_same(one: Cell, other: Cell) -> bool:
-    if isinstance(one, float) and isinstance(other, float):
-        return abs(one - other) <= TOLERANCE
-    return one == other
+def _is_same(cell: Cell, other: Cell) -> bool:
+    if isinstance(cell, float) and isinstance(other, float):
+        return abs(cell - other) <= TOLERANCE
+    return cell == other
 
 
-def _nothing_deployed(table: Table) -> Iterator[Finding]:
+def _no_deployed_threshold(table: Table) -> Iterator[Finding]:
     """A table over several thresholds says which of them is in use.
 
     What is marked for the whole holds for its folds and criteria too.
@@ -283,7 +283,7 @@ def _nothing_deployed(table: Table) -> Iterator[Finding]:
 
 
 def _against_half(table: Table, row: dict[str, Cell]) -> Iterator[Finding]:
-    if named(str(row.get(METRIC, ""))) != "auprc":
+    if metric_name(str(row.get(METRIC, ""))) != "auprc":
         return
     for name in BASELINES:
         if row.get(name) == 0.5:  # noqa: PLR2004 - the one value that is always meant
@@ -314,7 +314,7 @@ OF_ROWS = (
 
 
 def check(
-    sheet: EvidenceSheet,
+    scoring_input: ScoringInput,
     settings: EvidenceSettings,
     metrics: Mapping[str, Sequence[Metric]],
     tables: Sequence[Table] = (),
@@ -325,26 +325,26 @@ def check(
     its truth.
 
     Args:
-        sheet: what is scored.
+        scoring_input: what is scored.
         settings: of the job.
         metrics: of each model.
         tables: as they will be written.
     """
     return (
-        *_row_findings(sheet, settings),
-        *_figures(sheet, metrics),
-        *check_tables(tables, sheet.headline),
+        *_row_findings(scoring_input, settings),
+        *_figures(scoring_input, metrics),
+        *check_tables(tables, scoring_input.headline),
     )
 
 
 def _row_findings(
-    sheet: EvidenceSheet, settings: EvidenceSettings
+    scoring_input: ScoringInput, settings: EvidenceSettings
 ) -> Iterator[Finding]:
-    queries = sheet.queries
+    queries = scoring_input.queries
     for of_truth in consistency_rules.TRUTH_RULES:
         yield from of_truth.findings(queries, queries, "")
-    for prediction in sheet.predictions:
-        if prediction.config == sheet.headline:
+    for prediction in scoring_input.predictions:
+        if prediction.config == scoring_input.headline:
             view = PredictionView(
                 queries=queries, prediction=prediction, settings=settings
             )
@@ -353,8 +353,8 @@ def _row_findings(
 
 
 def _figures(
-    sheet: EvidenceSheet, metrics: Mapping[str, Sequence[Metric]]
+    scoring_input: ScoringInput, metrics: Mapping[str, Sequence[Metric]]
 ) -> Iterator[Finding]:
     for model, model_metrics in metrics.items():
-        for finding in printed(model_metrics, sheet.queries):
+        for finding in printed(model_metrics, scoring_input.queries):
             yield replace(finding, where=f"{model} {finding.where}")

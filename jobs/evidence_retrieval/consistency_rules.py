@@ -179,13 +179,13 @@ def _longer_than_pool(view: PredictionView) -> Iterator[Violation]:
 
 
 def _pool_mismatch(
-    view: PredictionView, name: str, lengths: Ints, rows: Bools, what: str
+    view: PredictionView, name: str, lengths: Ints, rows: Bools, relation: str
 ) -> Violation:
     pool = view.queries.pool
     return Violation(
         rows=(pool != UNKNOWN) & rows,
         where=name,
-        message=f"Lists rank {what} sentences than the post has.",
+        message=f"Lists rank {relation} sentences than the post has.",
         values=lambda i: f"{lengths[i]} of {pool[i]} candidates",
     )
 

@@ -51,8 +51,8 @@ PlottedEvidenceModels: TypeAlias = figures.PlottedModels[EvidenceResults, ModelR
 def plotted_models(results: EvidenceResults) -> PlottedEvidenceModels:
     """The models that figures have room for."""
     settings, posts = results.settings, f"{results.draws.posts:,} posts"
-    drawn = figures.bootstrap_note(settings.level, "post", posts, settings.boot_b)
-    return figures.plotted_models(results, results.models, drawn=drawn)
+    note = figures.bootstrap_note(settings.level, "post", posts, settings.boot_b)
+    return figures.plotted_models(results, results.models, interval_note=note)
 
 
 def numbers(column: Floats) -> Numbers:
@@ -61,12 +61,12 @@ def numbers(column: Floats) -> Numbers:
 
 
 def with_ends(
-    metrics: Sequence[Metric | None], places: Iterable[float], model: Model
+    metrics: Sequence[Metric | None], ys: Iterable[float], model: Model
 ) -> Points:
     """Values with their intervals on lying rows; no point where there is no value."""
     return Points(
         x=tuple(metric.value if metric else None for metric in metrics),
-        y=tuple(places),
+        y=tuple(ys),
         lo=tuple(metric.lo if metric else None for metric in metrics),
         hi=tuple(metric.hi if metric else None for metric in metrics),
         label=model.name,
@@ -267,7 +267,7 @@ def _roc(model_curves: _ModelCurves, plotted: PlottedEvidenceModels) -> Figure:
         caption="Share of the queries with evidence that are found (up), against the "
         "share of the queries without that raise a false alarm (right), over every "
         "threshold; the nearer to the upper left, the better. Bands: "
-        f"{plotted.drawn}, at each false positive rate. "
+        f"{plotted.interval_note}, at each false positive rate. "
         f"{_marked(model_curves)}{plotted.rest}",
         panels=_square(
             "false positive rate", "true positive rate (sensitivity)", marks
@@ -334,10 +334,10 @@ def _notes(
     """The points' names; beside several lines, letters that the caption explains."""
     if len(model_curves) == 1:
         return tuple(point.name for point in operating)
-    return tuple(_letter(point) for point in operating)
+    return tuple(_initial(point) for point in operating)
 
 
-def _letter(point: DeployedPoint) -> str:
+def _initial(point: DeployedPoint) -> str:
     return point.name[0].upper()
 
 
@@ -349,7 +349,7 @@ def _marked(model_curves: _ModelCurves) -> str:
         return "No threshold was deployed."
     if len(model_curves) == 1:
         return f"Points are where thresholds were set{BY_FOLD}."
-    words = dict.fromkeys(f"{_letter(point)} {point.name}" for point in names)
+    words = dict.fromkeys(f"{_initial(point)} {point.name}" for point in names)
     return f"Points are where thresholds were set{BY_FOLD}: {', '.join(words)}."
 
 

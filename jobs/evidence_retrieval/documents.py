@@ -14,7 +14,7 @@ from jobs.evidence_retrieval.metrics.bootstrap import RetrievalMeasure
 from jobs.evidence_retrieval.metrics.breakdowns import over_folds
 from jobs.evidence_retrieval.metrics.results import ModelResults
 from jobs.evidence_retrieval.metrics.retrieval import fold_masks
-from jobs.evidence_retrieval.queries import EvidenceSheet, FoldGate
+from jobs.evidence_retrieval.queries import FoldGate, ScoringInput
 from jobs.evidence_retrieval.settings import EvidenceSettings
 from jobs.metrics.columns import Bools, Floats
 from jobs.metrics.selective import STATES
@@ -29,7 +29,7 @@ class EvidenceFolders:
         self._slugs = slugs(models)
         self._is_alone = len(models) == 1
 
-    def one(self, model: str, name: str) -> str:
+    def path(self, model: str, name: str) -> str:
         """A file that a model has once."""
         return name if self._is_alone else f"{self._slugs[model]}/{name}"
 
@@ -45,22 +45,22 @@ def step_files(pattern: str, steps: Sequence[str]) -> dict[str, str]:
 
 
 def documents(
-    sheet: EvidenceSheet, findings: Iterable[Finding], places: EvidenceFolders
+    scoring_input: ScoringInput, findings: Iterable[Finding], folders: EvidenceFolders
 ) -> Iterator[Artifact]:
     """`leakage.json`, `consistency.json`, and the gates as they were fitted.
 
     `gate_fold_<k>.json` for each model and fold; `gate_final.json` where it was asked
     for, one file of all models, as `--apply-gate` takes it.
     """
-    leaks = [asdict(check) for check in sheet.leak_checks]
+    leaks = [asdict(check) for check in scoring_input.leak_checks]
     yield Artifact(name="leakage.json", text=as_text(leaks))
     contradictions = [asdict(finding) for finding in findings]
     yield Artifact(name="consistency.json", text=as_text(contradictions))
-    if sheet.final_gates:
-        yield Artifact(name="gate_final.json", text=sheet.final_gates)
-    for model in sheet.models:
+    if scoring_input.final_gates:
+        yield Artifact(name="gate_final.json", text=scoring_input.final_gates)
+    for model in scoring_input.models:
         gates: dict[str, list[FoldGate]] = {}
-        for gate in sheet.gates:
+        for gate in scoring_input.gates:
             if gate.model == model:
                 gates.setdefault(gate.fold, []).append(gate)
         files = step_files("gate_fold_{}.json", tuple(gates))
@@ -70,7 +70,7 @@ def documents(
                 "fold": fold,
                 "configs": {gate.config: _gate(gate) for gate in fitted},
             }
-            name = places.one(model, files[fold])
+            name = folders.path(model, files[fold])
             yield Artifact(name=name, text=as_text(content))
 
 
@@ -100,16 +100,16 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - whatever JSON can hold
     return value
 
 
-LISTED = ("recall", "mrr", "map", "ndcg")
+LIST_MEASURES = ("recall", "mrr", "map", "ndcg")
 """The measures of a list's block, at each cut-off."""
 
 
 def summary_json(
-    model_results: ModelResults, sheet: EvidenceSheet, settings: EvidenceSettings
+    model_results: ModelResults, scoring_input: ScoringInput, settings: EvidenceSettings
 ) -> str:
     """The file of one model's headline configuration."""
     content = (
-        _by_fold(model_results, sheet, settings)
+        _by_fold(model_results, scoring_input, settings)
         if model_results.folds
         else _by_list(model_results, settings)
     )
@@ -161,10 +161,10 @@ def _percent(target: float) -> str:
 
 
 def _by_fold(
-    model_results: ModelResults, sheet: EvidenceSheet, settings: EvidenceSettings
+    model_results: ModelResults, scoring_input: ScoringInput, settings: EvidenceSettings
 ) -> dict[str, Any]:
     keys = fold_keys(settings)
-    known = model_results.by_path()
+    by_path = model_results.by_path()
     results, aggregated = [], {}
     definitions, intervals, n_defined = {}, {}, {}
     for fold, measures in model_results.folds.items():
@@ -172,13 +172,13 @@ def _by_fold(
         results.append(
             {
                 "fold": fold,
-                "threshold_selection": _selection(model_results, sheet, fold),
+                "threshold_selection": _selection(model_results, scoring_input, fold),
                 "test_metrics": {g: block for g, block in blocks.items() if block},
             }
         )
     for group, paths in keys.items():
         for key, path in paths.items():
-            if path not in known:
+            if path not in by_path:
                 continue
             name = f"{group}.{key}"
             statistics = over_folds(model_results.folds, path, settings.ddof)
@@ -189,8 +189,8 @@ def _by_fold(
                 "min": statistics.min,
                 "max": statistics.max,
             }
-            definitions[name] = known[path].definition
-            intervals[name] = _interval(known[path])
+            definitions[name] = by_path[path].definition
+            intervals[name] = _interval(by_path[path])
             n_defined[name] = statistics.n_defined
     return {
         "n_folds": len(model_results.folds),
@@ -217,13 +217,13 @@ def _values(
 
 
 def _selection(
-    model_results: ModelResults, sheet: EvidenceSheet, fold: str
+    model_results: ModelResults, scoring_input: ScoringInput, fold: str
 ) -> dict[str, Any]:
     """The thresholds of a fold, and what they reached where they were chosen."""
     prediction = model_results.block.prediction
-    for gate in sheet.gates:
-        wanted = (prediction.model, prediction.config, fold)
-        if (gate.model, gate.config, gate.fold) == wanted:
+    for gate in scoring_input.gates:
+        gate_key = (prediction.model, prediction.config, fold)
+        if (gate.model, gate.config, gate.fold) == gate_key:
             selection: dict[str, Any] = {
                 "tau_neg": gate.tau_neg,
                 "tau_pos": gate.tau_pos,
@@ -250,7 +250,7 @@ def _distinct(column: Floats | None, rows: Bools) -> Floats:
 
 
 def _by_list(model_results: ModelResults, settings: EvidenceSettings) -> dict[str, Any]:
-    known = model_results.by_path()
+    by_path = model_results.by_path()
     block = model_results.block
     positives = int((block.queries.y[block.judged] == 1).sum())
     content: dict[str, Any] = {}
@@ -259,11 +259,11 @@ def _by_list(model_results: ModelResults, settings: EvidenceSettings) -> dict[st
         prefix = f"{name}." if len(block.lists) > 1 else ""
         paths = {
             key: f"{prefix}{key}"
-            for key in (f"{m}@{k}" for m in LISTED for k in settings.k_values)
-            if f"{prefix}{key}" in known
+            for key in (f"{m}@{k}" for m in LIST_MEASURES for k in settings.k_values)
+            if f"{prefix}{key}" in by_path
         }
         of_positives = {
-            **{key: known[path].value for key, path in paths.items()},
+            **{key: by_path[path].value for key, path in paths.items()},
             "queries_total": int(block.judged.sum()),
             "queries_with_positives": positives,
             "queries_evaluated": len(block.lists[name].rows),
@@ -271,7 +271,9 @@ def _by_list(model_results: ModelResults, settings: EvidenceSettings) -> dict[st
         }
         content[name] = of_positives
         if settings.all_queries:
-            over_all = {key: known[f"all_queries.{name}.{key}"].value for key in paths}
+            over_all = {
+                key: by_path[f"all_queries.{name}.{key}"].value for key in paths
+            }
             counts = {
                 "queries_evaluated": int(block.judged.sum()),
                 "skip_no_positives": False,
@@ -281,9 +283,9 @@ def _by_list(model_results: ModelResults, settings: EvidenceSettings) -> dict[st
                 "all_queries": {**of_positives, **over_all, **counts},
             }
         for key, path in paths.items():
-            definitions[f"{name}.{key}"] = known[path].definition
-            intervals[f"{name}.{key}"] = _interval(known[path])
-            n_defined[f"{name}.{key}"] = known[path].n_defined
+            definitions[f"{name}.{key}"] = by_path[path].definition
+            intervals[f"{name}.{key}"] = _interval(by_path[path])
+            n_defined[f"{name}.{key}"] = by_path[path].n_defined
     return {
         **content,
         "eval_split": "all",

@@ -40,7 +40,7 @@ from jobs.evidence_retrieval.parsing import (
     PostAssessment,
     PostVectors,
 )
-from jobs.evidence_retrieval.plan import PARSERS, plan, wanted
+from jobs.evidence_retrieval.plan import PARSERS, needed_tasks, plan
 from jobs.evidence_retrieval.predictions.columns import queries
 from jobs.evidence_retrieval.queries import UNKNOWN, Predictions
 from jobs.metrics import assign
@@ -101,14 +101,14 @@ def overview_lines(
 def _columns(
     queries: Sequence[ExplainedQuery], predictions: Predictions
 ) -> Iterator[TextColumn]:
-    places = [query.place for query in queries]
+    indices = [query.index for query in queries]
     p = predictions.prob if predictions.prob is not None else predictions.score
     title = "p" if predictions.prob is not None else "score"
-    values = [None if p is None else float(p[place]) for place in places]
+    values = [None if p is None else float(p[index]) for index in indices]
     yield TextColumn(title=title, cells=[number(value) for value in values])
-    states = [outcome(predictions, place) for place in places]
+    states = [outcome(predictions, index) for index in indices]
     yield TextColumn(title="state", cells=states, has_words=True)
-    ks = (k_of(predictions, place) for place in places)
+    ks = (k_of(predictions, index) for index in indices)
     yield TextColumn(title="K", cells=[NONE if k is None else str(k) for k in ks])
     cells = [_gold_ranks(query, predictions) for query in queries]
     yield TextColumn(title="gold at", cells=cells)
@@ -118,8 +118,10 @@ def _gold_ranks(query: ExplainedQuery, predictions: Predictions) -> str:
     """The places of the gold in the list that a reader sees the beginning of."""
     lists = predictions.lists.get(predictions.final)
     gold = frozenset(query.gold or ())
-    listed = () if lists is None else lists[query.place]
-    return joined_words(rank for rank, uid in enumerate(listed, start=1) if uid in gold)
+    ranked_uids = () if lists is None else lists[query.index]
+    return joined_words(
+        rank for rank, uid in enumerate(ranked_uids, start=1) if uid in gold
+    )
 
 
 def prompt_lines(dataset: EvidenceDataset, query: ExplainedQuery) -> Iterator[str]:
@@ -130,7 +132,7 @@ def prompt_lines(dataset: EvidenceDataset, query: ExplainedQuery) -> Iterator[st
         if item(task) in query_items:
             yield from _lines(dataset, spec, task)
     first_stage = dataset.settings.first_stage
-    if "rerank" in wanted(dataset) and first_stage not in LOCAL:
+    if "rerank" in needed_tasks(dataset) and first_stage not in LOCAL:
         yield f"  rerank      follows what {first_stage} answers"
 
 
@@ -243,9 +245,9 @@ def _value(
             else:
                 yield from _value(dataset, query, task, assessment)
         case Ordering():
-            listed = listing(dataset, task)
-            order = (listed.places[place] + 1 for place in parsed.places)
-            window = f"window {listed.window + 1} of {len(listed.spans)}"
+            rerank_window = listing(dataset, task)
+            order = (rerank_window.indices[index] + 1 for index in parsed.indices)
+            window = f"window {rerank_window.window + 1} of {len(rerank_window.spans)}"
             yield "read", f"{window}, best first: {joined_words(order)}"
             yield from _noted(parsed.noted)
         case PostVectors():
@@ -253,17 +255,19 @@ def _value(
             length = parsed.criteria.shape[1]
             yield "read", f"{plural(n, 'vector')} of {plural(length, 'number')}"
         case EndpointScores():
-            there = sum(score is not None for score in parsed.scores)
+            scored_n = sum(score is not None for score in parsed.scores)
             pool = plural(len(parsed.scores), "sentence")
-            yield "read", f"{plural(there, 'score')} for {pool}"
+            yield "read", f"{plural(scored_n, 'score')} for {pool}"
             yield from _noted(parsed.noted)
         case _:
             raise AssertionError(parsed)
 
 
 def _assessment(read: Assessment) -> Iterator[Line]:
-    listed = [f"{place + 1} ({rated})" for place, rated in read.relevance.items()]
-    sentences = ", ".join(listed) or "none"
+    rated_sentences = [
+        f"{index + 1} ({rated})" for index, rated in read.relevance.items()
+    ]
+    sentences = ", ".join(rated_sentences) or "none"
     yield "read", f"probability {read.probability:g}, relevant sentences {sentences}"
     yield from _noted(read.noted)
 
@@ -276,11 +280,11 @@ def _noted(noted: Mapping[str, int]) -> Iterator[Line]:
 NAME_WIDTH = 30
 
 
-def stated_lines(predictions: Predictions, place: int) -> Iterator[str]:
+def stated_lines(predictions: Predictions, index: int) -> Iterator[str]:
     """Every number that the files give, then the state by file and by thresholds."""
-    numbers = {name: value for name, value in _numbers(predictions, place) if value}
-    numbers |= {"state": state_of(predictions, place)}
-    numbers |= {"state by p and taus": _recomputed(predictions, place)}
+    numbers = {name: value for name, value in _numbers(predictions, index) if value}
+    numbers |= {"state": state_of(predictions, index)}
+    numbers |= {"state by p and taus": _recomputed(predictions, index)}
     titles = [clip(name, NAME_WIDTH) for name in numbers]
     yield from text_table(
         [
@@ -290,33 +294,33 @@ def stated_lines(predictions: Predictions, place: int) -> Iterator[str]:
     )
 
 
-def _numbers(predictions: Predictions, place: int) -> Iterator[tuple[str, str]]:
-    yield "p raw", _float(predictions.prob_raw, place)
-    yield "p", _float(predictions.prob, place)
-    yield "score", _float(predictions.score, place)
-    yield "tau_neg", _float(predictions.tau_neg, place)
-    yield "tau_pos", _float(predictions.tau_pos, place)
-    yield "K", _int(predictions.k, place)
+def _numbers(predictions: Predictions, index: int) -> Iterator[tuple[str, str]]:
+    yield "p raw", _float(predictions.prob_raw, index)
+    yield "p", _float(predictions.prob, index)
+    yield "score", _float(predictions.score, index)
+    yield "tau_neg", _float(predictions.tau_neg, index)
+    yield "tau_pos", _float(predictions.tau_pos, index)
+    yield "K", _int(predictions.k, index)
     for gamma, k in predictions.sweep.items():
-        yield f"K at gamma {gamma:g}", _int(k, place)
+        yield f"K at gamma {gamma:g}", _int(k, index)
     for name, values in predictions.stated_values.items():
-        yield name, _float(values, place)
+        yield name, _float(values, index)
 
 
-def _float(column: Floats | None, place: int) -> str:
+def _float(column: Floats | None, index: int) -> str:
     """A number as it stands in a file; empty where there is none."""
-    value = np.nan if column is None else float(column[place])
+    value = np.nan if column is None else float(column[index])
     return "" if np.isnan(value) else f"{value:.12g}"
 
 
-def _int(column: Ints | None, place: int) -> str:
-    value = UNKNOWN if column is None else int(column[place])
+def _int(column: Ints | None, index: int) -> str:
+    value = UNKNOWN if column is None else int(column[index])
     return "" if value == UNKNOWN else str(value)
 
 
-def _recomputed(predictions: Predictions, place: int) -> str:
+def _recomputed(predictions: Predictions, index: int) -> str:
     columns = (predictions.prob, predictions.tau_neg, predictions.tau_pos)
-    values = [np.nan if column is None else float(column[place]) for column in columns]
+    values = [np.nan if column is None else float(column[index]) for column in columns]
     if np.isnan(values).any():
         return "not known: p or a threshold is missing"
     p, low, high = values
@@ -344,12 +348,12 @@ def explain(
         pages = [_before(dataset, selection) for selection in chosen]
     else:
         run = ExplainedRun(dataset, answers)
-        chosen = selections(items, dataset, run.sheet.queries)
+        chosen = selections(items, dataset, run.scoring_input.queries)
         query_answers = QueryAnswers(dataset, answers, chosen)
         pages = [
             _after(run, query_answers, model, selection)
             for selection in chosen
-            for model in run.sheet.models
+            for model in run.scoring_input.models
         ]
     return "\n\n".join("\n".join(page) for page in pages) + "\n"
 
@@ -379,7 +383,7 @@ def _after(
         return
     (query,) = selection.queries
     yield from head(query, model)
-    yield f"status     {headline.status[query.place]}"
+    yield f"status     {headline.status[query.index]}"
     if run.is_imported:
         yield from _stated(query, headline)
     else:
@@ -388,15 +392,15 @@ def _after(
 
 def _stated(query: ExplainedQuery, predictions: Predictions) -> Iterator[str]:
     """Of work made elsewhere: its lists and its numbers."""
-    place = query.place
+    index = query.index
     # the final list is the last one, and its order that of sentences without a post
-    lists = [ranked[place] for ranked in predictions.lists.values()]
+    lists = [ranked[index] for ranked in predictions.lists.values()]
     uids = pool_of(query, reversed(lists))
     yield from _part("sentences")
-    stages = of_import(predictions, place, uids)
-    yield from sentence_lines(query, uids, stages, selected_of(predictions, place))
+    stages = of_import(predictions, index, uids)
+    yield from sentence_lines(query, uids, stages, selected_of(predictions, index))
     yield from _part("numbers")
-    yield from stated_lines(predictions, place)
+    yield from stated_lines(predictions, index)
 
 
 def _predicted(
@@ -409,7 +413,7 @@ def _predicted(
     configured = run.configured(model)
     last, _ = configured[-1]
     stages = of_model(dataset, query, query_answers.outputs, last, headline)
-    selected_uids = selected_of(headline, query.place)
+    selected_uids = selected_of(headline, query.index)
     yield from _part("sentences")
     yield from sentence_lines(query, pool_of(query), stages, selected_uids)
     yield from _part("gate")

@@ -11,7 +11,7 @@ from jobs.evidence_retrieval.data import Criterion, EvidenceDataset, Post
 from jobs.evidence_retrieval.pipeline import Config
 from jobs.evidence_retrieval.plan import STAGES
 from jobs.evidence_retrieval.predictions.outputs import Outputs, gather
-from jobs.evidence_retrieval.predictions.sheet import sheet_of
+from jobs.evidence_retrieval.predictions.sheet import scoring_input_of
 from jobs.evidence_retrieval.queries import UNKNOWN, FoldGate, Predictions, Queries
 from jobs.replies import AnswerSubset
 from jobs.text import (
@@ -34,7 +34,7 @@ FOLD_WIDTH = 20
 class ExplainedQuery:
     """All that is known of a query before any model spoke."""
 
-    place: int  #: among all queries
+    index: int  #: among all queries
     key: str
     post_id: str
     criterion_id: str
@@ -47,12 +47,12 @@ class ExplainedQuery:
 
     @classmethod
     def at(
-        cls, dataset: EvidenceDataset, queries: Queries, place: int
+        cls, dataset: EvidenceDataset, queries: Queries, index: int
     ) -> ExplainedQuery:
         """The query at a place among all."""
-        post_id = queries.posts[queries.post[place]]
-        criterion_id = queries.criteria[queries.criterion[place]]
-        fold = int(queries.fold[place])
+        post_id = queries.posts[queries.post[index]]
+        criterion_id = queries.criteria[queries.criterion[index]]
+        fold = int(queries.fold[index])
         matching = (
             criterion for criterion in dataset.criteria if criterion.id == criterion_id
         )
@@ -61,16 +61,16 @@ class ExplainedQuery:
         except KeyError:
             post = None
         return cls(
-            place=place,
-            key=queries.key(place),
+            index=index,
+            key=queries.key(index),
             post_id=post_id,
             criterion_id=criterion_id,
             post=post,
             criterion=next(matching, None),
-            pool=int(queries.pool[place]),
+            pool=int(queries.pool[index]),
             fold=None if fold == UNKNOWN else queries.folds[fold],
-            y=int(queries.y[place]),
-            gold=None if queries.gold is None else tuple(queries.gold[place]),
+            y=int(queries.y[index]),
+            gold=None if queries.gold is None else tuple(queries.gold[index]),
         )
 
     @property
@@ -96,8 +96,11 @@ class ExplainedQuery:
         if not self.gold:
             return "evidence, sentences unnamed"
         numbers = self.numbers
-        named = [numbers.get(uid) or one_line(uid) for uid in self.gold]
-        return f"evidence in {plural(len(named), 'sentence')}: {joined_words(named)}"
+        sentence_names = [numbers.get(uid) or one_line(uid) for uid in self.gold]
+        return (
+            f"evidence in {plural(len(sentence_names), 'sentence')}: "
+            f"{joined_words(sentence_names)}"
+        )
 
 
 def head(query: ExplainedQuery, title: str) -> Iterator[str]:
@@ -109,8 +112,8 @@ def head(query: ExplainedQuery, title: str) -> Iterator[str]:
     """
     yield cut(f"{one_line(query.key)}  {one_line(title)}", WIDTH)
     name = "" if query.criterion is None else query.criterion.name
-    named = f"{one_line(query.criterion_id)}  {one_line(name)}"
-    yield cut(f"criterion  {named}", WIDTH).rstrip()
+    label = f"{one_line(query.criterion_id)}  {one_line(name)}"
+    yield cut(f"criterion  {label}", WIDTH).rstrip()
     if query.criterion is not None:
         yield from quoted_lines(query.criterion.text)
     yield f"pool       {query.pool_and_fold}"
@@ -137,18 +140,18 @@ def selections(
     Raises:
         UsageError: an item names nothing; says which names are near.
     """
-    by_key = {queries.key(place): place for place in range(len(queries))}
+    by_key = {queries.key(index): index for index in range(len(queries))}
     by_post: dict[str, list[int]] = {post: [] for post in queries.posts}
-    for place, post in enumerate(queries.post.tolist()):
-        by_post[queries.posts[post]].append(place)
+    for index, post in enumerate(queries.post.tolist()):
+        by_post[queries.posts[post]].append(index)
     selected = []
     for item in items:
         # as in the key of a task, a name that fits both ways is a query
-        places = [by_key[item]] if item in by_key else by_post.get(item)
-        if places is None:
+        indices = [by_key[item]] if item in by_key else by_post.get(item)
+        if indices is None:
             raise UsageError(_unknown(item, queries))
         selected_queries = tuple(
-            ExplainedQuery.at(dataset, queries, place) for place in places
+            ExplainedQuery.at(dataset, queries, index) for index in indices
         )
         selected.append(
             SelectedQueries(queries=selected_queries, is_post=item not in by_key)
@@ -171,8 +174,8 @@ def _near(item: str, queries: Queries) -> Iterator[str]:
         near = difflib.get_close_matches(criterion, queries.criteria, cutoff=0)
         yield from (f"{post}/{name}" for name in near)
         return
-    named = post if slash else item
-    for name in difflib.get_close_matches(named, queries.posts):
+    post_id = post if slash else item
+    for name in difflib.get_close_matches(post_id, queries.posts):
         yield f"{name}/{criterion}" if criterion in queries.criteria else name
 
 
@@ -186,21 +189,22 @@ class ExplainedRun:
         self.dataset = dataset
         self.is_imported = answers.imported
         # gates are fitted on all posts, so that one query needs every answer
-        self.sheet = sheet_of(dataset, answers)
+        self.scoring_input = scoring_input_of(dataset, answers)
 
     def headline(self, model: str) -> Predictions:
         """What tables speak of."""
         return next(
             predictions
-            for predictions in self.sheet.predictions
-            if (predictions.model, predictions.config) == (model, self.sheet.headline)
+            for predictions in self.scoring_input.predictions
+            if (predictions.model, predictions.config)
+            == (model, self.scoring_input.headline)
         )
 
     def gates(self, model: str, fold: str | None) -> Mapping[str, FoldGate]:
         """What was fitted and chosen for a fold, by configuration."""
         return {
             gate.config: gate
-            for gate in self.sheet.gates
+            for gate in self.scoring_input.gates
             if (gate.model, gate.fold) == (model, fold)
         }
 
@@ -209,7 +213,7 @@ class ExplainedRun:
         by_name = {config.name: config for config in self.dataset.configs}
         return [
             (by_name[predictions.config], predictions)
-            for predictions in self.sheet.predictions
+            for predictions in self.scoring_input.predictions
             if predictions.model == model
         ]
 
@@ -230,7 +234,9 @@ class QueryAnswers:
 
     @cached_property
     def _answers(self) -> AnswerSubset:
-        return AnswerSubset.where(self._every, lambda task: item(task) in self._items)
+        return AnswerSubset.matching(
+            self._every, lambda task: item(task) in self._items
+        )
 
     @cached_property
     def outputs(self) -> Outputs:

@@ -19,7 +19,12 @@ from jobs.evidence_retrieval.predictions.rankings import (
     merged_order,
     ranking_chains,
 )
-from jobs.evidence_retrieval.predictions.stages import MASS, held_mass, mass_k, rule_of
+from jobs.evidence_retrieval.predictions.stages import (
+    MASS,
+    cumulative_mass,
+    mass_k,
+    rule_of,
+)
 from jobs.evidence_retrieval.queries import (
     SCORED,
     UNJUDGED,
@@ -85,39 +90,41 @@ def of_model(
     steps = RankingSteps(pool, outputs, outputs.subjects[model], dataset.settings.seed)
     column = pool.keys.index(query.key)
     # whether a stage said anything does not hang on the constants of a fold
-    known = [bool(steps.at(chain).known[column]) for chain in ranking_chains(config)]
+    answered = [
+        bool(steps.at(chain).answered[column]) for chain in ranking_chains(config)
+    ]
     return SentenceStages(
         columns=(
             _lexical(pool, query),
             *_answered(pool, steps, outputs, model, column),
             *_steps(predictions, query),
         ),
-        notes=(*_stated(steps.assessed[column]), *_notes(known, config)),
+        notes=(*_stated(steps.assessed[column]), *_notes(answered, config)),
     )
 
 
 def of_import(
-    predictions: Predictions, place: int, uids: Sequence[str]
+    predictions: Predictions, index: int, uids: Sequence[str]
 ) -> SentenceStages:
     """The place of each sentence in each list that was made elsewhere."""
     columns = []
     for name, lists in predictions.lists.items():
-        ranks = _ranks(lists[place])
+        ranks = _ranks(lists[index])
         cells = [str(ranks.get(uid, NONE)) for uid in uids]
         columns.append(TextColumn(title=clip(name, STAGE_WIDTH), cells=cells))
     return SentenceStages(columns=tuple(columns))
 
 
 def pool_of(
-    query: ExplainedQuery, listed: Iterable[Sequence[str]] = ()
+    query: ExplainedQuery, lists: Iterable[Sequence[str]] = ()
 ) -> tuple[str, ...]:
     """The uids of a pool in document order; where it is unknown, of all lists.
 
     Gold that no list has stands at the end.
     """
     sentences = () if query.post is None else query.post.sentences
-    named = (*(s.uid for s in sentences), *(uid for uids in listed for uid in uids))
-    return tuple(dict.fromkeys((*named, *(query.gold or ()))))
+    pool_uids = (*(s.uid for s in sentences), *(uid for uids in lists for uid in uids))
+    return tuple(dict.fromkeys((*pool_uids, *(query.gold or ()))))
 
 
 def sentence_lines(
@@ -155,21 +162,21 @@ def sentence_lines(
         yield from hanging_lines("  ", note)
 
 
-def k_of(predictions: Predictions, place: int) -> int | None:
+def k_of(predictions: Predictions, index: int) -> int | None:
     """How many sentences a reader sees; None where nobody says."""
-    selected_uids = selected_of(predictions, place)
+    selected_uids = selected_of(predictions, index)
     if selected_uids is not None:
         return len(selected_uids)
-    k = UNKNOWN if predictions.k is None else int(predictions.k[place])
+    k = UNKNOWN if predictions.k is None else int(predictions.k[index])
     return None if k == UNKNOWN else k
 
 
-def selected_of(predictions: Predictions, place: int) -> tuple[str, ...] | None:
+def selected_of(predictions: Predictions, index: int) -> tuple[str, ...] | None:
     """What a reader sees: the first K of the last list; None where none is known."""
-    k = UNKNOWN if predictions.k is None else int(predictions.k[place])
+    k = UNKNOWN if predictions.k is None else int(predictions.k[index])
     if k == UNKNOWN or not predictions.final:
         return None
-    return tuple(predictions.lists[predictions.final][place][:k])
+    return tuple(predictions.lists[predictions.final][index][:k])
 
 
 def _with_texts(
@@ -207,7 +214,7 @@ def _answered(
     orders = outputs.subjects[model].orders.get(key)
     if orders:
         merged = merged_order([orders[replicate] for replicate in sorted(orders)])
-        yield TextColumn(title="llm", cells=_places(merged))
+        yield TextColumn(title="llm", cells=_rank_cells(merged))
     if pool.cosines is not None:
         cells = [number(x, 3) for x in pool.cosines.query[:, column].tolist()]
         yield TextColumn(title="cosine", cells=cells)
@@ -220,23 +227,23 @@ def _steps(predictions: Predictions, query: ExplainedQuery) -> Iterator[TextColu
     """Where each step put the sentences; the graph's own scores before its places."""
     uids = query.numbers
     for title, (name, lists) in zip(ORDINALS, predictions.lists.items(), strict=False):
-        listed = lists[query.place]
+        ranked_uids = lists[query.index]
         if name == GRAPH:
-            along = predictions.scores[name][query.place].tolist()
-            scores = dict(zip(listed, along, strict=True))
+            along = predictions.scores[name][query.index].tolist()
+            scores = dict(zip(ranked_uids, along, strict=True))
             yield TextColumn(title="graph", cells=[number(scores[uid]) for uid in uids])
-        ranks = _ranks(listed)
+        ranks = _ranks(ranked_uids)
         yield TextColumn(title=title, cells=[str(ranks[uid]) for uid in uids])
 
 
-def _places(order: Sequence[int]) -> list[str]:
+def _rank_cells(order: Sequence[int]) -> list[str]:
     """The place of each sentence in an order, from 1."""
     ranks = _ranks(order)
     return [str(ranks[n]) for n in range(len(order))]
 
 
 def _ranks(order: Sequence[Place]) -> dict[Place, int]:
-    return {place: rank for rank, place in enumerate(order, start=1)}
+    return {sentence: rank for rank, sentence in enumerate(order, start=1)}
 
 
 def _stated(assessed: MergedAssessment | None) -> Iterator[str]:
@@ -245,14 +252,14 @@ def _stated(assessed: MergedAssessment | None) -> Iterator[str]:
         yield f"assess: probability {number(assessed.probability)}, from {replies}"
 
 
-def _notes(known: Sequence[bool], config: Config) -> Iterator[str]:
+def _notes(answered: Sequence[bool], config: Config) -> Iterator[str]:
     stages = ("+".join(config.first_stage), config.rerank, config.graph)
-    named = [name for name in stages if name != "none"]
-    labels = [f"{o} {name}" for o, name in zip(ORDINALS, named, strict=False)]
+    stage_names = [name for name in stages if name != "none"]
+    labels = [f"{o} {name}" for o, name in zip(ORDINALS, stage_names, strict=False)]
     yield f"places under {one_line(config.name)}: {', '.join(labels)}"
     # a graph spreads what it is given, and says nothing of its own
-    for title, is_known, name in zip(ORDINALS, known, named, strict=False):
-        if not is_known and name != config.graph:
+    for title, is_answered, name in zip(ORDINALS, answered, stage_names, strict=False):
+        if not is_answered and name != config.graph:
             yield f"{title}: nothing of {name} could be used, so another order stands"
 
 
@@ -264,7 +271,7 @@ Configured: TypeAlias = Sequence[tuple[Config, Predictions]]
 
 def gate_lines(configured: Configured, query: ExplainedQuery) -> Iterator[str]:
     """A row a configuration: what it goes by, the thresholds, and the state."""
-    place = query.place
+    index = query.index
     all_predictions = [predictions for _, predictions in configured]
     yield from text_table(
         [
@@ -272,48 +279,48 @@ def gate_lines(configured: Configured, query: ExplainedQuery) -> Iterator[str]:
             _numbers(
                 "top score",
                 [predictions.score for predictions in all_predictions],
-                place,
+                index,
             ),
             _numbers(
                 "p raw",
                 [predictions.prob_raw for predictions in all_predictions],
-                place,
+                index,
             ),
             _numbers(
-                "p cal", [predictions.prob for predictions in all_predictions], place
+                "p cal", [predictions.prob for predictions in all_predictions], index
             ),
             _numbers(
                 "tau neg",
                 [predictions.tau_neg for predictions in all_predictions],
-                place,
+                index,
             ),
             _numbers(
                 "tau pos",
                 [predictions.tau_pos for predictions in all_predictions],
-                place,
+                index,
             ),
             TextColumn(
                 title="state",
-                cells=[outcome(predictions, place) for predictions in all_predictions],
+                cells=[outcome(predictions, index) for predictions in all_predictions],
                 has_words=True,
             ),
         ]
     )
 
 
-def state_of(predictions: Predictions, place: int) -> str:
+def state_of(predictions: Predictions, index: int) -> str:
     """The state, or `NONE`."""
     states = predictions.state
-    if states is None or states[place] == UNKNOWN:
+    if states is None or states[index] == UNKNOWN:
         return NONE
-    return STATES[states[place]]
+    return STATES[states[index]]
 
 
-def outcome(predictions: Predictions, place: int) -> str:
+def outcome(predictions: Predictions, index: int) -> str:
     """The state; where there is none, why the query does not count, if it does not."""
-    status = predictions.status[place]
+    status = predictions.status[index]
     if status in {SCORED, UNJUDGED}:
-        return state_of(predictions, place)
+        return state_of(predictions, index)
     return status
 
 
@@ -345,11 +352,11 @@ def k_lines(
     """How many sentences each configuration shows, why so many, and which."""
     order = query.numbers
     for config, predictions in configured:
-        selected_uids = selected_of(predictions, query.place) or ()
+        selected_uids = selected_of(predictions, query.index) or ()
         label = f"  {padded(clip(config.name, GATE_WIDTH), GATE_WIDTH)}  "
         gamma = constants_of(config, settings, gates.get(config.name)).gamma
-        why = _why(config, predictions, query, settings, gamma)
-        yield from hanging_lines(label, f"K {len(selected_uids)}: {why}")
+        reason = _k_reason(config, predictions, query, settings, gamma)
+        yield from hanging_lines(label, f"K {len(selected_uids)}: {reason}")
         if selected_uids:
             yield from hanging_lines(
                 " " * display_width(label),
@@ -363,9 +370,9 @@ def _names(all_predictions: Sequence[Predictions]) -> TextColumn:
     return TextColumn(title="configuration", cells=cells, has_words=True)
 
 
-def _numbers(title: str, columns: Sequence[Floats | None], place: int) -> TextColumn:
+def _numbers(title: str, columns: Sequence[Floats | None], index: int) -> TextColumn:
     """One query's number under each configuration."""
-    values = (None if column is None else float(column[place]) for column in columns)
+    values = (None if column is None else float(column[index]) for column in columns)
     return TextColumn(title=title, cells=[number(value, 5) for value in values])
 
 
@@ -392,36 +399,36 @@ def _choice(gate: FoldGate) -> Iterator[str]:
     if gate.on_tune[by] is None:
         yield f"fold {one_line(gate.fold)} has nothing to choose constants by"
         return
-    named = ", ".join(f"{k} {v:g}" for k, v in gate.fitted["constants"].items())
-    yield f"fold {one_line(gate.fold)} chose {named} by {by}"
+    constants = ", ".join(f"{k} {v:g}" for k, v in gate.fitted["constants"].items())
+    yield f"fold {one_line(gate.fold)} chose {constants} by {by}"
 
 
-def _why(
+def _k_reason(
     config: Config,
     predictions: Predictions,
     query: ExplainedQuery,
     settings: EvidenceSettings,
     gamma: float | None,
 ) -> str:
-    place = query.place
+    index = query.index
     if config.dynamic_k != MASS:
         most = int(predictions.k_rule)
         if query.pool <= most:
             return f"all of them; up to {most} are shown"
         return f"the best {most} of {query.pool}"
-    state = UNKNOWN if predictions.state is None else int(predictions.state[place])
+    state = UNKNOWN if predictions.state is None else int(predictions.state[index])
     rule = rule_of(state)
     if rule is None:
         return "a query that is NEG shows none"
-    held = held_mass(
-        predictions.scores[predictions.final][place],
+    mass = cumulative_mass(
+        predictions.scores[predictions.final][index],
         scale=settings.k_scale,
         temperature=settings.k_temperature,
     )
     share = rule.gamma if gamma is None else gamma
-    low, high = rule.bounds(len(held))
-    named = "without a state, as UNCERTAIN" if state == UNKNOWN else STATES[state]
+    low, high = rule.bounds(len(mass))
+    state_name = "without a state, as UNCERTAIN" if state == UNKNOWN else STATES[state]
     return (
-        f"{share:g} of the mass is in the first {mass_k(held, share)}; at "
-        f"least {low}, at most {high} of {len(held)} ({named})"
+        f"{share:g} of the mass is in the first {mass_k(mass, share)}; at "
+        f"least {low}, at most {high} of {len(mass)} ({state_name})"
     )

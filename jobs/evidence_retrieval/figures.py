@@ -110,7 +110,7 @@ def gamma_sweep(plotted: PlottedEvidenceModels) -> Figure | None:
         title="Sentences shown under other gammas",
         caption="Gamma is the share of the scores' mass that the shown sentences hold. "
         "Sentences shown (K) and what they find: recall and precision are means over "
-        f"queries with evidence. Bars: {plotted.drawn}.{plotted.rest}",
+        f"queries with evidence. Bars: {plotted.interval_note}.{plotted.rest}",
         columns=2,
         panels=panels,
     )
@@ -236,7 +236,7 @@ def ablation(plotted: PlottedEvidenceModels) -> Figure | None:
         title="What each stage adds",
         caption="Left: each configuration. Right: what it adds to the one before, on "
         "the same draws; an interval that misses 0 is a change beyond chance, before "
-        f"any correction for many tests. Bars: {plotted.drawn}. Without a gate "
+        f"any correction for many tests. Bars: {plotted.interval_note}. Without a gate "
         "AUROC goes by the largest stage score; without a chosen K evidence recall is "
         "that of the first 10 sentences. Sentences shown are those that the posts "
         "have: a K above the length of a post shows no more. Further "
@@ -268,10 +268,10 @@ def _values(
                     step.metric if step else None
                     for step in _by_config(steps, configs, model)
                 ],
-                places,
+                ys,
                 model,
             )
-            for model, places in _model_rows(models, len(configs))
+            for model, ys in _model_rows(models, len(configs))
         ),
     )
 
@@ -280,7 +280,7 @@ def _differences(
     steps: Sequence[AblationStep], configs: Sequence[str], models: Sequence[Model]
 ) -> Panel:
     marks = []
-    for model, places in _model_rows(models, len(configs)):
+    for model, ys in _model_rows(models, len(configs)):
         gaps = [
             step.gap if step else None for step in _by_config(steps, configs, model)
         ]
@@ -288,7 +288,7 @@ def _differences(
         marks.append(
             Points(
                 x=tuple(gap.value if gap else None for gap in gaps),
-                y=places,
+                y=ys,
                 lo=tuple(interval.lo if interval else None for interval in ends),
                 hi=tuple(interval.hi if interval else None for interval in ends),
                 label=model.name,
@@ -364,7 +364,7 @@ def criteria(plotted: PlottedEvidenceModels) -> Figure | None:
         caption="n is the number of queries that a bar speaks of: for AUROC those with "
         "evidence of all judged, otherwise those with evidence; * marks fewer than "
         f"{FEW_POSITIVES} with evidence, which say little of others. Bars: "
-        f"{plotted.drawn}.{left}{plotted.rest}",
+        f"{plotted.interval_note}.{left}{plotted.rest}",
         panels=panels,
     )
 

@@ -35,7 +35,7 @@ QUERY = ("post_id", "criterion_id")
 class ImportedQuery:
     """What one file says of one query."""
 
-    where: str  #: the file and the line, for errors
+    location: str  #: the file and the line, for errors
     post: str
     criterion: str
     truth: QueryTruth = field(default_factory=QueryTruth)
@@ -50,7 +50,7 @@ class ImportedQuery:
 
     def error(self, sentence: str) -> DatasetError:
         """The error that says *sentence* about this place."""
-        return DatasetError(f"{self.where}: {sentence}.")
+        return DatasetError(f"{self.location}: {sentence}.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +66,7 @@ class SentenceOwners:
             return cls()
         # what is noticed about that file is said by `load`
         _, pools = read_posts(settings, InputFindings())
-        return cls(posts={uid: post for uid, (post, _) in pools.places.items()})
+        return cls(posts={uid: post for uid, (post, _) in pools.locations.items()})
 
     def foreign(self, post: str, uids: Iterable[str]) -> str | None:
         """The first of *uids* that is no sentence of *post*."""
@@ -82,7 +82,7 @@ class EvidenceFile:
     path: Path
     settings: EvidenceSettings
     owners: SentenceOwners
-    noticed: InputFindings
+    findings: InputFindings
     model: str  #: whose predictions or rankings a file without names holds
     columns: ColumnMap = field(default_factory=dict)  #: fields by renamed columns
 
@@ -106,7 +106,7 @@ class EvidenceFile:
         uids = row.texts(name)
         foreign = self.owners.foreign(post, uids)
         if foreign is not None:
-            raise row.error(f"{name} holds {self.why_foreign(foreign, post)}")
+            raise row.error(f"{name} holds {self.describe_foreign(foreign, post)}")
         return uids
 
     def ranked(self, row: InputRow, name: str, post: str) -> tuple[str, ...]:
@@ -117,7 +117,7 @@ class EvidenceFile:
             raise row.error(f"{name} lists {double} twice (keep its first place)")
         return uids
 
-    def why_foreign(self, uid: str, post: str) -> str:
+    def describe_foreign(self, uid: str, post: str) -> str:
         """What is wrong with a sentence id, and what to do."""
         if self.owners.posts is None:
             return (
@@ -132,8 +132,8 @@ class EvidenceFile:
         """Each row with the query that it speaks of."""
         for row in rows:
             post, criterion = self.query(row)
-            where = f"{row.file} line {row.line}"
-            yield row, ImportedQuery(where=where, post=post, criterion=criterion)
+            location = f"{row.file} line {row.line}"
+            yield row, ImportedQuery(location=location, post=post, criterion=criterion)
 
 
 LABEL = "has_evidence_gold"
@@ -173,7 +173,7 @@ def read_predictions(source: EvidenceFile) -> Iterator[ImportedQuery]:
         source.path,
         (*QUERY, LABEL),
         (*OPTIONAL, *DERIVED, *layout.model_columns, *layout.further.values()),
-        noticed=source.noticed,
+        findings=source.findings,
         allow_ragged=source.settings.allow_ragged,
         renamed=source.columns,
     )
@@ -291,7 +291,7 @@ def read_lists(source: EvidenceFile) -> Iterator[ImportedQuery]:
         source.path,
         (*QUERY, "gold_ids"),
         [*(name + LIST_SUFFIX for name in names), JUDGED],
-        noticed=source.noticed,
+        findings=source.findings,
         allow_ragged=source.settings.allow_ragged,
         renamed=source.columns,
     )
@@ -331,7 +331,7 @@ def read_rankings(source: EvidenceFile) -> Iterator[ImportedQuery]:
         source.path,
         (*QUERY, UIDS),
         (SCORES,),
-        noticed=source.noticed,
+        findings=source.findings,
         renamed=source.columns,
     )
     for row, part in source.parts(rows):
@@ -343,7 +343,7 @@ def read_rankings(source: EvidenceFile) -> Iterator[ImportedQuery]:
                 "none)"
             )
         if any(below > above for above, below in pairwise(scores)):
-            source.noticed.add(
+            source.findings.add(
                 "scores_contradict_order",
                 "warn",
                 source.path.name,
@@ -372,7 +372,7 @@ def read_gamma_sweep(source: EvidenceFile) -> Iterator[ImportedQuery]:
         source.path,
         QUERY,
         sweep,
-        noticed=source.noticed,
+        findings=source.findings,
         allow_ragged=source.settings.allow_ragged,
         renamed=source.columns,
     )
@@ -422,7 +422,7 @@ def read_trec_run(source: EvidenceFile) -> Iterator[ImportedQuery]:
     except (OSError, ValueError) as error:
         raise _unreadable(source, error) from error
     if run.contradicting:
-        source.noticed.add(
+        source.findings.add(
             "ranks_contradict_scores",
             "warn",
             source.path.name,
@@ -443,7 +443,7 @@ def _part(source: EvidenceFile, qid: str, items: Sequence[str]) -> ImportedQuery
     separator = source.settings.qid_sep
     post, matched, criterion = qid.rpartition(separator)
     part = ImportedQuery(
-        where=f"{source.path.name}, query {qid}", post=post, criterion=criterion
+        location=f"{source.path.name}, query {qid}", post=post, criterion=criterion
     )
     if not matched or not post or not criterion:
         raise part.error(
@@ -452,12 +452,14 @@ def _part(source: EvidenceFile, qid: str, items: Sequence[str]) -> ImportedQuery
         )
     foreign = source.owners.foreign(post, items)
     if foreign is not None:
-        raise part.error(f"holds {source.why_foreign(foreign, post)}")
+        raise part.error(f"holds {source.describe_foreign(foreign, post)}")
     return part
 
 
 def _unreadable(source: EvidenceFile, error: OSError | ValueError) -> DatasetError:
     if isinstance(error, ValueError):
         return DatasetError(f"{error} Correct the file.")
-    why = error.strerror or type(error).__name__
-    return DatasetError(f"{source.path}: {why} (check the path and its permissions).")
+    reason = error.strerror or type(error).__name__
+    return DatasetError(
+        f"{source.path}: {reason} (check the path and its permissions)."
+    )

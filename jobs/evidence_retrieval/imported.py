@@ -102,15 +102,19 @@ def read_prediction(
         return ParseFailure(reason="no_prediction")
 
 
-def merge_answers(one: _Imported, other: _Imported) -> _Imported:
+def merge_answers(first: _Imported, other: _Imported) -> _Imported:
     """What two files say together; where both speak of one thing, the first counts."""
-    mine, theirs = _stated_fields(one), _stated_fields(other)
+    first_fields, other_fields = _stated_fields(first), _stated_fields(other)
     both = {
-        name: {**mine[name], **theirs[name], **mine[name]}  # mine come first, and count
-        for name in mine.keys() & theirs.keys()
-        if isinstance(mine[name], Mapping)
+        name: {
+            **first_fields[name],
+            **other_fields[name],
+            **first_fields[name],
+        }  # mine come first, and count
+        for name in first_fields.keys() & other_fields.keys()
+        if isinstance(first_fields[name], Mapping)
     }
-    return replace(one, **{**theirs, **mine, **both})
+    return replace(first, **{**other_fields, **first_fields, **both})
 
 
 _INFINITE = "inf"

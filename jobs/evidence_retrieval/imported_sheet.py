@@ -31,9 +31,9 @@ from jobs.evidence_retrieval.queries import (
     UNJUDGED,
     UNKNOWN,
     UNSCORED,
-    EvidenceSheet,
     Predictions,
     Queries,
+    ScoringInput,
 )
 from jobs.inputs.rows import InputFindings
 from jobs.metrics.columns import Floats, Ints
@@ -50,9 +50,9 @@ class ImportedColumns:
     imported: Sequence[ImportedPrediction | None]
     y: Ints
 
-    def predictions(self, chosen: str | None, noticed: InputFindings) -> Predictions:
+    def predictions(self, chosen: str | None, findings: InputFindings) -> Predictions:
         """All of them, with the probability of the column that was *chosen*."""
-        column = self._probability(chosen, noticed)
+        column = self._probability(chosen, findings)
         prob = None if column is None else self._probs(column)
         lists = self._names(lambda prediction: prediction.lists)
         stated = self._names(lambda prediction: prediction.stated)
@@ -72,7 +72,7 @@ class ImportedColumns:
                 for name in sorted(stated, key=_gamma)
                 if name.startswith(GAMMA_PREFIX)
             },
-            lists={name: self._list(name, noticed) for name in lists},
+            lists={name: self._list(name, findings) for name in lists},
             final=lists[-1] if lists else "",
             stated_values={
                 name: self._stated(name)
@@ -94,12 +94,12 @@ class ImportedColumns:
             )
         )
 
-    def _probability(self, chosen: str | None, noticed: InputFindings) -> str | None:
+    def _probability(self, chosen: str | None, findings: InputFindings) -> str | None:
         """The column to go by: the one that was asked for, else the best there is."""
         columns = self._names(lambda prediction: prediction.probs)
         best = next((n for n in (chosen, CALIBRATED, RAW) if n in columns), None)
         if best == RAW and chosen is None:
-            noticed.add(
+            findings.add(
                 "raw_probability",
                 "info",
                 self.model,
@@ -133,7 +133,7 @@ class ImportedColumns:
         return self._floats(lambda prediction: prediction.stated.get(name))
 
     def _states(self) -> States | None:
-        names = {name: place for place, name in enumerate(STATES)}
+        names = {name: index for index, name in enumerate(STATES)}
         states = [
             UNKNOWN
             if prediction is None or prediction.state is None
@@ -151,12 +151,12 @@ class ImportedColumns:
     def _k_under(self, name: str) -> Ints:
         return ints(None if np.isnan(k) else k for k in self._stated(name))
 
-    def _list(self, name: str, noticed: InputFindings) -> list[tuple[str, ...]]:
+    def _list(self, name: str, findings: InputFindings) -> list[tuple[str, ...]]:
         lists: list[tuple[str, ...]] = []
         for prediction, y in zip(self.imported, self.y, strict=True):
             uids = None if prediction is None else prediction.lists.get(name)
             if uids is None and y == 1:
-                noticed.add(
+                findings.add(
                     "no_list",
                     "warn",
                     f"{self.model} {name}",
@@ -184,16 +184,16 @@ def _or_none(column: Floats) -> Floats | None:
     return None if np.isnan(column).all() else column
 
 
-def sheet_of_import(dataset: EvidenceDataset, answers: Answers) -> EvidenceSheet:
+def imported_scoring_input(dataset: EvidenceDataset, answers: Answers) -> ScoringInput:
     """All that an imported run holds.
 
     Raises:
         DatasetError: the run has no probability in the column that `--prob` names.
     """
     imported = _ImportedQueries.of(dataset, answers).in_order(dataset)
-    noticed = InputFindings()
+    findings = InputFindings()
     if imported.joined:
-        noticed.add(
+        findings.add(
             "answers_joined",
             "warn",
             "import",
@@ -207,19 +207,19 @@ def sheet_of_import(dataset: EvidenceDataset, answers: Answers) -> EvidenceSheet
     predictions = tuple(
         ImportedColumns(
             model=model, imported=imported.predictions[model], y=queries.y
-        ).predictions(dataset.settings.prob, noticed)
+        ).predictions(dataset.settings.prob, findings)
         for model in answers.models
     )
-    _compare_criteria(dataset, queries, noticed)
+    _compare_criteria(dataset, queries, findings)
     of_files = tuple(finding for truth in imported.truths for finding in truth.noticed)
     per_post = np.bincount(queries.post, minlength=len(queries.posts))
-    return EvidenceSheet(
+    return ScoringInput(
         queries=queries,
         predictions=predictions,
         headline=CONFIG,
         leak_checks=imported_leak_checks(dataset, queries, predictions),
         models=answers.models,
-        findings=(*of_files, *noticed.findings()),
+        findings=(*of_files, *findings.findings()),
         sizes={
             "ragged_rows": sum(f.n for f in of_files if f.code == "ragged_rows"),
             "incomplete_posts": int((per_post < len(queries.criteria)).sum()),
@@ -242,11 +242,11 @@ class _ImportedQueries:
     def of(cls, dataset: EvidenceDataset, answers: Answers) -> _ImportedQueries:
         """In the order of the log."""
         imported = cls(predictions={model: [] for model in answers.models})
-        places: dict[str, int] = {}
+        indices: dict[str, int] = {}
         for (answer,) in answers.families():
             task = answer.task
-            place = places.setdefault(task.key, len(places))
-            if place == len(imported.queries):
+            index = indices.setdefault(task.key, len(indices))
+            if index == len(imported.queries):
                 post, _, criterion = task.key.rpartition("/")
                 imported.queries.append((post, criterion))
                 imported.truths.append(decode_truth(task.context or "{}"))
@@ -255,29 +255,34 @@ class _ImportedQueries:
             if answer.chat is not None:
                 read = read_prediction(dataset, task, answer.chat)
                 imported._add(
-                    task, place, read if isinstance(read, ImportedPrediction) else None
+                    task, index, read if isinstance(read, ImportedPrediction) else None
                 )
         return imported
 
     def _add(
-        self, task: Task, place: int, prediction: ImportedPrediction | None
+        self, task: Task, index: int, prediction: ImportedPrediction | None
     ) -> None:
         """Keep an answer; imports once wrote probabilities and rankings as two."""
         column = self.predictions[task.model]
-        before = column[place]
+        before = column[index]
         if before is None or prediction is None:
-            column[place] = before or prediction
+            column[index] = before or prediction
             return
         self.joined.append(f"{task.model}: {task.key}")
-        column[place] = merge_answers(before, prediction)
+        column[index] = merge_answers(before, prediction)
 
     def in_order(self, dataset: EvidenceDataset) -> _ImportedQueries:
         """In file order of posts and then in display order of criteria."""
         posts = {post: i for i, (post, _) in reversed(list(enumerate(self.queries)))}
-        places = {name: i for i, name in enumerate(_criteria(self.queries, dataset))}
+        criterion_ranks = {
+            name: i for i, name in enumerate(_criteria(self.queries, dataset))
+        }
         order = sorted(
             range(len(self.queries)),
-            key=lambda i: (posts[self.queries[i][0]], places[self.queries[i][1]]),
+            key=lambda i: (
+                posts[self.queries[i][0]],
+                criterion_ranks[self.queries[i][1]],
+            ),
         )
         return _ImportedQueries(
             queries=[self.queries[i] for i in order],
@@ -295,20 +300,22 @@ def _criteria(
 ) -> list[str]:
     """Those of the criteria file in its order, then any other in natural order."""
     names = natural_order(criterion for _, criterion in queries)
-    named = [criterion.id for criterion in dataset.criteria if criterion.id in names]
-    return [*named, *(name for name in names if name not in named)]
+    file_criteria = [
+        criterion.id for criterion in dataset.criteria if criterion.id in names
+    ]
+    return [*file_criteria, *(name for name in names if name not in file_criteria)]
 
 
 def _compare_criteria(
-    dataset: EvidenceDataset, queries: Queries, noticed: InputFindings
+    dataset: EvidenceDataset, queries: Queries, findings: InputFindings
 ) -> None:
-    named = {criterion.id for criterion in dataset.criteria}
-    if named and (odd := natural_order(named ^ set(queries.criteria))):
-        noticed.add(
+    file_criteria = {criterion.id for criterion in dataset.criteria}
+    if file_criteria and (odd := natural_order(file_criteria ^ set(queries.criteria))):
+        findings.add(
             "criteria_differ",
             "warn",
             "criteria",
-            f"The file of criteria has {len(named)} and the import "
+            f"The file of criteria has {len(file_criteria)} and the import "
             f"{len(queries.criteria)}; some stand in one of the two only.",
             example=odd[0],
             n=len(odd),
@@ -326,10 +333,10 @@ def _require_column(prob: str | None, imported: _ImportedQueries) -> None:
         for column in prediction.probs
     }
     if prob not in columns:
-        known = ", ".join(sorted(columns)) or "none"
+        available = ", ".join(sorted(columns)) or "none"
         raise DatasetError(
-            f"The import holds no probability column {prob} (it has: {known}; import "
-            "the file again with --prob)."
+            f"The import holds no probability column {prob} (it has: {available}; "
+            "import the file again with --prob)."
         )
 
 
@@ -346,11 +353,11 @@ def _queries(imported: _ImportedQueries, dataset: EvidenceDataset) -> Queries:
     return Queries(
         posts=posts,
         criteria=criteria,
-        post=_places(posts, (post for post, _ in imported.queries)),
-        criterion=_places(criteria, (criterion for _, criterion in imported.queries)),
+        post=_indices(posts, (post for post, _ in imported.queries)),
+        criterion=_indices(criteria, (criterion for _, criterion in imported.queries)),
         pool=ints(truth.pool for truth in truths),
         folds=folds,
-        fold=_places(folds, (truth.fold for truth in truths)),
+        fold=_indices(folds, (truth.fold for truth in truths)),
         y=ints(_label(truth) for truth in truths),
         gold=[truth.gold or () for truth in truths] if names_gold else None,
     )
@@ -381,6 +388,6 @@ def _filled(
     return truth
 
 
-def _places(names: Sequence[str], values: Iterable[str | None]) -> Ints:
-    places = {name: place for place, name in enumerate(names)}
-    return ints(None if value is None else places[value] for value in values)
+def _indices(names: Sequence[str], values: Iterable[str | None]) -> Ints:
+    indices = {name: index for index, name in enumerate(names)}
+    return ints(None if value is None else indices[value] for value in values)

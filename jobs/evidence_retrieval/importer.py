@@ -69,7 +69,7 @@ class FormattedFile:
 
 
 def joined(
-    readings: Sequence[FormattedFile], noticed: InputFindings
+    readings: Sequence[FormattedFile], findings: InputFindings
 ) -> Iterator[ImportedQuery]:
     """Each query once, in the order of the first file, then of the others.
 
@@ -79,31 +79,33 @@ def joined(
     """
     first, *others = readings
     seen = _ImportedNames()
-    held: dict[Query, ImportedQuery] = {}
+    pending: dict[Query, ImportedQuery] = {}
     for reading in others:
         for part in seen.distinct(reading):
-            known = held.get(part.query)
-            held[part.query] = part if known is None else _both(known, part, noticed)
+            earlier = pending.get(part.query)
+            pending[part.query] = (
+                part if earlier is None else _both(earlier, part, findings)
+            )
     last: ImportedQuery | None = None
-    for part in _streamed(seen.distinct(first), held, noticed):
+    for part in _streamed(seen.distinct(first), pending, findings):
         if last is not None:
             yield last
         last = seen.completed(part)
     if last is None:
         raise DatasetError(f"{first.name}: no row in it (nothing to import).")
-    seen.compare_criteria(first, noticed)
-    yield replace(last, truth=replace(last.truth, noticed=noticed.findings()))
+    seen.compare_criteria(first, findings)
+    yield replace(last, truth=replace(last.truth, noticed=findings.findings()))
 
 
 def _streamed(
     parts: Iterator[ImportedQuery],
-    held: dict[Query, ImportedQuery],
-    noticed: InputFindings,
+    pending: dict[Query, ImportedQuery],
+    findings: InputFindings,
 ) -> Iterator[ImportedQuery]:
     for part in parts:
-        other = held.pop(part.query, None)
-        yield part if other is None else _both(part, other, noticed)
-    yield from held.values()
+        other = pending.pop(part.query, None)
+        yield part if other is None else _both(part, other, findings)
+    yield from pending.values()
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +121,8 @@ class _ImportedNames:
         folds: dict[str, str] = {}
         criteria = self.criteria.setdefault(reading.name, set())
         for part in reading.read(reading.source):
-            line = lines.setdefault(part.query, part.where)
-            if line is not part.where:
+            line = lines.setdefault(part.query, part.location)
+            if line is not part.location:
                 raise part.error(
                     f"post {part.post} and criterion {part.criterion} stand at {line} "
                     "already (keep one of the two)"
@@ -143,16 +145,16 @@ class _ImportedNames:
             return replace(part, truth=replace(truth, gold=()))
         return part
 
-    def compare_criteria(self, first: FormattedFile, noticed: InputFindings) -> None:
+    def compare_criteria(self, first: FormattedFile, findings: InputFindings) -> None:
         """All files should speak of the same criteria."""
-        mine = self.criteria[first.name]
+        first_criteria = self.criteria[first.name]
         for name, criteria in self.criteria.items():
-            if odd := natural_order(criteria ^ mine):
-                noticed.add(
+            if odd := natural_order(criteria ^ first_criteria):
+                findings.add(
                     "criteria_differ",
                     "warn",
                     name,
-                    f"{first.name} has {len(mine)} criteria and {name} has "
+                    f"{first.name} has {len(first_criteria)} criteria and {name} has "
                     f"{len(criteria)}; some stand in one of the two only.",
                     example=odd[0],
                     n=len(odd),
@@ -160,16 +162,20 @@ class _ImportedNames:
 
 
 def _both(
-    part: ImportedQuery, other: ImportedQuery, noticed: InputFindings
+    part: ImportedQuery, other: ImportedQuery, findings: InputFindings
 ) -> ImportedQuery:
     """What two files say: the same of what is true, not of what a model says."""
-    _compare_truth(part, other, noticed)
+    _compare_truth(part, other, findings)
     predictions = dict(part.predictions)
-    for model, theirs in other.predictions.items():
-        mine = predictions.get(model)
-        if mine is not None:
-            _require_new(part, mine, other, theirs, model)
-        predictions[model] = theirs if mine is None else merge_answers(mine, theirs)
+    for model, other_prediction in other.predictions.items():
+        prediction = predictions.get(model)
+        if prediction is not None:
+            _require_new(part, prediction, other, other_prediction, model)
+        predictions[model] = (
+            other_prediction
+            if prediction is None
+            else merge_answers(prediction, other_prediction)
+        )
     return replace(
         part, truth=merge_answers(part.truth, other.truth), predictions=predictions
     )
@@ -177,9 +183,9 @@ def _both(
 
 def _require_new(
     part: ImportedQuery,
-    mine: ImportedPrediction,
+    prediction: ImportedPrediction,
     other: ImportedQuery,
-    theirs: ImportedPrediction,
+    other_prediction: ImportedPrediction,
     model: str,
 ) -> None:
     """Refuse a second answer of one model to one query.
@@ -190,26 +196,30 @@ def _require_new(
         DatasetError: both hold the same part; names both files and rows.
     """
     twice = [
-        *(f"the list {name}" for name in theirs.lists if name in mine.lists),
-        *(name for name in theirs.probs if name in mine.probs),
-        *(name for name in theirs.stated if name in mine.stated),
+        *(
+            f"the list {name}"
+            for name in other_prediction.lists
+            if name in prediction.lists
+        ),
+        *(name for name in other_prediction.probs if name in prediction.probs),
+        *(name for name in other_prediction.stated if name in prediction.stated),
         *(
             name
             for name in SINGLE
-            if None not in {getattr(mine, name), getattr(theirs, name)}
+            if None not in {getattr(prediction, name), getattr(other_prediction, name)}
         ),
     ]
     if twice:
         raise other.error(
             f"{twice[0]} of {model} for post {other.post} and criterion "
-            f"{other.criterion} stands at {part.where} already (give one of the two "
+            f"{other.criterion} stands at {part.location} already (give one of the two "
             "files to another model with --rankings NAME=FILE, or import them as "
             "separate runs)"
         )
 
 
 def _compare_truth(
-    part: ImportedQuery, other: ImportedQuery, noticed: InputFindings
+    part: ImportedQuery, other: ImportedQuery, findings: InputFindings
 ) -> None:
     """Two files should say the same of what is true; else the first counts."""
     one, two = part.truth, other.truth
@@ -220,12 +230,12 @@ def _compare_truth(
         "fold_id": None not in (one.fold, two.fold) and one.fold != two.fold,
     }
     for name in (name for name, is_so in differ.items() if is_so):
-        noticed.add(
+        findings.add(
             "files_disagree",
             "error",
             name,
             f"Two files say different things of {name}; the first one counts.",
-            example=f"{part.where} and {other.where}",
+            example=f"{part.location} and {other.location}",
         )
 
 
@@ -313,14 +323,14 @@ class _NamedFile:
         self,
         settings: EvidenceSettings,
         owners: SentenceOwners,
-        noticed: InputFindings,
+        findings: InputFindings,
         columns: ColumnMap,
     ) -> FormattedFile:
         source = EvidenceFile(
             path=self.path,
             settings=settings,
             owners=owners,
-            noticed=noticed,
+            findings=findings,
             model=self.model,
             columns=columns,
         )
@@ -363,16 +373,16 @@ class EvidenceRetrievalImporter:
                 "These formats have no replicates; leave --replicate out, or import "
                 "each as a run of its own."
             )
-        noticed = InputFindings()
+        findings = InputFindings()
         owners = SentenceOwners.of(settings)
-        named = [*_by_settings(settings), *_by_place(files, form)]
-        if not named:
+        named_files = [*_by_settings(settings), *_by_position(files, form)]
+        if not named_files:
             raise UsageError(
                 "Name the files to import, by place or with --per-query, --rankings, "
                 "--gamma-sweep, --qrels and --run."
             )
-        columns = _columns(settings, named)
-        named = [
+        columns = _columns(settings, named_files)
+        named_files = [
             replace(
                 named_file,
                 form=named_file.form or _form(named_file.path, columns),
@@ -380,14 +390,14 @@ class EvidenceRetrievalImporter:
                 # becomes one answer, under whichever option it was given
                 model=named_file.model or model or MODEL,
             )
-            for named_file in named
+            for named_file in named_files
         ]
-        named.sort(key=lambda named_file: named_file.form not in LEADING)
+        named_files.sort(key=lambda named_file: named_file.form not in LEADING)
         readings = [
-            named_file.reading(settings, owners, noticed, columns)
-            for named_file in named
+            named_file.reading(settings, owners, findings, columns)
+            for named_file in named_files
         ]
-        for part in joined(readings, noticed):
+        for part in joined(readings, findings):
             context = encode(part.truth)
             for name, prediction in part.predictions.items():
                 yield ImportedAnswer(
@@ -423,13 +433,15 @@ def _by_settings(settings: EvidenceSettings) -> Iterator[_NamedFile]:
         yield _NamedFile(form="gamma-sweep", path=settings.gamma_sweep)
 
 
-def _by_place(files: tuple[Path, ...], form: str | None) -> Iterator[_NamedFile]:
+def _by_position(files: tuple[Path, ...], form: str | None) -> Iterator[_NamedFile]:
     """What is named without saying what it is."""
     for path in files:
         yield _NamedFile(form=form or "", path=path)
 
 
-def _columns(settings: EvidenceSettings, named: Sequence[_NamedFile]) -> ColumnMap:
+def _columns(
+    settings: EvidenceSettings, named_files: Sequence[_NamedFile]
+) -> ColumnMap:
     """The fields by the columns that `--map` renames.
 
     Raises:
@@ -439,10 +451,12 @@ def _columns(settings: EvidenceSettings, named: Sequence[_NamedFile]) -> ColumnM
     pairs = [pair for pair in settings.map if pair not in stored]
     if not pairs:
         return {}
-    forms = (named_file.form or _trec_form(named_file.path) for named_file in named)
+    forms = (
+        named_file.form or _trec_form(named_file.path) for named_file in named_files
+    )
     tables = (
         named_file.path
-        for named_file, form in zip(named, forms, strict=True)
+        for named_file, form in zip(named_files, forms, strict=True)
         if not (form and FORMS[form].words)
     )
     seen = (name for path in tables for name in csv_columns(path))
@@ -479,9 +493,9 @@ def _form(path: Path, columns: ColumnMap) -> str:
     for name, form in FORMS.items():
         if form.has_columns is not None and form.has_columns(fields):
             return name
-    known = "; ".join(f"{name}: {form.recognised}" for name, form in FORMS.items())
+    formats = "; ".join(f"{name}: {form.recognised}" for name, form in FORMS.items())
     raise DatasetError(
         f"{path.name}: fits no known format ({describe_columns(fields, HINTED)}; "
-        f"{known}; rename a column with --map OLD=NEW, or force a format with "
+        f"{formats}; rename a column with --map OLD=NEW, or force a format with "
         "--format)."
     )

@@ -72,7 +72,7 @@ def natural_order(ids: Iterable[str]) -> tuple[str, ...]:
 
 
 def read_criteria(
-    path: Path, noticed: InputFindings, *, allow_ragged: bool = False
+    path: Path, findings: InputFindings, *, allow_ragged: bool = False
 ) -> tuple[Criterion, ...]:
     """The criteria in file order, which is the order of display.
 
@@ -87,7 +87,7 @@ def read_criteria(
             path,
             ("criterion_id", "text"),
             ("name",),
-            noticed=noticed,
+            findings=findings,
             allow_ragged=allow_ragged,
             aliases=ALIASES,
         )
@@ -167,13 +167,13 @@ def assign_folds(post_ids: Iterable[str], n_folds: int, seed: int) -> dict[str, 
     shuffled = np.random.default_rng(seed).permutation(len(posts)).tolist()
     size = len(posts) // n_folds
     return {
-        posts[place]: str(min(rank // size, n_folds - 1))
-        for rank, place in enumerate(shuffled)
+        posts[index]: str(min(rank // size, n_folds - 1))
+        for rank, index in enumerate(shuffled)
     }
 
 
 def read_folds(
-    settings: EvidenceSettings, posts: tuple[Post, ...], noticed: InputFindings
+    settings: EvidenceSettings, posts: tuple[Post, ...], findings: InputFindings
 ) -> Mapping[str, str] | None:
     """The folds that a file names, by post; None where no file is named.
 
@@ -189,7 +189,7 @@ def read_folds(
     rows = read_csv(
         settings.folds,
         ("post_id", "fold_id"),
-        noticed=noticed,
+        findings=findings,
         allow_ragged=settings.allow_ragged,
     )
     folds: dict[str, str] = {}
@@ -282,8 +282,10 @@ def require(settings: EvidenceSettings) -> None:
 
 def inputs(settings: EvidenceSettings) -> tuple[InputFile, ...]:
     """The files that `load` reads under these settings."""
-    named = ((name, getattr(settings, name)) for name in FILES)
-    return tuple(InputFile(setting=name, path=path) for name, path in named if path)
+    named_paths = ((name, getattr(settings, name)) for name in FILES)
+    return tuple(
+        InputFile(setting=name, path=path) for name, path in named_paths if path
+    )
 
 
 def load(settings: EvidenceSettings) -> EvidenceDataset:
@@ -294,18 +296,18 @@ def load(settings: EvidenceSettings) -> EvidenceDataset:
     Raises:
         DatasetError: an input is off; names file, line and column.
     """
-    noticed = InputFindings()
+    findings = InputFindings()
     configs = read_configs(settings)
-    every_post, pools = read_posts(settings, noticed)
+    every_post, pools = read_posts(settings, findings)
     criteria = (
-        read_criteria(settings.criteria, noticed, allow_ragged=settings.allow_ragged)
+        read_criteria(settings.criteria, findings, allow_ragged=settings.allow_ragged)
         if settings.criteria
         else ()
     )
     if settings.batch == "post":
         _refuse_ambiguous(every_post, criteria)
-    gold = read_gold(settings, every_post, criteria, pools, noticed)
-    folds = read_folds(settings, every_post, noticed)
+    gold = read_gold(settings, every_post, criteria, pools, findings)
+    folds = read_folds(settings, every_post, findings)
     if every_post and gold is not None and folds is None:
         # a run that cannot be scored must not start
         ids = (post.id for post in every_post)
@@ -313,7 +315,7 @@ def load(settings: EvidenceSettings) -> EvidenceDataset:
         # of a sample they are kept: assigning its posts alone gives other folds
         folds = assigned if settings.limit else None
     posts = _sample(every_post, gold, folds, settings)
-    report_sample(noticed, posts, every_post, "post", "fold")
+    report_sample(findings, posts, every_post, "post", "fold")
     return EvidenceDataset(
         settings=settings,
         prompts=WORDING.book(settings.prompts),
@@ -323,7 +325,7 @@ def load(settings: EvidenceSettings) -> EvidenceDataset:
         folds=folds,
         configs=configs,
         stored=read_stored(settings.against) if settings.against else None,
-        findings=noticed.findings(),
+        findings=findings.findings(),
         gates=_gates(settings.apply_gate),
     )
 

@@ -60,7 +60,7 @@ class EvidenceRetrieval(Job):
 
     def reaches(self, dataset: EvidenceDataset) -> frozenset[str]:
         """The stages that the settings or a configuration need."""
-        return frozenset(plan.wanted(dataset))
+        return frozenset(plan.needed_tasks(dataset))
 
     def request(self, dataset: EvidenceDataset, task: Task) -> Request:
         """The request of a task."""

@@ -72,7 +72,7 @@ def foreign_candidates(
         post.id: frozenset(sentence.uid for sentence in post.sentences)
         for post in posts
     }
-    query_pools = [pools[queries.posts[place]] for place in queries.post.tolist()]
+    query_pools = [pools[queries.posts[post]] for post in queries.post.tolist()]
     checked = set()
     for prediction in predictions:
         for name, lists in prediction.lists.items():
@@ -130,11 +130,11 @@ def gold_in_instructions(
     if dataset.gold is None:
         return
     instruction_words = [f" {' '.join(tokens(text))} " for text in instructions]
-    wanted = {uid for uids in dataset.gold.evidence.values() for uid in uids}
+    gold_uids = {uid for uids in dataset.gold.evidence.values() for uid in uids}
     for post in dataset.posts:
         for sentence in post.sentences:
             words = tokens(sentence.text)
-            if sentence.uid not in wanted or len(words) < FEWEST_WORDS:
+            if sentence.uid not in gold_uids or len(words) < FEWEST_WORDS:
                 continue
             phrase = f" {' '.join(words)} "
             if any(phrase in text for text in instruction_words):
@@ -232,8 +232,8 @@ def stated_thresholds(
 
 def _judged_folds(queries: Queries, p: Floats) -> Iterator[tuple[str, Bools]]:
     judged = (queries.y != UNKNOWN) & ~np.isnan(p)
-    for place, fold in enumerate(queries.folds):
-        rows = judged & (queries.fold == place)
+    for index, fold in enumerate(queries.folds):
+        rows = judged & (queries.fold == index)
         if rows.any():
             yield fold, rows
 
@@ -263,15 +263,15 @@ def imported_leak_checks(
         for post, fold in zip(queries.post.tolist(), queries.fold.tolist(), strict=True)
         if fold != UNKNOWN
     }
-    known = {post.id for post in dataset.posts}
-    pools_known = known.issuperset(queries.posts)
+    post_ids = {post.id for post in dataset.posts}
+    has_all_pools = post_ids.issuperset(queries.posts)
     has_lists = any(prediction.lists for prediction in predictions)
     return (
         leak_check(
             "duplicate post texts across folds",
             duplicate_texts(dataset.posts, fold_of),
             not_checked=_first(
-                "" if known else "the texts need --posts or --sentences",
+                "" if post_ids else "the texts need --posts or --sentences",
                 "" if fold_of else "there are no folds",
             ),
         ),
@@ -280,7 +280,7 @@ def imported_leak_checks(
             foreign_candidates(dataset.posts, queries, predictions),
             not_checked=_first(
                 "" if has_lists else "there are no rankings",
-                "" if pools_known else "the pools need --posts or --sentences",
+                "" if has_all_pools else "the pools need --posts or --sentences",
             ),
         ),
         leak_check(

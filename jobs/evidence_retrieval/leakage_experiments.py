@@ -87,7 +87,7 @@ def deep_checks(
                 at,
                 "With the gold of the test posts permuted, their predictions change.",
             )
-        remaining, left = rows.where(~test), y[~test]
+        remaining, left = rows.select(~test), y[~test]
         without = fit_one(
             spec, remaining, left, _split(split.fold, remaining, left, folds)
         )
@@ -130,16 +130,18 @@ def _split(fold: str, rows: FeatureRows, y: Ints, folds: FoldAssignment) -> Spli
 
 def _permuted(y: Ints, among: Bools, chance: np.random.Generator) -> Ints:
     """*y* with the judged values *among* some rows in another order."""
-    places = np.flatnonzero(among & (y != UNKNOWN))
+    indices = np.flatnonzero(among & (y != UNKNOWN))
     permuted = y.copy()
-    permuted[places] = y[chance.permutation(places)]
+    permuted[indices] = y[chance.permutation(indices)]
     return permuted
 
 
 def _output_bytes(
     result: FoldResult, rows: FeatureRows, test: Bools
 ) -> tuple[bytes, ...]:
-    columns = (column.tobytes() for column in apply_gate(result.gate, rows.where(test)))
+    columns = (
+        column.tobytes() for column in apply_gate(result.gate, rows.select(test))
+    )
     return (*columns, _learnt(result))
 
 
@@ -179,7 +181,7 @@ def choice_checks(
             for i, post in enumerate(queries.post.tolist())
             if queries.posts[post] in frozenset(split.test)
         ]
-        for code, what, changed in (
+        for code, action, changed in (
             ("gold_scramble", "permuted", _reversed(queries, tested)),
             ("test_removal", "taken away", _removed(queries, tested)),
         ):
@@ -188,7 +190,7 @@ def choice_checks(
                     code=code,
                     severity="error",
                     where=f"{where}, fold {split.fold}",
-                    message=f"With the gold of the test posts {what}, the fold's "
+                    message=f"With the gold of the test posts {action}, the fold's "
                     "choice from a grid changes.",
                 )
 

@@ -56,8 +56,8 @@ def _entry(value: object) -> tuple[object, object]:
 _FENCED = re.compile(r"```[^\n`]*\n(.*?)```", re.DOTALL)
 
 
-def first_object(text: str, wanted: Callable[[Object], bool]) -> Object | None:
-    """The first *wanted* object: the whole text, a fenced block, any in the prose.
+def first_object(text: str, predicate: Callable[[Object], bool]) -> Object | None:
+    """The first *predicate* object: the whole text, a fenced block, any in the prose.
 
     A block wins over an object that stands before it, for that is where models put
     their answer after having shown its form. Numbers come as texts, as they were
@@ -66,9 +66,9 @@ def first_object(text: str, wanted: Callable[[Object], bool]) -> Object | None:
     stripped = text.lstrip("\ufeff").strip()
     for piece in (stripped, *_FENCED.findall(stripped)):
         value = whole_object(piece.strip())
-        if value is not None and wanted(value):
+        if value is not None and predicate(value):
             return value
-    return next(objects(stripped, wanted), None)
+    return next(objects(stripped, predicate), None)
 
 
 def unread(reply: Reply, reason: str) -> ParseFailure:
@@ -113,7 +113,7 @@ def read_probability(value: object) -> Probability | ParseFailure:
     return Probability(value=float(share), is_guessed=is_guessed)
 
 
-def read_place(value: object, n: int) -> int | None:
+def read_index(value: object, n: int) -> int | None:
     """The place from 0 that a number from 1 to *n* stands for: 3, "[3]" or "S3"."""
     match = _ONE_RUN.fullmatch(value) if isinstance(value, str) else None
     if match is None or match[0].lstrip().startswith("-"):
@@ -159,7 +159,7 @@ class PostAssessment:
 class Ordering:
     """The candidates of one rerank call, best first, as places in its list from 0."""
 
-    places: tuple[int, ...]  #: a permutation
+    indices: tuple[int, ...]  #: a permutation
     noted: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -219,12 +219,12 @@ def parse_assessments(
     payload = first_object(reply.text, lambda value: "criteria" in value)
     if payload is None:
         return unread(reply, "no_json")
-    listed = payload["criteria"]
-    if not isinstance(listed, list):
+    assessments = payload["criteria"]
+    if not isinstance(assessments, list):
         return ParseFailure(reason="no_criteria")
     noted: Counter[str] = Counter()
     read: dict[str, Assessment | ParseFailure] = {}
-    for entry in listed:
+    for entry in assessments:
         name = entry.get("id") if isinstance(entry, dict) else None
         criterion = name.strip() if isinstance(name, str) else ""
         if criterion not in criteria:
@@ -265,13 +265,13 @@ def _assessment(value: Object, n: int) -> Assessment | ParseFailure:
 
 def _relevance(value: object, n: int, noted: Counter[str]) -> dict[int, int]:
     """Relevance by place; a sentence without one stands one below its predecessor."""
-    listed = entries(value)
-    if listed is None:
+    pairs = entries(value)
+    if pairs is None:
         noted["no_list"] += 1
         return {}
-    by_place: dict[int, int] = {}
+    by_index: dict[int, int] = {}
     below = MOST
-    for number, stated in listed:
+    for number, stated in pairs:
         rated = read_relevance(stated)
         if rated is None and stated is not None:
             noted["relevance_unread"] += 1
@@ -279,12 +279,12 @@ def _relevance(value: object, n: int, noted: Counter[str]) -> dict[int, int]:
         below = max(relevance - 1, 1)
         if is_clipped:
             noted["relevance_clipped"] += 1
-        place = read_place(number, n)
-        if place is None:
+        index = read_index(number, n)
+        if index is None:
             noted["unknown_sentence"] += 1
         else:
-            by_place[place] = max(relevance, by_place.get(place, 0))
-    return by_place
+            by_index[index] = max(relevance, by_index.get(index, 0))
+    return by_index
 
 
 _CHAIN = re.compile(r"\[?\d{1,9}\]?(?:\s*>\s*\[?\d{1,9}\]?)+")
@@ -299,25 +299,25 @@ def parse_rerank(reply: Reply, n: int) -> Ordering | ParseFailure:
     """
     payload = first_object(reply.text, lambda value: "ranking" in value)
     if payload is not None:
-        named = _named(payload["ranking"])
+        numbers = _ranked_numbers(payload["ranking"])
     elif reply.is_truncated:
         return unread(reply, "no_json")
     else:
-        named = _named(reply.text) or _first_array(reply.text)
-        if named is None:
+        numbers = _ranked_numbers(reply.text) or _first_array(reply.text)
+        if numbers is None:
             return unread(reply, "no_json")
-    if named is None:
+    if numbers is None:
         return ParseFailure(reason="no_ranking")
-    return _ordering(named, n)
+    return _ordering(numbers, n)
 
 
-def _named(value: object) -> Iterable[object] | None:
+def _ranked_numbers(value: object) -> Iterable[object] | None:
     """The numbers that a list or a text such as `3 > 1 > 2` names, unread."""
     if isinstance(value, str):
         chain = _CHAIN.search(value)
         return chain[0].split(">") if chain else None
-    listed = entries(value)
-    return None if listed is None else (number for number, _ in listed)
+    pairs = entries(value)
+    return None if pairs is None else (number for number, _ in pairs)
 
 
 def _first_array(text: str) -> Iterable[object] | None:
@@ -327,26 +327,26 @@ def _first_array(text: str) -> Iterable[object] | None:
     return [str(item) if type(item) is int else item for item in array]
 
 
-def _ordering(named: Iterable[object], n: int) -> Ordering | ParseFailure:
+def _ordering(numbers: Iterable[object], n: int) -> Ordering | ParseFailure:
     noted: Counter[str] = Counter()
     order: dict[int, None] = {}
-    for number in named:
-        place = read_place(number, n)
-        if place is None:
+    for number in numbers:
+        index = read_index(number, n)
+        if index is None:
             noted["unknown_candidate"] += 1
-        elif place in order:
+        elif index in order:
             noted["repeated_candidate"] += 1
         else:
-            order[place] = None
+            order[index] = None
     if 2 * len(order) < n:
         return ParseFailure(
             reason="incomplete_ranking",
             detail=f"{len(order)} of {n} candidates are named",
         )
-    missing = [place for place in range(n) if place not in order]
+    missing = [index for index in range(n) if index not in order]
     if missing:
         noted["missing_candidate"] += len(missing)
-    return Ordering(places=(*order, *missing), noted=dict(noted))
+    return Ordering(indices=(*order, *missing), noted=dict(noted))
 
 
 BAD = ParseFailure(reason="bad_vectors")
@@ -381,15 +381,15 @@ def parse_scores(reply: Ranking, n: int) -> EndpointScores | ParseFailure:
     Failures: `bad_indices`, for one that is named twice or out of range, `bad_scores`
     for one that is not finite, and `no_scores` where there are none.
     """
-    by_place = {document.index: document.score for document in reply.results}
-    if len(by_place) != len(reply.results) or not by_place.keys() <= set(range(n)):
+    by_index = {document.index: document.score for document in reply.results}
+    if len(by_index) != len(reply.results) or not by_index.keys() <= set(range(n)):
         return ParseFailure(reason="bad_indices")
-    if not all(map(math.isfinite, by_place.values())):
+    if not all(map(math.isfinite, by_index.values())):
         return ParseFailure(reason="bad_scores")
-    if not by_place:
+    if not by_index:
         return ParseFailure(reason="no_scores")
-    missing = n - len(by_place)
+    missing = n - len(by_index)
     return EndpointScores(
-        scores=tuple(by_place.get(place) for place in range(n)),
+        scores=tuple(by_index.get(index) for index in range(n)),
         noted={"missing_score": missing} if missing else {},
     )

@@ -77,9 +77,9 @@ def per_query(block: JudgedPredictions) -> PerQuery:
         ("mrr", final and (final.rows, final.values["mrr"])),
     ):
         column = np.full(n, np.nan)
-        rows, values = computed or block.stated_values.get(name) or _nothing()
+        rows, values = computed or block.stated_values.get(name) or _empty_columns()
         if not len(rows):
-            rows, values = block.stated_values.get(name) or _nothing()
+            rows, values = block.stated_values.get(name) or _empty_columns()
         column[rows] = values
         columns[name] = column
     return PerQuery(
@@ -91,7 +91,7 @@ def per_query(block: JudgedPredictions) -> PerQuery:
     )
 
 
-def _nothing() -> tuple[Ints, Floats]:
+def _empty_columns() -> tuple[Ints, Floats]:
     return np.empty(0, dtype=np.int64), np.empty(0)
 
 
@@ -153,14 +153,14 @@ class PerQueryFiles:
     results: EvidenceResults
 
     @cached_property
-    def _places(self) -> EvidenceFolders:
+    def _folders(self) -> EvidenceFolders:
         return EvidenceFolders(tuple(self.results.models))
 
     @cached_property
     def _tables(self) -> dict[str, str]:
         """The per-post table of each model that has one."""
         return {
-            model: self._places.one(model, "per_post_multilabel")
+            model: self._folders.path(model, "per_post_multilabel")
             for model, model_results in self.results.models.items()
             if chosen_decision(model_results.block) is not None
         }
@@ -168,14 +168,14 @@ class PerQueryFiles:
     def tables(self) -> Iterator[Table]:
         """Those that are tables."""
         for model, model_results in self.results.models.items():
-            for name in self._places.all(model, "per_query"):
+            for name in self._folders.all(model, "per_query"):
                 yield Table(name=name, columns=PER_QUERY, caption="One row a query.")
             if model_results.block.prediction.lists:
                 columns = ("post_id", "criterion_id", "gold_ids")
                 topk = tuple(
                     f"{step}_topk" for step in model_results.block.prediction.lists
                 )
-                name = self._places.one(model, "per_query_lists")
+                name = self._folders.path(model, "per_query_lists")
                 yield Table(name=name, columns=(*columns, *topk, JUDGED))
             if model in self._tables:
                 yield Table(
@@ -184,7 +184,7 @@ class PerQueryFiles:
 
     def artifacts(self) -> Iterator[Artifact]:
         """Those that are no tables."""
-        if self.results.sheet.queries.gold is not None:
+        if self.results.scoring_input.queries.gold is not None:
             yield Artifact(name="qrels.txt")
         for model, model_results in self.results.models.items():
             names = (
@@ -192,12 +192,12 @@ class PerQueryFiles:
                 *_runs(model_results.block).values(),
             )
             for name in names:
-                yield Artifact(name=self._places.one(model, name))
+                yield Artifact(name=self._folders.path(model, name))
 
     def __iter__(self) -> Iterator[Detail]:
         yield from self._qrels()
         for model, model_results in self.results.models.items():
-            names = self._places.all(model, "per_query")
+            names = self._folders.all(model, "per_query")
             for cells in rows(per_query(model_results.block)):
                 yield from (StreamedRow(table=name, cells=cells) for name in names)
             if model_results.block.prediction.lists:
@@ -207,7 +207,7 @@ class PerQueryFiles:
                     yield StreamedRow(table=self._tables[model], cells=cells)
 
     def _qrels(self) -> Iterator[StreamedLine]:
-        queries = self.results.sheet.queries
+        queries = self.results.scoring_input.queries
         if queries.gold is None:
             return
         for i in np.flatnonzero(queries.y == 1).tolist():
@@ -218,10 +218,10 @@ class PerQueryFiles:
     def _lists(self, model: str, block: JudgedPredictions) -> Iterator[Detail]:
         """Every list in three forms: ours, with all lists in a row, and trec's."""
         queries, prediction = block.queries, block.prediction
-        table = self._places.one(model, "per_query_lists")
-        one = self._places.one
+        table = self._folders.path(model, "per_query_lists")
+        path = self._folders.path
         jsonl, runs = (
-            {step: one(model, name) for step, name in names.items()}
+            {step: path(model, name) for step, name in names.items()}
             for names in (_rankings(block), _runs(block))
         )
         for i in range(len(queries)):
@@ -260,7 +260,7 @@ def _runs(block: JudgedPredictions) -> dict[str, str]:
 
 
 def _ids(results: EvidenceResults, i: int) -> tuple[str, str]:
-    queries = results.sheet.queries
+    queries = results.scoring_input.queries
     return queries.posts[queries.post[i]], queries.criteria[queries.criterion[i]]
 
 

@@ -149,12 +149,14 @@ def read_configs(settings: EvidenceSettings) -> tuple[Config, ...]:
     )
     names: set[str] = set()
     for config in configs:
-        where = f"{path.name} config {config.name!r}"
+        location = f"{path.name} config {config.name!r}"
         if config.name in names:
-            raise DatasetError(f"{where}: the name is taken already (choose another).")
+            raise DatasetError(
+                f"{location}: the name is taken already (choose another)."
+            )
         names.add(config.name)
         if complaint := _contradiction(config, settings):
-            raise DatasetError(f"{where}: {complaint}.")
+            raise DatasetError(f"{location}: {complaint}.")
     return configs
 
 
@@ -178,19 +180,19 @@ def _tables(path: Path) -> list[Any]:
     return tables
 
 
-def _config(where: str, table: object) -> Config:
+def _config(location: str, table: object) -> Config:
     try:
         return _Written.model_validate(table).to_domain()
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"]) or "table"
         if first["type"] == "extra_forbidden":
-            known = ", ".join(_Written.model_fields)
+            known_keys = ", ".join(_Written.model_fields)
             raise DatasetError(
-                f"{where}: unknown key {key} (known are {known})."
+                f"{location}: unknown key {key} (known are {known_keys})."
             ) from error
         message = first["msg"].removeprefix("Value error, ")
-        raise DatasetError(f"{where}: {key}: {message} (correct it).") from error
+        raise DatasetError(f"{location}: {key}: {message} (correct it).") from error
 
 
 def _contradiction(config: Config, settings: EvidenceSettings) -> str | None:

@@ -63,10 +63,10 @@ def read_rerank(
 ) -> Ordering | ParseFailure:
     """The order of a window's candidates."""
     try:
-        listed = listing(dataset, task)
+        rerank_window = listing(dataset, task)
     except KeyError:
         return UNKNOWN
-    return parse_rerank(reply, len(listed.places))
+    return parse_rerank(reply, len(rerank_window.indices))
 
 
 def read_embed(
@@ -104,7 +104,7 @@ STAGES = (
 PARSERS = {stage.name: stage.parse for stage in STAGES}
 
 
-def wanted(dataset: EvidenceDataset) -> frozenset[TaskKind]:
+def needed_tasks(dataset: EvidenceDataset) -> frozenset[TaskKind]:
     """What is asked: the tasks of the settings and what the configurations need."""
     needed: set[TaskKind] = set(dataset.settings.tasks)
     for config in dataset.configs:
@@ -123,7 +123,7 @@ def plan(dataset: EvidenceDataset) -> Iterator[TaskSpec]:
     A query that cannot be asked is planned as skipped, with its reason: `no_sentences`,
     `too_long`, or `single_sentence` where there is nothing to order.
     """
-    kinds = wanted(dataset)
+    kinds = needed_tasks(dataset)
     for post in dataset.posts:
         post_tasks = _Post(dataset, post)
         if "assess" in kinds:
@@ -303,18 +303,18 @@ def _after_embed(dataset: EvidenceDataset, answer: Answer) -> Iterator[TaskSpec]
 
 
 def _after_window(dataset: EvidenceDataset, answer: Answer) -> Iterator[TaskSpec]:
-    listed = listing(dataset, answer.task)
-    if listed.is_last:
+    rerank_window = listing(dataset, answer.task)
+    if rerank_window.is_last:
         return
     query, _, _ = answer.task.key.rpartition("#")
-    key = f"{query}#{listed.window + 1}"
+    key = f"{query}#{rerank_window.window + 1}"
     parsed = answer.parsed
     if isinstance(parsed, Ordering):
-        context = carrying(listed.after(parsed))
+        context = carrying(rerank_window.after(parsed))
         yield TaskSpec(stage="rerank", key=key, context=context)
     else:
         yield TaskSpec(stage="rerank", key=key, skip="unparsed_parent")
 
 
 def _starts_rerank(dataset: EvidenceDataset, stage: str) -> bool:
-    return dataset.settings.first_stage == stage and "rerank" in wanted(dataset)
+    return dataset.settings.first_stage == stage and "rerank" in needed_tasks(dataset)

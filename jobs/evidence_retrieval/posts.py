@@ -101,45 +101,45 @@ class SentencePools:
     """All sentences that are known, by post; also of posts that are not read."""
 
     posts: Mapping[str, Post]
-    places: Mapping[str, tuple[str, int]]  #: post and sid by uid
+    locations: Mapping[str, tuple[str, int]]  #: post and sid by uid
     are_read: bool  #: from a file of sentences, so that no other sentence exists
 
 
 def read_posts(
-    settings: EvidenceSettings, noticed: InputFindings
+    settings: EvidenceSettings, findings: InputFindings
 ) -> tuple[tuple[Post, ...], SentencePools]:
     """The posts to read in file order, and every pool.
 
     Raises:
         DatasetError: a row is off, a post or a sentence occurs twice, or there is none.
     """
-    texts = read_texts(settings, noticed)
+    texts = read_texts(settings, findings)
     if settings.sentences is None:
         posts = {
             post: Post(id=post, sentences=cut(post, texts[post])) for post in texts
         }
         chosen = tuple(posts.values())
     else:
-        posts = _read_pools(settings.sentences, noticed)
+        posts = _read_pools(settings.sentences, findings)
         chosen = tuple(posts.values())
         if settings.posts is not None:
             chosen = tuple(posts.get(id_, Post(id=id_, sentences=())) for id_ in texts)
-            _compare(settings.posts, texts, posts, noticed)
-    named = settings.posts or settings.sentences
-    if named and not chosen:
-        raise DatasetError(f"{named.name}: no post in it (at least one is needed).")
+            _compare(settings.posts, texts, posts, findings)
+    source = settings.posts or settings.sentences
+    if source and not chosen:
+        raise DatasetError(f"{source.name}: no post in it (at least one is needed).")
     for post in chosen:
-        if named and not post.sentences:
-            noticed.add(
+        if source and not post.sentences:
+            findings.add(
                 "empty_pool",
                 "warn",
-                named.name,
+                source.name,
                 "Posts without a sentence are not asked about (see --empty-pool).",
                 example=post.id,
             )
     pools = SentencePools(
         posts=posts,
-        places={
+        locations={
             sentence.uid: (post.id, sentence.sid)
             for post in posts.values()
             for sentence in post.sentences
@@ -149,7 +149,7 @@ def read_posts(
     return chosen, pools
 
 
-def read_texts(settings: EvidenceSettings, noticed: InputFindings) -> dict[str, str]:
+def read_texts(settings: EvidenceSettings, findings: InputFindings) -> dict[str, str]:
     """The posts' texts by id, in file order; none where no file of posts is named.
 
     Raises:
@@ -162,7 +162,7 @@ def read_texts(settings: EvidenceSettings, noticed: InputFindings) -> dict[str, 
     rows = read_csv(
         settings.posts,
         POST_COLUMNS,
-        noticed=noticed,
+        findings=findings,
         allow_ragged=settings.allow_ragged,
     )
     for row in rows:
@@ -180,10 +180,10 @@ def cut(post_id: str, text: str) -> tuple[PoolSentence, ...]:
     )
 
 
-def _read_pools(path: Path, noticed: InputFindings) -> dict[str, Post]:
+def _read_pools(path: Path, findings: InputFindings) -> dict[str, Post]:
     pools: dict[str, dict[int, PoolSentence]] = {}
     uids: dict[str, int] = {}
-    for row in read_jsonl(path, SENTENCE_KEYS, OFFSET_KEYS, noticed=noticed):
+    for row in read_jsonl(path, SENTENCE_KEYS, OFFSET_KEYS, findings=findings):
         uid, sid = row.text("sent_uid"), row.count("sid")
         _once(row, f"sent_uid {uid}", uids, uid)
         pool = pools.setdefault(row.text("post_id"), {})
@@ -195,7 +195,7 @@ def _read_pools(path: Path, noticed: InputFindings) -> dict[str, Post]:
         pool[sid] = PoolSentence(sid=sid, uid=uid, text=row.optional_text("text"))
     for post_id, pool in pools.items():
         if max(pool) >= len(pool):
-            noticed.add(
+            findings.add(
                 "sid_gap",
                 "warn",
                 path.name,
@@ -209,10 +209,10 @@ def _in_order(post_id: str, pool: Mapping[int, PoolSentence]) -> Post:
     return Post(id=post_id, sentences=tuple(pool[sid] for sid in sorted(pool)))
 
 
-def _once(row: InputRow, what: str, lines: dict[str, int], id_: str) -> None:
+def _once(row: InputRow, label: str, lines: dict[str, int], id_: str) -> None:
     """Refuse what a file has twice."""
     if id_ in lines:
-        raise row.error(f"{what} stands on line {lines[id_]} already (remove one)")
+        raise row.error(f"{label} stands on line {lines[id_]} already (remove one)")
     lines[id_] = row.line
 
 
@@ -220,11 +220,11 @@ def _compare(
     path: Path,
     texts: Mapping[str, str],
     posts: Mapping[str, Post],
-    noticed: InputFindings,
+    findings: InputFindings,
 ) -> None:
     for post_id, post in posts.items():
         if post_id not in texts:
-            noticed.add(
+            findings.add(
                 "post_not_named",
                 "info",
                 path.name,
@@ -233,7 +233,7 @@ def _compare(
             )
         else:
             for uid in _altered(texts[post_id], post):
-                noticed.add(
+                findings.add(
                     "sentence_not_in_post",
                     "warn",
                     path.name,
@@ -266,13 +266,13 @@ class _Read:
 
     def add(self, row: InputRow, uid: str) -> None:
         post, criterion = row.text("post_id"), row.text("criterion")
-        place = (post, criterion, uid)
-        if place in self.lines:
+        key = (post, criterion, uid)
+        if key in self.lines:
             raise row.error(
                 f"{uid or 'a row without a sentence'} is judged for {criterion} on "
-                f"line {self.lines[place]} already (remove one)"
+                f"line {self.lines[key]} already (remove one)"
             )
-        self.lines[place] = row.line
+        self.lines[key] = row.line
         self.criteria.setdefault(post, set()).add(criterion)
         if row.label("groundtruth"):
             self.positive.setdefault((post, criterion), set()).update({uid} - {""})
@@ -285,7 +285,7 @@ def read_gold(
     posts: tuple[Post, ...],
     criteria: tuple[Criterion, ...],
     pools: SentencePools,
-    noticed: InputFindings,
+    findings: InputFindings,
 ) -> Gold | None:
     """The gold of the posts that are read; None where no file is named.
 
@@ -303,24 +303,24 @@ def read_gold(
         settings.gold,
         NEEDED,
         OPTIONAL,
-        noticed=noticed,
+        findings=findings,
         allow_ragged=settings.allow_ragged,
         aliases=ALIASES,
     )
     for row in rows:
-        uid = _sentence(row, pools, noticed)
+        uid = _sentence(row, pools, findings)
         read.add(row, uid)
-    known = {post.id: post for post in posts} or {
+    posts_by_id = {post.id: post for post in posts} or {
         post_id: Post(id=post_id, sentences=()) for post_id in read.criteria
     }
-    wanted = {criterion.id for criterion in criteria} or read.all_criteria
-    _notice(settings.gold.name, read, known, wanted, noticed)
+    criterion_ids = {criterion.id for criterion in criteria} or read.all_criteria
+    _notice(settings.gold.name, read, posts_by_id, criterion_ids, findings)
     return Gold(
-        posts=frozenset(read.criteria.keys() & known.keys()),
+        posts=frozenset(read.criteria.keys() & posts_by_id.keys()),
         evidence={
-            (post, criterion): _in_pool_order(known[post], uids)
+            (post, criterion): _in_pool_order(posts_by_id[post], uids)
             for (post, criterion), uids in sorted(read.positive.items())
-            if post in known and criterion in wanted
+            if post in posts_by_id and criterion in criterion_ids
         },
     )
 
@@ -334,7 +334,7 @@ def owner_by_prefix(uid: str) -> str:
     return uid.rpartition("_")[0]
 
 
-def _sentence(row: InputRow, pools: SentencePools, noticed: InputFindings) -> str:
+def _sentence(row: InputRow, pools: SentencePools, findings: InputFindings) -> str:
     """The uid that a row judges, "" where it names no sentence."""
     post_id = row.text("post_id")
     pool = pools.posts.get(post_id)
@@ -345,7 +345,7 @@ def _sentence(row: InputRow, pools: SentencePools, noticed: InputFindings) -> st
             return ""
         by_sid = {s.sid: s.uid for s in pool.sentences} if pool else {}
         uid = by_sid.get(sid, f"{post_id}_{sid}")
-    owner, place = pools.places.get(uid, (None, None))
+    owner, stored_sid = pools.locations.get(uid, (None, None))
     if owner is None and pools.are_read:
         raise row.error(
             f"{uid} is not among the sentences (correct it, or add it there)"
@@ -356,15 +356,15 @@ def _sentence(row: InputRow, pools: SentencePools, noticed: InputFindings) -> st
             "another form than <post_id>_<sid> need --sentences)"
         )
     if owner is None and pool:
-        noticed.add(
+        findings.add(
             "gold_not_in_pool",
             "warn",
             row.file,
             "Gold sentences are not in their post's pool, so no list can hold them.",
             example=uid,
         )
-    if owner is not None and sid is not None and sid != place:
-        noticed.add(
+    if owner is not None and sid is not None and sid != stored_sid:
+        findings.add(
             "gold_sid_differs",
             "warn",
             row.file,
@@ -385,7 +385,7 @@ def _notice(
     read: _Read,
     posts: Mapping[str, Post],
     criteria: set[str],
-    noticed: InputFindings,
+    findings: InputFindings,
 ) -> None:
     cases = (
         (
@@ -420,6 +420,6 @@ def _notice(
     )
     for code, message, examples in cases:
         if examples:
-            noticed.add(
+            findings.add(
                 code, "warn", file, message, example=examples[0], n=len(examples)
             )

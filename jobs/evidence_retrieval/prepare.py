@@ -51,12 +51,12 @@ def folds(settings: EvidenceSettings) -> PreparedEvidence:
         DatasetError: there are fewer posts than folds.
     """
     dataset = load(settings.model_copy(update={"folds": None}))
-    drawn = assign_folds(
+    assignment = assign_folds(
         (post.id for post in dataset.posts), settings.n_folds, settings.seed
     )
-    rows = [(post.id, drawn[post.id]) for post in dataset.posts]
-    sizes = fold_sizes(dataset, drawn)
-    overlap = sum(size.posts for size in sizes) - len(drawn)
+    rows = [(post.id, assignment[post.id]) for post in dataset.posts]
+    sizes = fold_sizes(dataset, assignment)
+    overlap = sum(size.posts for size in sizes) - len(assignment)
     return PreparedEvidence(
         lines=tuple(_csv_line(row) for row in [("post_id", "fold_id"), *rows]),
         text="\n".join([*map(_fold_line, sizes), f"overlap: {overlap} posts"]),

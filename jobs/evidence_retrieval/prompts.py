@@ -96,11 +96,11 @@ def request(dataset: EvidenceDataset, task: Task) -> Request:
                 return assess_post(dataset, sentences, criteria)
             return assess(dataset, sentences, *criteria)
         case "rerank":
-            listed = listing(dataset, task)
-            pool = texts(listed.post)
-            candidates = [pool[place] for place in listed.places]
+            rerank_window = listing(dataset, task)
+            pool = texts(rerank_window.post)
+            candidates = [pool[index] for index in rerank_window.indices]
             part = candidates_part(candidates)
-            return rerank(dataset, part, listed.criterion)
+            return rerank(dataset, part, rerank_window.criterion)
         case "embed":
             return embed(dataset, dataset.post(task.key))
         case "rerank_api":

@@ -1,6 +1,6 @@
 """Holds what is scored: queries, and predictions by model and configuration.
 
-A run of our own and an import both end in an `EvidenceSheet`; scoring sees nothing
+A run of our own and an import both end in a `ScoringInput`; scoring sees nothing
 else. Columns are arrays with one entry a query, in file order of posts and then in
 criterion order.
 """
@@ -113,7 +113,7 @@ class LeakCheck:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EvidenceSheet:
+class ScoringInput:
     """All that is scored."""
 
     queries: Queries

@@ -27,7 +27,7 @@ from jobs.evidence_retrieval.metrics.judged import JudgedPredictions
 from jobs.evidence_retrieval.metrics.results import (
     EvidenceResults,
     ModelResults,
-    measure_sheet,
+    measure_models,
     trivial,
 )
 from jobs.evidence_retrieval.metrics.retrieval import measures
@@ -41,8 +41,8 @@ from jobs.evidence_retrieval.parsing import (
 from jobs.evidence_retrieval.per_query import PerQueryFiles
 from jobs.evidence_retrieval.plan import PARSERS
 from jobs.evidence_retrieval.predictions.outputs import ExpectedAnswers
-from jobs.evidence_retrieval.predictions.sheet import sheet_of
-from jobs.evidence_retrieval.queries import UNKNOWN, EvidenceSheet, Predictions, Queries
+from jobs.evidence_retrieval.predictions.sheet import scoring_input_of
+from jobs.evidence_retrieval.queries import UNKNOWN, Predictions, Queries, ScoringInput
 from jobs.evidence_retrieval.settings import INPUTS
 from jobs.evidence_retrieval.summary import run_text
 from jobs.evidence_retrieval.tables import checks_table, short_tables
@@ -80,15 +80,15 @@ SUMS = (
 
 def comparable(model_results: ModelResults) -> Comparable:
     """Makers of the values of a model's headline metrics, by path."""
-    block, known = model_results.block, model_results.by_path()
+    block, by_path = model_results.block, model_results.by_path()
     makers: dict[str, Callable[[], ItemValues]] = {}
     for path in (*CURVES, *ranking_names(block.settings), *SUMS):
-        if path in known and "not recomputable" not in (known[path].note or ""):
-            definition = without_interval(known[path].definition)
+        if path in by_path and "not recomputable" not in (by_path[path].note or ""):
+            definition = without_interval(by_path[path].definition)
             make = _curve if path in CURVES else _sums
             makers[path] = partial(make, block, path, definition)
-    if ACCURACY in known and block.gated is not None and block.gated.is_probability:
-        definition = without_interval(known[ACCURACY].definition)
+    if ACCURACY in by_path and block.gated is not None and block.gated.is_probability:
+        definition = without_interval(by_path[ACCURACY].definition)
         makers[ACCURACY] = partial(_right, block, definition)
     return makers
 
@@ -195,15 +195,18 @@ class EvidenceVerdicts:
 
     dataset: EvidenceDataset
     answers: Answers
-    sheet: EvidenceSheet
+    scoring_input: ScoringInput
 
     def __iter__(self) -> Iterator[Verdict]:
-        places = {self.sheet.queries.key(i): i for i in range(len(self.sheet.queries))}
+        indices = {
+            self.scoring_input.queries.key(i): i
+            for i in range(len(self.scoring_input.queries))
+        }
         if self.answers.imported:
-            yield from self._imported_verdicts(places)
+            yield from self._imported_verdicts(indices)
             return
-        truth = self.sheet.queries.y
-        expected = {key: int(truth[place]) for key, place in places.items()}
+        truth = self.scoring_input.queries.y
+        expected = {key: int(truth[index]) for key, index in indices.items()}
         planned = ExpectedAnswers(self.dataset, self.answers)
         for family in self.answers.families():
             if not planned.takes(family[0].task):
@@ -212,18 +215,19 @@ class EvidenceVerdicts:
                 if answer.reply is not None:
                     yield _read(self.dataset, answer.task, answer.reply, expected)
 
-    def _imported_verdicts(self, places: Mapping[str, int]) -> Iterator[Verdict]:
+    def _imported_verdicts(self, indices: Mapping[str, int]) -> Iterator[Verdict]:
         """Of work made elsewhere: the column that is scored, not all that was said."""
         by_model = {
-            prediction.model: prediction for prediction in self.sheet.predictions
+            prediction.model: prediction
+            for prediction in self.scoring_input.predictions
         }
         for (answer,) in self.answers.families():
             if answer.reply is not None:
                 yield _imported(
                     answer,
-                    self.sheet.queries,
+                    self.scoring_input.queries,
                     by_model[answer.task.model],
-                    places[answer.task.key],
+                    indices[answer.task.key],
                     self.dataset.settings.tau,
                 )
 
@@ -246,16 +250,16 @@ def _read(
         case PostAssessment():
             return _batch(task, parsed, expected, tau)
         case Ordering():
-            listed = listing(dataset, task)
-            order = (str(listed.places[place] + 1) for place in parsed.places)
+            rerank_window = listing(dataset, task)
+            order = (str(rerank_window.indices[index] + 1) for index in parsed.indices)
             value = " > ".join(order)
             return _verdict(task, value=value, rule=_noted(parsed.noted))
         case PostVectors():
             n = len(parsed.criteria) + len(parsed.sentences)
             return _verdict(task, value=f"{n} x {parsed.criteria.shape[1]} numbers")
         case EndpointScores(scores=scores):
-            there = sum(score is not None for score in scores)
-            value = f"{there} of {len(scores)} sentences scored"
+            scored_n = sum(score is not None for score in scores)
+            value = f"{scored_n} of {len(scores)} sentences scored"
             return _verdict(task, value=value, rule=_noted(parsed.noted))
         case ParseFailure(reason=reason):
             return _verdict(task, value="", rule=reason)
@@ -290,15 +294,15 @@ def _batch(
 
 
 def _imported(
-    answer: Answer, queries: Queries, prediction: Predictions, place: int, tau: float
+    answer: Answer, queries: Queries, prediction: Predictions, index: int, tau: float
 ) -> Verdict:
-    truth = int(queries.y[place])
-    p = np.nan if prediction.prob is None else float(prediction.prob[place])
+    truth = int(queries.y[index])
+    p = np.nan if prediction.prob is None else float(prediction.prob[index])
     if np.isnan(p):
-        best = prediction.lists.get(prediction.final, {place: ()})[place][:1]
+        best = prediction.lists.get(prediction.final, {index: ()})[index][:1]
         value = f"first {best[0]}" if best else ""
         return _verdict(answer.task, value=value, expected=_truth(truth))
-    state = UNKNOWN if prediction.state is None else int(prediction.state[place])
+    state = UNKNOWN if prediction.state is None else int(prediction.state[index])
     called = _called(p >= tau) if state == UNKNOWN else STATES[state]
     return _verdict(
         answer.task,
@@ -350,28 +354,32 @@ def _noted(noted: Mapping[str, int]) -> str:
 
 def score_run(dataset: EvidenceDataset, answers: Answers) -> Scorecard:
     """Scores the answers of a run, with a verdict for each task."""
-    sheet = sheet_of(dataset, answers)
+    scoring_input = scoring_input_of(dataset, answers)
     return score(
-        dataset, sheet, EvidenceVerdicts(dataset=dataset, answers=answers, sheet=sheet)
+        dataset,
+        scoring_input,
+        EvidenceVerdicts(dataset=dataset, answers=answers, scoring_input=scoring_input),
     )
 
 
 def score(
-    dataset: EvidenceDataset, sheet: EvidenceSheet, verdicts: Iterable[Verdict] = ()
+    dataset: EvidenceDataset,
+    scoring_input: ScoringInput,
+    verdicts: Iterable[Verdict] = (),
 ) -> Scorecard:
     """All metrics, tables and artifacts of a sheet, with *verdicts* by task; pure."""
     settings = dataset.settings
-    results = measure_sheet(sheet, settings)
+    results = measure_models(scoring_input, settings)
     models = {model: results.metrics(model) for model in results.models}
     tables = tuple(short_tables(results))
-    contradictions = check(sheet, settings, models, tables)
+    contradictions = check(scoring_input, settings, models, tables)
     findings = (
         *dataset.findings,
-        *sheet.findings,
-        *sheet.leakage,
+        *scoring_input.findings,
+        *scoring_input.leakage,
         *contradictions,
     )
-    places = EvidenceFolders(tuple(models))
+    folders = EvidenceFolders(tuple(models))
     long_files = PerQueryFiles(results)
     card = Scorecard(
         models=models,
@@ -383,18 +391,20 @@ def score(
                 MEASURES.titled,
                 (
                     *tables,
-                    checks_table(sheet, contradictions),
+                    checks_table(scoring_input, contradictions),
                     *long_files.tables(),
                 ),
             )
         ),
         findings=findings,
         artifacts=(
-            *documents(sheet, (*sheet.findings, *contradictions), places),
+            *documents(
+                scoring_input, (*scoring_input.findings, *contradictions), folders
+            ),
             *(
                 Artifact(
-                    name=places.one(model, "summary.json"),
-                    text=summary_json(model_results, sheet, settings),
+                    name=folders.path(model, "summary.json"),
+                    text=summary_json(model_results, scoring_input, settings),
                 )
                 for model, model_results in results.models.items()
             ),
@@ -404,8 +414,8 @@ def score(
         details=StreamedDetails(files=(long_files,), verdicts=verdicts),
         not_available=_not_available(results),
         settings=settings.model_dump(mode="json", exclude=set(INPUTS)),
-        missing=sheet.missing,
-        stale=sheet.stale,
+        missing=scoring_input.missing,
+        stale=scoring_input.stale,
         comparable={
             model: comparable(model_results)
             for model, model_results in results.models.items()
@@ -429,10 +439,10 @@ def _headline(results: EvidenceResults) -> str:
     The first of them that the first model has; empty where it has none.
     """
     for model_results in results.models.values():
-        known = model_results.by_path()
+        by_path = model_results.by_path()
         final = model_results.block.prediction.final
         paths = ("auroc", "ndcg@10", f"{final}.ndcg@10")
-        return next((path for path in paths if path in known), "")
+        return next((path for path in paths if path in by_path), "")
     return ""
 
 

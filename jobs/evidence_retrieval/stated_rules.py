@@ -55,10 +55,10 @@ def _column(view: PredictionView, name: str) -> Floats | None:
     return view.prediction.stated_values.get(name)
 
 
-def _rows(view: PredictionView, wanted: Bools, holds: Callable[[int], bool]) -> Bools:
-    """Those of the *wanted* rows for which *holds* is false."""
+def _rows(view: PredictionView, checked: Bools, holds: Callable[[int], bool]) -> Bools:
+    """Those of the *checked* rows for which *holds* is false."""
     rows = np.zeros(len(view.queries), dtype=np.bool_)
-    for i in np.flatnonzero(wanted).tolist():
+    for i in np.flatnonzero(checked).tolist():
         rows[i] = not holds(i)
     return rows
 
@@ -79,9 +79,9 @@ def _recall_of_gold(view: PredictionView) -> Iterator[Violation]:
     if recall is None or gold is None:
         return
     counts = np.array([len(uids) for uids in gold], dtype=np.int64)
-    wanted = _positive(view, recall) & (counts > 0)
+    checked = _positive(view, recall) & (counts > 0)
     yield Violation(
-        rows=_rows(view, wanted, lambda i: is_share(recall[i], int(counts[i]))),
+        rows=_rows(view, checked, lambda i: is_share(recall[i], int(counts[i]))),
         where=RECALL,
         message="Recall times the number of gold sentences is not a whole number.",
         values=lambda i: f"{recall[i]} x {counts[i]} gold",
@@ -96,11 +96,11 @@ def _precision_of_k(view: PredictionView) -> Iterator[Violation]:
     )
     if precision is None or k is None or k_in_pool is None:
         return
-    wanted = _positive(view, precision) & (k_in_pool > 0)
+    checked = _positive(view, precision) & (k_in_pool > 0)
     yield Violation(
         rows=_rows(
             view,
-            wanted,
+            checked,
             lambda i: (
                 is_share(precision[i], int(k[i]))
                 or is_share(precision[i], int(k_in_pool[i]))
@@ -119,9 +119,9 @@ def _reciprocal(view: PredictionView) -> tuple[Floats, Bools, Bools] | None:
         return None
     rank = np.round(1 / np.where(mrr > 0, mrr, 1))
     is_exact = (mrr == 0) | (np.abs(1 / np.maximum(rank, 1) - mrr) < EXACT)
-    wanted = _positive(view, mrr) & ~is_exact
-    wrong = _rows(view, wanted, lambda i: is_printed(1 / rank[i], mrr[i]))
-    return mrr, wrong, wanted & ~wrong
+    checked = _positive(view, mrr) & ~is_exact
+    wrong = _rows(view, checked, lambda i: is_printed(1 / rank[i], mrr[i]))
+    return mrr, wrong, checked & ~wrong
 
 
 def _no_reciprocal(view: PredictionView) -> Iterator[Violation]:
@@ -151,7 +151,7 @@ def _rank_against_recall(view: PredictionView) -> Iterator[Violation]:
     recall, mrr, k = _column(view, RECALL), _column(view, MRR), view.prediction.k
     if recall is None or mrr is None or k is None:
         return
-    wanted = _positive(view, recall) & ~np.isnan(mrr) & (k != UNKNOWN)
+    checked = _positive(view, recall) & ~np.isnan(mrr) & (k != UNKNOWN)
 
     def holds(i: int) -> bool:
         least = 1 / k[i] if k[i] else np.inf
@@ -159,7 +159,7 @@ def _rank_against_recall(view: PredictionView) -> Iterator[Violation]:
         return bool(is_within == (recall[i] > 0))
 
     yield Violation(
-        rows=_rows(view, wanted, holds),
+        rows=_rows(view, checked, holds),
         where=MRR,
         message=(
             "Recall above 0 needs a first hit within K, so mrr of at least 1/K, and "
@@ -205,14 +205,14 @@ def _again(view: PredictionView) -> dict[str, Floats]:
 def _differing(
     view: PredictionView, name: str, column: Floats, again: Floats
 ) -> Violation:
-    wanted = _positive(view, column) & ~np.isnan(again)
+    checked = _positive(view, column) & ~np.isnan(again)
     if name != MRR and view.prediction.k is not None:
-        wanted &= view.prediction.k != UNKNOWN
+        checked &= view.prediction.k != UNKNOWN
     # a column is written in one way: next to 0.3333333333333333, 0.5 is no 0.46
-    places = max((digits(value) for value in column[wanted].tolist()), default=0)
+    decimals = max((digits(value) for value in column[checked].tolist()), default=0)
     apart = np.abs(column - again)
     return Violation(
-        rows=wanted & (apart > max(EXACT, 0.5 * 10.0**-places + TINY)),
+        rows=checked & (apart > max(EXACT, 0.5 * 10.0**-decimals + TINY)),
         where=name,
         message=f"{name} is not what the list and the gold sentences give.",
         values=lambda i: f"{column[i]} stated, {again[i]} from the list",
@@ -279,8 +279,8 @@ def _wrong(
     decides: Callable[[States], Bools],
 ) -> Bools:
     y = view.queries.y
-    known = ~np.isnan(column) & (states != UNKNOWN) & (y != UNKNOWN)
-    wrong: Bools = known & (column != (decides(states) == (y == 1)))
+    comparable = ~np.isnan(column) & (states != UNKNOWN) & (y != UNKNOWN)
+    wrong: Bools = comparable & (column != (decides(states) == (y == 1)))
     return wrong
 
 

@@ -58,21 +58,23 @@ def run_text(results: EvidenceResults, findings: Sequence[Finding]) -> str:
 def _model(
     results: EvidenceResults, model: str, model_results: ModelResults
 ) -> Iterator[str]:
-    known, settings = model_results.by_path(), results.settings
+    by_path, settings = model_results.by_path(), results.settings
     profile: str = settings.profile
     if settings.profile_changes:
         profile += f", changed: {', '.join(settings.profile_changes)}"
     config = model_results.block.prediction.config
     yield f"evidence-retrieval  model {model}  config {config}  profile {profile}"
-    yield from _sizes(model_results, known)
-    yield from _table(model_results, known, level=settings.level)
-    if "states.n" in known:
-        state_counts = (f"{name} {known[f'states.{name}'].value:,}" for name in STATES)
+    yield from _sizes(model_results, by_path)
+    yield from _table(model_results, by_path, level=settings.level)
+    if "states.n" in by_path:
+        state_counts = (
+            f"{name} {by_path[f'states.{name}'].value:,}" for name in STATES
+        )
         yield f"states  {'  '.join(state_counts)}"
     yield from (f"not available: {part}" for part in model_results.not_available)
 
 
-def _sizes(model_results: ModelResults, known: Mapping[str, Metric]) -> Iterator[str]:
+def _sizes(model_results: ModelResults, by_path: Mapping[str, Metric]) -> Iterator[str]:
     queries, block = model_results.block.queries, model_results.block
     judged = int(block.judged.sum())
     positive = int((queries.y == 1).sum())
@@ -89,14 +91,14 @@ def _sizes(model_results: ModelResults, known: Mapping[str, Metric]) -> Iterator
     ]
     if judged < len(queries):
         counts.append(f"{UNJUDGED} {len(queries) - judged:,}")
-    coverage = known["coverage"].value
+    coverage = by_path["coverage"].value
     if coverage is not None and coverage < 1:
         counts.append(f"coverage {coverage:.2%}")
     yield "  ".join(counts)
 
 
 def _table(
-    model_results: ModelResults, known: Mapping[str, Metric], *, level: float
+    model_results: ModelResults, by_path: Mapping[str, Metric], *, level: float
 ) -> Iterator[str]:
     folds = len(model_results.folds)
     spread = f"mean +- std ({plural(folds, 'fold')})"
@@ -109,9 +111,9 @@ def _table(
     )
     for path, label in ROWS.items():
         at = f"@{rule}" if path.startswith("evidence_") else ""
-        how = "" if has_gate or path not in GATE else " (largest score)"
-        if f"{path}{at}" in known:
-            rows.append(_row(f"{label}{at}{how}", known[f"{path}{at}"]))
+        note = "" if has_gate or path not in GATE else " (largest score)"
+        if f"{path}{at}" in by_path:
+            rows.append(_row(f"{label}{at}{note}", by_path[f"{path}{at}"]))
     yield from _lined_up(rows)
 
 
@@ -184,13 +186,13 @@ def _counts(results: EvidenceResults, findings: Sequence[Finding]) -> str:
     """How much was found, and whether leaks were looked for at all."""
     errors = sum(finding.severity == "error" for finding in findings)
     warnings = sum(finding.severity == "warn" for finding in findings)
-    sheet = results.sheet
-    leaks = sum(finding.severity == "error" for finding in sheet.leakage)
-    done = sum(not check.not_checked for check in sheet.leak_checks)
-    every = len(sheet.leak_checks)
+    scoring_input = results.scoring_input
+    leaks = sum(finding.severity == "error" for finding in scoring_input.leakage)
+    done = sum(not check.not_checked for check in scoring_input.leak_checks)
+    every = len(scoring_input.leak_checks)
     leakage = f"{leaks} in {done} of {every} checks" if done else "not checked"
     sizes = "".join(
-        f"  {name} {number:,}" for name, number in sheet.sizes.items() if number
+        f"  {name} {number:,}" for name, number in scoring_input.sizes.items() if number
     )
     return (
         f"findings  {plural(errors, 'error')}  {plural(warnings, 'warning')}    "

@@ -11,7 +11,7 @@ from jobs.evidence_retrieval.consistency import OF_ROWS
 from jobs.evidence_retrieval.measures import MEASURES
 from jobs.evidence_retrieval.metrics.judged import JudgedPredictions
 from jobs.evidence_retrieval.metrics.results import EvidenceResults, ModelResults
-from jobs.evidence_retrieval.queries import UNKNOWN, EvidenceSheet
+from jobs.evidence_retrieval.queries import UNKNOWN, ScoringInput
 from jobs.evidence_retrieval.settings import EvidenceSettings
 from jobs.metrics.columns import Column
 from jobs.metrics.selective import gate_grid
@@ -91,7 +91,7 @@ def _tuned(
     results: EvidenceResults, model_results: ModelResults
 ) -> Iterator[tuple[Cell, ...]]:
     prediction = model_results.block.prediction
-    for gate in results.sheet.gates:
+    for gate in results.scoring_input.gates:
         is_headline = (gate.model, gate.config) == (prediction.model, prediction.config)
         if is_headline and gate.tuned is not None:
             subset = f"tune of fold {gate.fold}"
@@ -121,9 +121,9 @@ def _tried(
     grid = gate_grid(y, p, low, high)
     for i, j in np.argwhere(grid.allowed).tolist():
         of_pair = f"tau_neg={low[i]}, tau_pos={high[j]}, edge=lt"
-        for names, place in ((OF_TAU_NEG, i), (OF_TAU_POS, j)):
+        for names, index in ((OF_TAU_NEG, i), (OF_TAU_POS, j)):
             for name in names:
-                value = float(getattr(grid, name)[place])
+                value = float(getattr(grid, name)[index])
                 yield (
                     low[i],
                     high[j],
@@ -255,17 +255,18 @@ def _gamma_sweep(results: EvidenceResults) -> Table:
 
 def _fold_thresholds(results: EvidenceResults) -> Table:
     rows: list[tuple[Cell, ...]] = []
-    for gate in results.sheet.gates:
-        where = (gate.model, gate.config, gate.fold)
+    for gate in results.scoring_input.gates:
+        fold_key = (gate.model, gate.config, gate.fold)
         taus = (gate.tau_neg, gate.tau_pos)
         rows += [
-            (*where, "tune", *taus, name, value) for name, value in gate.on_tune.items()
+            (*fold_key, "tune", *taus, name, value)
+            for name, value in gate.on_tune.items()
         ]
         model_results = results.models.get(gate.model)
-        if model_results is not None and gate.config == results.sheet.headline:
+        if model_results is not None and gate.config == results.scoring_input.headline:
             folds = model_results.folds.get(gate.fold, {})
             rows += [
-                (*where, "test", *taus, name, folds[name].value)
+                (*fold_key, "test", *taus, name, folds[name].value)
                 for name in _ON_TEST
                 if name in folds
             ]
@@ -299,7 +300,7 @@ _ON_TEST = (
 
 
 def _folds(results: EvidenceResults) -> Table:
-    queries = results.sheet.queries
+    queries = results.scoring_input.queries
     fold = np.full(len(queries.posts), UNKNOWN, dtype=np.int64)
     fold[queries.post] = queries.fold
     return Table(
@@ -315,7 +316,7 @@ def _folds(results: EvidenceResults) -> Table:
 
 
 def _fold_sizes(results: EvidenceResults) -> Table:
-    queries = results.sheet.queries
+    queries = results.scoring_input.queries
     rows = []
     for i, name in enumerate(queries.folds):
         in_fold = queries.fold == i
@@ -385,11 +386,13 @@ def _comparison(results: EvidenceResults) -> Table:
     )
 
 
-def checks_table(sheet: EvidenceSheet, contradictions: Iterable[Finding]) -> Table:
+def checks_table(
+    scoring_input: ScoringInput, contradictions: Iterable[Finding]
+) -> Table:
     """A row a check: how often it found something, or why it was not made.
 
     Args:
-        sheet: with its leakage checks.
+        scoring_input: with its leakage checks.
         contradictions: all findings of the consistency checks.
     """
     counts = Counter(finding.code for finding in contradictions)
@@ -404,7 +407,7 @@ def checks_table(sheet: EvidenceSheet, contradictions: Iterable[Finding]) -> Tab
                     None if check.not_checked else len(check.findings),
                     check.not_checked,
                 )
-                for check in sheet.leak_checks
+                for check in scoring_input.leak_checks
             ),
             *(("consistency", code, counts.pop(code, 0), "") for code in OF_ROWS),
             ("consistency", "figures and tables of this scoring", counts.total(), ""),

@@ -24,10 +24,10 @@ MAX_NAMES = 20
 NAME_CHARS = 40
 """Characters of one name; a line of JSON read as a header has thousands."""
 
-ALIKE = 0.6
+MIN_SIMILARITY = 0.6
 """Ratio from which a name counts as near, the default of difflib."""
 
-HELD = 0.85
+CONTAINED_SIMILARITY = 0.85
 """What a name counts that holds the other as a whole, above one changed letter in five.
 """
 
@@ -72,8 +72,10 @@ def column_map(
             if old not in seen and is_field(old, fields):
                 raise _unseen(pair, new, seen, unseen)
             near = near_words(new, fields)
-            known = f"fields: {listed(fields)}" + (f"; nearest: {near}" if near else "")
-            raise UsageError(f"--map {pair}: there is no field {new} ({known}).")
+            hint = f"fields: {name_list(fields)}" + (
+                f"; nearest: {near}" if near else ""
+            )
+            raise UsageError(f"--map {pair}: there is no field {new} ({hint}).")
         if old not in seen:
             raise _unseen(pair, old, seen, unseen)
         if mapping.setdefault(old, new) != new:
@@ -103,7 +105,7 @@ def fits(old: str, new: str, columns: Sequence[str], fields: Sequence[str]) -> b
 
 def _unseen(pair: str, old: str, seen: Sequence[str], unseen: str) -> UsageError:
     near = near_words(old, seen)
-    listing = f"found: {listed(seen)}" + (f"; nearest: {near}" if near else "")
+    listing = f"found: {name_list(seen)}" + (f"; nearest: {near}" if near else "")
     return UsageError(
         f"--map {pair}: {unseen} {old} ({listing}); name one as it stands in the file."
     )
@@ -134,7 +136,7 @@ def missing_column(
         takes_map: whether the file is one that `--map` applies to.
     """
     near = near_words(name, columns, spellings)
-    listing = listed(columns) + (f"; nearest: {near}" if near else "")
+    listing = name_list(columns) + (f"; nearest: {near}" if near else "")
     others = f", or one of {', '.join(spellings)}" if spellings else ""
     option = f", or pass --map COLUMN={name}" if takes_map else ""
     return DatasetError(
@@ -154,10 +156,10 @@ def describe_columns(columns: Sequence[str], fields: Iterable[str]) -> str:
         if field not in columns and (close := nearest(field, columns, n=1))
     }
     hints = "".join(f"; {_short(name)} may be {field}" for field, name in near.items())
-    return f"found: {listed(columns)}{hints}"
+    return f"found: {name_list(columns)}{hints}"
 
 
-def listed(names: Collection[str], limit: int = MAX_NAMES) -> str:
+def name_list(names: Collection[str], limit: int = MAX_NAMES) -> str:
     """Names as a message lists them: printable, shortened, the first of many."""
     short_names = [_short(name) for name in list(names)[:limit]]
     more = len(names) - len(short_names)
@@ -172,7 +174,7 @@ def near_words(name: str, names: Iterable[str], spellings: Sequence[str] = ()) -
         for spelling in (name, *spellings)
         for near_name in nearest(spelling, every)
     )
-    return listed(list(near)[:3]) if near else ""
+    return name_list(list(near)[:3]) if near else ""
 
 
 def nearest(name: str, names: Iterable[str], n: int = 3) -> list[str]:
@@ -181,20 +183,20 @@ def nearest(name: str, names: Iterable[str], n: int = 3) -> list[str]:
     A name that holds the other as a whole counts as near, such as `paper_pmid` for
     `pmid`.
     """
-    wanted = _plain(name)
+    target = _plain(name)
     scored = []
-    for place, candidate in enumerate(names):
+    for index, candidate in enumerate(names):
         plain = _plain(candidate)
-        if not plain or not wanted:
+        if not plain or not target:
             continue
-        matcher = difflib.SequenceMatcher(None, wanted, plain)
+        matcher = difflib.SequenceMatcher(None, target, plain)
         # the quick one is an upper bound, and rules out most names
-        ratio = matcher.ratio() if matcher.quick_ratio() >= ALIKE else 0.0
-        short, long = sorted((wanted, plain), key=len)
+        ratio = matcher.ratio() if matcher.quick_ratio() >= MIN_SIMILARITY else 0.0
+        short, long = sorted((target, plain), key=len)
         if len(short) >= SHORTEST and short in long:
-            ratio = max(ratio, HELD)
-        if ratio >= ALIKE:
-            scored.append((-ratio, place, candidate))
+            ratio = max(ratio, CONTAINED_SIMILARITY)
+        if ratio >= MIN_SIMILARITY:
+            scored.append((-ratio, index, candidate))
     return [candidate for _, _, candidate in sorted(scored)[:n]]
 
 

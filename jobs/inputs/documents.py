@@ -80,7 +80,7 @@ LEAST_PAGES = 3
 PAGE = "\f"
 """Parts pages while they are joined; no cleaned text holds it."""
 
-_LETTERS = str.maketrans(
+_REPLACEMENTS = str.maketrans(
     {
         "\ufb00": "ff",
         "\ufb01": "fi",
@@ -126,7 +126,7 @@ def cleaned_document(name: str, pages: Sequence[str]) -> Document:
 
 def _plain(page: str) -> str:
     lines = page.replace("\r\n", "\n").replace("\r", "\n").replace(PAGE, "\n")
-    lines = wellformed(_CONTROL.sub("", lines.translate(_LETTERS)))
+    lines = wellformed(_CONTROL.sub("", lines.translate(_REPLACEMENTS)))
     return "\n".join(line.rstrip() for line in lines.split("\n")).strip("\n")
 
 
@@ -145,12 +145,12 @@ def _edges(page: str) -> list[str]:
 
 def _stripped(page: str, running: set[str]) -> str:
     lines = page.split("\n")
-    filled = [place for place, line in enumerate(lines) if line.strip()]
+    filled = [index for index, line in enumerate(lines) if line.strip()]
     edges = {*filled[:EDGE], *filled[-EDGE:]}
     return "\n".join(
         line
-        for place, line in enumerate(lines)
-        if place not in edges or _shape(line) not in running
+        for index, line in enumerate(lines)
+        if index not in edges or _shape(line) not in running
     ).strip("\n")
 
 

@@ -50,7 +50,7 @@ def read_csv(
     needed: Sequence[str],
     optional: Sequence[str] = (),
     *,
-    noticed: InputFindings,
+    findings: InputFindings,
     allow_ragged: bool | None = None,
     aliases: ColumnMap | None = None,
     renamed: ColumnMap | None = None,
@@ -63,7 +63,7 @@ def read_csv(
         path: a CSV file, or one of JSON objects.
         needed: columns that must be there.
         optional: columns that may be there.
-        noticed: learns of other columns and of short rows.
+        findings: learns of other columns and of short rows.
         allow_ragged: read missing trailing fields as missing cells; None: likewise
             not, where the job has no such setting to name.
         aliases: other spellings of columns, each with the name used here.
@@ -88,7 +88,7 @@ def read_csv(
             unknown.update(dict.fromkeys(row.fields))
             blank = {name: None for name, cell in row.fields.items() if cell == ""}
             yield replace(row, fields={**row.fields, **blank}) if blank else row
-        _note_unknown(path, [name for name in unknown if name not in wanted], noticed)
+        _note_unknown(path, [name for name in unknown if name not in wanted], findings)
         return
     delimiter = delimiter_of(path)
     table_records = records(path, delimiter)
@@ -99,9 +99,9 @@ def read_csv(
             raise DatasetError(
                 f"{path.name}: column {name!r} occurs twice (remove or rename one)."
             )
-    _note_unknown(path, [name for name in columns if name not in wanted], noticed)
+    _note_unknown(path, [name for name in columns if name not in wanted], findings)
     wanted_columns = [
-        (place, name) for place, name in enumerate(columns) if name in wanted
+        (index, name) for index, name in enumerate(columns) if name in wanted
     ]
     width = len(columns)
     decimal = "," if delimiter == ";" else "."
@@ -109,18 +109,18 @@ def read_csv(
         at = line if unit == "line" else number
         if len(cells) > width or (len(cells) < width and not allow_ragged):
             may_choose = allow_ragged is not None
-            where = f"{path.name} {unit} {at}"
-            raise _wrong_width(where, len(cells), width, may_choose=may_choose)
+            location = f"{path.name} {unit} {at}"
+            raise _wrong_width(location, len(cells), width, may_choose=may_choose)
         if len(cells) < width:
             cells.extend([""] * (width - len(cells)))
-            noticed.add(
+            findings.add(
                 "ragged_rows",
                 "warn",
                 path.name,
                 "Rows end before the header does; what is missing was read as blank.",
                 example=f"{unit} {at}",
             )
-        fields = {name: cells[place] or None for place, name in wanted_columns}
+        fields = {name: cells[index] or None for index, name in wanted_columns}
         yield InputRow(
             file=path.name, line=at, fields=fields, unit=unit, decimal=decimal
         )
@@ -196,7 +196,7 @@ def read_jsonl(
     needed: Sequence[str],
     optional: Sequence[str] = (),
     *,
-    noticed: InputFindings,
+    findings: InputFindings,
     renamed: ColumnMap | None = None,
 ) -> Iterator[InputRow]:
     """The objects of a JSON file, in file order; of JSONL only one is held at a time.
@@ -218,7 +218,7 @@ def read_jsonl(
                 raise row.error(f"no key {name} (add it to the object{hint})")
         unknown.update((name, None) for name in row.fields if name not in wanted)
         yield row
-    _note_unknown(path, list(unknown), noticed)
+    _note_unknown(path, list(unknown), findings)
 
 
 def _objects(path: Path, aliases: ColumnMap) -> Iterator[InputRow]:
@@ -238,12 +238,12 @@ def read_json(path: Path) -> Any:  # noqa: ANN401 - whatever the file holds
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError) as error:
         raise DatasetError(
-            f"{path.name}: not valid JSON, {error}{_place(text, error)} (correct the "
-            "file)."
+            f"{path.name}: not valid JSON, {error}{_error_position(text, error)} "
+            "(correct the file)."
         ) from error
 
 
-def _place(text: str, error: Exception) -> str:
+def _error_position(text: str, error: Exception) -> str:
     """Line and column, from 1, of the byte that an error names; empty for none."""
     match = _BYTE.search(str(error))
     if match is None:
@@ -274,7 +274,7 @@ def header_of(
 
 
 def _wrong_width(
-    where: str, field_n: int, width: int, *, may_choose: bool
+    location: str, field_n: int, width: int, *, may_choose: bool
 ) -> DatasetError:
     if field_n > width:
         cure = "quote a field that holds a comma, or remove the surplus"
@@ -286,13 +286,13 @@ def _wrong_width(
     else:
         cure = "complete the row"
     return DatasetError(
-        f"{where}: {plural(field_n, 'field')} where the header has {width} ({cure})."
+        f"{location}: {plural(field_n, 'field')} where the header has {width} ({cure})."
     )
 
 
-def _note_unknown(path: Path, names: Sequence[str], noticed: InputFindings) -> None:
+def _note_unknown(path: Path, names: Sequence[str], findings: InputFindings) -> None:
     for name in names:
-        noticed.add(
+        findings.add(
             "unknown_column",
             "info",
             path.name,
@@ -318,9 +318,9 @@ def records(path: Path, delimiter: str = ",") -> Iterator[Record]:
             return
         except csv.Error as error:
             is_lone = "new-line" in str(error)  # the module's own advice is on Python
-            why = "a carriage return stands alone" if is_lone else error
+            reason = "a carriage return stands alone" if is_lone else error
             raise DatasetError(
-                f"{path.name} line {line}: not CSV, {why} "
+                f"{path.name} line {line}: not CSV, {reason} "
                 "(check the quotes and line ends of this row)."
             ) from error
         if cells:
@@ -370,7 +370,7 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
             with path.open("rb") as file:
                 yield file
     except (OSError, EOFError, zlib.error) as error:
-        why = getattr(error, "strerror", None) or str(error)
+        reason = getattr(error, "strerror", None) or str(error)
         raise DatasetError(
-            f"{path}: {why} (check the path, its permissions and that it is whole)."
+            f"{path}: {reason} (check the path, its permissions and that it is whole)."
         ) from error

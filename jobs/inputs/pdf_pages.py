@@ -47,8 +47,8 @@ def main(
         _say({"error": "encrypted" if locked else "broken"})
 
 
-def _say(what: dict[str, object]) -> None:
-    sys.stdout.write(json.dumps(what))
+def _say(message: dict[str, object]) -> None:
+    sys.stdout.write(json.dumps(message))
 
 
 if __name__ == "__main__":

@@ -20,12 +20,12 @@ from runner.scorecard import Finding
 _DECODER = msgspec.json.Decoder()
 
 
-def object_of(text: str, where: str) -> dict[str, Any]:
+def object_of(text: str, location: str) -> dict[str, Any]:
     """The object that a line holds.
 
     Args:
         text: of the line.
-        where: file and number of the line, as an error names them.
+        location: file and number of the line, as an error names them.
 
     Raises:
         DatasetError: it holds something else.
@@ -36,11 +36,12 @@ def object_of(text: str, where: str) -> dict[str, Any]:
         seems_csv = text[:1] not in {"{", "["} and any(map(text.count, ",;\t"))
         hint = "; this looks like CSV, write its rows as objects" if seems_csv else ""
         raise DatasetError(
-            f"{where}: not valid JSON, {error} (each line must hold one object{hint})."
+            f"{location}: not valid JSON, {error} (each line must hold one "
+            f"object{hint})."
         ) from error
     if not isinstance(value, dict):
         raise DatasetError(
-            f"{where}: {kind_of(value)} instead of an object "
+            f"{location}: {kind_of(value)} instead of an object "
             "(each line must hold one object)."
         )
     return value

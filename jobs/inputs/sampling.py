@@ -50,11 +50,11 @@ def draw_sample(
     if not limit or limit >= len(every):
         return every
     selected = set(_ordered(range(len(every)), every, key, strata)[:limit])
-    return tuple(item for place, item in enumerate(every) if place in selected)
+    return tuple(item for index, item in enumerate(every) if index in selected)
 
 
 def report_sample(
-    noticed: InputFindings,
+    findings: InputFindings,
     sample: Sequence[T],
     every: Sequence[T],
     unit: str,
@@ -63,7 +63,7 @@ def report_sample(
     """Adds the finding that a run covers a sample.
 
     Args:
-        noticed: takes the finding; unchanged where nothing was left out.
+        findings: takes the finding; unchanged where nothing was left out.
         sample: the sample.
         every: what it was drawn from.
         unit: what one item is, such as "record".
@@ -72,7 +72,7 @@ def report_sample(
     if len(sample) == len(every):
         return
     shares = f"; the sample keeps the share of each {keeps}" if keeps else ""
-    noticed.add(
+    findings.add(
         CODE,
         "info",
         LIMITS,
@@ -88,14 +88,14 @@ def sample_sentences(findings: Iterable[Finding]) -> tuple[str, ...]:
 
 
 def _ordered(
-    places: Sequence[int],
+    indices: Sequence[int],
     every: Sequence[T],
     key: Callable[[T], str],
     strata: Sequence[Stratum[T]],
 ) -> list[int]:
     """All places in the order in which growing limits take them."""
     order = sorted(
-        places, key=lambda place: (_hashed(key(every[place])), key(every[place]))
+        indices, key=lambda index: (_hashed(key(every[index])), key(every[index]))
     )
     # from the finest level to the coarsest: each one interleaves what the finer made
     for level in range(len(strata), 0, -1):
@@ -116,18 +116,18 @@ def _interleaved(
     *outer, last_level = strata
     sizes: dict[Hashable, int] = {}
     paths = {}
-    for place in order:
-        path = tuple(level(every[place]) for level in (*outer, last_level))
-        paths[place] = path
+    for index in order:
+        path = tuple(level(every[index]) for level in (*outer, last_level))
+        paths[index] = path
         sizes[path] = sizes.get(path, 0) + 1
     seen: dict[Hashable, int] = {}
     positions: dict[int, tuple[float, int]] = {}
-    for rank, place in enumerate(order):
-        path = paths[place]
+    for rank, index in enumerate(order):
+        path = paths[index]
         i = seen.get(path, 0)
         seen[path] = i + 1
         start = _hashed(repr(path)) / _HASH_SPACE if outer else 0.0
-        positions[place] = ((i + start) / sizes[path], rank)
+        positions[index] = ((i + start) / sizes[path], rank)
     return sorted(order, key=positions.__getitem__)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from rapidfuzz.distance import Indel
 
-from jobs.metrics.columns import Floats, as_value, of_one_length, quotient
+from jobs.metrics.columns import Floats, as_value, check_same_length, quotient
 
 Load: TypeAlias = Literal["none", "linear", "quadratic"]
 """How near categories count as half agreeing; by their place in the list."""
@@ -47,7 +47,7 @@ def agreement(
     Raises:
         ValueError: where lengths differ, or a value is no category.
     """
-    of_one_length(a=a, b=b)
+    check_same_length(a=a, b=b)
     return agreement_of(_crossed(a, b, categories), load)
 
 
@@ -215,15 +215,15 @@ def kendall_tau(first: Sequence[Hashable], second: Sequence[Hashable]) -> float 
     Raises:
         ValueError: where they are not orders of the same distinct items.
     """
-    place = {item: i for i, item in enumerate(second)}
-    if len(place) != len(second) or sorted(place.get(x, -1) for x in first) != [
-        *range(len(second))
-    ]:
+    position_of = {item: i for i, item in enumerate(second)}
+    if len(position_of) != len(second) or sorted(
+        position_of.get(x, -1) for x in first
+    ) != [*range(len(second))]:
         raise ValueError("first and second must be orders of the same distinct items.")
     n = len(second)
     if n < _PAIR:
         return None
-    positions = np.array([place[item] for item in first])
+    positions = np.array([position_of[item] for item in first])
     rising = np.count_nonzero(np.triu(positions[None, :] > positions[:, None]))
     pairs = math.comb(n, _PAIR)
     return float(2 * rising - pairs) / pairs
@@ -312,13 +312,15 @@ def match_keys(predicted: Sequence[Hashable], gold: Sequence[Hashable]) -> Pairs
     Equality of keys is an equivalence, so counting is enough: the n-th predicted value
     of a key goes with its n-th gold value.
     """
-    places: dict[Hashable, list[int]] = {}
+    positions: dict[Hashable, list[int]] = {}
     for j, key in enumerate(gold):
-        places.setdefault(key, []).append(j)
-    for indices in places.values():
+        positions.setdefault(key, []).append(j)
+    for indices in positions.values():
         indices.reverse()
     return tuple(
-        (i, places[key].pop()) for i, key in enumerate(predicted) if places.get(key)
+        (i, positions[key].pop())
+        for i, key in enumerate(predicted)
+        if positions.get(key)
     )
 
 
@@ -370,12 +372,12 @@ def set_recall(retrieved: Collection[Hashable], gold: Collection[Hashable]) -> f
     Raises:
         ValueError: where gold is empty: what that means is the caller's to say.
     """
-    wanted = set(gold)
-    if not wanted:
+    gold_values = set(gold)
+    if not gold_values:
         raise ValueError(
             "gold is empty, so there is no recall; decide before the call."
         )
-    return len(wanted & set(retrieved)) / len(wanted)
+    return len(gold_values & set(retrieved)) / len(gold_values)
 
 
 def numeric_close(

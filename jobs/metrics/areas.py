@@ -27,8 +27,8 @@ from jobs.metrics.columns import (
     Bools,
     Column,
     Floats,
+    check_same_length,
     labels,
-    of_one_length,
     probabilities,
     quotient,
     scores,
@@ -58,14 +58,14 @@ class _Sorted:
 
     def __init__(self, y: Column, score: Column, cluster: npt.NDArray[np.intp]) -> None:
         truth, column = labels("y", y), scores("score", score)
-        of_one_length(y=truth, score=column, cluster=cluster)
+        check_same_length(y=truth, score=column, cluster=cluster)
         order = np.lexsort((truth, -column))
         self._cluster = cluster[order]
         truth, column = truth[order], column[order]
         is_new_score = np.append(True, np.diff(column) != 0)
         self._starts = np.flatnonzero(is_new_score | np.append(True, np.diff(truth)))
         # where each (score, class) pair lands among the distinct scores
-        self._place = (np.cumsum(is_new_score) - 1)[self._starts]
+        self._score_index = (np.cumsum(is_new_score) - 1)[self._starts]
         self._is_positive = truth[self._starts]
         self._distinct = int(is_new_score.sum())
 
@@ -76,7 +76,7 @@ class _Sorted:
         class_counts = []
         for side in (self._is_positive, ~self._is_positive):
             at = np.zeros((len(block), self._distinct), dtype=np.int64)
-            at[:, self._place[side]] = pairs[:, side]
+            at[:, self._score_index[side]] = pairs[:, side]
             class_counts.append(at)
         return tuple(class_counts)
 
@@ -182,24 +182,24 @@ def ece_of(
 ) -> ResampledStatistic:
     """The expected calibration error of each replicate, under `ece`'s options."""
     truth, column = labels("y", y), probabilities("p", p)
-    of_one_length(y=truth, p=column, cluster=cluster)
-    place = bin_of(column, bins, closed)
+    check_same_length(y=truth, p=column, cluster=cluster)
+    bin_index = bin_of(column, bins, closed)
     clusters = int(cluster.max(initial=-1)) + 1
     # a row that is dropped is in no bin, but counts in the total
     residuals = (
         np.where(column == 1, 0.0, column - truth) if drop_one else column - truth
     )
     gaps = np.bincount(
-        cluster * bins + place, weights=residuals, minlength=clusters * bins
+        cluster * bins + bin_index, weights=residuals, minlength=clusters * bins
     ).reshape(clusters, bins)
     sizes = np.bincount(cluster, minlength=clusters).astype(np.float64)
 
     # the last clusters may be without rows, where only some rows are looked at
     def errors(block: Counts) -> Floats:
-        drawn = block[:, :clusters].astype(np.float64)
+        multiplicities = block[:, :clusters].astype(np.float64)
         # `einsum` adds in a fixed order; a matrix product would ask BLAS
-        apart = np.abs(np.einsum("ij,jk->ik", drawn, gaps)).sum(axis=1)
-        return quotient(apart, np.einsum("ij,j->i", drawn, sizes))
+        apart = np.abs(np.einsum("ij,jk->ik", multiplicities, gaps)).sum(axis=1)
+        return quotient(apart, np.einsum("ij,j->i", multiplicities, sizes))
 
     return ResampledStatistic(errors, Support.of(sizes))
 
@@ -235,7 +235,7 @@ class DelongPaired:
 def delong(y: Column, score: Column, level: float = 0.95) -> Delong | None:
     """The area of a score; None with fewer than two rows of a class."""
     truth, column = labels("y", y), scores("score", score)
-    of_one_length(y=truth, score=column)
+    check_same_length(y=truth, score=column)
     if _is_too_small(truth):
         return None
     above, below = _placements(truth, column)
@@ -262,7 +262,7 @@ def delong_paired(
     """
     truth = labels("y", y)
     columns = (scores("first", first), scores("second", second))
-    of_one_length(y=truth, first=columns[0], second=columns[1])
+    check_same_length(y=truth, first=columns[0], second=columns[1])
     if _is_too_small(truth):
         return None
     (above1, below1), (above2, below2) = (_placements(truth, c) for c in columns)
@@ -291,12 +291,12 @@ def _clustered(
 
     None where a class lies in fewer than two clusters.
     """
-    place = {group: at for at, group in enumerate(sorted(set(groups)))}
-    at = np.fromiter((place[group] for group in groups), np.intp, len(groups))
+    index_of = {group: at for at, group in enumerate(sorted(set(groups)))}
+    at = np.fromiter((index_of[group] for group in groups), np.intp, len(groups))
     sums, sizes = [], []
     for rows, column in ((truth, above), (~truth, below)):
-        sums.append(np.bincount(at[rows], weights=column, minlength=len(place)))
-        sizes.append(np.bincount(at[rows], minlength=len(place)))
+        sums.append(np.bincount(at[rows], weights=column, minlength=len(index_of)))
+        sizes.append(np.bincount(at[rows], minlength=len(index_of)))
     with_rows = [int((size > 0).sum()) for size in sizes]
     if min(with_rows) < _FEWEST:
         return None
@@ -305,7 +305,7 @@ def _clustered(
         k / (k - 1) * math.fsum(column * column) / size**2
         for column, k, size in zip(sums, with_rows, n, strict=True)
     )
-    m = len(place)
+    m = len(index_of)
     return variance + 2 * m / (m - 1) * math.fsum(sums[0] * sums[1]) / (n[0] * n[1])
 
 

@@ -13,8 +13,8 @@ from jobs.metrics.columns import (
     Bools,
     Column,
     Floats,
+    check_same_length,
     labels,
-    of_one_length,
     probabilities,
     scores,
     weights,
@@ -48,7 +48,7 @@ class _Columns:
 
 def _columns(y: Column, p: Column) -> _Columns:
     columns = _Columns(y=labels("y", y), p=probabilities("p", p))
-    of_one_length(y=columns.y, p=columns.p)
+    check_same_length(y=columns.y, p=columns.p)
     return columns
 
 
@@ -255,13 +255,13 @@ def fit_isotonic(score: Column, y: Column, weight: Column | None = None) -> Isot
     from scipy.optimize import isotonic_regression  # noqa: PLC0415 - see above
 
     x, truth = scores("score", score), labels("y", y)
-    of_one_length(score=x, y=truth)
+    check_same_length(score=x, y=truth)
     _refuse_one_class(truth)
     loads = weights("weight", weight, len(x))
-    there = loads > 0
-    values, index = np.unique(x[there], return_inverse=True)
-    mass = np.bincount(index, weights=loads[there])
-    means = np.bincount(index, weights=(loads * truth)[there]) / mass
+    has_weight = loads > 0
+    values, index = np.unique(x[has_weight], return_inverse=True)
+    mass = np.bincount(index, weights=loads[has_weight])
+    means = np.bincount(index, weights=(loads * truth)[has_weight]) / mass
     fitted: Floats = isotonic_regression(means, weights=mass).x
     # inside a level stretch only its ends are needed
     level = np.concatenate(

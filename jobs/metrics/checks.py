@@ -18,7 +18,7 @@ from runner.scorecard import Finding, Metric
 
 TOLERANCE = 1e-9
 _SAME = 1e-12
-_OF_NOTHING = re.compile(r"0/0 is ([0-9]+(?:\.[0-9]+)?)")
+_ZERO_BY_ZERO = re.compile(r"0/0 is ([0-9]+(?:\.[0-9]+)?)")
 _AT_K = re.compile(r"(?P<name>.+)@(?P<k>\d+)")
 # a target such as 0.05 has a dot that ends no prefix
 _PATH = re.compile(r"(?:(?P<prefix>.*)\.)?(?P<name>[A-Za-z_][^.@]*(?:@\d+(?:\.\d+)?)?)")
@@ -197,7 +197,7 @@ def _counts(prefix: str, group: Mapping[str, Metric]) -> Iterator[Finding]:
             stated = group.get(name)
             if stated is None or _is_near(stated.value, expected):
                 continue
-            if expected is None and _is_near(stated.value, _of_nothing(stated)):
+            if expected is None and _is_near(stated.value, _zero_by_zero(stated)):
                 continue
             yield _finding(
                 "refuted_by_counts",
@@ -207,9 +207,9 @@ def _counts(prefix: str, group: Mapping[str, Metric]) -> Iterator[Finding]:
             )
 
 
-def _of_nothing(metric: Metric) -> float | None:
+def _zero_by_zero(metric: Metric) -> float | None:
     """What 0/0 is by a metric's own definition; None: undefined."""
-    match = _OF_NOTHING.search(metric.definition)
+    match = _ZERO_BY_ZERO.search(metric.definition)
     return None if match is None else float(match[1])
 
 
@@ -258,7 +258,7 @@ class _Rule:
     code: str
     low: Metric
     high: Metric
-    why: str
+    reason: str
     scale: float = 1.0  #: of the low side
 
     def findings(self, prefix: str) -> Iterator[Finding]:
@@ -272,7 +272,7 @@ class _Rule:
             message = f"{statement}, but they speak of different items: not comparable."
             yield _finding("not_comparable", "info", prefix, message)
         else:
-            message = f"{statement}, which cannot be: {self.why}."
+            message = f"{statement}, which cannot be: {self.reason}."
             yield _finding(self.code, "error", low.path, message)
 
 
@@ -288,17 +288,17 @@ def _cross(group: Mapping[str, Metric]) -> Iterator[_Rule]:
     yield from _rising(at)
     yield from _bounded(at)
     for (_, low), (_, high) in pairwise(sorted(_by_target(group).items())):
-        why = "a larger target allows every point that a smaller one does"
-        yield _Rule(code="tpr_at_fpr_falls", low=low, high=high, why=why)
+        reason = "a larger target allows every point that a smaller one does"
+        yield _Rule(code="tpr_at_fpr_falls", low=low, high=high, reason=reason)
     at_1 = [group[name] for name in EQUAL_AT_1 if name in group]
     for one, other in pairwise(at_1):
         for low, high in ((one, other), (other, one)):
-            why = "at one item they are the same"
-            yield _Rule(code="unequal_at_1", low=low, high=high, why=why)
-    for left, right, why in ORDERED:
+            reason = "at one item they are the same"
+            yield _Rule(code="unequal_at_1", low=low, high=high, reason=reason)
+    for left, right, reason in ORDERED:
         if left in group and right in group:
             code = f"{left}_above_{right}"
-            yield _Rule(code=code, low=group[left], high=group[right], why=why)
+            yield _Rule(code=code, low=group[left], high=group[right], reason=reason)
 
 
 def _bounded(at: Mapping[str, Mapping[int, Metric]]) -> Iterator[_Rule]:
@@ -308,13 +308,13 @@ def _bounded(at: Mapping[str, Mapping[int, Metric]]) -> Iterator[_Rule]:
             low = at[left][k]
             if left == "map" and "ap over gold" not in low.definition:
                 continue  # over another denominator it may exceed recall
-            why = f"no query has more {left} than {right} at one cut-off"
+            reason = f"no query has more {left} than {right} at one cut-off"
             code = f"{left}_above_{right}"
-            yield _Rule(code=code, low=low, high=at[right][k], why=why)
+            yield _Rule(code=code, low=low, high=at[right][k], reason=reason)
     for k in sorted(at.get("hit", {}).keys() & at.get("mrr", {}).keys()):
-        why = f"a hit among {k} has a reciprocal rank of at least 1/{k}"
+        reason = f"a hit among {k} has a reciprocal rank of at least 1/{k}"
         hit, mrr = at["hit"][k], at["mrr"][k]
-        yield _Rule(code="mrr_below_hit", low=hit, high=mrr, why=why, scale=1 / k)
+        yield _Rule(code="mrr_below_hit", low=hit, high=mrr, reason=reason, scale=1 / k)
 
 
 def _by_target(group: Mapping[str, Metric]) -> dict[float, Metric]:
@@ -326,14 +326,14 @@ def _by_target(group: Mapping[str, Metric]) -> dict[float, Metric]:
 def _rising(at: Mapping[str, Mapping[int, Metric]]) -> Iterator[_Rule]:
     for name in RISING:
         for (_, low), (_, high) in pairwise(sorted(at.get(name, {}).items())):
-            why = f"{name} never falls as the cut-off grows"
-            yield _Rule(code=f"{name}_falls", low=low, high=high, why=why)
+            reason = f"{name} never falls as the cut-off grows"
+            yield _Rule(code=f"{name}_falls", low=low, high=high, reason=reason)
     for (k, low), (more, high) in pairwise(sorted(at.get("precision", {}).items())):
         yield _Rule(
             code="hits_fall",
             low=low,
             high=high,
-            why="hits, cut-off times precision, never become fewer",
+            reason="hits, cut-off times precision, never become fewer",
             scale=k / more,
         )
 

@@ -23,8 +23,8 @@ from jobs.metrics.columns import (
     Column,
     Floats,
     as_value,
+    check_same_length,
     labels,
-    of_one_length,
     quotient,
     scores,
     weights,
@@ -52,7 +52,7 @@ def confusion(y: Column, h: Column, weight: Column | None = None) -> Confusion:
     Whole numbers unless rows have weights.
     """
     truth, decided = labels("y", y), labels("h", h)
-    of_one_length(y=truth, h=decided)
+    check_same_length(y=truth, h=decided)
     parts = (truth & decided, ~truth & decided, ~truth & ~decided, truth & ~decided)
     if weight is None:
         return Confusion(*(int(np.count_nonzero(part)) for part in parts))
@@ -161,7 +161,7 @@ class Curve:
 def curve(y: Column, score: Column, weight: Column | None = None) -> Curve:
     """All operating points of a score."""
     truth, column = labels("y", y), scores("score", score)
-    of_one_length(y=truth, score=column)
+    check_same_length(y=truth, score=column)
     loads = weights("weight", weight, len(truth))
     order = np.argsort(-column, kind="stable")
     column, truth, loads = column[order], truth[order], loads[order]
@@ -295,7 +295,7 @@ class CountGrid:
 def threshold_grid(y: Column, p: Column, taus: Column) -> CountGrid:
     """The counts at every threshold of *taus* from one sort."""
     truth, column = labels("y", y), scores("p", p)
-    of_one_length(y=truth, p=column)
+    check_same_length(y=truth, p=column)
     at = scores("taus", taus)
     above = {
         kind: len(part) - np.searchsorted(np.sort(part), at, side="left")
@@ -336,7 +336,7 @@ def multiclass(y: Sequence[str], h: Sequence[str], names: Sequence[str]) -> Mult
     Raises:
         ValueError: where lengths differ, or a class is not among the names.
     """
-    of_one_length(y=y, h=h)
+    check_same_length(y=y, h=h)
     index = {name: i for i, name in enumerate(names)}
     for argument, column in (("y", y), ("h", h)):
         for i, name in enumerate(column):
@@ -381,9 +381,9 @@ def _averaged(columns: Mapping[str, Floats], load: Floats, n: int) -> ClassRates
 
 
 def _weighted(column: Floats, load: Floats) -> float | None:
-    there = ~np.isnan(column)
-    total = math.fsum(load[there])
-    return math.fsum((column * load)[there]) / total if total else None
+    is_defined = ~np.isnan(column)
+    total = math.fsum(load[is_defined])
+    return math.fsum((column * load)[is_defined]) / total if total else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -428,7 +428,7 @@ def multilabel(
     per_item, per_label = _f1(y, h, axis=1), _f1(y, h, axis=0)
     both, either = (y & h).sum(axis=1), (y | h).sum(axis=1)
     jaccard = quotient(both, either)
-    there = ~np.isnan(per_item)
+    is_defined = ~np.isnan(per_item)
     whole = int(y.sum() + h.sum())
     return Multilabel(
         items=items,
@@ -438,10 +438,10 @@ def multilabel(
         jaccard_per_item=_mean(jaccard),
         jaccard_defined=int(np.count_nonzero(~np.isnan(jaccard))),
         micro_f1=_share(2 * int((y & h).sum()), whole),
-        f1_per_item=_mean(np.where(there, per_item, 0.0)),
-        f1_per_item_empty_one=_mean(np.where(there, per_item, 1.0)),
+        f1_per_item=_mean(np.where(is_defined, per_item, 0.0)),
+        f1_per_item_empty_one=_mean(np.where(is_defined, per_item, 1.0)),
         f1_per_item_defined=_mean(per_item),
-        f1_per_item_n_defined=int(there.sum()),
+        f1_per_item_n_defined=int(is_defined.sum()),
         weighted_f1_per_item=_weighted_mean(per_item, y.sum(axis=1)),
         macro_f1_over_labels=_mean(per_label),
         macro_f1_n_defined=int(np.count_nonzero(~np.isnan(per_label))),
@@ -468,8 +468,8 @@ def _share(k: int, n: int) -> float | None:
 
 
 def _mean(column: Floats) -> float | None:
-    there = column[~np.isnan(column)]
-    return math.fsum(there) / len(there) if len(there) else None
+    defined = column[~np.isnan(column)]
+    return math.fsum(defined) / len(defined) if len(defined) else None
 
 
 def _weighted_mean(column: Floats, load: npt.NDArray[np.int_]) -> float | None:

@@ -61,11 +61,11 @@ def weights(name: str, values: Column | None, n: int) -> Floats:
         return np.ones(n)
     numbers = scores(name, values)
     _refuse(name, numbers, numbers < 0, "0 or more")
-    of_one_length(**{name: numbers}, items=np.empty(n))
+    check_same_length(**{name: numbers}, items=np.empty(n))
     return numbers
 
 
-def of_one_length(**columns: npt.NDArray[np.generic] | Sequence[Hashable]) -> None:
+def check_same_length(**columns: npt.NDArray[np.generic] | Sequence[Hashable]) -> None:
     """Raise `ValueError` unless all *columns* are equally long."""
     (first, head), *rest = columns.items()
     for name, column in rest:
@@ -94,11 +94,11 @@ def _numbers(name: str, column: npt.NDArray[np.generic]) -> Floats:
     return numbers
 
 
-def _refuse(name: str, numbers: Floats, wrong: Bools, wanted: str) -> None:
+def _refuse(name: str, numbers: Floats, wrong: Bools, expected: str) -> None:
     if wrong.any():
         index = int(np.argmax(wrong))
         raise ValueError(
-            f"{name} holds {numbers[index]} at index {index}, not {wanted}."
+            f"{name} holds {numbers[index]} at index {index}, not {expected}."
         )
 
 

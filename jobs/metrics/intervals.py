@@ -202,23 +202,23 @@ class Resamples:
         columns = SummedColumns(self._order)
         evaluate = [columns.compiled(statistic) for statistic in statistics]
         adjusts = self._form == "adjusted" and self._requested
-        drawn = [
+        is_resampled = [
             not adjusts or statistic.support.effective >= MANY_CLUSTERS
             for statistic in statistics
         ]
-        values = np.empty((sum(drawn), self._b))
+        values = np.empty((sum(is_resampled), self._b))
         start = 0
-        for block in self.multiplicities() if any(drawn) else ():
+        for block in self.multiplicities() if any(is_resampled) else ():
             sums = columns.sums(block.astype(np.float64))
             end = start + len(block)
-            wanted = itertools.compress(evaluate, drawn)
-            for row, value_of in zip(values, wanted, strict=True):
+            resampled = itertools.compress(evaluate, is_resampled)
+            for row, value_of in zip(values, resampled, strict=True):
                 row[start:end] = value_of(sums)
             start = end
         rows = iter(values)
         return tuple(
-            self._of_sums(statistic, next(rows) if is_drawn else None)
-            for statistic, is_drawn in zip(statistics, drawn, strict=True)
+            self._of_sums(statistic, next(rows) if has_values else None)
+            for statistic, has_values in zip(statistics, is_resampled, strict=True)
         )
 
     def interval_of(self, statistic: ResampledStatistic) -> Interval:
@@ -231,22 +231,22 @@ class Resamples:
         """The intervals of many such statistics, from one pass over the replicates."""
         adjusts = self._form == "adjusted" and self._requested
         leaves_out = adjusts and len(self._order) <= _MOST_LEFT_OUT
-        drawn = [
+        is_resampled = [
             not leaves_out or statistic.support.effective >= MANY_CLUSTERS
             for statistic in statistics
         ]
-        values = np.empty((sum(drawn), self._b))
+        values = np.empty((sum(is_resampled), self._b))
         start = 0
-        for block in self.multiplicities() if any(drawn) else ():
+        for block in self.multiplicities() if any(is_resampled) else ():
             end = start + len(block)
-            wanted = itertools.compress(statistics, drawn)
-            for row, statistic in zip(values, wanted, strict=True):
+            resampled = itertools.compress(statistics, is_resampled)
+            for row, statistic in zip(values, resampled, strict=True):
                 row[start:end] = statistic.value_of(block)
             start = end
         rows = iter(values)
         return tuple(
-            self._of_curve(statistic, next(rows) if is_drawn else None)
-            for statistic, is_drawn in zip(statistics, drawn, strict=True)
+            self._of_curve(statistic, next(rows) if has_values else None)
+            for statistic, has_values in zip(statistics, is_resampled, strict=True)
         )
 
     def band_of(
@@ -269,13 +269,13 @@ class Resamples:
         if self._b * len(self._order) <= MATRIX_BYTES:
             yield from self._cached_blocks
         else:
-            yield from self._drawn()
+            yield from self._draw_blocks()
 
     @cached_property
     def _cached_blocks(self) -> tuple[Counts, ...]:
-        return tuple(self._drawn())
+        return tuple(self._draw_blocks())
 
-    def _drawn(self) -> Iterator[Counts]:
+    def _draw_blocks(self) -> Iterator[Counts]:
         rng = np.random.default_rng(self._seed)
         m = len(self._order)
         rows = max(1, _BLOCK_BYTES // (8 * m)) if m else 1
@@ -368,7 +368,8 @@ class Resamples:
             b_used=len(used),
             flagged=bool(flagged),
             how=f"interval by {self._cluster}: percentile bootstrap, "
-            f"B={self._requested}, seed={self._seed}, level={self._level}, B_used={len(used)}",
+            f"B={self._requested}, seed={self._seed}, level={self._level}, "
+            f"B_used={len(used)}",
         )
 
 

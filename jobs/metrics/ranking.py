@@ -75,8 +75,10 @@ def hits(
         raise ValueError(f"gold has {len(gold)} queries and ranked has {len(ranked)}.")
     lists = _without_doubles(ranked, names, dedupe)
     grades: list[Grades] = [
-        wanted if isinstance(wanted, Mapping) else dict.fromkeys(wanted, 1.0)
-        for wanted in gold
+        query_gold
+        if isinstance(query_gold, Mapping)
+        else dict.fromkeys(query_gold, 1.0)
+        for query_gold in gold
     ]
     lengths = np.fromiter(map(len, lists), dtype=np.int64, count=len(lists))
     depth = int(lengths.max(initial=0))
@@ -93,17 +95,19 @@ def hits(
     relevant = [
         sorted((g for g in of.values() if g > 0), reverse=True) for of in grades
     ]
-    wanted = np.array([len(query_grades) for query_grades in relevant], dtype=np.int64)
-    ideal = np.zeros((len(lists), int(wanted.max(initial=0))))
-    ideal[np.arange(ideal.shape[1]) < wanted[:, None]] = [
+    relevant_n = np.array(
+        [len(query_grades) for query_grades in relevant], dtype=np.int64
+    )
+    ideal = np.zeros((len(lists), int(relevant_n.max(initial=0))))
+    ideal[np.arange(ideal.shape[1]) < relevant_n[:, None]] = [
         grade for query_grades in relevant for grade in query_grades
     ]
     return RankedHits(
         gains=gains,
         judged=judged,
         lengths=lengths,
-        relevant=wanted,
-        irrelevant=np.array([len(of) for of in grades], dtype=np.int64) - wanted,
+        relevant=relevant_n,
+        irrelevant=np.array([len(of) for of in grades], dtype=np.int64) - relevant_n,
         ideal=ideal,
     )
 
@@ -220,7 +224,7 @@ class Selected:
     recall: Floats  #: (Q,) NaN without gold
     precision: Floats  #: (Q,) of the items shown; 0.0 where none is shown
     f1: Floats  #: (Q,) harmonic mean of both, 2 hits / (shown + gold); or NaN
-    k_listed: Ints  #: (Q,) K, cut at the list's end
+    k_cut: Ints  #: (Q,) K, cut at the list's end
 
 
 def select(ranked_hits: RankedHits, k: Ints) -> Selected:
@@ -232,17 +236,17 @@ def select(ranked_hits: RankedHits, k: Ints) -> Selected:
     if (wrong := k < 0).any():
         index = int(np.argmax(wrong))
         raise ValueError(f"k holds {k[index]} at index {index}, not 0 or more.")
-    k_listed = np.minimum(k, ranked_hits.lengths)
-    right = _running(ranked_hits.is_hit)[np.arange(len(k_listed)), k_listed]
+    k_cut = np.minimum(k, ranked_hits.lengths)
+    right = _running(ranked_hits.is_hit)[np.arange(len(k_cut)), k_cut]
     return Selected(
         recall=quotient(right, ranked_hits.relevant),
-        precision=np.nan_to_num(quotient(right, k_listed)),
+        precision=np.nan_to_num(quotient(right, k_cut)),
         f1=np.where(
             ranked_hits.relevant > 0,
-            quotient(2 * right, k_listed + ranked_hits.relevant),
+            quotient(2 * right, k_cut + ranked_hits.relevant),
             np.nan,
         ),
-        k_listed=k_listed,
+        k_cut=k_cut,
     )
 
 
@@ -328,10 +332,10 @@ def order(
     """
     column = np.asarray(score, dtype=np.float32 if ties == "trec" else np.float64)
     numbers = column.tolist()
-    places = range(len(numbers))
+    indices = range(len(numbers))
     if ties == "position":
-        return [ids[i] for i in sorted(places, key=lambda i: -numbers[i])]
-    by_id = sorted(places, key=lambda i: ids[i], reverse=ties == "trec")
+        return [ids[i] for i in sorted(indices, key=lambda i: -numbers[i])]
+    by_id = sorted(indices, key=lambda i: ids[i], reverse=ties == "trec")
     return [ids[i] for i in sorted(by_id, key=lambda i: -numbers[i])]
 
 

@@ -45,7 +45,7 @@ variance between clusters counts a quarter of a cluster more, which varies as fa
 the range allows.
 """
 
-_NOTHING = 1e-9
+_ROUNDING_SHARE = 1e-9
 """A standard error that is rounding, as a share of the range."""
 
 _MOST_QUANTILE = 1e6
@@ -134,7 +134,7 @@ class ClusterSample:
     def varies(self) -> bool:
         """Whether clusters differ at all."""
         scale = self.range.width if self.range.is_bounded else max(1.0, abs(self.value))
-        return self.se > _NOTHING * scale
+        return self.se > _ROUNDING_SHARE * scale
 
     @property
     def rarer(self) -> float:
@@ -187,9 +187,9 @@ def jackknife(
     Degrees of freedom are Satterthwaite's, from how unevenly clusters add to the
     variance: a few that hold all misses tell little of how far others vary.
     """
-    there = without[~np.isnan(without)]
-    m = len(there)
-    squares = (there - value) ** 2
+    defined = without[~np.isnan(without)]
+    m = len(defined)
+    squares = (defined - value) ** 2
     total = math.fsum(squares)
     apart = math.fsum(squares**2) - total**2 / m if m else 0.0
     df = max(0.0, support.effective - 1)
@@ -305,10 +305,13 @@ class ResampledDifference:
 
     def left_out(self, order: Order) -> tuple[float | None, Floats]:
         """The difference, and what it is without each cluster."""
-        (left, ours), (right, theirs) = (
+        (left, left_without), (right, right_without) = (
             side.left_out(order) for side in (self.left, self.right)
         )
-        return None if left is None or right is None else left - right, ours - theirs
+        return (
+            None if left is None or right is None else left - right,
+            left_without - right_without,
+        )
 
 
 Statistic: TypeAlias = Ratio | ResampledDifference
@@ -355,7 +358,9 @@ class SummedColumns:
     def __init__(self, order: Order) -> None:
         self._order = order
         self._exact: dict[int, ExactColumn] = {}
-        self._held: list[Sequence[float] | Floats] = []  # so that no id is used twice
+        self._referenced: list[
+            Sequence[float] | Floats
+        ] = []  # so that no id is used twice
 
     def sums(self, counts: Floats) -> dict[int, Floats]:
         """Each column's sum under each row of *counts*."""
@@ -374,7 +379,7 @@ class SummedColumns:
         key = id(values)
         if key not in self._exact:
             self._exact[key] = self._exact_column(name, values)
-            self._held.append(values)
+            self._referenced.append(values)
         return key
 
     def _exact_column(self, name: str, values: Sequence[float] | Floats) -> ExactColumn:

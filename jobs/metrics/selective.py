@@ -14,8 +14,8 @@ from jobs.metrics.columns import (
     Bools,
     Column,
     Floats,
+    check_same_length,
     labels,
-    of_one_length,
     probabilities,
     quotient,
     scores,
@@ -101,7 +101,7 @@ class GateMetrics:
 def gate_metrics(y: Column, states: States) -> GateMetrics:
     """How the states stand to the truth."""
     truth = labels("y", y)
-    of_one_length(y=truth, states=states)
+    check_same_length(y=truth, states=states)
     n, positive = len(truth), int(truth.sum())
     counts = np.bincount(states, minlength=len(STATES))
     true = np.bincount(states[truth], minlength=len(STATES))
@@ -147,7 +147,7 @@ def gate_grid(y: Column, p: Column, taus_neg: Column, taus_pos: Column) -> GateG
     tau_neg.
     """
     truth, column = labels("y", y), probabilities("p", p)
-    of_one_length(y=truth, p=column)
+    check_same_length(y=truth, p=column)
     low = scores("taus_neg", taus_neg)
     high = np.asarray(taus_pos, dtype=np.float64)
     every, positive = np.sort(column), np.sort(column[truth])
@@ -246,7 +246,7 @@ class _Blocks:
 def _blocks(confidence: Column, error: Column) -> _Blocks:
     """Rows of one confidence, the most confident first."""
     column, wrong = scores("confidence", confidence), labels("error", error)
-    of_one_length(confidence=column, error=wrong)
+    check_same_length(confidence=column, error=wrong)
     values, index = np.unique(-column, return_inverse=True)
     return _Blocks(
         confidence=-values,

@@ -216,7 +216,7 @@ def noninferiority(difference: Interval, margin: float) -> bool | None:
     return None if difference.lo is None else difference.lo > -margin
 
 
-MOST_AT_STAKE = 0.5
+MAX_BET_SHARE = 0.5
 """Part of its capital that a gambler risks at most; so none is ever ruined."""
 _HALVINGS = 50
 """Of [-1, 1] in looking for an end: finer than the 12 digits that are told."""
@@ -263,7 +263,7 @@ class ConfidenceSequence:
         """After how many units it was shown to lie below *bound*; None: not yet."""
         return self._mirror.first_above(-bound)
 
-    def upto(self, units: int) -> ConfidenceSequence:
+    def after(self, units: int) -> ConfidenceSequence:
         """How it stood after the first *units*."""
         return ConfidenceSequence(values=self.values[:units], alpha=self.alpha)
 
@@ -281,7 +281,7 @@ class ConfidenceSequence:
         are the same on every machine.
         """
         m = (bound + 1) / 2
-        most = MOST_AT_STAKE / m if m > 0 else math.inf
+        most = MAX_BET_SHARE / m if m > 0 else math.inf
         bets = np.minimum(self._bets, most)
         with np.errstate(over="ignore", under="ignore"):
             capital = np.cumprod(1 + bets * (self._scaled - m))

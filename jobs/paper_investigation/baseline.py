@@ -148,7 +148,7 @@ class PaperIndex:
     text: str  #: folded, whole
     passages: tuple[Passage, ...]
     weights: Mapping[str, float]  #: inverse document frequency by word
-    places: Mapping[str, tuple[int, ...]]  #: passages that hold a word
+    passages_by_word: Mapping[str, tuple[int, ...]]  #: passages that hold a word
 
 
 def words(text: str) -> frozenset[str]:
@@ -191,31 +191,33 @@ def position(name: str, text: str) -> int | None:
 def index(text: str) -> PaperIndex:
     """Index a paper's text."""
     passages = tuple(_passages(_plain(_REFERENCES.sub("", text))))
-    places: dict[str, list[int]] = {}
+    passages_by_word: dict[str, list[int]] = {}
     for number, passage in enumerate(passages):
         for word in passage.tokens:
-            places.setdefault(word, []).append(number)
+            passages_by_word.setdefault(word, []).append(number)
     count = len(passages)
     return PaperIndex(
         text="\n".join(passage.text for passage in passages),
         passages=passages,
-        weights={word: math.log(1 + count / len(at)) for word, at in places.items()},
-        places={word: tuple(at) for word, at in places.items()},
+        weights={
+            word: math.log(1 + count / len(at)) for word, at in passages_by_word.items()
+        },
+        passages_by_word={word: tuple(at) for word, at in passages_by_word.items()},
     )
 
 
-def overlap(paper: PaperIndex, wanted: Iterable[str]) -> dict[int, float]:
-    """By passage, the share of the weight of *wanted* words that it holds.
+def overlap(paper: PaperIndex, query_words: Iterable[str]) -> dict[int, float]:
+    """By passage, the share of the weight of *query_words* words that it holds.
 
     A word that the paper lacks weighs as much as one that it holds once. Shares are
     rounded, so that the last digit of a logarithm decides no tie.
     """
     once = math.log(1 + len(paper.passages))
-    weights = {word: paper.weights.get(word, once) for word in sorted(wanted)}
+    weights = {word: paper.weights.get(word, once) for word in sorted(query_words)}
     total = sum(weights.values())
     scores: dict[int, float] = {}
     for word, weight in weights.items():
-        for number in paper.places.get(word, ()):
+        for number in paper.passages_by_word.get(word, ()):
             scores[number] = scores.get(number, 0.0) + weight / total
     return {number: round(share, 9) for number, share in scores.items()}
 
@@ -341,7 +343,7 @@ def _share(paper: PaperIndex, sentence: frozenset[str], option: str) -> float:
     scores = overlap(paper, sentence | option_words)
     rarest = _rarest(paper, sentence - option_words)
     if rarest:
-        for number in paper.places[rarest]:
+        for number in paper.passages_by_word[rarest]:
             text = paper.passages[number].text
             if all(occurs(name, text) for name in names(option)):
                 scores[number] += SAME_PASSAGE_BONUS
@@ -349,8 +351,10 @@ def _share(paper: PaperIndex, sentence: frozenset[str], option: str) -> float:
 
 
 def _rarest(paper: PaperIndex, sentence: frozenset[str]) -> str | None:
-    known = (word for word in sentence if word in paper.weights)
-    return max(known, key=lambda word: (paper.weights[word], word), default=None)
+    indexed_words = (word for word in sentence if word in paper.weights)
+    return max(
+        indexed_words, key=lambda word: (paper.weights[word], word), default=None
+    )
 
 
 NOT_FOUND = "not found"
@@ -412,8 +416,10 @@ def _topic_shares(paper: PaperIndex, question: StudyPrompt) -> dict[int, float]:
     fields = (fold(question.fields.get(label, "")) for label in ("Drug", "Phenotype"))
     shares = dict.fromkeys(range(len(paper.passages)), 0.0)
     for pair in itertools.product(*(names(field) for field in fields)):
-        wanted = frozenset().union(*(words(name) for name in pair))
-        fits = overlap(paper, wanted) if wanted else dict.fromkeys(shares, 1.0)
+        query_words = frozenset().union(*(words(name) for name in pair))
+        fits = (
+            overlap(paper, query_words) if query_words else dict.fromkeys(shares, 1.0)
+        )
         for number, share in fits.items():
             shares[number] = max(shares[number], share)
     return shares
@@ -433,8 +439,8 @@ def _candidates(
 
 
 def _first_position(variants: tuple[str, ...], text: str) -> int | None:
-    places = (position(variant, text) for variant in variants)
-    return min((place for place in places if place is not None), default=None)
+    starts = (position(variant, text) for variant in variants)
+    return min((start for start in starts if start is not None), default=None)
 
 
 def _p_values(text: str) -> Iterator[_PValue]:
@@ -451,8 +457,8 @@ def baseline(request: ChatRequest) -> str:
     prompt = read_prompt(request)
     paper = index(prompt.paper)
     if not prompt.questions:
-        listed = list(find_variants(paper))
-        return _json({"variants": listed} if prompt.is_structured else listed)
+        variants = list(find_variants(paper))
+        return _json({"variants": variants} if prompt.is_structured else variants)
     answers = [_answer(paper, question) for question in prompt.questions]
     if not prompt.is_batch:
         return _text(answers[0], structured=prompt.is_structured)

@@ -30,11 +30,11 @@ ANY_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
 def read_bench(
-    path: Path, settings: InvestigationSettings, noticed: InputFindings
+    path: Path, settings: InvestigationSettings, findings: InputFindings
 ) -> tuple[BenchPaper, ...]:
     """The papers of a bench file, in file order."""
     papers: dict[str, BenchPaper] = {}
-    for row in read_rows(path, settings.encoding_errors, noticed):
+    for row in read_rows(path, settings.encoding_errors, findings):
         paper = _paper(row, settings)
         first = papers.setdefault(paper.pmcid, paper)
         if first is not paper:
@@ -42,7 +42,7 @@ def read_bench(
                 f"{paper.pmcid} stands on line {first.line} already "
                 "(keep one of the two)"
             )
-        _notice_repeats(paper, row.file, settings, noticed)
+        _notice_repeats(paper, row.file, settings, findings)
     if not papers:
         raise DatasetError(f"{path.name}: no paper in it (a line a paper is expected).")
     return tuple(papers.values())
@@ -80,11 +80,11 @@ def _notice_repeats(
     paper: BenchPaper,
     file: str,
     settings: InvestigationSettings,
-    noticed: InputFindings,
+    findings: InputFindings,
 ) -> None:
     distinct_variants = naming.distinct(paper.variants, "keep")
     if len(distinct_variants) < len(paper.variants):
-        noticed.add(
+        findings.add(
             "repeated_variants",
             "info",
             file,
@@ -94,7 +94,7 @@ def _notice_repeats(
     if len(naming.distinct(paper.variants, settings.variant_case)) < len(
         distinct_variants
     ):
-        noticed.add(
+        findings.add(
             "merged_variants",
             "info",
             file,
@@ -113,7 +113,7 @@ FILES: Mapping[Pipeline, str] = {
 
 LETTERS = ("a", "b", "c", "d")
 
-KNOWN = frozenset(
+KNOWN_FIELDS = frozenset(
     {
         "question_id",
         "pmcid",
@@ -149,9 +149,9 @@ def question_files(settings: InvestigationSettings) -> dict[Pipeline, Path]:
     for pipeline in PIPELINES:
         if pipeline not in settings.pipelines:
             continue
-        named: Path | None = getattr(settings, pipeline)
-        if named is not None:
-            files[pipeline] = named
+        explicit_path: Path | None = getattr(settings, pipeline)
+        if explicit_path is not None:
+            files[pipeline] = explicit_path
         elif settings.questions is not None:
             path = settings.questions / FILES[pipeline]
             if path.exists():
@@ -160,14 +160,14 @@ def question_files(settings: InvestigationSettings) -> dict[Pipeline, Path]:
 
 
 def read_questions(
-    settings: InvestigationSettings, noticed: InputFindings
+    settings: InvestigationSettings, findings: InputFindings
 ) -> dict[str, tuple[PaperQuestion, ...]]:
     """Questions by paper: pipeline order, then file order."""
     files = question_files(settings)
-    _notice_missing(files, settings, noticed)
+    _notice_missing(files, settings, findings)
     by_paper: dict[str, list[PaperQuestion]] = {}
     for pipeline, path in files.items():
-        for question in _read_file(pipeline, path, settings, noticed):
+        for question in _read_file(pipeline, path, settings, findings):
             by_paper.setdefault(question.pmcid, []).append(question)
     return {pmcid: tuple(questions) for pmcid, questions in by_paper.items()}
 
@@ -175,7 +175,7 @@ def read_questions(
 def _notice_missing(
     files: Mapping[Pipeline, Path],
     settings: InvestigationSettings,
-    noticed: InputFindings,
+    findings: InputFindings,
 ) -> None:
     chosen = [p for p in PIPELINES if p in settings.pipelines]
     if not files and (settings.questions is None or settings.mode == "extract"):
@@ -187,7 +187,7 @@ def _notice_missing(
         )
     for pipeline in chosen:
         if pipeline not in files:
-            noticed.add(
+            findings.add(
                 "missing_questions",
                 "warn",
                 pipeline,
@@ -199,12 +199,12 @@ def _read_file(
     pipeline: Pipeline,
     path: Path,
     settings: InvestigationSettings,
-    noticed: InputFindings,
+    findings: InputFindings,
 ) -> Iterator[PaperQuestion]:
     lines: dict[str, int] = {}
-    for row in read_rows(path, settings.encoding_errors, noticed):
+    for row in read_rows(path, settings.encoding_errors, findings):
         if not row.text("pmcid") or not row.text("variant"):
-            noticed.add(
+            findings.add(
                 "rows_without_key",
                 "warn",
                 row.file,
@@ -219,7 +219,7 @@ def _read_file(
                 f"question_id {question.question_id} stands on line {first} already "
                 "(ids are unique within a file)"
             )
-        _notice_equal_options(question, row.file, noticed)
+        _notice_equal_options(question, row.file, findings)
         yield question
 
 
@@ -250,7 +250,9 @@ def read_question(pipeline: Pipeline, row: JsonRow) -> PaperQuestion:
         original_sentence=row.text("original_sentence"),
         pmid=row.text("pmid"),
         line=row.line,
-        unknown=tuple(item for item in row.fields.items() if item[0] not in KNOWN),
+        unknown=tuple(
+            item for item in row.fields.items() if item[0] not in KNOWN_FIELDS
+        ),
     )
 
 
@@ -299,10 +301,10 @@ def _older_text(entry: object) -> str:
 
 
 def _notice_equal_options(
-    question: PaperQuestion, file: str, noticed: InputFindings
+    question: PaperQuestion, file: str, findings: InputFindings
 ) -> None:
     if question.options and len(set(question.options)) < len(question.options):
-        noticed.add(
+        findings.add(
             "equal_options",
             "warn",
             file,
@@ -312,11 +314,11 @@ def _notice_equal_options(
 
 
 def read_sentences(
-    path: Path, settings: InvestigationSettings, noticed: InputFindings
+    path: Path, settings: InvestigationSettings, findings: InputFindings
 ) -> dict[tuple[str, str], tuple[str, ...]]:
     """Sentences by (pmcid, normalised variant); lines of one pair are joined."""
     sentences: dict[tuple[str, str], tuple[str, ...]] = {}
-    for row in read_rows(path, settings.encoding_errors, noticed):
+    for row in read_rows(path, settings.encoding_errors, findings):
         variant = naming.normalize(row.required("variant"), settings.variant_case)
         key = row.required("pmcid"), variant
         sentences[key] = sentences.get(key, ()) + row.texts("sentences")
@@ -352,7 +354,7 @@ def sentences_of(
 
 def unsourced(dataset: InvestigationDataset) -> Iterator[PaperQuestion]:
     """The questions whose sentence is not among those of their paper and variant."""
-    everything = itertools.chain.from_iterable(dataset.questions.values())
-    for question, text in sourced(everything):
+    all_questions = itertools.chain.from_iterable(dataset.questions.values())
+    for question, text in sourced(all_questions):
         if text not in sentences_of(dataset, question):
             yield question

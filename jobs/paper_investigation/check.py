@@ -125,11 +125,11 @@ def bench_facts(dataset: InvestigationDataset) -> BenchFacts:
 def question_facts(dataset: InvestigationDataset) -> QuestionFacts:
     """Count questions and name the odd ones."""
     case = dataset.settings.variant_case
-    everything = tuple(_questions(dataset))
-    pipelines = Counter(question.pipeline for question in everything)
+    all_questions = tuple(_questions(dataset))
+    pipelines = Counter(question.pipeline for question in all_questions)
     joined = joined_in_truth = 0
     unlinked, outside = [], []
-    for question in everything:
+    for question in all_questions:
         truth = plan.truth_variants(dataset, question.pmcid)
         parts = naming.parts(question.variant, case)
         joined += len(parts) > 1
@@ -141,14 +141,14 @@ def question_facts(dataset: InvestigationDataset) -> QuestionFacts:
         ):
             unlinked.append(_name(question))
     return QuestionFacts(
-        total=len(everything),
+        total=len(all_questions),
         papers=len(dataset.questions),
         pipelines={name: pipelines[name] for name in PIPELINES},
         joined=joined,
         joined_in_truth=joined_in_truth,
         no_bench_paper=tuple(outside),
         unlinked=tuple(unlinked),
-        leaks=tuple(_name(q) for q in everything if _leaks(q)),
+        leaks=tuple(_name(q) for q in all_questions if _leaks(q)),
     )
 
 

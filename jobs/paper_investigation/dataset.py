@@ -35,7 +35,7 @@ _TASK: Final = Placeholder(name="task", meaning="the text task of this block")
 _FORMS: Final[dict[str, tuple[Placeholder, ...]]] = {"form_json": (), "form_text": ()}
 
 
-def _asking(name: str, meaning: str) -> PromptBlock:
+def _question_block(name: str, meaning: str) -> PromptBlock:
     return PromptBlock(
         name=name,
         meaning=meaning,
@@ -73,8 +73,10 @@ WORDING: Final = PromptCatalog(
                 "reference_leave_out": (),
             },
         ),
-        _asking("question.choice", "a sentence with a gap and four options"),
-        _asking("question.association", "p-value and significance of an association"),
+        _question_block("question.choice", "a sentence with a gap and four options"),
+        _question_block(
+            "question.association", "p-value and significance of an association"
+        ),
         PromptBlock(
             name="batch",
             meaning="several questions at once (batch_questions)",

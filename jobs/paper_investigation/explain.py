@@ -55,11 +55,11 @@ def selections(
     items: Iterable[str], dataset: InvestigationDataset, run: Iterable[str]
 ) -> tuple[PaperSelection, ...]:
     """Cut *items* into papers and their words; *run*: papers that only a run knows."""
-    known = {*(paper.pmcid for paper in dataset.bench), *dataset.questions, *run}
+    known_ids = {*(paper.pmcid for paper in dataset.bench), *dataset.questions, *run}
     selected: list[tuple[str, list[str]]] = []
     for item in items:
         pmcid, slash, key = item.partition("/")
-        if pmcid in known:
+        if pmcid in known_ids:
             selected.append((pmcid, [key] if slash and key else []))
         elif selected:
             selected[-1][1].append(item)
@@ -81,13 +81,13 @@ def chosen_questions(
         return case.questions
     keys: set[str] = set()
     for word in selection.words:
-        named = {q.key for q in case.questions if _is_named(word, q, dataset)}
-        if not named and not _is_variant(word, case, dataset):
+        matched_keys = {q.key for q in case.questions if _is_named(word, q, dataset)}
+        if not matched_keys and not _is_variant(word, case, dataset):
             raise UsageError(
                 f"{case.pmcid} has no variant and no question {word!r}: leave it out "
                 "to see all of them."
             )
-        keys |= named
+        keys |= matched_keys
     return tuple(question for question in case.questions if question.key in keys)
 
 
@@ -144,19 +144,19 @@ def list_lines(paper: GradedPaper, dataset: InvestigationDataset) -> Iterator[st
         return
     yield f"  recalled   {len(paper.recalled)} of {len(paper.truth)}"
     for name in paper.recalled:
-        theirs, ours = paper.predicted[name], paper.truth[name]
-        yield f"    {ours}: {_match(theirs, ours)}"
+        predicted_spelling, true_spelling = paper.predicted[name], paper.truth[name]
+        yield f"    {true_spelling}: {_match(predicted_spelling, true_spelling)}"
     missed = [
         spelt for name, spelt in paper.truth.items() if name not in paper.recalled
     ]
     yield f"  missed     {', '.join(missed) or 'none'}"
     besides = {n: s for n, s in paper.predicted.items() if n not in paper.truth}
     grounded = _grounded(record.pmcid, besides, dataset)
-    named = (
+    spellings = (
         f"{spelt} ({word})" if (word := _IN_TEXT[grounded.get(name)]) else spelt
         for name, spelt in besides.items()
     )
-    yield f"  besides    {', '.join(named) or 'nothing'}"
+    yield f"  besides    {', '.join(spellings) or 'nothing'}"
     yield (
         f"  recall {fixed(paper.recall)}  precision {fixed(paper.precision)}  "
         f"F1 {fixed(paper.f1)}  question accuracy "
@@ -167,20 +167,27 @@ def list_lines(paper: GradedPaper, dataset: InvestigationDataset) -> Iterator[st
 
 def _reading(paper: GradedPaper) -> str:
     task = f"(task {paper.record.task})"
-    if isinstance(paper.listed, VariantList):
-        entries, dropped = len(paper.listed.entries), paper.listed.dropped
-        return f"{entries} entries, {dropped} dropped, rule {paper.listed.rule} {task}"
-    if isinstance(paper.listed, ParseFailure):
-        return f"could not be read: {paper.listed.reason} {task}"
+    if isinstance(paper.parsed_list, VariantList):
+        entries, dropped = len(paper.parsed_list.entries), paper.parsed_list.dropped
+        return (
+            f"{entries} entries, {dropped} dropped, rule "
+            f"{paper.parsed_list.rule} {task}"
+        )
+    if isinstance(paper.parsed_list, ParseFailure):
+        return f"could not be read: {paper.parsed_list.reason} {task}"
     return f"no reply: {paper.record.absent} {task}"
 
 
-def _match(theirs: str, ours: str) -> str:
+def _match(predicted_spelling: str, true_spelling: str) -> str:
     """How a predicted spelling met the truth's: the first rule that suffices."""
-    if theirs == ours:
+    if predicted_spelling == true_spelling:
         return "as spelt"
-    how = "letter case" if theirs.casefold() == ours.casefold() else "folded signs"
-    return f"by {how}, from {theirs!r}"
+    rule = (
+        "letter case"
+        if predicted_spelling.casefold() == true_spelling.casefold()
+        else "folded signs"
+    )
+    return f"by {rule}, from {predicted_spelling!r}"
 
 
 def _grounded(
@@ -292,12 +299,12 @@ def _marked(
     items: tuple[str, ...],
 ) -> dict[str, tuple[GradedPaper, ...]]:
     """The run's view of the named papers; the other families are passed over."""
-    wanted = {paper_of(item) for item in items}
+    pmcids = {paper_of(item) for item in items}
     lens = ScoringVariant.of(dataset.settings)
     graded: dict[str, tuple[GradedPaper, ...]] = {}
     for family in families:
         pmcid = paper_of(family[0].task.key)
-        if pmcid in wanted:
+        if pmcid in pmcids:
             paper = grade(
                 read_extraction_reply(record_of(dataset, family), lens.rules), lens
             )
@@ -317,12 +324,12 @@ def _case(
     stored = {
         item.question.key: item.question for record in records for item in record.items
     }
-    listed = bench.variants if bench else next((r.truth for r in records), ())
+    truth = bench.variants if bench else next((r.truth for r in records), ())
     titles = (bench.title if bench else None, dataset.papers.title(pmcid))
     return ExplainedPaper(
         pmcid=pmcid,
         title=next(filter(None, (*titles, *(r.title for r in records))), None),
-        truth=listed,
+        truth=truth,
         questions=dataset.questions.get(pmcid) or tuple(stored.values()),
         papers=papers,
     )

@@ -31,7 +31,7 @@ from runner.scorecard import (
     Stack,
 )
 
-BINS = tuple(place / 10 for place in range(11))
+BINS = tuple(i / 10 for i in range(11))
 
 SHARE_DIGITS = 3
 """Papers closer than that are one point of a scatter plot."""
@@ -195,14 +195,14 @@ class CountFigures:
 
 def _scattered(papers: PaperScores, series: int) -> Points:
     points = zip(papers.values(RECALL.value), papers.values(SCORE.value), strict=True)
-    places = dict.fromkeys(
+    distinct_points = dict.fromkeys(
         (round(recall, SHARE_DIGITS), round(score, SHARE_DIGITS))
         for recall, score in points
         if recall is not None and score is not None
     )
     return Points(
-        x=tuple(recall for recall, _ in places),
-        y=tuple(score for _, score in places),
+        x=tuple(recall for recall, _ in distinct_points),
+        y=tuple(score for _, score in distinct_points),
         series=series,
     )
 
@@ -380,7 +380,7 @@ class _Rates:
         return tuple(
             Points(
                 x=_values(metrics),
-                y=tuple(place + begin + series * gap for place in range(len(paths))),
+                y=tuple(row + begin + series * gap for row in range(len(paths))),
                 lo=tuple(m.lo if m else None for m in metrics),
                 hi=tuple(m.hi if m else None for m in metrics),
                 label=model,

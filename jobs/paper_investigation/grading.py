@@ -54,7 +54,7 @@ class GradedPaper:
 
     record: PaperRecord
     skip: str | None = None  #: why the paper has no score
-    listed: VariantList | ParseFailure | None = None  #: None: no reply to read
+    parsed_list: VariantList | ParseFailure | None = None  #: None: no reply to read
     truth: Mapping[str, str] = field(default_factory=dict)  #: normal form -> spelling
     predicted: Mapping[str, str] | None = None  #: likewise; None: not known
     recalled: tuple[str, ...] = ()  #: in truth order
@@ -149,7 +149,7 @@ class ExtractionReading:
     """A record's replies under one set of rules; lenses with these rules share it."""
 
     record: PaperRecord
-    listed: VariantList | ParseFailure | None  #: None: no reply to read
+    parsed_list: VariantList | ParseFailure | None  #: None: no reply to read
     questions: Mapping[str, GradedAnswer]  #: those that were asked, by their keys
 
 
@@ -157,7 +157,7 @@ def read_extraction_reply(record: PaperRecord, rules: RuleChoice) -> ExtractionR
     """Read all replies of a record."""
     return ExtractionReading(
         record=record,
-        listed=_listed(record, rules),
+        parsed_list=_parsed_list(record, rules),
         questions={
             item.question.key: GradedAnswer(item=item, judgement=judge(item, rules))
             for item in record.items
@@ -168,17 +168,17 @@ def read_extraction_reply(record: PaperRecord, rules: RuleChoice) -> ExtractionR
 
 def grade(reading: ExtractionReading, lens: ScoringVariant) -> GradedPaper:
     """Compare what was read, by the rules of *lens*, with the truth."""
-    record, listed = reading.record, reading.listed
+    record, parsed_list = reading.record, reading.parsed_list
     if record.mode == "questions":
         answers = tuple(reading.questions.values())
         return GradedPaper(record=record, questions=answers, stale=record.strays)
     truth = distinct(record.truth, lens.settings.variant_case)
-    if isinstance(listed, VariantList):
-        return _marked_paper(reading, lens, truth, listed)
+    if isinstance(parsed_list, VariantList):
+        return _marked_paper(reading, lens, truth, parsed_list)
     return GradedPaper(
         record=record,
-        skip="extraction_unparsed" if listed else record.absent,
-        listed=listed,
+        skip="extraction_unparsed" if parsed_list else record.absent,
+        parsed_list=parsed_list,
         truth=truth,
         stale=record.strays + sum(item.reply is not None for item in record.items),
     )
@@ -195,13 +195,13 @@ def _marked_paper(
     reading: ExtractionReading,
     lens: ScoringVariant,
     truth: Mapping[str, str],
-    listed: VariantList,
+    variant_list: VariantList,
 ) -> GradedPaper:
     record = reading.record
-    predicted = distinct(listed.entries, lens.settings.variant_case)
+    predicted = distinct(variant_list.entries, lens.settings.variant_case)
     extracted = GradedPaper(
         record=record,
-        listed=listed,
+        parsed_list=variant_list,
         truth=truth,
         predicted=predicted,
         recalled=tuple(variant for variant in truth if variant in predicted),
@@ -216,8 +216,8 @@ def _with_questions(
 ) -> GradedPaper:
     record, recalled = paper.record, paper.recalled
     settings = lens.stored if record.fixed_links else lens.settings
-    wanted: Iterable[str] = paper.truth if settings.ask == "all" else recalled
-    groups = plan.links((i.question for i in record.items), wanted, settings)
+    variants: Iterable[str] = paper.truth if settings.ask == "all" else recalled
+    groups = plan.links((i.question for i in record.items), variants, settings)
     keys = {question.key for group in groups.values() for question in group}
     linked_answers = {key: marked for key, marked in read.items() if key in keys}
     links = {
@@ -260,7 +260,7 @@ def _with_questions(
     )
 
 
-def _listed(
+def _parsed_list(
     record: PaperRecord, rules: RuleChoice
 ) -> VariantList | ParseFailure | None:
     if record.reply is not None:

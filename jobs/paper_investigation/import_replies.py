@@ -58,14 +58,14 @@ def read_flat(source: ImportedFile) -> Iterator[ImportedAnswer]:
             line = file.read(row.size).removeprefix(BOM)
             text = line.decode(errors="replace")
             fields = rename_keys(msgspec.json.decode(text), source.columns)
-            return _named(replace(row, fields=fields))
+            return _with_ids(replace(row, fields=fields))
 
         for (model, replicate, pmcid), family in families.items():
             if family.extraction is not None:
                 spec = TaskSpec(stage="extract", key=pmcid)
                 yield _answer(again(family.extraction), spec, model, replicate)
-            for place in family.questions:
-                row = again(place)
+            for locator in family.questions:
+                row = again(locator)
                 key = f"{row.text('source_pipeline')}:{row.text('question_id')}"
                 spec = TaskSpec(stage="question", key=f"{pmcid}/{key}")
                 answer = _answer(row, spec, model, replicate)
@@ -73,7 +73,7 @@ def read_flat(source: ImportedFile) -> Iterator[ImportedAnswer]:
                 notes = ()
 
 
-def _named(row: JsonRow) -> JsonRow:
+def _with_ids(row: JsonRow) -> JsonRow:
     """A reply with kind and ids, which a recorded one has in its stage and key."""
     if "key" not in row.fields or "kind" in row.fields:
         return row
@@ -107,9 +107,9 @@ def _families(source: ImportedFile) -> tuple[dict[PaperKey, _Family], int]:
     papers, question_papers = _papers(settings), _question_papers(settings)
     families: dict[PaperKey, _Family] = {}
     unused = 0
-    for row in map(_named, source.rows()):
+    for row in map(_with_ids, source.rows()):
         model, replicate = source.model_of(row), source.replicate_of(row)
-        place = replace(row, fields={})
+        locator = replace(row, fields={})
         kind = row.text("kind")
         if kind == "extract":
             pmcid = source.paper_of(row)
@@ -124,11 +124,11 @@ def _families(source: ImportedFile) -> tuple[dict[PaperKey, _Family], int]:
                     f"{model} answers about {pmcid} on line "
                     f"{family.extraction.line} already (keep one of the two)"
                 )
-            family.extraction = place
+            family.extraction = locator
         elif kind == "question":
             pmcid = _question_paper(row, question_papers)
             family = families.setdefault((model, replicate, pmcid), _Family())
-            family.questions.append(place)
+            family.questions.append(locator)
         else:
             raise row.error(f"kind is {kind[:20]!r} (extract or question)")
     if settings.mode != "questions":

@@ -192,8 +192,8 @@ def _entries(row: JsonRow) -> Iterator[JsonRow]:
 def _entry(
     row: JsonRow, variant: str, position: int, response: Mapping[str, Any]
 ) -> JsonRow:
-    places = {"variant": variant, "question_id": f"{variant}#{position}"}
-    return replace(row, fields={**places, **response})
+    ids = {"variant": variant, "question_id": f"{variant}#{position}"}
+    return replace(row, fields={**ids, **response})
 
 
 def _question(entry: JsonRow, pmcid: str) -> PaperQuestion:
@@ -301,10 +301,10 @@ _KIND = re.compile(r"_?(mcq_(?:variant|drug|phenotype))_")
 
 def read_mcq(source: ImportedFile) -> Iterator[ImportedAnswer]:
     """The multiple-choice answers of a file; the mode is `questions`."""
-    named = _KIND.search(source.path.name)
+    match = _KIND.search(source.path.name)
     for row in source.rows():
-        if named:
-            kind = {"source_pipeline": named[1]}
+        if match:
+            kind = {"source_pipeline": match[1]}
         elif "source_pipeline" in row.fields:
             kind = {}
         else:
@@ -312,8 +312,8 @@ def read_mcq(source: ImportedFile) -> Iterator[ImportedAnswer]:
                 "the pipeline is not known (name the file *_mcq_drug_*.jsonl, "
                 "or _variant_ or _phenotype_)"
             )
-        named_row = replace(row, fields={**row.fields, **kind})
-        pipeline = pipeline_of(named_row, "source_pipeline")
+        labelled_row = replace(row, fields={**row.fields, **kind})
+        pipeline = pipeline_of(labelled_row, "source_pipeline")
         yield _answer(source, row, pipeline, MCQ_FACTS)
 
 

@@ -106,15 +106,15 @@ def _skipped(
     """
     noun = "paper" if stage == "extract" else "question"
     for (model, replicate), keys in answered.keys.items():
-        lacking = [key for key in contexts if key not in keys]
-        missing = [key for key in lacking if key not in textless]
+        unanswered = [key for key in contexts if key not in keys]
+        missing = [key for key in unanswered if key not in textless]
         more = "" if len(missing) <= MOST_NAMED else ", ..."
         note = (
             f"{model}: the files lack {plural(len(missing), noun)} of "
             f"{len(contexts):,} ({', '.join(missing[:MOST_NAMED])}{more}); counted as "
             f"skipped, {NOT_IN_FILE}."
         )
-        for key in lacking:
+        for key in unanswered:
             yield ImportedAnswer(
                 spec=TaskSpec(
                     stage=stage,
@@ -164,8 +164,8 @@ class ResultForm:
 
     def fits(self, fields: Mapping[str, Any]) -> bool:
         """Whether a row with these *fields* is written in this form."""
-        has_one = not self.needs_any or any(name in fields for name in self.needs_any)
-        return has_one and all(name in fields for name in self.needs)
+        has_any = not self.needs_any or any(name in fields for name in self.needs_any)
+        return has_any and all(name in fields for name in self.needs)
 
     @property
     def recognised(self) -> str:
@@ -287,11 +287,11 @@ def _form(source: ImportedFile, name: str | None) -> ResultForm:
     for form in FORMS.values():
         if form.fits(row.fields):
             return form
-    known = "; ".join(f"{name}: {words}" for name, words in importer.formats.items())
+    formats = "; ".join(f"{name}: {words}" for name, words in importer.formats.items())
     needed = {name for form in FORMS.values() for name in form.needs}
     field_words = describe_columns(list(row.fields), sorted(needed))
     raise row.error(
-        f"fits no known format by its fields ({field_words}; {known}; rename a key "
+        f"fits no known format by its fields ({field_words}; {formats}; rename a key "
         "with --map OLD=NEW, or force a format with --format)"
     )
 

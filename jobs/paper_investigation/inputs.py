@@ -81,20 +81,20 @@ class PaperFiles:
     """Texts by paper id; holds places, and the last few texts that were asked for."""
 
     def __init__(
-        self, places: Mapping[str, TextFile | JsonLine], encoding: Encoding
+        self, locations: Mapping[str, TextFile | JsonLine], encoding: Encoding
     ) -> None:
-        self._places = places
+        self._locations = locations
         self._encoding: Encoding = encoding
         self._text = functools.lru_cache(maxsize=CACHED_TEXTS)(self._read)
 
     def __contains__(self, pmcid: str) -> bool:
-        return pmcid in self._places
+        return pmcid in self._locations
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._places)
+        return iter(self._locations)
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._locations)
 
     def text(self, pmcid: str) -> str:
         """The paper's text with line ends as LF; `KeyError` where there is none."""
@@ -108,41 +108,41 @@ class PaperFiles:
         return heading[1] if heading else None
 
     def _read(self, pmcid: str) -> str:
-        return self._places[pmcid].read(self._encoding)
+        return self._locations[pmcid].read(self._encoding)
 
 
 def open_papers(
-    settings: InvestigationSettings, wanted: Container[str], noticed: InputFindings
+    settings: InvestigationSettings, wanted: Container[str], findings: InputFindings
 ) -> PaperFiles:
     """The texts of the *wanted* papers; the others are counted and left alone."""
     path = settings.papers
     if path is None:
         return PaperFiles({}, settings.encoding_errors)
-    places = (
-        _from_file(path, settings, wanted, noticed)
+    locations = (
+        _from_file(path, settings, wanted, findings)
         if path.is_file()
-        else _from_folder(path, settings, wanted, noticed)
+        else _from_folder(path, settings, wanted, findings)
     )
-    return PaperFiles(places, settings.encoding_errors)
+    return PaperFiles(locations, settings.encoding_errors)
 
 
 def _from_folder(
     folder: Path,
     settings: InvestigationSettings,
     wanted: Container[str],
-    noticed: InputFindings,
+    findings: InputFindings,
 ) -> dict[str, TextFile | JsonLine]:
     files = _paper_files(folder, settings)
-    places: dict[str, TextFile | JsonLine] = {}
+    locations: dict[str, TextFile | JsonLine] = {}
     for pmcid, path in files.items():
         if pmcid not in wanted:
-            _notice_unwanted(pmcid, folder.name, noticed)
+            _notice_unwanted(pmcid, folder.name, findings)
             continue
-        place = TextFile(path=path)
-        text = _checked(place, settings.encoding_errors, noticed)
+        text_file = TextFile(path=path)
+        text = _checked(text_file, settings.encoding_errors, findings)
         stated = _ID_LINE.search(text[:_HEAD])
         if stated and stated[1] != pmcid:
-            noticed.add(
+            findings.add(
                 "pmcid_disagrees",
                 "warn",
                 folder.name,
@@ -150,8 +150,8 @@ def _from_folder(
                 example=f"{path.name} states {stated[1][:64]}",
             )
         if text.strip():
-            places[pmcid] = place
-    return places
+            locations[pmcid] = text_file
+    return locations
 
 
 def _paper_files(folder: Path, settings: InvestigationSettings) -> dict[str, Path]:
@@ -182,11 +182,11 @@ def _from_file(
     path: Path,
     settings: InvestigationSettings,
     wanted: Container[str],
-    noticed: InputFindings,
+    findings: InputFindings,
 ) -> dict[str, TextFile | JsonLine]:
-    places: dict[str, TextFile | JsonLine] = {}
+    locations: dict[str, TextFile | JsonLine] = {}
     lines: dict[str, int] = {}
-    for row in read_rows(path, settings.encoding_errors, noticed):
+    for row in read_rows(path, settings.encoding_errors, findings):
         pmcid = paper_id(row, settings)
         first = lines.setdefault(pmcid, row.line)
         if first != row.line:
@@ -196,14 +196,14 @@ def _from_file(
         if "text" not in row.fields:
             raise row.error("text is missing (leave it empty for a paper without one)")
         if pmcid not in wanted:
-            _notice_unwanted(pmcid, path.name, noticed)
+            _notice_unwanted(pmcid, path.name, findings)
         elif row.text("text"):
-            places[pmcid] = JsonLine(path=path, start=row.start, size=row.size)
-    return places
+            locations[pmcid] = JsonLine(path=path, start=row.start, size=row.size)
+    return locations
 
 
-def _notice_unwanted(pmcid: str, where: str, noticed: InputFindings) -> None:
-    noticed.add(
+def _notice_unwanted(pmcid: str, where: str, findings: InputFindings) -> None:
+    findings.add(
         "papers_not_needed",
         "info",
         where,
@@ -212,25 +212,25 @@ def _notice_unwanted(pmcid: str, where: str, noticed: InputFindings) -> None:
     )
 
 
-def _checked(place: TextFile, encoding: Encoding, noticed: InputFindings) -> str:
+def _checked(text_file: TextFile, encoding: Encoding, findings: InputFindings) -> str:
     try:
-        return place.read("strict")
+        return text_file.read("strict")
     except OSError as error:
-        raise unreadable(place.path, error) from error
+        raise unreadable(text_file.path, error) from error
     except UnicodeDecodeError as error:
         if encoding == "strict":
             raise DatasetError(
-                f"{place.path.name}: byte {error.start} is not UTF-8 "
+                f"{text_file.path.name}: byte {error.start} is not UTF-8 "
                 "(save the file as UTF-8, or use --encoding-errors replace)."
             ) from error
-        noticed.add(
+        findings.add(
             "replaced_bytes",
             "warn",
-            place.path.parent.name,
+            text_file.path.parent.name,
             "Bytes that are not UTF-8 were replaced in some papers.",
-            example=place.path.name,
+            example=text_file.path.name,
         )
-        return place.read(encoding)
+        return text_file.read(encoding)
 
 
 def _plain(data: bytes, encoding: Encoding) -> str:
@@ -285,14 +285,16 @@ def with_sample(settings: InvestigationSettings) -> InvestigationSettings:
 
 def inputs(settings: InvestigationSettings) -> tuple[InputFile, ...]:
     """The files and folders that `load` reads under these settings."""
-    named = (
+    named_paths = (
         ("prompts", settings.prompts),
         ("bench", settings.bench),
         ("papers", settings.papers),
         *question_files(settings).items(),
         ("sentence_bench", settings.sentence_bench),
     )
-    return tuple(InputFile(setting=name, path=path) for name, path in named if path)
+    return tuple(
+        InputFile(setting=name, path=path) for name, path in named_paths if path
+    )
 
 
 def load(settings: InvestigationSettings) -> InvestigationDataset:
@@ -300,38 +302,38 @@ def load(settings: InvestigationSettings) -> InvestigationDataset:
 
     An imported run may name none: its answers carry their own truth.
     """
-    noticed = InputFindings()
+    findings = InputFindings()
     bench: tuple[BenchPaper, ...] = ()
     if settings.bench is not None:
-        bench = read_bench(settings.bench, settings, noticed)
+        bench = read_bench(settings.bench, settings, findings)
     questions: Mapping[str, tuple[PaperQuestion, ...]] = read_questions(
-        settings, noticed
+        settings, findings
     )
     if settings.mode == "questions":
-        questions = _some_questions(questions, settings.limit, noticed)
+        questions = _some_questions(questions, settings.limit, findings)
     else:
-        bench = _some_papers(bench, questions, settings.limit, noticed)
+        bench = _some_papers(bench, questions, settings.limit, findings)
     wanted = questions if settings.mode == "questions" else {p.pmcid for p in bench}
-    papers = open_papers(settings, wanted, noticed)
-    _notice_cut(papers, settings, noticed)
+    papers = open_papers(settings, wanted, findings)
+    _notice_cut(papers, settings, findings)
     dataset = InvestigationDataset(
         settings=settings,
         prompts=WORDING.book(settings.prompts, settings.profile),
         bench=bench,
         papers=papers,
         questions=questions,
-        sentences=_sentences(settings, noticed),
+        sentences=_sentences(settings, findings),
     )
-    _notice_unsourced(dataset, noticed)
-    return replace(dataset, findings=noticed.findings())
+    _notice_unsourced(dataset, findings)
+    return replace(dataset, findings=findings.findings())
 
 
 def _sentences(
-    settings: InvestigationSettings, noticed: InputFindings
+    settings: InvestigationSettings, findings: InputFindings
 ) -> Mapping[tuple[str, str], tuple[str, ...]]:
     if settings.sentence_bench is None:
         return {}
-    return read_sentences(settings.sentence_bench, settings, noticed)
+    return read_sentences(settings.sentence_bench, settings, findings)
 
 
 def _needed(settings: InvestigationSettings) -> tuple[str, ...]:
@@ -349,7 +351,7 @@ def _names_questions(settings: InvestigationSettings) -> bool:
 def _some_questions(
     questions: Mapping[str, tuple[PaperQuestion, ...]],
     limit: int,
-    noticed: InputFindings,
+    findings: InputFindings,
 ) -> Mapping[str, tuple[PaperQuestion, ...]]:
     """A sample of the questions: pipelines and papers keep their share."""
     every = tuple(itertools.chain.from_iterable(questions.values()))
@@ -359,7 +361,7 @@ def _some_questions(
         key=lambda question: question.key,
         strata=(lambda question: question.pipeline, lambda question: question.pmcid),
     )
-    report_sample(noticed, sample, every, "question", "pipeline and paper")
+    report_sample(findings, sample, every, "question", "pipeline and paper")
     keys = {question.key for question in sample}
     cut = {
         pmcid: tuple(q for q in group if q.key in keys)
@@ -372,7 +374,7 @@ def _some_papers(
     bench: tuple[BenchPaper, ...],
     questions: Mapping[str, tuple[PaperQuestion, ...]],
     limit: int,
-    noticed: InputFindings,
+    findings: InputFindings,
 ) -> tuple[BenchPaper, ...]:
     """A sample of the papers: those that each pipeline asks about keep their share."""
     sample = draw_sample(
@@ -387,15 +389,15 @@ def _some_papers(
             ),
         ),
     )
-    report_sample(noticed, sample, bench, "paper", "set of pipelines with questions")
+    report_sample(findings, sample, bench, "paper", "set of pipelines with questions")
     return sample
 
 
-def _notice_unsourced(dataset: InvestigationDataset, noticed: InputFindings) -> None:
+def _notice_unsourced(dataset: InvestigationDataset, findings: InputFindings) -> None:
     if not dataset.sentences:
         return
     for question in unsourced(dataset):
-        noticed.add(
+        findings.add(
             "sentence_not_in_bench",
             "warn",
             question.pipeline,
@@ -406,13 +408,13 @@ def _notice_unsourced(dataset: InvestigationDataset, noticed: InputFindings) -> 
 
 
 def _notice_cut(
-    papers: PaperFiles, settings: InvestigationSettings, noticed: InputFindings
+    papers: PaperFiles, settings: InvestigationSettings, findings: InputFindings
 ) -> None:
     if not settings.max_chars:
         return
     for pmcid in papers:
         if len(papers.text(pmcid)) > settings.max_chars:
-            noticed.add(
+            findings.add(
                 "papers_cut",
                 "warn",
                 "papers",

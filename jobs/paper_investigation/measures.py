@@ -392,14 +392,14 @@ def count(path: str, value: int, definition: str) -> MeasuredValue:
     )
 
 
-def ratio_of(what: str) -> str:
+def ratio_of(subject: str) -> str:
     """The definition of a share."""
-    return f"ratio@1({what})"
+    return f"ratio@1({subject})"
 
 
-def mean_over_papers(what: str) -> str:
+def mean_over_papers(subject: str) -> str:
     """The definition of a mean over papers."""
-    return f"mean@1({what}; over papers, exact sum)"
+    return f"mean@1({subject}; over papers, exact sum)"
 
 
 def rate(
@@ -444,11 +444,11 @@ def metrics(
         papers: how many these are.
     """
     model_measures = tuple(measures)
-    drawn = iter(
+    intervals = iter(
         resamples.intervals([m.statistic for m in model_measures if m.statistic])
     )
     return tuple(
-        _bootstrapped(measure, next(drawn), papers)
+        _bootstrapped(measure, next(intervals), papers)
         if measure.statistic
         else plain(measure)
         for measure in model_measures

@@ -241,8 +241,8 @@ class ModelPairing:
         )
 
     def _pair(self, pair: ModelPair) -> PaperModelPair:
-        ours, theirs = self.papers[pair.left], self.papers[pair.right]
-        shared = sorted(set(ours.scored) & set(theirs.scored))
+        left, right = self.papers[pair.left], self.papers[pair.right]
+        shared = sorted(set(left.scored) & set(right.scored))
         path = f"pipeline.{TOTAL}.accuracy"
         verdicts = pair_items(
             *(self.verdicts.values(model, path) for model in (pair.right, pair.left))
@@ -252,8 +252,8 @@ class ModelPairing:
             left=pair.left,
             right=pair.right,
             papers=len(shared),
-            only_left=len(ours.scored) - len(shared),
-            only_right=len(theirs.scored) - len(shared),
+            only_left=len(left.scored) - len(shared),
+            only_right=len(right.scored) - len(shared),
             averages=pair.metrics,
             questions=verdicts.overlap.n,
             mcnemar_p=_stored(mcnemar(win_loss.wins, win_loss.losses).p)
@@ -265,7 +265,7 @@ class ModelPairing:
             return paper_pair
         wins, losses = score.outcomes.wins, score.outcomes.losses
         return replace(
-            _with_parts(paper_pair, ours, theirs, shared),
+            _with_parts(paper_pair, left, right, shared),
             wins=wins,
             losses=losses,
             sign_p=mcnemar(wins, losses).p,
@@ -274,8 +274,8 @@ class ModelPairing:
 
 def _with_parts(
     paper_pair: PaperModelPair,
-    ours: PaperScores,
-    theirs: PaperScores,
+    left: PaperScores,
+    right: PaperScores,
     shared: Sequence[str],
 ) -> PaperModelPair:
     """What the difference of the scores is made of.
@@ -286,7 +286,7 @@ def _with_parts(
     """
     by_recall, by_accuracy = [], []
     for pmcid in shared:
-        (r_a, f_a), (r_b, f_b) = (_factors(papers, pmcid) for papers in (ours, theirs))
+        (r_a, f_a), (r_b, f_b) = (_factors(papers, pmcid) for papers in (left, right))
         by_recall.append((r_a - r_b) * (f_a + f_b) / 2)
         by_accuracy.append((f_a - f_b) * (r_a + r_b) / 2)
     return replace(

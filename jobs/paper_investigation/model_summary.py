@@ -83,8 +83,8 @@ def _standard(
     with_questions = metrics["papers_with_questions"].value
     yield from _investigation_head(model)
     yield f"  Papers scored:        {len(papers.scored)}"
-    why = reasons(Counter(papers.skips.values()))
-    yield f"  Papers skipped:       {len(papers.skips)}  ({why})"
+    skip_reasons = reasons(Counter(papers.skips.values()))
+    yield f"  Papers skipped:       {len(papers.skips)}  ({skip_reasons})"
     yield ""
     yield from _averages(
         metrics,
@@ -209,10 +209,10 @@ def _paper_examples(
     word: str, pmcids: list[str], papers: PaperScores, accuracy: Value
 ) -> Iterator[str]:
     yield f"{word} PAPERS (by paper_score):"
-    for place, pmcid in enumerate(pmcids, start=1):
+    for number, pmcid in enumerate(pmcids, start=1):
         recall = papers.value(pmcid, RECALL.value)
         yield (
-            f"  [{place}] {pmcid}  recall={fixed(recall)}"
+            f"  [{number}] {pmcid}  recall={fixed(recall)}"
             f"  q_acc={fixed(papers.value(pmcid, accuracy))}"
             f"  score={fixed(papers.value(pmcid, SCORE.value))}"
         )
@@ -233,7 +233,7 @@ SINGLE = "-" * 70
 MICRO = "MICRO-AVG"
 
 TITLE_CHARS = 80
-LISTED = 5
+EXAMPLE_VARIANTS = 5
 """Variants of a paper that an example shows."""
 
 
@@ -327,15 +327,18 @@ def _extraction_examples(word: str, papers: Iterable[GradedPaper]) -> Iterator[s
     yield f"Example {word} RECALL articles"
     yield SINGLE
     yield ""
-    for place, paper in enumerate(papers, start=1):
+    for number, paper in enumerate(papers, start=1):
         record, predicted = paper.record, sorted(paper.predicted or ())
         missed = sorted(set(paper.truth) - set(paper.recalled))
-        yield f"  [{place}] pmcid={record.pmcid}  Recall={fixed(paper.recall)}"
+        yield f"  [{number}] pmcid={record.pmcid}  Recall={fixed(paper.recall)}"
         yield f"  Title: {(record.title or '')[:TITLE_CHARS]}"
-        yield f"  Ground truth ({len(record.truth)}): {list(record.truth[:LISTED])}"
-        yield f"  Predicted ({len(predicted)}): {predicted[:LISTED]}"
+        yield (
+            f"  Ground truth ({len(record.truth)}): "
+            f"{list(record.truth[:EXAMPLE_VARIANTS])}"
+        )
+        yield f"  Predicted ({len(predicted)}): {predicted[:EXAMPLE_VARIANTS]}"
         if missed:
-            yield f"  Missed: {missed[:LISTED]}"
+            yield f"  Missed: {missed[:EXAMPLE_VARIANTS]}"
         yield ""
 
 
@@ -454,10 +457,10 @@ def _question_examples(word: str, examples: list[Answered]) -> Iterator[str]:
     yield f"Example {word} answers ({len(examples)} randomly chosen)"
     yield SINGLE
     yield ""
-    for place, (item, judgement) in enumerate(examples, start=1):
+    for number, (item, judgement) in enumerate(examples, start=1):
         question = item.question
         yield (
-            f"  [{place}] type={question.question_type}  table={question.table_type}"
+            f"  [{number}] type={question.question_type}  table={question.table_type}"
             f"  pmcid={question.pmcid}"
         )
         show = _mcq_example if question.is_mcq else _study_example

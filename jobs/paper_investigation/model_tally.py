@@ -127,7 +127,7 @@ class TrivialAnswers:
                     name=name,
                     value=ratio(float(sum(worth)), papers),
                     n=papers,
-                    how=f"{how}; the variants that the model found",
+                    formula=f"{how}; the variants that the model found",
                 )
         if is_whole:
             yield TrivialBaseline(
@@ -136,7 +136,7 @@ class TrivialAnswers:
                 name=name,
                 value=ratio(sum(right.values()), sum(n.values())),
                 n=sum(n.values()),
-                how=how,
+                formula=how,
             )
         for pipe in pipelines:
             if pipe in chosen and pipe in n:
@@ -146,7 +146,7 @@ class TrivialAnswers:
                     name=name,
                     value=ratio(right[pipe], n[pipe]),
                     n=n[pipe],
-                    how=how,
+                    formula=how,
                 )
 
 
@@ -194,7 +194,7 @@ def random_key(seed: int, model: str, question: str) -> Key:
     return (sha256(f"{seed}/{model}/{question}".encode()).hexdigest(),)
 
 
-DRAWN_ANSWERS = 5
+EXAMPLE_ANSWERS = 5
 """Right and wrong answers that a stand-alone summary shows."""
 
 
@@ -219,7 +219,7 @@ class ModelTally:
         self._worst: Smallest[GradedPaper] = Smallest(n)
         self._best: Smallest[GradedPaper] = Smallest(n)
         self._answers: dict[tuple[Pipeline, bool], Smallest[Answered]] = {
-            (pipeline, is_right): Smallest(DRAWN_ANSWERS)
+            (pipeline, is_right): Smallest(EXAMPLE_ANSWERS)
             for pipeline in PIPELINES
             for is_right in (True, False)
         }
@@ -296,9 +296,9 @@ class ModelTally:
         recall = paper.recall
         if recall is None:
             return
-        pmcid, place = paper.record.pmcid, len(self.papers)
+        pmcid, index = paper.record.pmcid, len(self.papers)
         # the old profile sorts once, in record order, and shows both ends of the list
-        low, high = (place, -place) if self._is_recorded else (pmcid, pmcid)
+        low, high = (index, -index) if self._is_recorded else (pmcid, pmcid)
         self._worst.add((recall, low), paper)
         self._best.add((-recall, high), paper)
 

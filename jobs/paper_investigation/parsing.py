@@ -70,10 +70,10 @@ def read_list(reply: Reply) -> VariantList | ParseFailure:
     """
     has_other_array = False
     for array in arrays(reply.text):
-        named = [name for entry in array if (name := _name(entry)) is not None]
-        if named or not array:
+        names = [name for entry in array if (name := _name(entry)) is not None]
+        if names or not array:
             return VariantList(
-                entries=tuple(named), dropped=len(array) - len(named), rule="array"
+                entries=tuple(names), dropped=len(array) - len(names), rule="array"
             )
         has_other_array = has_other_array or not all(map(_is_number, array))
     if has_other_array:
@@ -204,11 +204,11 @@ def _only_letter(text: str, options: Options) -> str | None:
 
 
 def _option_text(text: str, options: Options) -> str | None:
-    wanted = _folded(text)
+    target = _folded(text)
     fitting = [
         letter
         for letter, option in zip(LETTERS, options, strict=False)
-        if wanted and _folded(option) == wanted
+        if target and _folded(option) == target
     ]
     return fitting[0] if len(fitting) == 1 else None
 
@@ -331,5 +331,5 @@ def _blocks(reply: Reply) -> Iterable[tuple[int, Reply]]:
     ends = [line.start() for line in lines[1:]]
     for line, end in zip(lines, [*ends, None], strict=False):
         text = reply.text[line.end() : end]
-        how = "stop" if end else reply.finish_reason
-        yield int(line[1]), Reply(text=text, finish_reason=how)
+        finish_reason = "stop" if end else reply.finish_reason
+        yield int(line[1]), Reply(text=text, finish_reason=finish_reason)

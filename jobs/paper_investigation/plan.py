@@ -142,7 +142,7 @@ def plan_tasks(dataset: InvestigationDataset) -> Iterator[TaskSpec]:
     for pmcid in _question_papers(dataset):
         links = _by_field(dataset.questions[pmcid], dataset.settings)
         skip = _skip(dataset, pmcid)
-        yield from _asking(
+        yield from _question_specs(
             dataset.settings, pmcid, dataset.questions[pmcid], links, skip
         )
 
@@ -157,17 +157,19 @@ def follow_up(
         return
     pmcid = paper_of(answer.task.key)
     predicted = naming.distinct(answer.parsed.entries, settings.variant_case)
-    wanted = recalled_variants(dataset, pmcid, predicted)
+    variants = recalled_variants(dataset, pmcid, predicted)
     if settings.ask == "all":
         # recalled variants first: their batches are those of a run without `all`
-        wanted += tuple(v for v in truth_variants(dataset, pmcid) if v not in predicted)
-    links = linked_questions(dataset, pmcid, wanted)
-    yield from _asking(
-        settings, pmcid, variant_questions(dataset, pmcid, wanted), links
+        variants += tuple(
+            v for v in truth_variants(dataset, pmcid) if v not in predicted
+        )
+    links = linked_questions(dataset, pmcid, variants)
+    yield from _question_specs(
+        settings, pmcid, variant_questions(dataset, pmcid, variants), links
     )
 
 
-def _asking(
+def _question_specs(
     settings: InvestigationSettings,
     pmcid: str,
     questions: Iterable[PaperQuestion],
@@ -190,9 +192,9 @@ def _asking(
 
 def _question_papers(dataset: InvestigationDataset) -> Iterator[str]:
     """Papers with questions: bench order first, then that of the question files."""
-    named = [p.pmcid for p in dataset.bench if p.pmcid in dataset.questions]
-    yield from named
-    seen = set(named)
+    bench_pmcids = [p.pmcid for p in dataset.bench if p.pmcid in dataset.questions]
+    yield from bench_pmcids
+    seen = set(bench_pmcids)
     yield from (pmcid for pmcid in dataset.questions if pmcid not in seen)
 
 

@@ -149,8 +149,8 @@ def request(dataset: InvestigationDataset, task: Task) -> ChatRequest:
     """The request of *task*: system, then the paper, then what is asked of it."""
     settings, book = dataset.settings, dataset.prompts
     if task.stage == "extract":
-        listed = book.text(f"extract.reference_{settings.reference_alleles}")
-        prompt, values = "extract", {"reference_alleles": listed}
+        reference_alleles = book.text(f"extract.reference_{settings.reference_alleles}")
+        prompt, values = "extract", {"reference_alleles": reference_alleles}
         schema, max_tokens = VARIANTS, settings.max_tokens_extract
     elif task.stage == "batch":
         questions = batch_of(dataset, task)
@@ -198,7 +198,7 @@ def paper_of(key: str) -> str:
 def question_of(dataset: InvestigationDataset, task: Task) -> PaperQuestion:
     """The question a `question` task asks; `KeyError` where the data lost it."""
     pmcid, _, key = task.key.partition("/")
-    return _known(dataset, pmcid, key)
+    return _require_question(dataset, pmcid, key)
 
 
 def batch_of(dataset: InvestigationDataset, task: Task) -> tuple[PaperQuestion, ...]:
@@ -208,7 +208,7 @@ def batch_of(dataset: InvestigationDataset, task: Task) -> tuple[PaperQuestion, 
     derived from the task's own key.
     """
     keys = msgspec.json.decode(task.context or "[]", type=list[str])
-    return tuple(_known(dataset, paper_of(task.key), key) for key in keys)
+    return tuple(_require_question(dataset, paper_of(task.key), key) for key in keys)
 
 
 def batch_context(questions: Sequence[PaperQuestion]) -> str:
@@ -216,7 +216,9 @@ def batch_context(questions: Sequence[PaperQuestion]) -> str:
     return msgspec.json.encode([question.key for question in questions]).decode()
 
 
-def _known(dataset: InvestigationDataset, pmcid: str, key: str) -> PaperQuestion:
+def _require_question(
+    dataset: InvestigationDataset, pmcid: str, key: str
+) -> PaperQuestion:
     question = dataset.question(pmcid, key)
     if question is None:
         raise KeyError(f"{pmcid}/{key}")

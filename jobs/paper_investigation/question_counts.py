@@ -310,10 +310,10 @@ class ReplyCounts:
         """Count the replies of one paper in one replicate."""
         self.stale += paper.stale
         self.unasked += len(paper.unasked)
-        if isinstance(paper.listed, VariantList):
-            self.rules["extract"][paper.listed.rule] += 1
-        elif isinstance(paper.listed, ParseFailure):
-            self.failures["extract"][paper.listed.reason] += 1
+        if isinstance(paper.parsed_list, VariantList):
+            self.rules["extract"][paper.parsed_list.rule] += 1
+        elif isinstance(paper.parsed_list, ParseFailure):
+            self.failures["extract"][paper.parsed_list.reason] += 1
         self._note(paper.record.reply)
         for marked in (*paper.questions, *paper.aside):
             self._add_question(marked)

@@ -141,7 +141,7 @@ _QUESTION = msgspec.json.Decoder(StoredQuestion)
 
 
 def _sparse(value: Any) -> dict[str, Any]:  # noqa: ANN401 - any dataclass
-    named = (
+    field_values = (
         (data_field, getattr(value, data_field.name))
         for data_field in dataclasses.fields(value)
     )
@@ -149,7 +149,7 @@ def _sparse(value: Any) -> dict[str, Any]:  # noqa: ANN401 - any dataclass
         data_field.name: _sparse(content)
         if dataclasses.is_dataclass(content)
         else content
-        for data_field, content in named
+        for data_field, content in field_values
         if content != _default(data_field)
     }
 

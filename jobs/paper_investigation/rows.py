@@ -49,8 +49,8 @@ class JsonRow:
         """A field that must hold text."""
         text = self.text(name)
         if not text:
-            why = "blank" if name in self.fields else "missing"
-            raise self.error(f"{name} is {why} (fill it in or remove the line)")
+            problem = "blank" if name in self.fields else "missing"
+            raise self.error(f"{name} is {problem} (fill it in or remove the line)")
         return text
 
     def texts(self, name: str) -> tuple[str, ...]:
@@ -78,18 +78,18 @@ class _Line:
     start: int
     raw: bytes
 
-    def row(self, encoding: Encoding, noticed: InputFindings) -> JsonRow:
+    def row(self, encoding: Encoding, findings: InputFindings) -> JsonRow:
         return JsonRow(
             file=self.file,
             line=self.number,
             start=self.start,
             size=len(self.raw),
             fields=object_of(
-                self._text(encoding, noticed), f"{self.file} line {self.number}"
+                self._text(encoding, findings), f"{self.file} line {self.number}"
             ),
         )
 
-    def _text(self, encoding: Encoding, noticed: InputFindings) -> str:
+    def _text(self, encoding: Encoding, findings: InputFindings) -> str:
         body = self.raw.removeprefix(BOM) if self.number == 1 else self.raw
         try:
             return body.decode()
@@ -100,7 +100,7 @@ class _Line:
                     f"{self.file} line {self.number}: byte {offset} is not UTF-8 "
                     "(save the file as UTF-8, or use --encoding-errors replace)."
                 ) from error
-            noticed.add(
+            findings.add(
                 "replaced_bytes",
                 "warn",
                 self.file,
@@ -111,22 +111,22 @@ class _Line:
 
 
 def read_rows(
-    path: Path, encoding: Encoding, noticed: InputFindings
+    path: Path, encoding: Encoding, findings: InputFindings
 ) -> Iterator[JsonRow]:
     """The objects in *path*, in file order; JSONL, or JSON spread over lines."""
     try:
         with path.open("rb") as file:
             for number, start, raw in entries_of(file, path.name):
                 line = _Line(file=path.name, number=number, start=start, raw=raw)
-                yield line.row(encoding, noticed)
+                yield line.row(encoding, findings)
     except OSError as error:
         raise unreadable(path, error) from error
 
 
 def unreadable(path: Path, error: OSError) -> DatasetError:
     """The error for a file that the system does not let us read."""
-    why = error.strerror or type(error).__name__
-    return DatasetError(f"{path}: {why} (check the path and its permissions).")
+    reason = error.strerror or type(error).__name__
+    return DatasetError(f"{path}: {reason} (check the path and its permissions).")
 
 
 def _texts(row: JsonRow, name: str, value: object) -> tuple[str, ...]:

@@ -125,18 +125,18 @@ def p_value_right_robust(expected: str, answer: str, tolerance: float) -> bool:
     """
     if is_not_found(expected) or is_not_found(answer):
         return is_not_found(expected) and is_not_found(answer)
-    wanted, stated = read_p_value(expected), read_p_value(answer)
-    if wanted is None:
+    target, stated = read_p_value(expected), read_p_value(answer)
+    if target is None:
         return _same_text(expected, answer)
     if stated is None:
         return False
-    if not wanted.is_bound:
-        return not stated.is_bound and _is_close(stated.value, wanted.value, tolerance)
-    satisfies = BOUNDS[wanted.operator](stated.value, wanted.value)
+    if not target.is_bound:
+        return not stated.is_bound and _is_close(stated.value, target.value, tolerance)
+    satisfies = BOUNDS[target.operator](stated.value, target.value)
     if not stated.is_bound:
         return satisfies
-    return stated.operator[0] == wanted.operator[0] and (
-        satisfies or _is_close(stated.value, wanted.value, tolerance)
+    return stated.operator[0] == target.operator[0] and (
+        satisfies or _is_close(stated.value, target.value, tolerance)
     )
 
 
@@ -153,9 +153,9 @@ def _plain(text: str) -> str:
     return _DECIMAL_COMMA.sub(r"\1.\2", text)
 
 
-def _is_close(stated: float, wanted: float, tolerance: float) -> bool:
+def _is_close(stated: float, target: float, tolerance: float) -> bool:
     # The last factor admits a value that is exactly at the border but for its rounding.
-    return abs(stated - wanted) <= tolerance * abs(wanted) * (1 + 1e-9)
+    return abs(stated - target) <= tolerance * abs(target) * (1 + 1e-9)
 
 
 def _same_text(expected: str, answer: str) -> bool:
@@ -192,9 +192,9 @@ def read_list_clinpgx(reply: Reply) -> VariantList | ParseFailure:
         array = _decoded(candidate)
         if isinstance(array, list):
             entries = [wellformed(str(entry)) for entry in array]
-            named = tuple(entry for entry in entries if entry.strip())
+            names = tuple(entry for entry in entries if entry.strip())
             return VariantList(
-                entries=named, dropped=len(entries) - len(named), rule=rule
+                entries=names, dropped=len(entries) - len(names), rule=rule
             )
     return unread(reply, "no_list")
 
@@ -249,26 +249,26 @@ def p_value_right_clinpgx(expected: str, answer: str, tolerance: float) -> bool:
     """
     if is_not_found(expected) or is_not_found(answer):
         return is_not_found(expected) and is_not_found(answer)
-    wanted = next(_numbers(expected), None)
-    if wanted is None:
+    target = next(_numbers(expected), None)
+    if target is None:
         return expected.strip().lower() == answer.strip().lower()
     stated_numbers = list(_numbers(answer))
     bound = _CLINPGX_BOUND.match(expected)
     if bound is None:
-        return _agrees(wanted, stated_numbers, tolerance)
+        return _agrees(target, stated_numbers, tolerance)
     front = _CLINPGX_BOUND.match(answer)
     if (
         front
         and front[1][0] == bound[1][0]
-        and _agrees(wanted, stated_numbers[:1], tolerance)
+        and _agrees(target, stated_numbers[:1], tolerance)
     ):
         return True
-    return any(BOUNDS[bound[1]](number, wanted) for number in stated_numbers)
+    return any(BOUNDS[bound[1]](number, target) for number in stated_numbers)
 
 
-def _agrees(wanted: float, stated_numbers: Iterable[float], tolerance: float) -> bool:
+def _agrees(target: float, stated_numbers: Iterable[float], tolerance: float) -> bool:
     return any(
-        math.isclose(wanted, number, rel_tol=tolerance) for number in stated_numbers
+        math.isclose(target, number, rel_tol=tolerance) for number in stated_numbers
     )
 
 

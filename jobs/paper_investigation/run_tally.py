@@ -185,7 +185,7 @@ class RunTally:
         self._repeats = {
             model: ReplicateAnswers(answers.replicates) for model in self.models
         }
-        self._gathering = GroundingCollector(
+        self._collector = GroundingCollector(
             texts=dataset.papers if settings.grounding else None
         )
         self.agreements = (
@@ -219,7 +219,7 @@ class RunTally:
         others = {name: seen(lens) for name, lens in self.lenses.others.items()}
         self.by_model[record.model].add(paper, others)
         self.verdicts.add(paper)
-        self._gathering.add(paper)
+        self._collector.add(paper)
         if len(self.replicates) > 1:
             self.by_replicate[record.model, record.replicate].add(paper, others)
             self._repeats[record.model].add(paper)
@@ -241,7 +241,7 @@ class RunTally:
 
     def grounding(self) -> Grounding:
         """Look all variants up in the papers' texts."""
-        return self._gathering.ground_all()
+        return self._collector.ground_all()
 
     def metrics(self, model: str, grounding: Grounding) -> tuple[Metric, ...]:
         """Everything there is to say about *model*."""

@@ -27,7 +27,7 @@ from jobs.paper_investigation.run_tally import RunTally, tally_run
 from jobs.paper_investigation.settings import PIPELINES, InvestigationSettings
 from jobs.paper_investigation.summary import RunResults, run_text
 from jobs.paper_investigation.tables import (
-    SHEETS,
+    GROWING_TABLES,
     RowSources,
     agreement_tables,
     models_table,
@@ -49,7 +49,11 @@ class ScoringDetails:
     sources: RowSources
 
     def __iter__(self) -> Iterator[Detail]:
-        sheets = [sheet for sheet in SHEETS if self.mode in sheet.modes]
+        growing_tables = [
+            growing_table
+            for growing_table in GROWING_TABLES
+            if self.mode in growing_table.modes
+        ]
         names = slugs(self.answers.models)
         is_recorded = self.dataset.settings.profile == "clinpgx-qa"
         for record in records(self.dataset, self.answers):
@@ -58,15 +62,19 @@ class ScoringDetails:
                 self.sources.lens,
             )
             yield from verdicts(paper)
-            yield from rows(paper, sheets, self.sources)
+            yield from rows(paper, growing_tables, self.sources)
             yield from lines(paper, names[record.model], is_recorded=is_recorded)
 
 
 def verdicts(paper: GradedPaper) -> Iterator[Verdict]:
     """What was read from each reply about a paper, and whether it is right."""
-    record, listed = paper.record, paper.listed
-    if record.task is not None and listed is not None:
-        rule = listed.rule if isinstance(listed, VariantList) else listed.reason
+    record, parsed_list = paper.record, paper.parsed_list
+    if record.task is not None and parsed_list is not None:
+        rule = (
+            parsed_list.rule
+            if isinstance(parsed_list, VariantList)
+            else parsed_list.reason
+        )
         yield Verdict(
             task=record.task,
             model=record.model,
@@ -213,14 +221,18 @@ def score(dataset: InvestigationDataset, answers: Answers) -> Scorecard:
     models = {model: counted.metrics(model, grounding) for model in counted.models}
     by_path = {model: {m.path: m for m in metrics} for model, metrics in models.items()}
     pairs = counted.pairs()
-    noticed = (
+    all_findings = (
         *dataset.findings,
         *findings(counted, imported=answers.imported, has_bench=bool(dataset.bench)),
     )
     tables = [
         models_table(models, counted.mode),
         pairs_table(pairs, counted.mode),
-        *(sheet.table for sheet in SHEETS if counted.mode in sheet.modes),
+        *(
+            growing_table.table
+            for growing_table in GROWING_TABLES
+            if counted.mode in growing_table.modes
+        ),
     ]
     if any(agreement.facts for agreement in counted.agreements):
         tables += agreement_tables(counted.agreements)
@@ -240,13 +252,13 @@ def score(dataset: InvestigationDataset, answers: Answers) -> Scorecard:
                 models=by_path,
                 grounding=grounding,
                 pairs=pairs,
-                findings=noticed,
+                findings=all_findings,
             )
         ),
         headline=HEADLINES[counted.mode],
         worth_explaining=_worst_paper(counted),
         tables=tuple(map(MEASURES.titled, tables)),
-        findings=noticed,
+        findings=all_findings,
         figures=tuple(figures(counted, by_path, pairs)),
         artifacts=tuple(_artifacts(counted, settings, by_path)),
         details=ScoringDetails(
@@ -284,7 +296,7 @@ def _artifacts(
     """The job's files: those with a line a paper empty, the summaries in full."""
     names = slugs(counted.models)
     for (model, replicate), tally in counted.by_replicate.items():
-        named = partial(file_name, names[model], replicate)
+        name_of = partial(file_name, names[model], replicate)
         model_metrics = metrics[model]
         if len(counted.replicates) > 1:
             model_metrics = {
@@ -293,16 +305,16 @@ def _artifacts(
         if counted.mode == "questions":
             groups = tally.breakdown.pipelines
             for pipeline in (name for name in PIPELINES if groups[name].total):
-                results = named(f"{pipeline}_{EVAL_RESULTS}")
+                results = name_of(f"{pipeline}_{EVAL_RESULTS}")
                 text = questions_text(model, tally, pipeline, results)
                 yield Artifact(name=results)
-                yield Artifact(name=named(f"{pipeline}_summary.txt"), text=text)
+                yield Artifact(name=name_of(f"{pipeline}_summary.txt"), text=text)
             continue
-        files = tuple(map(named, FILES[counted.mode]))
+        files = tuple(map(name_of, FILES[counted.mode]))
         yield from (Artifact(name=name) for name in files)
         write, rest = _TEXTS[counted.mode]
         text = write(model, tally, model_metrics, settings, files[-1])
-        yield Artifact(name=named(rest), text=text)
+        yield Artifact(name=name_of(rest), text=text)
 
 
 _TEXTS = {

@@ -93,11 +93,11 @@ def _counts(survey: RunTally, models: Mapping[str, ByPath]) -> str:
         papers = max(
             (len(tally.papers) for tally in survey.by_model.values()), default=0
         )
-        why = f" ({reasons(skips)})" if skips else ""
+        skip_reasons = f" ({reasons(skips)})" if skips else ""
         times = f" x {len(models)} models" if len(models) > 1 else ""
         parts.append(
             f"papers {papers}{times}: "
-            f"scored {total('papers_scored')}, skipped {skips.total()}{why}"
+            f"scored {total('papers_scored')}, skipped {skips.total()}{skip_reasons}"
         )
     if survey.mode != "extract":
         questions, links, missing, unparsed = (

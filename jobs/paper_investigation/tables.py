@@ -23,7 +23,7 @@ from jobs.paper_investigation.variants import variant_class, variant_kind
 from runner.messages import ParseFailure
 from runner.scorecard import Cell, Metric, StreamedRow, Table
 
-WHO = ("model", "replicate", "pmcid")
+KEY_COLUMNS = ("model", "replicate", "pmcid")
 
 Cells = tuple[Cell, ...]
 
@@ -96,7 +96,7 @@ def _questions(paper: GradedPaper, _: RowSources) -> Iterator[Cells]:
         linked = uses.get(question.key, [])
         reply = marked.item.reply
         yield (
-            *_named(marked),
+            *_question_cells(marked),
             question.variant,
             "; ".join(linked),
             len(linked),
@@ -113,7 +113,7 @@ def _questions(paper: GradedPaper, _: RowSources) -> Iterator[Cells]:
 
 def _skipped(paper: GradedPaper, sources: RowSources) -> Iterator[Cells]:
     if paper.skip is not None:
-        failure = paper.listed
+        failure = paper.parsed_list
         detail = failure.reason if isinstance(failure, ParseFailure) else None
         yield "paper", paper.record.pmcid, paper.skip, detail
     for variant in paper.unlinked:
@@ -143,7 +143,7 @@ def _flips(paper: GradedPaper, sources: RowSources) -> Iterator[Cells]:
     for flip in flips(paper, sources.other_rules):
         marked, judgement = flip.marked, flip.marked.judgement
         yield (
-            *_named(marked),
+            *_question_cells(marked),
             marked.item.question.variant,
             expected(marked.item.question),
             marked.item.reply.text if marked.item.reply else None,
@@ -156,7 +156,7 @@ def _flips(paper: GradedPaper, sources: RowSources) -> Iterator[Cells]:
         )
 
 
-def _named(marked: GradedAnswer) -> Cells:
+def _question_cells(marked: GradedAnswer) -> Cells:
     question = marked.item.question
     return (
         question.pipeline,
@@ -177,19 +177,19 @@ QUESTION = (
 )
 
 
-def _sheet(
+def _growing_table(
     name: str,
     columns: tuple[str, ...],
     rows: Callable[[GradedPaper, RowSources], Iterator[Cells]],
     caption: str,
     *modes: Mode,
 ) -> GrowingTable:
-    table = Table(name=name, columns=(*WHO, *columns), caption=caption)
+    table = Table(name=name, columns=(*KEY_COLUMNS, *columns), caption=caption)
     return GrowingTable(table=table, modes=modes, rows=rows)
 
 
-SHEETS: tuple[GrowingTable, ...] = (
-    _sheet(
+GROWING_TABLES: tuple[GrowingTable, ...] = (
+    _growing_table(
         "papers",
         (
             "title",
@@ -214,7 +214,7 @@ SHEETS: tuple[GrowingTable, ...] = (
         "investigate",
         "extract",
     ),
-    _sheet(
+    _growing_table(
         "variants",
         (
             "variant",
@@ -234,7 +234,7 @@ SHEETS: tuple[GrowingTable, ...] = (
         "investigate",
         "extract",
     ),
-    _sheet(
+    _growing_table(
         "questions",
         (
             *QUESTION,
@@ -255,7 +255,7 @@ SHEETS: tuple[GrowingTable, ...] = (
         "investigate",
         "questions",
     ),
-    _sheet(
+    _growing_table(
         "skipped",
         ("level", "item", "reason", "detail"),
         _skipped,
@@ -264,7 +264,7 @@ SHEETS: tuple[GrowingTable, ...] = (
         "extract",
         "questions",
     ),
-    _sheet(
+    _growing_table(
         "flips",
         (
             *QUESTION,
@@ -286,14 +286,16 @@ SHEETS: tuple[GrowingTable, ...] = (
 
 
 def rows(
-    paper: GradedPaper, sheets: Iterable[GrowingTable], sources: RowSources
+    paper: GradedPaper, growing_tables: Iterable[GrowingTable], sources: RowSources
 ) -> Iterator[StreamedRow]:
-    """What a paper adds to the *sheets*."""
+    """What a paper adds to the *growing_tables*."""
     record = paper.record
-    who = (record.model, record.replicate, record.pmcid)
-    for sheet in sheets:
-        for cells in sheet.rows(paper, sources):
-            yield StreamedRow(table=sheet.table.name, cells=(*who, *cells))
+    key_cells = (record.model, record.replicate, record.pmcid)
+    for growing_table in growing_tables:
+        for cells in growing_table.rows(paper, sources):
+            yield StreamedRow(
+                table=growing_table.table.name, cells=(*key_cells, *cells)
+            )
 
 
 COUNTS: Mapping[Mode, tuple[str, ...]] = {

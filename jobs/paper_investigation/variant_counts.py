@@ -297,8 +297,8 @@ class GroundingCollector:
             for variant, is_grounded in verdicts[pmcid].items():
                 if is_grounded is None:
                     continue
-                for who, n in seen[variant].items():
-                    counts = classes.setdefault(who, {}).setdefault(
+                for source, n in seen[variant].items():
+                    counts = classes.setdefault(source, {}).setdefault(
                         naming.variant_class(variant), GroundedCounts()
                     )
                     counts.judged += n
@@ -306,6 +306,6 @@ class GroundingCollector:
         return Grounding(verdicts=verdicts, classes=classes)
 
 
-def _note(seen: dict[str, Counter[str]], who: str, spellings: Iterable[str]) -> None:
+def _note(seen: dict[str, Counter[str]], source: str, spellings: Iterable[str]) -> None:
     for variant in naming.distinct(spellings, "fold"):
-        seen.setdefault(variant, Counter())[who] += 1
+        seen.setdefault(variant, Counter())[source] += 1

@@ -56,15 +56,15 @@ def _sentence(text: str, start: int, end: int) -> Iterator[TextSentence]:
         yield TextSentence(text=stripped, start=start + len(raw) - len(raw.lstrip()))
 
 
-def shorten_quote(sentence: str, place: int) -> str:
+def shorten_quote(sentence: str, position: int) -> str:
     """At most 300 characters of a sentence around a place in it, between words."""
     if len(sentence) <= QUOTE_CHARS:
         return sentence
-    start = max(0, min(place - QUOTE_CHARS // 2, len(sentence) - QUOTE_CHARS))
+    start = max(0, min(position - QUOTE_CHARS // 2, len(sentence) - QUOTE_CHARS))
     end = start + QUOTE_CHARS
-    first = sentence.find(" ", start, place) + 1 if start else 0
-    last = sentence.rfind(" ", place, end) if end < len(sentence) else -1
-    return sentence[max(first, start) : last if last > place else end].strip()
+    first = sentence.find(" ", start, position) + 1 if start else 0
+    last = sentence.rfind(" ", position, end) if end < len(sentence) else -1
+    return sentence[max(first, start) : last if last > position else end].strip()
 
 
 # in prose these are words, or parts of formulas, more often than units
@@ -127,20 +127,26 @@ def _values(
     for sentence in sentences(text):
         sentence_text = sentence.text
         matches = list(_VALUE.finditer(sentence_text))
-        held = [match for match in matches if _AT.search(_before(sentence_text, match))]
+        condition_matches = [
+            match for match in matches if _AT.search(_before(sentence_text, match))
+        ]
         # what holds at 4 K is a value only where nothing else is one
-        stated = [match for match in matches if match not in held] or held
-        listed = _nearest_listed(sentence_text, names, pool) if pool and stated else ""
+        stated = [
+            match for match in matches if match not in condition_matches
+        ] or condition_matches
+        nearest_name = (
+            _nearest_name(sentence_text, names, pool) if pool and stated else ""
+        )
         for match in stated:
             label = _phrase(_before(sentence_text, match))
-            name = listed or label
+            name = nearest_name or label
             if not name:
                 continue
             yield {
                 "property": name,
                 **({"label": label or None} if name == OTHER else {}),
                 "material": _material(sentence_text),
-                "condition": _condition(sentence_text, match, held),
+                "condition": _condition(sentence_text, match, condition_matches),
                 "quote": shorten_quote(sentence_text, match.start()),
                 "value": match["value"],
                 "unit": match["unit"],
@@ -161,7 +167,7 @@ def _phrase(before: str) -> str:
     return " ".join(words[-_MOST_WORDS:])
 
 
-def _nearest_listed(sentence: str, names: Sequence[str], pool: Bm25) -> str:
+def _nearest_name(sentence: str, names: Sequence[str], pool: Bm25) -> str:
     scores = pool.scores(sentence)
     best = max(scores)
     return names[scores.index(best)] if best > 0 else OTHER
@@ -175,14 +181,14 @@ def _material(sentence: str) -> str | None:
 
 
 def _condition(
-    sentence: str, value: re.Match[str], held: Sequence[re.Match[str]]
+    sentence: str, value: re.Match[str], condition_matches: Sequence[re.Match[str]]
 ) -> str | None:
     """What is said to hold near a value."""
     first = max(value.start() - _NEARBY, 0)
     last = value.end() + _NEARBY
     conditions = [
         f"at {match[0]}"
-        for match in held
+        for match in condition_matches
         if match is not value and first <= match.start() < last
     ]
     conditions += [match[0] for match in _FIELD.finditer(sentence, first, last)]

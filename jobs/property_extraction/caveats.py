@@ -52,7 +52,7 @@ class ExcludedRows:
         )
 
     @property
-    def why(self) -> str:
+    def reason(self) -> str:
         """Why compositions are not compared."""
         return "pymatgen=leave_out" if self.is_chosen else "pymatgen is not installed"
 
@@ -71,7 +71,7 @@ class ExcludedRows:
                 where=LIMITS,
                 message=f"Left out of all counts: "
                 f"{plural(self.properties, 'property', 'properties')} compared as "
-                f"compositions ({self.why}), with {self.truth:,} of "
+                f"compositions ({self.reason}), with {self.truth:,} of "
                 f"{plural(self.all_truth, 'truth row')} and "
                 f"{plural(predicted, 'predicted row')}.",
                 n=self.truth + predicted,
@@ -130,12 +130,14 @@ def _of_papers(results: PropertyResults) -> Iterator[Finding]:
     m = len(results.papers)
     if not m:
         common = results.dataset.settings.paper_set == "common"
-        why = "no paper is in both truth and predictions" if common else "none is read"
+        reason = (
+            "no paper is in both truth and predictions" if common else "none is read"
+        )
         yield Finding(
             code="no_papers",
             severity="warn",
             where=LIMITS,
-            message=f"No paper is scored: {why}.",
+            message=f"No paper is scored: {reason}.",
         )
     elif m < FEW:
         rough = (
@@ -285,8 +287,8 @@ def _of_copies(model: str, outcomes: RowOutcomes) -> Iterator[Finding]:
     if len(scored) < PERFECT or missed or RowOutcome.FP in scored:
         return
     verbatim = sum(
-        outcomes.predictions[place].value == outcomes.truth[partner].value
-        for place, partner in outcomes.pairs()
+        outcomes.predictions[index].value == outcomes.truth[partner].value
+        for index, partner in outcomes.pairs()
     )
     yield Finding(
         code="all_correct",
@@ -314,23 +316,23 @@ def _papers_of(model: str, outcomes: RowOutcomes) -> Iterator[Finding]:
         )
     alone = sorted(stated - curated)
     if alone:
-        what = "is not counted" if in_common else "counts as false positives"
+        consequence = "is not counted" if in_common else "counts as false positives"
         yield Finding(
             code="not_in_truth",
             severity="warn",
             where=model,
-            message=f"Papers have no truth; what is predicted of them {what}.",
+            message=f"Papers have no truth; what is predicted of them {consequence}.",
             n=len(alone),
             example=alone[0],
         )
     silent = sorted(curated - stated - outcomes.predicted.outcomes.keys())
     if silent:
-        what = "is not counted" if in_common else "is missed"
+        consequence = "is not counted" if in_common else "is missed"
         yield Finding(
             code="not_predicted",
             severity="info",
             where=model,
-            message=f"Papers have truth but no prediction; their truth {what}.",
+            message=f"Papers have truth but no prediction; their truth {consequence}.",
             n=len(silent),
             example=silent[0],
         )

@@ -49,7 +49,7 @@ class TruthFile:
 
 def read_truth(
     path: Path,
-    noticed: InputFindings,
+    findings: InputFindings,
     missing: Collection[str] = (),
     renamed: ColumnMap | None = None,
 ) -> TruthFile:
@@ -57,7 +57,7 @@ def read_truth(
 
     Args:
         path: the file.
-        noticed: learns of two columns that hold names.
+        findings: learns of two columns that hold names.
         missing: texts that count as an empty cell.
         renamed: columns that `--map` renames.
 
@@ -72,7 +72,7 @@ def read_truth(
     unit, material = header.first(UNIT), header.first(MATERIAL)
     condition, definition = header.first(CONDITION_SPELLINGS), header.first(DEFINITION)
     if set(NAME_SPELLINGS) <= set(header.names):
-        noticed.add(
+        findings.add(
             "two_name_columns",
             "info",
             path.name,
@@ -80,10 +80,10 @@ def read_truth(
         )
     rows, blank = [], 0
     for cells in table.rows:
-        for place in (refno, name):
-            if not cells.at(place):
+        for column in (refno, name):
+            if not cells.at(column):
                 raise cells.error(
-                    f"{header.names[place]} is blank (fill it in, or remove the row)"
+                    f"{header.names[column]} is blank (fill it in, or remove the row)"
                 )
         if not cells.at(value):
             blank += 1
@@ -132,13 +132,13 @@ class RubricFile:
 
 
 def read_rubric(
-    path: Path, noticed: InputFindings, *, is_unknown_exact: bool = False
+    path: Path, findings: InputFindings, *, is_unknown_exact: bool = False
 ) -> RubricFile:
     """Read a rubric.
 
     Args:
         path: the file.
-        noticed: learns of names that occur twice.
+        findings: learns of names that occur twice.
         is_unknown_exact: read a word that is none as `exact`.
 
     Raises:
@@ -168,7 +168,7 @@ def read_rubric(
                 )
             kind = ComparisonKind.EXACT
         if property_name in properties:
-            noticed.add(
+            findings.add(
                 "rubric_twice",
                 "warn",
                 path.name,

@@ -52,7 +52,7 @@ class PropertyDataset:
         return self.truth_names | canonical_names(self.truth, self.rubric)
 
     @property
-    def listed(self) -> tuple[Property, ...]:
+    def listed_properties(self) -> tuple[Property, ...]:
         """The properties that an extraction's prompt lists, if it lists any.
 
         Where the truth says which are wanted, they are those of all its papers, in the
@@ -71,13 +71,13 @@ class PropertyDataset:
         )
 
     def __post_init__(self) -> None:
-        places: dict[str, list[int]] = {}
-        for place, row in enumerate(self.truth):
-            places.setdefault(row.refno, []).append(place)
+        indices: dict[str, list[int]] = {}
+        for index, row in enumerate(self.truth):
+            indices.setdefault(row.refno, []).append(index)
         object.__setattr__(
             self,
             "truth_by_paper",
-            {refno: tuple(places[refno]) for refno in sorted(places)},
+            {refno: tuple(indices[refno]) for refno in sorted(indices)},
         )
 
 

@@ -109,9 +109,9 @@ def paper_lines(results: PropertyResults, refno: str) -> Iterator[str]:
 def _model(outcomes: RowOutcomes, refno: str) -> Iterator[str]:
     outcome = outcomes.predicted.outcomes.get(refno)
     if refno not in outcomes.papers:
-        why = "" if outcome is None else f": {outcome.state}"
+        state = "" if outcome is None else f": {outcome.state}"
         reason = f", {outcome.reason}" if outcome is not None and outcome.reason else ""
-        yield f"  not scored{why}{one_line(reason)}"
+        yield f"  not scored{state}{one_line(reason)}"
         return
     rows = [
         row_outcome
@@ -163,7 +163,7 @@ def _model(outcomes: RowOutcomes, refno: str) -> Iterator[str]:
 
 
 ALIAS_NAME_CELLS = 50
-LISTED_CANDIDATES = 10
+MOST_CANDIDATES = 10
 """Candidates of a model."""
 
 
@@ -213,14 +213,14 @@ def _entry(results: PropertyResults, entry: AliasEntry) -> Iterator[str]:
     for model, column in results.columns.items():
         outcomes = column.first.row_outcomes
         rows = [
-            place
-            for place, renamed in enumerate(outcomes.renamed)
-            if renamed.entry(outcomes.names[place]) == entry
+            index
+            for index, renamed in enumerate(outcomes.renamed)
+            if renamed.entry(outcomes.names[index]) == entry
         ]
         matched = sum(
-            outcomes.prediction_outcomes[place] is RowOutcome.TP for place in rows
+            outcomes.prediction_outcomes[index] is RowOutcome.TP for index in rows
         )
-        papers = len({outcomes.predictions[place].refno for place in rows})
+        papers = len({outcomes.predictions[index].refno for index in rows})
         effect = (
             f"{plural(len(rows), 'row')} renamed in {plural(papers, 'paper')}, "
             f"{matched:,} matched"
@@ -237,7 +237,7 @@ def _candidates(results: PropertyResults, name: str) -> Iterator[str]:
             candidate
             for candidate in column.mismatches.candidates
             if candidate.pred_name == name and candidate.gt_name != name
-        ][:LISTED_CANDIDATES]
+        ][:MOST_CANDIDATES]
         if not candidates:
             continue
         yield ""
@@ -268,7 +268,7 @@ def _candidates(results: PropertyResults, name: str) -> Iterator[str]:
         )
 
 
-NOTHING = RunPredictions(models=(), replicates=1, imported=False, predicted=())
+NO_PREDICTIONS = RunPredictions(models=(), replicates=1, imported=False, predicted=())
 """Of a run that is still to come."""
 
 
@@ -288,8 +288,8 @@ def explain(
     # no page has an interval
     settings = dataset.settings.model_copy(update={"boot_b": 0})
     plain = replace(dataset, settings=settings)
-    sheet = NOTHING if answers is None else run_predictions(plain, answers)
-    results = measure_run(plain, sheet)
+    predictions = NO_PREDICTIONS if answers is None else run_predictions(plain, answers)
+    results = measure_run(plain, predictions)
     chosen = explained_items(items, _papers(results), _names(results))
     pages = ("\n".join(_lines(results, item)) for item in chosen)
     return "\n\n".join(pages) + "\n"
@@ -316,7 +316,7 @@ def _papers(results: PropertyResults) -> frozenset[str]:
             *results.dataset.papers,
             *(
                 refno
-                for replicate in results.sheet.predicted
+                for replicate in results.predictions.predicted
                 for refno in (
                     *replicate.outcomes,
                     *(row.refno for row in replicate.predictions),
@@ -332,7 +332,7 @@ def _names(results: PropertyResults) -> frozenset[str]:
             *results.dataset.canonical,
             *(
                 row.name
-                for replicate in results.sheet.predicted
+                for replicate in results.predictions.predicted
                 for row in replicate.predictions
             ),
             *(

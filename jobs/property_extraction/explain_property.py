@@ -50,10 +50,10 @@ class PropertyGroup:
         """The rows that were stated under a name, or that an alias leads to it."""
         outcomes = column.first.row_outcomes
         predicted = [
-            place
-            for place, row in enumerate(outcomes.predictions)
+            index
+            for index, row in enumerate(outcomes.predictions)
             if row.refno == refno
-            and name in {row.name, *outcomes.renamed[place].targets}
+            and name in {row.name, *outcomes.renamed[index].targets}
         ]
         names = {
             name,
@@ -74,8 +74,8 @@ class PropertyGroup:
         stated = (at for at in self.predicted if self._row(at).name == self.name)
         return next((self.row_outcomes.renamed[at].targets for at in stated), ())
 
-    def _row(self, place: int) -> Prediction:
-        return self.row_outcomes.predictions[place]
+    def _row(self, index: int) -> Prediction:
+        return self.row_outcomes.predictions[index]
 
     @property
     def row_outcomes(self) -> RowOutcomes:
@@ -98,18 +98,18 @@ class PropertyGroup:
         booked = {self.row_outcomes.names[at] for at in self.predicted}
         return frozenset({*booked, *(row.name for row in self.curated), self.name})
 
-    def compared(self, place: int, other: int) -> ValueComparison | None:
+    def compared(self, index: int, other: int) -> ValueComparison | None:
         """How a prediction compares with a truth row; None: their names differ."""
-        row, truth = self._row(place), self.row_outcomes.truth[other]
-        if truth.name not in self.row_outcomes.renamed[place].targets:
+        row, truth = self._row(index), self.row_outcomes.truth[other]
+        if truth.name not in self.row_outcomes.renamed[index].targets:
             return None
         kind = self.results.dataset.rubric.kind(truth.name)
         return self.results.comparer.compare(kind, truth.name, row, truth)
 
     def pairs(self) -> Iterator[tuple[int, int]]:
         """Positions of the rows that are paired, from 0 on both sides."""
-        for i, place in enumerate(self.predicted):
-            partner = self.row_outcomes.partners[place]
+        for i, index in enumerate(self.predicted):
+            partner = self.row_outcomes.partners[index]
             if partner in self.truth:
                 yield i, self.truth.index(partner)
 
@@ -117,8 +117,8 @@ class PropertyGroup:
 def truth_of(results: PropertyResults, refno: str, names: set[str]) -> Sequence[int]:
     """Places of the truth rows of a paper that have one of some names."""
     truth = results.dataset.truth
-    places = results.dataset.truth_by_paper.get(refno, ())
-    return [place for place in places if truth[place].name in names]
+    indices = results.dataset.truth_by_paper.get(refno, ())
+    return [index for index in indices if truth[index].name in names]
 
 
 ROWS = 20
@@ -272,7 +272,7 @@ def _more(n: int) -> Iterator[str]:
 
 NEAR = 3
 """Targets of a wrong name, by spelling; those that values speak for come on top."""
-LISTED = 12
+MOST_LISTED = 12
 """Near targets, and quotes, that are shown."""
 NEAR_NAME_CELLS = 28
 
@@ -295,8 +295,8 @@ def group_lines(results: PropertyResults, refno: str, name: str) -> Iterator[str
             yield from hanging_lines("stands for ", one_line(target))
         yield from _rule(dataset.rubric, target)
     if not groups:
-        places = truth_of(results, refno, {name})
-        yield from truth_lines([dataset.truth[at] for at in places], results.comparer)
+        indices = truth_of(results, refno, {name})
+        yield from truth_lines([dataset.truth[at] for at in indices], results.comparer)
     for group in groups:
         yield ""
         yield from hanging_lines("", one_line(group.column.model))
@@ -304,14 +304,14 @@ def group_lines(results: PropertyResults, refno: str, name: str) -> Iterator[str
 
 
 def _rule(rubric: Rubric, name: str) -> Iterator[str]:
-    known = rubric.properties.get(name)
-    if known is None:
+    prop = rubric.properties.get(name)
+    if prop is None:
         yield f"rule       {rubric.kind(name)}: the rubric does not have the name"
         return
-    si = f", told in {one_line(known.si)}" if known.si else ""
-    yield cut(f"rule       {known.kind}{si}", WIDTH)
-    if known.definition:
-        yield from hanging_lines("meaning    ", one_line(known.definition))
+    si = f", told in {one_line(prop.si)}" if prop.si else ""
+    yield cut(f"rule       {prop.kind}{si}", WIDTH)
+    if prop.definition:
+        yield from hanging_lines("meaning    ", one_line(prop.definition))
 
 
 def _group(group: PropertyGroup) -> Iterator[str]:
@@ -355,7 +355,7 @@ def _near(group: PropertyGroup) -> Iterator[str]:
     )
     if not near_targets:
         return
-    listed_targets = near_targets[:LISTED]
+    listed_targets = near_targets[:MOST_LISTED]
     yield "  near targets: wrong names, and the missed ones that they may mean"
     yield from text_table(
         [
@@ -386,25 +386,33 @@ def _near(group: PropertyGroup) -> Iterator[str]:
         ],
         indent="    ",
     )
-    if near_targets[LISTED:]:
-        yield f"    and {len(near_targets) - LISTED:,} more, in alias_candidates.csv"
+    if near_targets[MOST_LISTED:]:
+        yield (
+            f"    and {len(near_targets) - MOST_LISTED:,} more, in alias_candidates.csv"
+        )
 
 
 def _quotes(group: PropertyGroup) -> Iterator[str]:
     """What each predicted row is about, by itself, and where its quote stands."""
     text = group.results.dataset.papers.paper(group.refno).text
-    listed_rows = list(zip(group.predicted, group.stated, strict=True))[:LISTED]
+    listed_rows = list(zip(group.predicted, group.stated, strict=True))[:MOST_LISTED]
     if listed_rows:
         yield "  quotes"
-    for i, (place, row) in enumerate(listed_rows, start=1):
-        quote_match, quote = group.column.first.groundings[place].quote, row.quote
-        where = ""
+    for i, (index, row) in enumerate(listed_rows, start=1):
+        quote_match, quote = group.column.first.groundings[index].quote, row.quote
+        position = ""
         if quote_match.start is not None:
-            where = (
+            position = (
                 f"characters {quote_match.start:,} to {quote_match.end:,} of the paper"
             )
             quote = text[quote_match.start : quote_match.end]
-        about = (str(quote_match.level), where, row.material, row.condition, row.flag)
+        about = (
+            str(quote_match.level),
+            position,
+            row.material,
+            row.condition,
+            row.flag,
+        )
         yield from hanging_lines(
             f"    p{i:<3} ", "; ".join(filter(None, map(one_line, about)))
         )

@@ -33,8 +33,10 @@ def plotted_results(results: PropertyResults) -> PlottedResults:
     return figures.plotted_models(
         results,
         results.columns,
-        drawn=figures.bootstrap_note(settings.level, "paper", papers, settings.boot_b),
-        lacking=ExcludedRows.of(results).note,
+        interval_note=figures.bootstrap_note(
+            settings.level, "paper", papers, settings.boot_b
+        ),
+        omission_note=ExcludedRows.of(results).note,
     )
 
 
@@ -73,7 +75,7 @@ def rates(plotted: PlottedResults) -> Figure | None:
     return Figure(
         name="rates",
         title="Precision, recall and F1",
-        caption=f"All rows together. Bars: {plotted.drawn}.{plotted.rest}",
+        caption=f"All rows together. Bars: {plotted.interval_note}.{plotted.rest}",
         panels=(
             Panel(
                 x=Axis(names=("precision", "recall", "F1")),
@@ -182,9 +184,9 @@ def waterfall(plotted: PlottedResults) -> Figure | None:
 def _counts(model: PlottedModel) -> tuple[int, int, int]:
     """Truth rows, those whose name is found, and those whose value is."""
     counts = model.column.first.counts
-    named = (counts.tp + counts.fp) > 0
+    has_predictions = (counts.tp + counts.fp) > 0
     truth = counts.tp + counts.fn
-    return int(truth.sum()), int(truth[named].sum()), int(counts.tp.sum())
+    return int(truth.sum()), int(truth[has_predictions].sum()), int(counts.tp.sum())
 
 
 def _panel(model: PlottedModel) -> Panel:
@@ -285,7 +287,7 @@ def _points(model: PlottedModel) -> Panel | None:
     )
     if not pairs:
         return None
-    places = sorted(pairs)
+    points = sorted(pairs)
     return Panel(
         title=model.name,
         x=Axis(label="recall", lo=0, hi=1),
@@ -293,9 +295,9 @@ def _points(model: PlottedModel) -> Panel | None:
         square=True,
         marks=(
             Points(
-                x=tuple(x for x, _ in places),
-                y=tuple(y for _, y in places),
-                notes=tuple(f"{pairs[place]:,}" for place in places),
+                x=tuple(x for x, _ in points),
+                y=tuple(y for _, y in points),
+                notes=tuple(f"{pairs[point]:,}" for point in points),
                 series=model.series,
             ),
         ),

@@ -190,16 +190,16 @@ class PaperText:
 
 def ground(paper: PaperText, quote: str) -> QuoteMatch:
     """Where *quote* stands, at the best level it reaches."""
-    wanted = quote.strip()
-    folded = fold(wanted).text.strip()
+    stripped = quote.strip()
+    folded = fold(stripped).text.strip()
     if not folded:
         return QuoteMatch(level=GroundingLevel.NO_QUOTE)
     if not paper.text.strip():
         return QuoteMatch(level=GroundingLevel.NO_TEXT)
-    start = paper.text.find(wanted)
+    start = paper.text.find(stripped)
     if start >= 0:
         return QuoteMatch(
-            level=GroundingLevel.EXACT, start=start, end=start + len(wanted)
+            level=GroundingLevel.EXACT, start=start, end=start + len(stripped)
         )
     start = paper.folded.text.find(folded)
     if start >= 0:
@@ -235,13 +235,13 @@ def _near(paper: PaperText, quote: str) -> QuoteMatch:
     # loaded here: a run's first call must not wait for it
     from rapidfuzz import fuzz  # noqa: PLC0415 - see above
 
-    wanted, text = _lowered(quote), paper.lowered
-    if len(wanted) > len(text):
+    lowered, text = _lowered(quote), paper.lowered
+    if len(lowered) > len(text):
         # the partial ratio would look for the text in the quote
-        if fuzz.ratio(wanted, text, score_cutoff=NEAR):
+        if fuzz.ratio(lowered, text, score_cutoff=NEAR):
             return _quote_match(paper, GroundingLevel.NEAR, 0, len(text))
         return QuoteMatch(level=GroundingLevel.ABSENT)
-    alignment = fuzz.partial_ratio_alignment(wanted, text, score_cutoff=NEAR)
+    alignment = fuzz.partial_ratio_alignment(lowered, text, score_cutoff=NEAR)
     if alignment is None or alignment.dest_start == alignment.dest_end:
         return QuoteMatch(level=GroundingLevel.ABSENT)
     return _quote_match(
@@ -305,8 +305,8 @@ def numbers_in(text: str) -> tuple[float, ...]:
 def is_among(value: float, numbers: Sequence[float]) -> bool:
     """Whether a number is among those of `numbers_in`."""
     slack = CLOSE * abs(value)
-    place = bisect_left(numbers, value - slack)
-    return place < len(numbers) and numbers[place] <= value + slack
+    index = bisect_left(numbers, value - slack)
+    return index < len(numbers) and numbers[index] <= value + slack
 
 
 def _stated(printed: str) -> Iterator[float]:

@@ -126,12 +126,12 @@ class PredictionsImporter:
         if settings.mode == "verify" or form == VERDICTS:
             yield from verdict_answers(settings, model)
             return
-        named = (*settings.preds, *files)
-        if not named:
+        sources = (*settings.preds, *files)
+        if not sources:
             raise UsageError("Name the predictions: --preds FILE or DIR.")
         if settings.truth is None:
             raise UsageError("Name the curated values: --truth FILE.")
-        paths = tuple(prediction_files(named))
+        paths = tuple(prediction_files(sources))
         columns = mapped(settings, (*paths, table_file(settings.truth)))
         read = _Read(
             settings=settings, model=model, replicates=replicates, columns=columns

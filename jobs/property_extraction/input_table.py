@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from jobs.inputs.column_map import ColumnMap, listed, missing_column
+from jobs.inputs.column_map import ColumnMap, missing_column, name_list
 from jobs.inputs.files import (
     delimiter_of,
     header_of,
@@ -51,8 +51,8 @@ class TableHeader:
 
     def first(self, spellings: Sequence[str]) -> int | None:
         """The place of the first spelling that is there."""
-        places = (self.names.index(name) for name in spellings if name in self.names)
-        return next(places, None)
+        columns = (self.names.index(name) for name in spellings if name in self.names)
+        return next(columns, None)
 
     def need(self, spellings: Sequence[str]) -> int:
         """The place of the first spelling that is there.
@@ -60,8 +60,8 @@ class TableHeader:
         Raises:
             DatasetError: none is.
         """
-        place = self.first(spellings)
-        if place is None:
+        column = self.first(spellings)
+        if column is None:
             raise missing_column(
                 self.file,
                 spellings[0],
@@ -69,7 +69,7 @@ class TableHeader:
                 spellings=spellings,
                 takes_map=True,
             )
-        return place
+        return column
 
     def value(self, spelling: str, others: Sequence[str] = ()) -> int:
         """The place of the values: *spelling*, or the only column that could be them.
@@ -101,20 +101,20 @@ class TableHeader:
         Raises:
             DatasetError: one of *others* is there, and a column of predicted units.
         """
-        place = self.first((spelling, *others))
-        if place is not None and self.names[place] != spelling:
+        column = self.first((spelling, *others))
+        if column is not None and self.names[column] != spelling:
             rivals = [
                 name
                 for name in self.names
                 if "pred" in name.lower() and "unit" in name.lower()
             ]
-            self._require_one([self.names[place], *rivals], spelling)
-        return place
+            self._require_one([self.names[column], *rivals], spelling)
+        return column
 
     def _require_one(self, names: Sequence[str], spelling: str) -> None:
         if len(names) > 1:
             raise DatasetError(
-                f"{self.file}: {listed(names)} could each be {spelling} (say which "
+                f"{self.file}: {name_list(names)} could each be {spelling} (say which "
                 f"with --map {names[-1]}={spelling})."
             )
 
@@ -127,9 +127,9 @@ class TableRow:
     number: int  #: in the file; the header is row 1
     texts: Sequence[str]
 
-    def at(self, place: int | None) -> str:
+    def at(self, column: int | None) -> str:
         """A cell without blanks around it; empty where there is no such column."""
-        return "" if place is None else self.texts[place]
+        return "" if column is None else self.texts[column]
 
     def error(self, sentence: str) -> DatasetError:
         """The error that says *sentence* about this row."""
@@ -194,13 +194,13 @@ def _open_objects(
 ) -> OpenTable:
     """Objects as a table, which is read twice: keys may come and go."""
     names: dict[str, None] = {}
-    for row in read_jsonl(path, (), noticed=InputFindings()):
+    for row in read_jsonl(path, (), findings=InputFindings()):
         names.update(dict.fromkeys(flattened(row.fields)))
     columns = tuple(renamed.get(name, name) for name in names)
     _require_distinct(path, columns)
 
     def rows() -> Iterator[TableRow]:
-        objects = read_jsonl(path, (), noticed=InputFindings())
+        objects = read_jsonl(path, (), findings=InputFindings())
         for number, row in enumerate(objects, start=2):  # the header of CSV is row 1
             cells = flattened(row.fields)
             texts = [cells.get(name, "").strip() for name in names]

@@ -71,23 +71,23 @@ def mapped_in(settings: PropertySettings, path: Path) -> ColumnMap:
     return column_map(pairs, MAPPED_FIELDS, columns)
 
 
-def named_truth(settings: PropertySettings, noticed: InputFindings) -> TruthFile:
+def load_truth(settings: PropertySettings, findings: InputFindings) -> TruthFile:
     """The curated values; raise `DatasetError` where a row is off."""
     if settings.truth is None:
         return TruthFile(rows=(), blank=0)
     path = table_file(settings.truth)
-    return read_truth(path, noticed, NA[settings.na], mapped_in(settings, path))
+    return read_truth(path, findings, NA[settings.na], mapped_in(settings, path))
 
 
-def named_rubric(settings: PropertySettings, noticed: InputFindings) -> RubricFile:
+def load_rubric(settings: PropertySettings, findings: InputFindings) -> RubricFile:
     """How properties are compared; raise `DatasetError` where a row is off."""
     if settings.rubric is None:
         return RubricFile(rubric=Rubric())
     is_lenient = settings.unknown_rubric == "exact"
-    return read_rubric(settings.rubric, noticed, is_unknown_exact=is_lenient)
+    return read_rubric(settings.rubric, findings, is_unknown_exact=is_lenient)
 
 
-def named_unit_table(settings: PropertySettings) -> tuple[UnitTableRow, ...]:
+def load_unit_table(settings: PropertySettings) -> tuple[UnitTableRow, ...]:
     """Further units; raise `DatasetError` where a row is off."""
     return () if settings.unit_table is None else read_unit_table(settings.unit_table)
 
@@ -178,9 +178,9 @@ def inputs(settings: PropertySettings) -> tuple[InputFile, ...]:
     )
 
 
-def _files(name: str, named: Path | tuple[Path, ...] | None) -> Iterator[InputFile]:
+def _files(name: str, value: Path | tuple[Path, ...] | None) -> Iterator[InputFile]:
     """The files of a setting; of several each has a name of its own."""
-    paths = named if isinstance(named, tuple) else (named,)
+    paths = value if isinstance(value, tuple) else (value,)
     for number, path in enumerate(paths, start=1):
         if path is not None:
             setting = name if number == 1 else f"{name}.{number}"
@@ -196,14 +196,14 @@ def load(settings: PropertySettings) -> PropertyDataset:
         DatasetError: an input is off.
         UsageError: no curated values are named, or no candidates.
     """
-    noticed = InputFindings()
+    findings = InputFindings()
     if settings.mode == "verify":
-        return _verifying(settings, noticed)
+        return _verifying(settings, findings)
     _require_truth(settings)
-    truth = named_truth(settings, noticed)
-    rubric = _rubric(settings, noticed)
+    truth = load_truth(settings, findings)
+    rubric = _rubric(settings, findings)
     if truth.blank:
-        noticed.add(
+        findings.add(
             "gt_blank",
             "info",
             truth_name(settings),
@@ -211,7 +211,7 @@ def load(settings: PropertySettings) -> PropertyDataset:
             n=truth.blank,
         )
     papers = PaperLibrary() if settings.papers is None else read_papers(settings.papers)
-    sampled = _sample(papers, truth.rows, rubric, settings.limit, noticed)
+    sampled = _sample(papers, truth.rows, rubric, settings.limit, findings)
     return PropertyDataset(
         settings=settings,
         prompts=WORDING.book(settings.prompts),
@@ -224,7 +224,7 @@ def load(settings: PropertySettings) -> PropertyDataset:
         space_groups=None
         if settings.space_groups is None
         else read_space_groups(settings.space_groups),
-        unit_table=named_unit_table(settings),
+        unit_table=load_unit_table(settings),
         aliases=_aliases(settings, canonical_names(truth.rows, rubric)),
         rules=tuple(
             input_hashes(
@@ -235,7 +235,7 @@ def load(settings: PropertySettings) -> PropertyDataset:
                 ]
             )
         ),
-        findings=noticed.findings(),
+        findings=findings.findings(),
     )
 
 
@@ -244,7 +244,7 @@ def _sample(
     truth: Iterable[TruthRow],
     rubric: Rubric,
     limit: int,
-    noticed: InputFindings,
+    findings: InputFindings,
 ) -> frozenset[str]:
     """The papers of a run: kinds of properties keep their share."""
     kinds: dict[str, set[str]] = {}
@@ -257,7 +257,7 @@ def _sample(
         key=lambda refno: refno,
         strata=(lambda refno: (refno in papers, tuple(sorted(kinds.get(refno, ())))),),
     )
-    report_sample(noticed, sampled, every, "paper", "set of kinds of properties")
+    report_sample(findings, sampled, every, "paper", "set of kinds of properties")
     return frozenset(sampled)
 
 
@@ -279,7 +279,7 @@ def _aliases(settings: PropertySettings, canonical: frozenset[str]) -> AliasSet:
     )
 
 
-def _verifying(settings: PropertySettings, noticed: InputFindings) -> PropertyDataset:
+def _verifying(settings: PropertySettings, findings: InputFindings) -> PropertyDataset:
     """What names are verified by; values of the truth are no part of it."""
     missing = NA[settings.na]
     predicted = chain.from_iterable(
@@ -297,24 +297,24 @@ def _verifying(settings: PropertySettings, noticed: InputFindings) -> PropertyDa
     )
     every = tuple(questions)
     sampled = draw_sample(every, settings.limit, key=lambda question: question.key)
-    report_sample(noticed, sampled, every, "pair")
+    report_sample(findings, sampled, every, "pair")
     return PropertyDataset(
         settings=settings,
         prompts=WORDING.book(settings.prompts),
         questions={question.key: question for question in sampled},
-        rubric=_described(settings, noticed),
-        findings=noticed.findings(),
+        rubric=_described(settings, findings),
+        findings=findings.findings(),
     )
 
 
-def _described(settings: PropertySettings, noticed: InputFindings) -> Rubric:
+def _described(settings: PropertySettings, findings: InputFindings) -> Rubric:
     """The rubric, with the truth's own definitions of names that it lacks."""
-    rubric = _rubric(settings, noticed)
+    rubric = _rubric(settings, findings)
     defined = {
         row.name: Property(
             name=row.name, kind=ComparisonKind.EXACT, definition=row.definition
         )
-        for row in named_truth(settings, noticed).rows
+        for row in load_truth(settings, findings).rows
         if row.definition
     }
     return Rubric(properties={**defined, **rubric.properties})
@@ -348,11 +348,11 @@ def _verified(settings: PropertySettings) -> frozenset[tuple[str, str]]:
     )
 
 
-def _rubric(settings: PropertySettings, noticed: InputFindings) -> Rubric:
-    rubric_file = named_rubric(settings, noticed)
+def _rubric(settings: PropertySettings, findings: InputFindings) -> Rubric:
+    rubric_file = load_rubric(settings, findings)
     if settings.rubric is not None:
         _note_dropped(
-            settings.rubric, rubric_file.dropped, rubric_file.conditions, noticed
+            settings.rubric, rubric_file.dropped, rubric_file.conditions, findings
         )
     return rubric_file.rubric
 
@@ -363,10 +363,10 @@ def truth_name(settings: PropertySettings) -> str:
 
 
 def _note_dropped(
-    path: Path, dropped: int, conditions: int, noticed: InputFindings
+    path: Path, dropped: int, conditions: int, findings: InputFindings
 ) -> None:
     if dropped:
-        noticed.add(
+        findings.add(
             "rubric_dropped",
             "info",
             path.name,
@@ -374,7 +374,7 @@ def _note_dropped(
             n=dropped,
         )
     if conditions:
-        noticed.add(
+        findings.add(
             "rubric_conditions",
             "info",
             path.name,

@@ -12,7 +12,7 @@ from typing import Generic, Literal, Protocol, TypeAlias, TypeVar
 
 from jobs.inputs.rows import InputFindings
 from jobs.metrics import ratio
-from jobs.property_extraction.inputs import named_rubric, named_truth, named_unit_table
+from jobs.property_extraction.inputs import load_rubric, load_truth, load_unit_table
 from jobs.property_extraction.rows import TruthRow
 from jobs.property_extraction.settings import PropertySettings
 from jobs.property_extraction.values.comparer import Comparer
@@ -69,7 +69,7 @@ class LintRule(Generic[Row]):
     """One thing to look for."""
 
     problem: LintKind
-    asks: Callable[[Row], bool]  #: is it a question about this row at all?
+    applies_to: Callable[[Row], bool]  #: is it a question about this row at all?
     finds: Callable[[Row], str]  #: what is odd, in a few words; empty: nothing
 
 
@@ -90,30 +90,30 @@ def truth_rules(rubric: Rubric, comparer: Comparer) -> Sequence[LintRule[TruthRo
     return (
         LintRule(
             problem=LintKind.SPREADSHEET,
-            asks=_always,
+            applies_to=_always,
             finds=lambda row: row.name if row.name in ERRORS else "",
         ),
         LintRule(
             problem=LintKind.NOT_IN_RUBRIC,
-            asks=lambda _: bool(rubric.properties),
+            applies_to=lambda _: bool(rubric.properties),
             finds=lambda row: "" if row.name in rubric else row.name,
         ),
         LintRule(
             problem=LintKind.NO_UNIT,
-            asks=is_si,
+            applies_to=is_si,
             finds=lambda row: row.value if comparer.unit(row.unit).blank else "",
         ),
         LintRule(
             problem=LintKind.UNIT_ON_TEXT,
-            asks=lambda row: bool(rubric.properties) and not is_si(row),
+            applies_to=lambda row: bool(rubric.properties) and not is_si(row),
             finds=lambda row: "" if comparer.unit(row.unit).blank else row.unit,
         ),
         LintRule(
             problem=LintKind.UNKNOWN_UNIT,
-            asks=is_si,
+            applies_to=is_si,
             finds=lambda row: _unknown(comparer, row.unit),
         ),
-        LintRule(problem=LintKind.NO_NUMBER, asks=is_si, finds=no_number),
+        LintRule(problem=LintKind.NO_NUMBER, applies_to=is_si, finds=no_number),
     )
 
 
@@ -122,17 +122,17 @@ def rubric_rules(comparer: Comparer) -> Sequence[LintRule[Property]]:
     return (
         LintRule(
             problem=LintKind.SPREADSHEET,
-            asks=_always,
+            applies_to=_always,
             finds=lambda prop: prop.name if prop.name in ERRORS else "",
         ),
         LintRule(
             problem=LintKind.SI_UNFIT,
-            asks=lambda prop: prop.kind is not ComparisonKind.SI,
+            applies_to=lambda prop: prop.kind is not ComparisonKind.SI,
             finds=lambda prop: f"{prop.kind} in {prop.si}" if prop.si else "",
         ),
         LintRule(
             problem=LintKind.UNKNOWN_UNIT,
-            asks=lambda prop: prop.kind is ComparisonKind.SI,
+            applies_to=lambda prop: prop.kind is ComparisonKind.SI,
             finds=lambda prop: _unknown(comparer, prop.si),
         ),
     )
@@ -148,12 +148,14 @@ def unit_rules(table: Iterable[UnitTableRow]) -> Sequence[LintRule[UnitTableRow]
     def factor_message(row: UnitTableRow) -> str:
         if row not in off:
             return ""
-        known = off[row]
-        if known is None:
+        factor = off[row]
+        if factor is None:
             return f"{row.name} is none of {row.si}"
-        return f"{row.name} is {known:.7g} {row.si}, not {row.factor:.7g}"
+        return f"{row.name} is {factor:.7g} {row.si}, not {row.factor:.7g}"
 
-    return (LintRule(problem=LintKind.FACTOR, asks=_always, finds=factor_message),)
+    return (
+        LintRule(problem=LintKind.FACTOR, applies_to=_always, finds=factor_message),
+    )
 
 
 def _unknown(comparer: Comparer, cell: str) -> str:
@@ -232,14 +234,16 @@ def lint_rows(
     issues: list[LintIssue] = []
     problem_counts: dict[tuple[Source, LintKind], LintTally] = {}
 
-    def held(source: Source, every: Iterable[R], rules: Sequence[LintRule[R]]) -> int:
+    def check_rows(
+        source: Source, every: Iterable[R], rules: Sequence[LintRule[R]]
+    ) -> int:
         checked = dict.fromkeys((rule.problem for rule in rules), 0)
         flagged = dict(checked)
         n = 0
         for row in every:
             n += 1
             for rule in rules:
-                if not rule.asks(row):
+                if not rule.applies_to(row):
                     continue
                 checked[rule.problem] += 1
                 if message := rule.finds(row):
@@ -259,9 +263,11 @@ def lint_rows(
         return n
 
     rows: dict[Source, int] = {
-        "truth": held("truth", truth, truth_rules(rubric, comparer)),
-        "rubric": held("rubric", rubric.properties.values(), rubric_rules(comparer)),
-        "unit_table": held("unit_table", unit_table, unit_rules(unit_table)),
+        "truth": check_rows("truth", truth, truth_rules(rubric, comparer)),
+        "rubric": check_rows(
+            "rubric", rubric.properties.values(), rubric_rules(comparer)
+        ),
+        "unit_table": check_rows("unit_table", unit_table, unit_rules(unit_table)),
     }
     return LintFindings(issues=tuple(issues), problem_counts=problem_counts, rows=rows)
 
@@ -330,14 +336,14 @@ def lint(settings: PropertySettings) -> Lint:
         raise UsageError(
             "Name what to look at: --truth FILE, --rubric FILE or --unit-table FILE."
         )
-    noticed = InputFindings()
-    truth = named_truth(settings, noticed).rows
-    rubric = named_rubric(settings, noticed).rubric
-    unit_table = named_unit_table(settings)
+    findings = InputFindings()
+    truth = load_truth(settings, findings).rows
+    rubric = load_rubric(settings, findings).rubric
+    unit_table = load_unit_table(settings)
     comparer = Comparer(settings, unit_table=unit_table)
     return Lint(
         row_findings=lint_rows(truth, rubric, unit_table, comparer),
-        findings=noticed.findings(),
+        findings=findings.findings(),
     )
 
 

@@ -196,9 +196,9 @@ def _sparse(
         min_weight_full_bipartite_matching,
     )
 
-    places: dict[int, list[int]] = {}
-    for place, column in enumerate(columns):
-        places.setdefault(column, []).append(place)
+    indices: dict[int, list[int]] = {}
+    for index, column in enumerate(columns):
+        indices.setdefault(column, []).append(index)
     neighbours: dict[int, list[tuple[int, int]]] = {}
     for (row, column), cost in costs.items():
         neighbours.setdefault(row, []).append((column, cost))
@@ -206,11 +206,11 @@ def _sparse(
     # since every row has exactly one
     shift = 1 - min(costs.values())
     at, weights, ends = [], [], [0]
-    for place, row in enumerate(rows):
+    for index, row in enumerate(rows):
         for column, cost in neighbours[row]:
-            at += places[column]
-            weights += [float(cost + shift)] * len(places[column])
-        at.append(len(columns) + place)
+            at += indices[column]
+            weights += [float(cost + shift)] * len(indices[column])
+        at.append(len(columns) + index)
         weights.append(float(shift))
         ends.append(len(at))
     graph = csr_array(
@@ -252,8 +252,8 @@ class _Side:
     @classmethod
     def of(cls, keys: Iterable[Hashable]) -> _Side:
         by_key: dict[Hashable, list[int]] = {}
-        for place, key in enumerate(keys):
-            by_key.setdefault(key, []).append(place)
+        for index, key in enumerate(keys):
+            by_key.setdefault(key, []).append(index)
         return cls(bundles=list(by_key.values()))
 
 
@@ -276,17 +276,17 @@ def pairs_of_paper(
         material: what two materials must share to be compared.
     """
     left = _Side.of(
-        (named.names, row.name, row.value, row.unit, material(row.material))
-        for named in predictions
-        for row in (named.prediction,)
+        (named_prediction.names, row.name, row.value, row.unit, material(row.material))
+        for named_prediction in predictions
+        for row in (named_prediction.prediction,)
     ).bundles
     right = _Side.of(
         (row.name, row.value, row.unit, material(row.material)) for row in truths
     ).bundles
     links = list(
         _links(
-            [(place, predictions[rows[0]]) for place, rows in enumerate(left)],
-            [(place, truths[rows[0]]) for place, rows in enumerate(right)],
+            [(index, predictions[rows[0]]) for index, rows in enumerate(left)],
+            [(index, truths[rows[0]]) for index, rows in enumerate(right)],
             edges_of,
             material,
         )
@@ -317,21 +317,25 @@ def _links(
 ) -> Iterator[BundleLink]:
     """Edges between bundles, each told by a row; property by property."""
     offered: dict[tuple[str, str], list[tuple[int, Prediction]]] = {}
-    for place, named in predictions:
-        about = material(named.prediction.material)
-        for name in named.names:
-            offered.setdefault((name, about), []).append((place, named.prediction))
-    wanted: dict[tuple[str, str], list[tuple[int, TruthRow]]] = {}
-    for place, row in truths:
-        wanted.setdefault((row.name, material(row.material)), []).append((place, row))
-    for (name, about), rows in wanted.items():
+    for index, named_prediction in predictions:
+        about = material(named_prediction.prediction.material)
+        for name in named_prediction.names:
+            offered.setdefault((name, about), []).append(
+                (index, named_prediction.prediction)
+            )
+    truth_groups: dict[tuple[str, str], list[tuple[int, TruthRow]]] = {}
+    for index, row in truths:
+        truth_groups.setdefault((row.name, material(row.material)), []).append(
+            (index, row)
+        )
+    for (name, about), rows in truth_groups.items():
         stated = offered.get((name, about), [])
         for edge in edges_of(
             name, [prediction for _, prediction in stated], [row for _, row in rows]
         ):
-            place, prediction = stated[edge.prediction]
+            index, prediction = stated[edge.prediction]
             yield BundleLink(
-                left=place,
+                left=index,
                 right=rows[edge.truth][0],
                 is_unaliased=prediction.name == name,
                 error=edge.error,
@@ -347,13 +351,13 @@ def _greedy(
     neighbours: dict[int, list[int]] = {}
     for link in links:
         neighbours.setdefault(link.left, []).append(link.right)
-    order = sorted((row, place) for place in neighbours for row in left[place])
+    order = sorted((row, index) for index in neighbours for row in left[index])
     taken = [0] * len(right)
     pairs = []
-    for row, place in order:
+    for row, index in order:
         free = [
             (right[other][taken[other]], other)
-            for other in neighbours[place]
+            for other in neighbours[index]
             if taken[other] < len(right[other])
         ]
         if free:

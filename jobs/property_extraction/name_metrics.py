@@ -102,17 +102,17 @@ def _percent(above: int, below: int) -> float | None:
 def name_metrics(outcomes: RowOutcomes) -> Iterator[Metric]:
     """Coverage of names, and how often a truth row's name is predicted in its paper."""
     stated = {
-        (row.refno, outcomes.renamed[place].targets)
-        for place, row in enumerate(outcomes.predictions)
-        if outcomes.prediction_outcomes[place] in {RowOutcome.TP, RowOutcome.FP}
+        (row.refno, outcomes.renamed[index].targets)
+        for index, row in enumerate(outcomes.predictions)
+        if outcomes.prediction_outcomes[index] in {RowOutcome.TP, RowOutcome.FP}
     }
     predicted_names = {(refno, name) for refno, targets in stated for name in targets}
-    wanted = {
+    expected = {
         (row.refno, row.name)
         for row, outcome in zip(outcomes.truth, outcomes.truth_outcomes, strict=True)
         if outcome in {RowOutcome.TP, RowOutcome.FN}
     }
-    truth_names = {name for _, name in wanted}
+    truth_names = {name for _, name in expected}
     covered_names = truth_names & {name for _, name in predicted_names}
     yield Metric(
         path="name_coverage",
@@ -122,8 +122,8 @@ def name_metrics(outcomes: RowOutcomes) -> Iterator[Metric]:
     )
     yield Metric(
         path="name_recall",
-        value=ratio(len(wanted & predicted_names), len(wanted)),
-        n=len(wanted),
+        value=ratio(len(expected & predicted_names), len(expected)),
+        n=len(expected),
         definition="name_recall@1((paper, property) of truth with a prediction of "
         "that name / all)",
     )
@@ -237,9 +237,9 @@ def _wrong(outcomes: RowOutcomes) -> Iterator[_Wrong]:
     A name that has an alias is settled: of its rows with another value the alias's
     target is the wrong name, and that is a right one.
     """
-    for place, outcome in enumerate(outcomes.prediction_outcomes):
+    for index, outcome in enumerate(outcomes.prediction_outcomes):
         if outcome is RowOutcome.FP:
-            yield outcomes.names[place], outcomes.predictions[place]
+            yield outcomes.names[index], outcomes.predictions[index]
 
 
 def _papers(
@@ -265,11 +265,11 @@ def _value_hits(
     wrong: Sequence[_Wrong], missed: Sequence[TruthRow], comparer: Comparer
 ) -> Mapping[Names, int]:
     """Predicted rows whose number is a missing one under another name, by both."""
-    met = {
+    hits = {
         (edge.prediction, missed[edge.truth].name)
         for edge in comparer.value_hits([row for _, row in wrong], missed)
     }
-    pairs = ((wrong[place][0], name) for place, name in met)
+    pairs = ((wrong[index][0], name) for index, name in hits)
     return Counter((stated, name) for stated, name in pairs if stated != name)
 
 

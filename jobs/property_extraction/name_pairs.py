@@ -60,22 +60,24 @@ def read_candidates(path: Path) -> tuple[NamePair, ...]:
     """
     table = open_table(path)
     header = table.header
-    places = {name: header.need((name,)) for name in ("pred_name", "gt_name")}
-    places |= {
-        name: place
+    columns = {name: header.need((name,)) for name in ("pred_name", "gt_name")}
+    columns |= {
+        name: column
         for name in ("count", "avg_sim", "value_hits", "canonical", "examples")
-        if (place := header.first((name,))) is not None
+        if (column := header.first((name,))) is not None
     }
     pairs: dict[tuple[str, str], NamePair] = {}
     for cells in table.rows:
         pair = NamePair(
-            pred_name=_name(cells, places, "pred_name"),
-            gt_name=_name(cells, places, "gt_name"),
-            count=_read(cells, places, "count", integer_of) or 0,
-            avg_sim=_read(cells, places, "avg_sim", _share),
-            value_hits=_read(cells, places, "value_hits", integer_of) or 0,
-            canonical=_read(cells, places, "canonical", _truth_of),
-            examples=tuple(_listed(cells, as_meant(cells.at(places.get("examples"))))),
+            pred_name=_name(cells, columns, "pred_name"),
+            gt_name=_name(cells, columns, "gt_name"),
+            count=_read(cells, columns, "count", integer_of) or 0,
+            avg_sim=_read(cells, columns, "avg_sim", _share),
+            value_hits=_read(cells, columns, "value_hits", integer_of) or 0,
+            canonical=_read(cells, columns, "canonical", _truth_of),
+            examples=tuple(
+                _examples(cells, as_meant(cells.at(columns.get("examples"))))
+            ),
         )
         pairs.setdefault((pair.pred_name, pair.gt_name), pair)
     return tuple(pairs.values())
@@ -86,15 +88,17 @@ def with_examples(
 ) -> tuple[NamePair, ...]:
     """Pairs with the first predictions of their names, where they have no examples."""
     pairs = tuple(pairs)
-    wanted: dict[str, list[str]] = {pair.pred_name: [] for pair in pairs}
+    examples_by_name: dict[str, list[str]] = {pair.pred_name: [] for pair in pairs}
     for row in predictions:
-        examples = wanted.get(row.name)
+        examples = examples_by_name.get(row.name)
         if row.value and examples is not None and len(examples) < MOST_EXAMPLES:
             examples.append(
                 example_line({name: getattr(row, name) for name in EXAMPLE_FIELDS})
             )
     return tuple(
-        pair if pair.examples else replace(pair, examples=tuple(wanted[pair.pred_name]))
+        pair
+        if pair.examples
+        else replace(pair, examples=tuple(examples_by_name[pair.pred_name]))
         for pair in pairs
     )
 
@@ -105,8 +109,8 @@ def example_line(fields: Mapping[str, str]) -> str:
     return " | ".join(" ".join(text.split()) for text in texts if text)[:_CHARS]
 
 
-def _name(cells: TableRow, places: Mapping[str, int], column: str) -> str:
-    name = as_meant(cells.at(places[column]))
+def _name(cells: TableRow, columns: Mapping[str, int], column: str) -> str:
+    name = as_meant(cells.at(columns[column]))
     if not name:
         raise cells.error(f"{column} is blank (fill it in, or remove the row)")
     return name
@@ -114,12 +118,12 @@ def _name(cells: TableRow, places: Mapping[str, int], column: str) -> str:
 
 def _read(
     cells: TableRow,
-    places: Mapping[str, int],
+    columns: Mapping[str, int],
     column: str,
     read: Callable[[str], Value],
 ) -> Value | None:
     """What a cell says; None where it is blank or there is none."""
-    text = cells.at(places.get(column))
+    text = cells.at(columns.get(column))
     if not text:
         return None
     try:
@@ -142,7 +146,7 @@ def _truth_of(text: str) -> bool:
     return is_true
 
 
-def _listed(cells: TableRow, text: str) -> Iterator[str]:
+def _examples(cells: TableRow, text: str) -> Iterator[str]:
     """The examples in a cell: a JSON list of objects, or of texts."""
     if not text:
         return
@@ -243,10 +247,10 @@ def read_verdicts(
     )
     reason, model = (table.header.first((name,)) for name in ("reason", "model"))
     for cells in table.rows:
-        for place in (pred_name, gt_name):
-            if not cells.at(place):
+        for column in (pred_name, gt_name):
+            if not cells.at(column):
                 raise cells.error(
-                    f"{table.header.names[place]} is blank (fill it in, or remove the "
+                    f"{table.header.names[column]} is blank (fill it in, or remove the "
                     "row)"
                 )
         yield NameVerdict(

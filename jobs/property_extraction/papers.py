@@ -63,7 +63,7 @@ class _Line:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Held:
+class _Loaded:
     """A paper whose text took long to get: that of a PDF."""
 
     text: str
@@ -72,30 +72,30 @@ class _Held:
         return self.text
 
 
-_Place: TypeAlias = _File | _Line | _Held
+_Source: TypeAlias = _File | _Line | _Loaded
 
 
 class PaperLibrary:
     """Texts by refno; holds their places, and the last few that were asked for."""
 
-    def __init__(self, places: Mapping[str, _Place] | None = None) -> None:
-        self._places = places or {}
+    def __init__(self, sources: Mapping[str, _Source] | None = None) -> None:
+        self._sources = sources or {}
         self._paper = lru_cache(maxsize=CACHED_PAPERS)(self._read)
 
     def __contains__(self, refno: object) -> bool:
-        return refno in self._places
+        return refno in self._sources
 
     def __iter__(self) -> Iterator[str]:
         """The refnos, ascending as text."""
-        return iter(sorted(self._places))
+        return iter(sorted(self._sources))
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._sources)
 
     def only(self, refnos: Container[str]) -> PaperLibrary:
         """Those of the papers that are named."""
         return PaperLibrary(
-            {refno: at for refno, at in self._places.items() if refno in refnos}
+            {refno: at for refno, at in self._sources.items() if refno in refnos}
         )
 
     def paper(self, refno: str) -> PaperText:
@@ -108,13 +108,13 @@ class PaperLibrary:
 
     def text(self, refno: str) -> str:
         """A paper's text; raise `KeyError` where there is none."""
-        if refno not in self._places:
+        if refno not in self._sources:
             raise KeyError(refno)
         return self.paper(refno).text
 
     def _read(self, refno: str) -> PaperText:
-        place = self._places.get(refno)
-        return PaperText("" if place is None else place.read())
+        source = self._sources.get(refno)
+        return PaperText("" if source is None else source.read())
 
 
 def read_papers(path: Path) -> PaperLibrary:
@@ -123,22 +123,24 @@ def read_papers(path: Path) -> PaperLibrary:
     Raises:
         DatasetError: there is none, two are one, or a line is off.
     """
-    places: Mapping[str, _Place] = _listed(path) if path.is_file() else _filed(path)
-    for refno in places:
+    sources: Mapping[str, _Source] = (
+        _sources_in_file(path) if path.is_file() else _filed(path)
+    )
+    for refno in sources:
         if _PIECE.fullmatch(refno):
             raise DatasetError(
                 f"{path.name}: {refno!r} ends as the pieces of a paper do, by # and a "
                 "number (rename the paper)."
             )
-    return PaperLibrary(places)
+    return PaperLibrary(sources)
 
 
-def _filed(folder: Path) -> dict[str, _Place]:
+def _filed(folder: Path) -> dict[str, _Source]:
     try:
         paths = sorted(folder.iterdir())
     except OSError as error:
         raise _unreadable(folder, error) from error
-    places: dict[str, _Place] = {}
+    sources: dict[str, _Source] = {}
     twins: dict[str, Path] = {}
     for path in paths:
         if path.suffix not in SUFFIXES or not path.is_file():
@@ -149,30 +151,30 @@ def _filed(folder: Path) -> dict[str, _Place]:
                 f"{folder.name}: {twin.name} and {path.name} are the same paper (keep "
                 "one of the two)."
             )
-        places[path.stem] = _place(path)
-    if not places:
+        sources[path.stem] = _source(path)
+    if not sources:
         raise DatasetError(
             f"{folder}: no paper in it (a paper is a file such as Paper_1.txt, .md or "
             ".pdf, named by its refno)."
         )
-    return places
+    return sources
 
 
-def _place(path: Path) -> _Place:
+def _source(path: Path) -> _Source:
     """Where a paper stands; it is read once, so that what is off is told at once."""
     if path.suffix == ".pdf":
         from jobs.inputs.documents import (  # noqa: PLC0415 - for PDF files alone
             read_document,
         )
 
-        return _Held(text=read_document(path).text)
-    place = _File(path=path)
-    place.read()
-    return place
+        return _Loaded(text=read_document(path).text)
+    source = _File(path=path)
+    source.read()
+    return source
 
 
-def _listed(path: Path) -> dict[str, _Place]:
-    places: dict[str, _Place] = {}
+def _sources_in_file(path: Path) -> dict[str, _Source]:
+    sources: dict[str, _Source] = {}
     lines: dict[str, int] = {}
     for number, start, line in _lines(path):
         row = _row(path, number, line)
@@ -184,10 +186,10 @@ def _listed(path: Path) -> dict[str, _Place]:
             raise row.error(f"{refno} stands on line {first} too (keep one of the two)")
         if not isinstance(row.fields.get("text"), str):
             raise row.error("text is missing (leave it empty for a paper without one)")
-        places[refno] = _Line(path=path, start=start, size=len(line))
-    if not places:
+        sources[refno] = _Line(path=path, start=start, size=len(line))
+    if not sources:
         raise DatasetError(f"{path.name}: no paper in it (a line a paper is expected).")
-    return places
+    return sources
 
 
 def _lines(path: Path) -> Iterator[tuple[int, int, bytes]]:
@@ -216,8 +218,8 @@ def _row(path: Path, number: int, line: bytes) -> InputRow:
 
 
 def _unreadable(path: Path, error: OSError) -> DatasetError:
-    why = error.strerror or str(error)
-    return DatasetError(f"{path}: {why} (name a folder of papers, or a JSONL file).")
+    reason = error.strerror or str(error)
+    return DatasetError(f"{path}: {reason} (name a folder of papers, or a JSONL file).")
 
 
 def _unix(text: str) -> str:

@@ -143,7 +143,7 @@ def parse_extraction(
         return text
     entries = _whole(text)
     if entries is None and not reply.is_truncated:
-        entries = _listed_entries(text)
+        entries = _entry_list(text)
     if entries is not None:
         return _read(entries)
     if not reply.is_truncated and not _is_cut(text):
@@ -163,7 +163,7 @@ def _whole(text: str) -> list[object] | None:
     return None
 
 
-def _listed_entries(text: str) -> list[object] | None:
+def _entry_list(text: str) -> list[object] | None:
     """The list of the first object that has one, else the first list of properties.
 
     An empty list counts where nothing else stands: inside a broken object it may be
@@ -251,7 +251,7 @@ def parse_requote(reply: Reply) -> ParsedQuotes | ParseFailure:
     if isinstance(text, ParseFailure):
         return text
     reply_object = first_object_with("rows", text)
-    entries = _listed_quotes(text) if reply_object is None else reply_object["rows"]
+    entries = _quote_list(text) if reply_object is None else reply_object["rows"]
     if not isinstance(entries, list):
         return parse_failure(reply, "no_rows")
     quotes: dict[int, str] = {}
@@ -269,7 +269,7 @@ def parse_requote(reply: Reply) -> ParsedQuotes | ParseFailure:
     return ParsedQuotes(quotes=quotes, withdrawn=frozenset(withdrawn))
 
 
-def _listed_quotes(text: str) -> list[Object] | None:
+def _quote_list(text: str) -> list[Object] | None:
     """The first list of nothing but objects."""
     return next(
         (
@@ -360,16 +360,16 @@ def parse_choice(reply: Reply, targets: Sequence[str]) -> ParsedChoice | ParseFa
     return ParsedChoice(target=target, reason=_reason(entries))
 
 
-def letter(place: int) -> str:
+def letter(index: int) -> str:
     """The letter of a target: A to Z, then AA, AB, ..., as a spreadsheet's columns."""
-    before, remainder = divmod(place, 26)
+    before, remainder = divmod(index, 26)
     return (letter(before - 1) if before else "") + chr(ord("A") + remainder)
 
 
 def _meanings(targets: Sequence[str]) -> dict[str, int | None]:
     """What each word means; a letter before a name that happens to be one."""
-    letters = {letter(place).casefold(): place for place in range(len(targets))}
-    names = {_word(name): place for place, name in enumerate(targets)}
+    letters = {letter(index).casefold(): index for index in range(len(targets))}
+    names = {_word(name): index for index, name in enumerate(targets)}
     return {**names, NONE: None, **letters}
 
 

@@ -180,7 +180,9 @@ def extract_request(dataset: PropertyDataset, text: str) -> ChatRequest:
     is_all = dataset.settings.properties == "all"
     parts: dict[str, str | TextPart] = {"paper": prompts.paper_part(text)}
     if names == "listed" or not is_all:
-        parts["names"] = prompts.names_part(dataset.listed, are_all=not is_all)
+        parts["names"] = prompts.names_part(
+            dataset.listed_properties, are_all=not is_all
+        )
     if not is_all:
         parts["naming"] = book.text(f"extract.wanted.naming_{names}")
     messages = book.messages(

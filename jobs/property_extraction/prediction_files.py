@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from sys import intern
 
-from jobs.inputs.column_map import ColumnMap, listed
+from jobs.inputs.column_map import ColumnMap, name_list
 from jobs.property_extraction.input_table import (
     MATERIAL,
     REFNO,
@@ -94,19 +94,19 @@ def column_notes(
         DatasetError: a column is missing or could be several.
     """
     header = open_table(path, missing, renamed).header
-    places = _Places.of(header)
+    columns = _Columns.of(header)
     original = {new: old for old, new in (renamed or {}).items()}
 
-    def name_at(place: int) -> str:
-        return original.get(header.names[place], header.names[place])
+    def name_at(column: int) -> str:
+        return original.get(header.names[column], header.names[column])
 
     taken = [
-        f"{field} from {name_at(place)}"
+        f"{field} from {name_at(column)}"
         for field in TAKEN
-        if (place := getattr(places, field)) is not None
+        if (column := getattr(columns, field)) is not None
     ]
-    unused = [name_at(place) for _, place in places.extra]
-    rest = f"; not used: {listed(unused)}" if unused else ""
+    unused = [name_at(column) for _, column in columns.extra]
+    rest = f"; not used: {name_list(unused)}" if unused else ""
     return (f"{path.name}: {', '.join(taken)}{rest}.",)
 
 
@@ -125,20 +125,20 @@ def read_predictions(
             no name.
     """
     table = open_table(path, missing, renamed)
-    places = _Places.of(table.header)
+    columns = _Columns.of(table.header)
     for cells in table.rows:
-        status = cells.at(places.status) and not cells.at(places.name)
-        for place in (places.refno,) if status else (places.refno, places.name):
-            if not cells.at(place):
+        status = cells.at(columns.status) and not cells.at(columns.name)
+        for column in (columns.refno,) if status else (columns.refno, columns.name):
+            if not cells.at(column):
                 raise cells.error(
-                    f"{table.header.names[place]} is blank (fill it in, or remove the "
+                    f"{table.header.names[column]} is blank (fill it in, or remove the "
                     "row)"
                 )
-        yield places.read(cells)
+        yield columns.read(cells)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Places:
+class _Columns:
     """Where each field stands in a row."""
 
     refno: int
@@ -158,13 +158,13 @@ class _Places:
     extra: tuple[tuple[str, int], ...] = ()
 
     @classmethod
-    def of(cls, header: TableHeader) -> _Places:
+    def of(cls, header: TableHeader) -> _Columns:
         conditions = tuple(
-            (name.removeprefix(CONDITIONS), place)
-            for place, name in enumerate(header.names)
+            (name.removeprefix(CONDITIONS), column)
+            for column, name in enumerate(header.names)
             if name.startswith(CONDITIONS)
         )
-        places = cls(
+        columns = cls(
             refno=header.need(REFNO),
             name=header.need(NAME),
             value=header.value(VALUE, OTHER_VALUES),
@@ -180,22 +180,22 @@ class _Places:
             flag=header.first(FLAG),
             status=header.first(STATUS),
         )
-        used = {getattr(places, place_field.name) for place_field in fields(places)}
-        used |= {place for _, place in conditions}
+        used = {getattr(columns, column_field.name) for column_field in fields(columns)}
+        used |= {column for _, column in conditions}
         return replace(
-            places,
+            columns,
             extra=tuple(
-                (intern(name), place)
-                for place, name in enumerate(header.names)
-                if place not in used and name
+                (intern(name), column)
+                for column, name in enumerate(header.names)
+                if column not in used and name
             ),
         )
 
     def read(self, cells: TableRow) -> PredictedRow:
         conditions = [
-            f"{name}={cells.at(place)}"
-            for name, place in self.conditions
-            if cells.at(place)
+            f"{name}={cells.at(column)}"
+            for name, column in self.conditions
+            if cells.at(column)
         ]
         plain = as_meant(cells.at(self.condition))
         status, reason = self._status(cells)
@@ -217,7 +217,9 @@ class _Places:
             status=status,
             reason=reason,
             extra={
-                name: cells.at(place) for name, place in self.extra if cells.at(place)
+                name: cells.at(column)
+                for name, column in self.extra
+                if cells.at(column)
             },
         )
 

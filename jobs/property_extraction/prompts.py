@@ -164,8 +164,8 @@ def target_part(target: Property) -> TextPart:
 def targets_part(targets: Sequence[Property]) -> TextPart:
     """The properties that a name may mean, by their letters."""
     lines = (
-        _line(letter=letter(place), **_property_fields(target))
-        for place, target in enumerate(targets)
+        _line(letter=letter(index), **_property_fields(target))
+        for index, target in enumerate(targets)
     )
     return TextPart(text=data_block("targets", "\n".join(lines)))
 

@@ -138,7 +138,7 @@ def micro(basis: RateBasis, prefix: str = "") -> Iterator[Metric]:
             std=summary.std,
             definition=f"{word}@1({basis.rules})",
         )
-    statistics = [_drawn(cells, word) for word in WORDS]
+    statistics = [_resampled_rate(cells, word) for word in WORDS]
     for word, ends in zip(WORDS, basis.draws.intervals_of(statistics), strict=True):
         rates = [
             ratio(*map(_total, count_columns.sums()[word])) for count_columns in cells
@@ -250,8 +250,8 @@ def _aligned(counts: GroupCounts, papers: Sequence[str]) -> CountColumns:
     cells = counts.by_paper()
     if list(counts.papers) == list(papers):
         return cells
-    place = {refno: at for at, refno in enumerate(papers)}
-    at = np.array([place[refno] for refno in counts.papers], dtype=np.int64)
+    index_of = {refno: at for at, refno in enumerate(papers)}
+    at = np.array([index_of[refno] for refno in counts.papers], dtype=np.int64)
 
     def spread(column: Ints) -> Ints:
         aligned = np.zeros(len(papers), dtype=np.int64)
@@ -261,7 +261,7 @@ def _aligned(counts: GroupCounts, papers: Sequence[str]) -> CountColumns:
     return CountColumns(spread(cells.tp), spread(cells.fp), spread(cells.fn))
 
 
-def _drawn(cells: Sequence[CountColumns], word: str) -> ResampledStatistic:
+def _resampled_rate(cells: Sequence[CountColumns], word: str) -> ResampledStatistic:
     """The mean over replicates of a rate, in each draw of papers."""
     columns = [
         tuple(column.astype(np.float64) for column in count_columns.sums()[word])
@@ -269,11 +269,12 @@ def _drawn(cells: Sequence[CountColumns], word: str) -> ResampledStatistic:
     ]
 
     def values(block: Drawn) -> Floats:
-        drawn = block.astype(np.float64)
+        weights = block.astype(np.float64)
         # `einsum` adds in a fixed order; a matrix product would ask BLAS
         rates = [
             quotient(
-                np.einsum("ij,j->i", drawn, above), np.einsum("ij,j->i", drawn, below)
+                np.einsum("ij,j->i", weights, above),
+                np.einsum("ij,j->i", weights, below),
             )
             for above, below in columns
         ]

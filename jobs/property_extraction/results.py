@@ -80,14 +80,16 @@ class PropertyResults:
     """All that was measured."""
 
     dataset: PropertyDataset
-    sheet: RunPredictions
+    predictions: RunPredictions
     comparer: Comparer
     columns: Mapping[str, ScoredModel]  #: by model, in the run's order
     papers: Sequence[str]  #: that any model is scored on, ascending
     draws: Resamples  #: of these papers
 
 
-def measure_run(dataset: PropertyDataset, sheet: RunPredictions) -> PropertyResults:
+def measure_run(
+    dataset: PropertyDataset, predictions: RunPredictions
+) -> PropertyResults:
     """Every metric of every model."""
     settings = dataset.settings
     scoring = _Scoring(
@@ -102,9 +104,9 @@ def measure_run(dataset: PropertyDataset, sheet: RunPredictions) -> PropertyResu
     scored = {
         model: [
             scoring.replicate(predicted)
-            for predicted in _columns(sheet, model, settings.consensus)
+            for predicted in _columns(predictions, model, settings.consensus)
         ]
-        for model in sheet.models
+        for model in predictions.models
     }
     papers = sorted(
         {
@@ -124,7 +126,7 @@ def measure_run(dataset: PropertyDataset, sheet: RunPredictions) -> PropertyResu
     )
     return PropertyResults(
         dataset=dataset,
-        sheet=sheet,
+        predictions=predictions,
         comparer=scoring.comparer,
         columns={
             model: scoring.column(model, replicates, papers, draws)
@@ -136,10 +138,10 @@ def measure_run(dataset: PropertyDataset, sheet: RunPredictions) -> PropertyResu
 
 
 def _columns(
-    sheet: RunPredictions, model: str, least: int
+    predictions: RunPredictions, model: str, least: int
 ) -> Sequence[ReplicatePredictions]:
     """A model's replicates, or the one that they agree on."""
-    replicates = sheet.of(model)
+    replicates = predictions.of(model)
     return (consensus(replicates, least),) if least else replicates
 
 
@@ -188,7 +190,7 @@ class _Scoring:
                 self.dataset.settings.name_match,
                 canonical=self.dataset.canonical,
             ),
-            lambda place: groundings[place].quote.level in levels,
+            lambda index: groundings[index].quote.level in levels,
         )
 
     def column(
@@ -270,11 +272,11 @@ class _Scoring:
         """
         settings = self.dataset.settings
         shared = type(settings).model_fields
-        named = [*RULES]
-        named += [
+        setting_names = [*RULES]
+        setting_names += [
             name for name in OTHERS if getattr(settings, name) != shared[name].default
         ]
-        rules = [f"{name}={getattr(settings, name)}" for name in named]
+        rules = [f"{name}={getattr(settings, name)}" for name in setting_names]
         if self.comparer.left_out(ComparisonKind.PYMATGEN):
             rules.append("compositions left out")
         return ", ".join([*rules, f"aliases={aliases.id}"])

@@ -42,14 +42,14 @@ def status_metrics(
         comparisons: what `compared_rows` says of them.
     """
     inside = [
-        (place, row)
-        for place, row in enumerate(outcomes.predictions)
-        if outcomes.prediction_outcomes[place] is not RowOutcome.OUTSIDE
+        (index, row)
+        for index, row in enumerate(outcomes.predictions)
+        if outcomes.prediction_outcomes[index] is not RowOutcome.OUTSIDE
     ]
     n = len(inside)
     abstained = sum(
-        outcomes.prediction_outcomes[place] is RowOutcome.ABSTAINED
-        for place, _ in inside
+        outcomes.prediction_outcomes[index] is RowOutcome.ABSTAINED
+        for index, _ in inside
     )
     yield Metric(
         path="rows", value=n, n=n, definition="rows@1(predicted in scored papers)"
@@ -82,11 +82,11 @@ def _numbers(outcomes: RowOutcomes, comparer: Comparer) -> Iterator[Metric]:
     for prefix, only_si in (("numbers", False), ("numbers.si", True)):
         statuses = Counter(
             comparer.number(row.value).status
-            for place, row in enumerate(outcomes.predictions)
-            if outcomes.prediction_outcomes[place] is not RowOutcome.OUTSIDE
+            for index, row in enumerate(outcomes.predictions)
+            if outcomes.prediction_outcomes[index] is not RowOutcome.OUTSIDE
             and (
                 not only_si
-                or rubric.kind(outcomes.renamed[place].name) is ComparisonKind.SI
+                or rubric.kind(outcomes.renamed[index].name) is ComparisonKind.SI
             )
         )
         of = "of properties in SI" if only_si else "of all properties"
@@ -105,20 +105,20 @@ def _units(
     """Of predictions against their partner, or the first truth row of their name."""
     every: Counter[str] = Counter()
     matched: Counter[str] = Counter()
-    for place, comparison in comparisons.items():
+    for index, comparison in comparisons.items():
         every[comparison.unit_status] += 1
-        if outcomes.partners[place] >= 0:
+        if outcomes.partners[index] >= 0:
             matched[comparison.unit_status] += 1
     for prefix, counted, of in (
         ("units", every, "rows against the truth of their name"),
         ("units.tp", matched, "matched rows against their truth"),
     ):
-        known = {status: counted[status] for status in UNITS}
-        for status, n in known.items():
+        status_counts = {status: counted[status] for status in UNITS}
+        for status, n in status_counts.items():
             yield Metric(
                 path=f"{prefix}.{status}",
                 value=n,
-                n=sum(known.values()),
+                n=sum(status_counts.values()),
                 definition=f"units@1({of}, of properties in SI)",
             )
 
@@ -135,17 +135,17 @@ def compared_rows(
     first: dict[tuple[str, str], TruthRow] = {}
     for truth in outcomes.truth:
         first.setdefault((truth.refno, truth.name), truth)
-    for place, outcome in enumerate(outcomes.prediction_outcomes):
+    for index, outcome in enumerate(outcomes.prediction_outcomes):
         if outcome not in {RowOutcome.TP, RowOutcome.FP}:
             continue
         row, name, partner = (
-            outcomes.predictions[place],
-            outcomes.names[place],
-            outcomes.partners[place],
+            outcomes.predictions[index],
+            outcomes.names[index],
+            outcomes.partners[index],
         )
         other = first.get((row.refno, name)) if partner < 0 else outcomes.truth[partner]
         if other is not None:
-            yield place, comparer.compare(rubric.kind(name), name, row, other)
+            yield index, comparer.compare(rubric.kind(name), name, row, other)
 
 
 LEAST: dict[Grounding, frozenset[GroundingLevel]] = {
@@ -182,16 +182,16 @@ def row_groundings(
     Papers are read one after another, each once.
     """
     by_paper: dict[str, list[int]] = {}
-    for place, row in enumerate(predicted.predictions):
-        by_paper.setdefault(row.refno, []).append(place)
+    for index, row in enumerate(predicted.predictions):
+        by_paper.setdefault(row.refno, []).append(index)
     groundings: dict[int, RowGrounding] = {}
-    for refno, places in sorted(by_paper.items()):
+    for refno, indices in sorted(by_paper.items()):
         paper = dataset.papers.paper(refno)
         stated = numbers_in(paper.text) if paper.text else ()
-        for place in places:
-            row = predicted.predictions[place]
+        for index in indices:
+            row = predicted.predictions[index]
             value = comparer.number(row.value).value
-            groundings[place] = RowGrounding(
+            groundings[index] = RowGrounding(
                 quote=ground(paper, row.quote),
                 is_in_quote=None
                 if value is None or not row.quote
@@ -200,7 +200,7 @@ def row_groundings(
                 if value is None or not paper.text
                 else is_among(value, stated),
             )
-    return [groundings[place] for place in range(len(predicted.predictions))]
+    return [groundings[index] for index in range(len(predicted.predictions))]
 
 
 def grounding_metrics(
@@ -236,15 +236,15 @@ def grounding_metrics(
         definition="grounded_rate@1((exact + normalised + elided) / rows with quote "
         "and text)",
     )
-    for path, checks, where in (
+    for path, checks, source in (
         ("value_in_quote", [grounding.is_in_quote for grounding in inside], "quote"),
         ("value_in_text", [grounding.is_in_text for grounding in inside], "text"),
     ):
-        known = [check for check in checks if check is not None]
+        defined = [check for check in checks if check is not None]
         yield Metric(
             path=path,
-            value=ratio(sum(known), len(known)),
-            n=len(known),
-            definition=f"{path}@1(rows whose number stands in the {where} / rows with "
-            f"number and {where}; 1e-9)",
+            value=ratio(sum(defined), len(defined)),
+            n=len(defined),
+            definition=f"{path}@1(rows whose number stands in the {source} / rows with "
+            f"number and {source}; 1e-9)",
         )

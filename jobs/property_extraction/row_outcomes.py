@@ -77,16 +77,16 @@ class RowOutcomes:
 
     def pairs(self) -> Iterator[tuple[int, int]]:
         """Places of predictions with those of their truth rows."""
-        for place, partner in enumerate(self.partners):
+        for index, partner in enumerate(self.partners):
             if partner >= 0:
-                yield place, partner
+                yield index, partner
 
     def group_counts(self) -> Mapping[tuple[str, str], tuple[int, int, int]]:
         """TP, FP and FN by paper and name, ascending; groups without any left out."""
         counts: dict[tuple[str, str], list[int]] = {}
-        for place, outcome in enumerate(self.prediction_outcomes):
+        for index, outcome in enumerate(self.prediction_outcomes):
             if outcome in COUNTED:
-                key = (self.predictions[place].refno, self.names[place])
+                key = (self.predictions[index].refno, self.names[index])
                 counts.setdefault(key, [0, 0, 0])[COUNTED.index(outcome)] += 1
         for row, outcome in zip(self.truth, self.truth_outcomes, strict=True):
             if outcome is RowOutcome.FN:
@@ -125,15 +125,15 @@ def row_outcomes(
     ]
     prediction_outcomes = []
     seen: set[tuple[str, ...]] = set()
-    for place, prediction in enumerate(predictions):
+    for index, prediction in enumerate(predictions):
         outcome = RowOutcome.FP
         if prediction.refno not in papers:
             outcome = RowOutcome.OUTSIDE
-        elif comparer.left_out(rubric.kind(renamed[place].name)):
+        elif comparer.left_out(rubric.kind(renamed[index].name)):
             outcome = RowOutcome.LEFT_OUT
         elif settings.abstentions == "leave_out" and is_abstention(prediction.value):
             outcome = RowOutcome.ABSTAINED
-        elif not is_grounded(place):
+        elif not is_grounded(index):
             outcome = RowOutcome.UNGROUNDED
         elif settings.dedupe == "exact":
             key = identity(prediction)
@@ -149,14 +149,16 @@ def row_outcomes(
         for row in dataset.truth
     ]
     partners, truth_partners = [-1] * len(predictions), [-1] * len(dataset.truth)
-    named = [
+    named_predictions = [
         NamedPrediction(prediction, renamed_name.targets)
         for prediction, renamed_name in zip(predictions, renamed, strict=True)
     ]
     offered = _by_paper(predictions, prediction_outcomes)
-    for place, partner in _pairs(dataset, named, offered, truth_outcomes, comparer):
-        partners[place], truth_partners[partner] = partner, place
-        prediction_outcomes[place] = truth_outcomes[partner] = RowOutcome.TP
+    for index, partner in _pairs(
+        dataset, named_predictions, offered, truth_outcomes, comparer
+    ):
+        partners[index], truth_partners[partner] = partner, index
+        prediction_outcomes[index] = truth_outcomes[partner] = RowOutcome.TP
     return RowOutcomes(
         dataset=dataset,
         predicted=predicted,
@@ -213,16 +215,16 @@ def _by_paper(
     predictions: Sequence[Prediction], prediction_outcomes: Sequence[RowOutcome]
 ) -> Mapping[str, Sequence[int]]:
     """Places of the predictions that count."""
-    places: dict[str, list[int]] = {}
-    for place, prediction in enumerate(predictions):
-        if prediction_outcomes[place] is RowOutcome.FP:
-            places.setdefault(prediction.refno, []).append(place)
-    return places
+    indices: dict[str, list[int]] = {}
+    for index, prediction in enumerate(predictions):
+        if prediction_outcomes[index] is RowOutcome.FP:
+            indices.setdefault(prediction.refno, []).append(index)
+    return indices
 
 
 def _pairs(
     dataset: PropertyDataset,
-    named: Sequence[NamedPrediction],
+    named_predictions: Sequence[NamedPrediction],
     offered: Mapping[str, Sequence[int]],
     truth_outcomes: Sequence[RowOutcome],
     comparer: Comparer,
@@ -235,16 +237,16 @@ def _pairs(
         return comparer.edges(dataset.rubric.kind(name), name, stated, truths)
 
     material = material_key(dataset.settings)
-    for refno, truth_places in dataset.truth_by_paper.items():
-        places = offered.get(refno, [])
-        wanted = [
-            place for place in truth_places if truth_outcomes[place] is RowOutcome.FN
+    for refno, truth_indices in dataset.truth_by_paper.items():
+        indices = offered.get(refno, [])
+        unmatched = [
+            index for index in truth_indices if truth_outcomes[index] is RowOutcome.FN
         ]
         for left, right in pairs_of_paper(
-            [named[place] for place in places],
-            [dataset.truth[place] for place in wanted],
+            [named_predictions[index] for index in indices],
+            [dataset.truth[index] for index in unmatched],
             edges_of,
             method=dataset.settings.matching,
             material=material,
         ):
-            yield places[left], wanted[right]
+            yield indices[left], unmatched[right]

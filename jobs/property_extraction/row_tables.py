@@ -136,28 +136,28 @@ class PropertyRowTables:
 
     def _rows(self, replicate: ScoredReplicate) -> Iterator[tuple[Cell, ...]]:
         aliases = replicate.aliases.id  # a hash of all of them
-        for outcome, place in _in_order(replicate.row_outcomes):
+        for outcome, index in _in_order(replicate.row_outcomes):
             if outcome is RowOutcome.FN:
-                yield self._missed(replicate.row_outcomes, place)
+                yield self._missed(replicate.row_outcomes, index)
             else:
-                yield self._predicted(replicate, place, aliases)
+                yield self._predicted(replicate, index, aliases)
 
     def _predicted(
-        self, replicate: ScoredReplicate, place: int, aliases: str
+        self, replicate: ScoredReplicate, index: int, aliases: str
     ) -> tuple[Cell, ...]:
         outcomes, dataset = replicate.row_outcomes, self.results.dataset
-        row, partner = outcomes.predictions[place], outcomes.partners[place]
+        row, partner = outcomes.predictions[index], outcomes.partners[index]
         truth = None if partner < 0 else outcomes.truth[partner]
-        name = outcomes.names[place]
-        acted = outcomes.renamed[place].entry(name) is not None
+        name = outcomes.names[index]
+        acted = outcomes.renamed[index].entry(name) is not None
         comparison, quote = (
-            replicate.compared.get(place),
-            replicate.groundings[place].quote,
+            replicate.compared.get(index),
+            replicate.groundings[index].quote,
         )
         return (
             row.refno,
             name,
-            str(outcomes.prediction_outcomes[place]),
+            str(outcomes.prediction_outcomes[index]),
             row.value,
             None if truth is None else truth.value,
             row.row,
@@ -178,8 +178,8 @@ class PropertyRowTables:
             outcomes.predicted.replicate,
         )
 
-    def _missed(self, outcomes: RowOutcomes, place: int) -> tuple[Cell, ...]:
-        row = outcomes.truth[place]
+    def _missed(self, outcomes: RowOutcomes, index: int) -> tuple[Cell, ...]:
+        row = outcomes.truth[index]
         return (
             row.refno,
             row.name,
@@ -238,13 +238,15 @@ def _stated(predicted: ReplicatePredictions) -> Iterator[StreamedRow]:
     rows: dict[str, list[Prediction]] = {}
     for row in predicted.predictions:
         rows.setdefault(row.refno, []).append(row)
-    who = (predicted.model, predicted.replicate)
+    model_cells = (predicted.model, predicted.replicate)
     for refno in dict.fromkeys((*rows, *predicted.outcomes)):
         for row in rows.get(refno, ()):
             cells = (row.name, row.value, row.unit, row.material, row.condition)
             all_cells = (*cells, row.quote, row.mentions, row.flag)
             stated = (cell or None for cell in all_cells)
-            yield StreamedRow(table="predictions", cells=(refno, *stated, None, *who))
+            yield StreamedRow(
+                table="predictions", cells=(refno, *stated, None, *model_cells)
+            )
         if refno not in rows:
             outcome = predicted.outcomes[refno]
             state = "failed" if outcome.state is PaperState.OPEN else str(outcome.state)
@@ -252,27 +254,29 @@ def _stated(predicted: ReplicatePredictions) -> Iterator[StreamedRow]:
                 "open" if outcome.state is PaperState.OPEN else ""
             )
             status = f"{state}: {reason}" if reason else state
-            blank = (None,) * (len(PREDICTIONS) - len(who) - 2)
-            yield StreamedRow(table="predictions", cells=(refno, *blank, status, *who))
+            blank = (None,) * (len(PREDICTIONS) - len(model_cells) - 2)
+            yield StreamedRow(
+                table="predictions", cells=(refno, *blank, status, *model_cells)
+            )
 
 
 def _in_order(outcomes: RowOutcomes) -> list[tuple[RowOutcome, int]]:
     """Places of the rows that count: by paper, name, status and file row."""
     sort_keys = [
         (
-            outcomes.predictions[place].refno,
-            outcomes.names[place],
+            outcomes.predictions[index].refno,
+            outcomes.names[index],
             STATUSES.index(outcome),
-            place,
+            index,
         )
-        for place, outcome in enumerate(outcomes.prediction_outcomes)
+        for index, outcome in enumerate(outcomes.prediction_outcomes)
         if outcome in STATUSES
     ]
     sort_keys += [
-        (row.refno, row.name, STATUSES.index(outcome), place)
-        for place, (row, outcome) in enumerate(
+        (row.refno, row.name, STATUSES.index(outcome), index)
+        for index, (row, outcome) in enumerate(
             zip(outcomes.truth, outcomes.truth_outcomes, strict=True)
         )
         if outcome is RowOutcome.FN
     ]
-    return [(STATUSES[status], place) for _, _, status, place in sorted(sort_keys)]
+    return [(STATUSES[status], index) for _, _, status, index in sorted(sort_keys)]

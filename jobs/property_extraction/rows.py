@@ -126,7 +126,7 @@ def rows_of_paper(
         {}
         if requoted is None or paper is None
         else {
-            row: _second_look(row, number, requoted, paper)
+            row: _quote_and_flag(row, number, requoted, paper)
             for number, row in enumerate(requote_rows, start=1)
         }
     )
@@ -138,7 +138,7 @@ def rows_of_paper(
     )
 
 
-def _second_look(
+def _quote_and_flag(
     row: ReportedValue, number: int, requoted: ParsedQuotes, paper: PaperText
 ) -> tuple[str, str]:
     """Quote and flag of a row after the second request."""

@@ -75,7 +75,7 @@ class PaperVerdicts:
     answers: Answers
 
     def __iter__(self) -> Iterator[Verdict]:
-        known = {
+        by_replicate = {
             (model, replicate.replicate): _by_paper(replicate)
             for model, column in self.results.columns.items()
             for replicate in column.replicates
@@ -84,7 +84,7 @@ class PaperVerdicts:
             for answer in family:
                 task = answer.task
                 # a consensus is no replicate's own
-                papers = known.get((task.model, task.replicate), {})
+                papers = by_replicate.get((task.model, task.replicate), {})
                 verdict = _verdict(self.results.dataset, answer, papers)
                 if verdict is not None:
                     yield verdict
@@ -189,9 +189,9 @@ KEY = "most_frequent"
 def trivial_baselines(results: PropertyResults) -> Iterator[TrivialBaseline]:
     """The most frequent property with its most frequent value, in every paper."""
     truth = [
-        results.dataset.truth[place]
+        results.dataset.truth[index]
         for refno in results.papers
-        for place in results.dataset.truth_by_paper.get(refno, ())
+        for index in results.dataset.truth_by_paper.get(refno, ())
     ]
     if not truth:
         return
@@ -213,7 +213,7 @@ def trivial_baselines(results: PropertyResults) -> Iterator[TrivialBaseline]:
             name=f"{name} = {' '.join(filter(None, best))} in every paper",
             value=rates[word],
             n=stated,
-            how="the most frequent property of the truth with its most frequent "
+            formula="the most frequent property of the truth with its most frequent "
             "value, one row a paper, texts equal",
         )
 
@@ -223,11 +223,11 @@ HEADLINE = "f1"
 
 def score(dataset: PropertyDataset, answers: Answers) -> Scorecard:
     """All metrics, tables and artifacts of a run; pure."""
-    sheet = run_predictions(dataset, answers)
-    results = measure_run(dataset, sheet)
+    predictions = run_predictions(dataset, answers)
+    results = measure_run(dataset, predictions)
     folders = ModelFolders(results.columns)
     files = PropertyRowTables(results, folders)
-    lacking = ExcludedRows.of(results).note
+    exclusion_note = ExcludedRows.of(results).note
     all_findings = (*dataset.findings, *findings(results))
     card = Scorecard(
         models={
@@ -255,8 +255,8 @@ def score(dataset: PropertyDataset, answers: Answers) -> Scorecard:
         ),
         not_available=tuple(_not_available(results)),
         settings=dataset.settings.model_dump(mode="json", exclude={*INPUTS}),
-        missing=sheet.missing,
-        stale=sheet.stale,
+        missing=predictions.missing,
+        stale=predictions.stale,
         comparable={
             model: comparable(column) for model, column in results.columns.items()
         },
@@ -274,7 +274,8 @@ def score(dataset: PropertyDataset, answers: Answers) -> Scorecard:
     return replace(
         card,
         tables=tuple(
-            replace(table, caption=table.caption + lacking) for table in card.tables
+            replace(table, caption=table.caption + exclusion_note)
+            for table in card.tables
         ),
     )
 

@@ -137,10 +137,10 @@ def verification_text(verification: NameVerification) -> str:
 
 
 def _summary_lines(verification: NameVerification) -> Iterator[str]:
-    equal, known = len(verification.equal), verification.known
+    equal, verified_before = len(verification.equal), verification.verified_before
     yield (
         f"Names verified: {plural(len(verification.pairs), 'pair')}, {equal:,} equal"
-        + (f", {known:,} verified before" if known else "")
+        + (f", {verified_before:,} verified before" if verified_before else "")
     )
     columns = verification.columns
     verdicts_by_column = [

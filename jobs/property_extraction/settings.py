@@ -25,7 +25,7 @@ Compositions: TypeAlias = Literal["auto", "on", "leave_out"]
 Unparsed: TypeAlias = Literal["text", "no_match"]
 SameName: TypeAlias = Literal["guard", "keep"]
 Names: TypeAlias = Literal["free", "listed"]
-Wanted: TypeAlias = Literal["all", "rubric", "truth"]
+PropertyScope: TypeAlias = Literal["all", "rubric", "truth"]
 NameMatch: TypeAlias = Literal["exact", "fold"]
 Grounding: TypeAlias = Literal["none", "near", "grounded"]
 Review: TypeAlias = Literal["top", "all"]
@@ -139,7 +139,7 @@ class PropertySettings(ProfiledSettings):
     names: Names = Field(
         "free", description="free, or listed: the prompt holds the names to use"
     )
-    properties: Wanted = Field(
+    properties: PropertyScope = Field(
         "all",
         description="properties that the prompt asks for: all, or those alone that "
         "the rubric or the truth names",

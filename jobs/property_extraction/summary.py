@@ -64,10 +64,10 @@ def _head(results: PropertyResults) -> Iterator[str]:
 
 
 def _model(results: PropertyResults, column: ScoredModel) -> Iterator[str]:
-    known = {metric.path: metric for metric in column.metrics}
+    by_path = {metric.path: metric for metric in column.metrics}
 
     def n(path: str) -> str:
-        value = known[path].value or 0
+        value = by_path[path].value or 0
         return f"{value:,}" if isinstance(value, int) else f"{value:,.1f}"
 
     yield shortened(one_line(column.model), WIDTH)
@@ -76,16 +76,16 @@ def _model(results: PropertyResults, column: ScoredModel) -> Iterator[str]:
         f"{_truth(column):,} truth   abstained {n('abstained')}"
     )
     yield f"  TP {n('tp')}  FP {n('fp')}  FN {n('fn')}"
-    yield "  all rows     " + _rates(known, "")
-    yield "  by property  " + _rates(known, "macro.")
+    yield "  all rows     " + _rates(by_path, "")
+    yield "  by property  " + _rates(by_path, "macro.")
     if results.dataset.settings.units == "convert":
-        yield "  units    " + _statuses(known, "units", UNITS)
-    yield "  numbers  " + _statuses(known, "numbers", NUMBERS)
+        yield "  units    " + _statuses(by_path, "units", UNITS)
+    yield "  numbers  " + _statuses(by_path, "numbers", NUMBERS)
     if len(results.dataset.papers):
         yield "  quotes   " + "  ".join(
-            f"{name} {_percent(known[path])}" for name, path in QUOTES.items()
+            f"{name} {_percent(by_path[path])}" for name, path in QUOTES.items()
         )
-    share = known["encompassment"].value
+    share = by_path["encompassment"].value
     yield (
         f"  misses {n('misses')}, name found in {n('name_matches')} "
         f"({fixed(share, '.1f')}{'' if share is None else '%'})"
@@ -117,14 +117,14 @@ def _papers(column: ScoredModel) -> str:
     states = Counter(outcome.state for outcome in predicted.outcomes.values())
     del states[PaperState.SCORED]  # a counter does not mind where there is none
     rest = "".join(f", {n:,} {state}" for state, n in sorted(states.items()))
-    named = {"parted": "in parts", "partial": "truncated"}
+    labels = {"parted": "in parts", "partial": "truncated"}
     read = ", ".join(
         f"{n:,} {word}"
-        for count, word in named.items()
+        for count, word in labels.items()
         if (n := predicted.counts.get(count, 0))
     )
-    how = f" ({read})" if read else ""
-    return f"papers {len(column.first.row_outcomes.papers):,} scored{how}{rest}"
+    details = f" ({read})" if read else ""
+    return f"papers {len(column.first.row_outcomes.papers):,} scored{details}{rest}"
 
 
 def _truth(column: ScoredModel) -> int:
@@ -133,18 +133,20 @@ def _truth(column: ScoredModel) -> int:
     return truth_outcomes.count(RowOutcome.TP) + truth_outcomes.count(RowOutcome.FN)
 
 
-def _rates(known: Mapping[str, Metric], prefix: str) -> str:
+def _rates(by_path: Mapping[str, Metric], prefix: str) -> str:
     return "  ".join(
-        f"{name} {with_ends(known[prefix + word])}" for name, word in RATES.items()
+        f"{name} {with_ends(by_path[prefix + word])}" for name, word in RATES.items()
     )
 
 
-def _statuses(known: Mapping[str, Metric], prefix: str, statuses: Sequence[str]) -> str:
+def _statuses(
+    by_path: Mapping[str, Metric], prefix: str, statuses: Sequence[str]
+) -> str:
     return (
         "  ".join(
-            f"{status.replace('_', ' ')} {known[f'{prefix}.{status}'].value:,}"
+            f"{status.replace('_', ' ')} {by_path[f'{prefix}.{status}'].value:,}"
             for status in statuses
-            if known[f"{prefix}.{status}"].value
+            if by_path[f"{prefix}.{status}"].value
         )
         or "none"
     )
@@ -190,7 +192,7 @@ class _ReportText:
     def _inputs(self) -> Iterator[str]:
         yield from _title("Inputs")
         # the name alone: where a file lies changes no number
-        named = [
+        file_rows = [
             (
                 input_file.setting,
                 input_file.path.replace("\\", "/").rsplit("/")[-1],
@@ -200,9 +202,9 @@ class _ReportText:
         ]
         yield from text_table(
             [
-                _words("setting", (setting for setting, _, _ in named)),
-                _words("file", (name for _, name, _ in named)),
-                _words("SHA-256", (digest[:DIGITS] for _, _, digest in named)),
+                _words("setting", (setting for setting, _, _ in file_rows)),
+                _words("file", (name for _, name, _ in file_rows)),
+                _words("SHA-256", (digest[:DIGITS] for _, _, digest in file_rows)),
             ]
         )
         dataset = self.results.dataset
@@ -230,16 +232,16 @@ class _ReportText:
             yield "  nothing was noticed"
 
     def _model(self, model: Model) -> Iterator[str]:
-        known = {metric.path: metric for metric in model.metrics}
+        by_path = {metric.path: metric for metric in model.metrics}
         yield ""
         yield "=" * 80
         yield from hanging_lines("", f"Model {one_line(model.model)}")
         if len(model.replicates) > 1:
             yield f"{len(model.replicates):,} replicates: means; tables of the first"
         yield from self._papers(model)
-        yield from _report_rates(known)
-        yield from _report_statuses(known)
-        yield from _encompassment(model, known)
+        yield from _report_rates(by_path)
+        yield from _report_statuses(by_path)
+        yield from _encompassment(model, by_path)
         yield from _properties(self.results, model)
         yield from _mismatches(model)
 
@@ -293,9 +295,9 @@ def _numbers(
     return TextColumn(title=title, cells=[number(cell, decimals) for cell in cells])
 
 
-def _report_rates(known: Mapping[str, Metric]) -> Iterator[str]:
+def _report_rates(by_path: Mapping[str, Metric]) -> Iterator[str]:
     yield from _title("Rates")
-    tp, fp, fn = (known[path].value or 0 for path in ("tp", "fp", "fn"))
+    tp, fp, fn = (by_path[path].value or 0 for path in ("tp", "fp", "fn"))
     yield f"  TP {tp:,}  FP {fp:,}  FN {fn:,}"
     paths = [
         *WORDS,
@@ -304,7 +306,7 @@ def _report_rates(known: Mapping[str, Metric]) -> Iterator[str]:
         *(f"{name}~failed_as_empty" for name in ("recall", "f1")),
         *(f"grounded.{name}" for name in WORDS),
     ]
-    metrics = [known[path] for path in paths if path in known]
+    metrics = [by_path[path] for path in paths if path in by_path]
     yield from text_table(
         [
             _words("metric", (metric.path for metric in metrics)),
@@ -319,7 +321,7 @@ def _report_rates(known: Mapping[str, Metric]) -> Iterator[str]:
     )
 
 
-def _report_statuses(known: Mapping[str, Metric]) -> Iterator[str]:
+def _report_statuses(by_path: Mapping[str, Metric]) -> Iterator[str]:
     yield from _title("Rows")
     for title, prefix, words in (
         ("", "", ("rows", "abstained", "repeats")),
@@ -328,21 +330,21 @@ def _report_statuses(known: Mapping[str, Metric]) -> Iterator[str]:
         ("of properties in SI", "numbers.si.", NUMBERS),
         ("quotes", "grounding.", tuple(GroundingLevel)),
     ):
-        counts = "  ".join(f"{name} {known[prefix + name].value:,}" for name in words)
+        counts = "  ".join(f"{name} {by_path[prefix + name].value:,}" for name in words)
         yield from hanging_lines(f"  {title:<20}", counts)
     for path in ("fabricated_quote_rate", "value_in_quote", "value_in_text"):
-        metric = known[path]
+        metric = by_path[path]
         yield f"  {path:<22}{number(metric.value)} of {metric.n:,}"
 
 
-def _encompassment(model: Model, known: Mapping[str, Metric]) -> Iterator[str]:
+def _encompassment(model: Model, by_path: Mapping[str, Metric]) -> Iterator[str]:
     yield from _title("Encompassment: misses whose name was found")
     share, by_value = (
-        known[path].value for path in ("encompassment", "encompassment~fn_values")
+        by_path[path].value for path in ("encompassment", "encompassment~fn_values")
     )
     aliases = model.first.aliases
     yield (
-        f"  {known['name_matches'].value:,} of {known['misses'].value:,} (paper, "
+        f"  {by_path['name_matches'].value:,} of {by_path['misses'].value:,} (paper, "
         f"property): {number(share, 1)}%; of missed values {number(by_value, 1)}%"
     )
     yield f"  alias set {aliases.id} ({aliases.status_mix})"

@@ -27,9 +27,9 @@ def model_slugs(models: Iterable[str]) -> dict[str, str]:
     plain = {model: model.replace("/", "--") for model in models}
     uses = Counter(plain.values())
     # of "a/b" and "a--b" only the second can be called so
-    named = {model: model if uses[name] > 1 else name for model, name in plain.items()}
-    slug_by_name = slugs(named.values())
-    return {model: slug_by_name[name] for model, name in named.items()}
+    names = {model: model if uses[name] > 1 else name for model, name in plain.items()}
+    slug_by_name = slugs(names.values())
+    return {model: slug_by_name[name] for model, name in names.items()}
 
 
 class ModelFolders:

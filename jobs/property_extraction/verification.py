@@ -61,12 +61,12 @@ def verdicts_in(
     if answer.chat is None:
         return
     parsed = read_verdict(dataset, answer.task, answer.chat)
-    for place, target in enumerate(question.targets):
+    for index, target in enumerate(question.targets):
         match parsed:
             case Answered(is_match=is_match, reason=reason):
                 decision: bool | None = is_match
             case ParsedChoice(target=chosen, reason=reason):
-                decision = chosen == place
+                decision = chosen == index
             case ParseFailure(reason=reason):
                 decision = None
             case _:
@@ -108,7 +108,7 @@ class NameVerification:
 
     pairs: tuple[NamePair, ...]  #: in the order of the questions
     equal: frozenset[Names]  #: names that are one but for case: nobody was asked
-    known: int  #: pairs that had a verdict before
+    verified_before: int  #: pairs that had a verdict before
     columns: tuple[ModelRulings, ...]  #: in the run's order of models
     rulings: Mapping[Names, NameRuling]  #: of all models together
     outcomes: tuple[scorecard.Verdict, ...]  #: of each answer, for the monitor
@@ -145,7 +145,7 @@ def verification_of(dataset: PropertyDataset, answers: Answers) -> NameVerificat
             if question.skip == AUTO
             for target in question.targets
         ),
-        known=sum(
+        verified_before=sum(
             len(question.pairs) for question in questions if question.skip == DONE
         ),
         columns=tuple(
@@ -229,11 +229,11 @@ def verification_metrics(
             by_pair.setdefault((verdict.pred_name, verdict.gt_name), []).append(
                 verdict.is_match
             )
-    alike = replicate_agreement(by_pair.values())
+    pairwise_agreement = replicate_agreement(by_pair.values())
     yield Metric(
         path="replicates_agree",
-        value=alike.mean_pairwise,
-        n=alike.items,
+        value=pairwise_agreement.mean_pairwise,
+        n=pairwise_agreement.items,
         definition="replicates_agree@1(share of equal verdicts over pairs of "
         "replicates, mean over name pairs)",
     )
@@ -250,5 +250,7 @@ def agreements(
             if (other := second.rulings.get(pair)) is not None
             and None not in {ruling.is_match, other.is_match}
         ]
-        ours, theirs = ([decisions[place] for decisions in both] for place in range(2))
-        yield first, second, agreement(ours, theirs, (False, True))
+        first_decisions, second_decisions = (
+            [decisions[side] for decisions in both] for side in range(2)
+        )
+        yield first, second, agreement(first_decisions, second_decisions, (False, True))

@@ -52,15 +52,15 @@ MOST_METRICS = 300
 SEVERITIES = ("error", "warn", "info")
 
 
-Course: TypeAlias = Mapping[str, Any]
+Operations: TypeAlias = Mapping[str, Any]
 """What `operations.json` says: how far the run had come, and what it had cost."""
 
 
-def notices(reported: ReportSource, course: Course) -> Iterator[str]:
+def notices(reported: ReportSource, operations: Operations) -> Iterator[str]:
     """What a reader must know before the first number."""
     card = reported.scorecard
     # folders of earlier versions do not say it
-    if course.get("partial"):
+    if operations.get("partial"):
         yield "Partial: the run was unfinished when it was scored."
     if reported.changed_inputs:
         names = ", ".join(reported.changed_inputs)
@@ -88,7 +88,7 @@ def overview(reported: ReportSource) -> Iterator[Element]:
         model: {m.path: m for m in model_metrics}
         for model, model_metrics in card.models.items()
     }
-    known = [
+    all_rows = [
         (
             path,
             {
@@ -99,7 +99,7 @@ def overview(reported: ReportSource) -> Iterator[Element]:
         )
         for path in paths
     ]
-    rows = [(path, by_model) for path, by_model in known if by_model]
+    rows = [(path, by_model) for path, by_model in all_rows if by_model]
     if not rows:
         return
     yield html_table(
@@ -118,7 +118,7 @@ def _overview_row(by_model: Mapping[str, Metric], models: Sequence[str]) -> list
     first = next(iter(by_model.values()))
     counts = dict.fromkeys(f"{metric.n:,}" for metric in by_model.values())
     return [
-        _named(first),
+        _metric_name(first),
         BETTER[first.direction],
         *(_estimate(by_model.get(model)) for model in models),
         # as many as there are models, where each is of other items
@@ -126,7 +126,7 @@ def _overview_row(by_model: Mapping[str, Metric], models: Sequence[str]) -> list
     ]
 
 
-def _named(metric: Metric) -> Child:
+def _metric_name(metric: Metric) -> Child:
     """A metric's name with its key below."""
     key = element("code", metric.path)
     return (metric.name, element("span", key, class_="key")) if metric.name else key
@@ -164,7 +164,7 @@ def headlines(reported: ReportSource) -> Iterator[Element]:
     }
     every = [metric for rows in rows_by_path.values() for _, metric in rows]
     columns = [column for column in _HEADLINE if any(map(column[2], every))]
-    heads = [
+    header_cells = [
         element("th", "model", scope="col"),
         *(
             element("th", name, scope="col", class_="n" if is_number else None)
@@ -175,7 +175,7 @@ def headlines(reported: ReportSource) -> Iterator[Element]:
         element(
             "table",
             element("caption", "The headline metrics, with what each one tells."),
-            element("thead", element("tr", heads)),
+            element("thead", element("tr", header_cells)),
             (
                 element("tbody", _headline(rows, columns))
                 for rows in rows_by_path.values()
@@ -261,9 +261,9 @@ def _class(name: str, metric: Metric, is_number: bool) -> str | None:
     return "n" if is_number else None
 
 
-def figures(drawn: Iterable[Figure], folder: Path) -> Iterator[Element]:
+def figures(drawn_figures: Iterable[Figure], folder: Path) -> Iterator[Element]:
     """Every figure inside the page, with what it shows in words."""
-    for figure in drawn:
+    for figure in drawn_figures:
         picture = (folder / f"{figure.name}.svg").read_bytes()
         source = base64.b64encode(picture).decode()
         yield element(
@@ -324,21 +324,22 @@ def _finding(finding: Finding) -> list[Child]:
     ]
 
 
-def coverage(course: Course) -> Iterator[Element]:
+def coverage(operations: Operations) -> Iterator[Element]:
     """How far the run had come, what failed, and what it cost."""
     rows: list[tuple[str, str]] = [
         (f"{kind}: {name}", metric_number(n))
         for kind in ("tasks", "attempts")
-        for name, n in course[kind].items()
+        for name, n in operations[kind].items()
     ]
     rows += [
-        (f"errors: {name}", metric_number(n)) for name, n in course["errors"].items()
+        (f"errors: {name}", metric_number(n))
+        for name, n in operations["errors"].items()
     ]
     rows += [
-        ("tokens in", metric_number(course["tokens_in"])),
-        ("tokens in, cached", metric_number(course["tokens_cached"])),
-        ("tokens out", metric_number(course["tokens_out"])),
-        ("cost in US dollars", _dollars(course["cost_usd"])),
+        ("tokens in", metric_number(operations["tokens_in"])),
+        ("tokens in, cached", metric_number(operations["tokens_cached"])),
+        ("tokens out", metric_number(operations["tokens_out"])),
+        ("cost in US dollars", _dollars(operations["cost_usd"])),
     ]
     yield html_table(
         "The run's course, when it was scored. Answers and scores do not depend on it.",
@@ -408,7 +409,7 @@ def metrics(reported: ReportSource) -> Iterator[Element]:
                 ],
                 [
                     (
-                        _named(m),
+                        _metric_name(m),
                         BETTER[m.direction],
                         metric_number(m.value),
                         metric_interval(m),
@@ -422,11 +423,11 @@ def metrics(reported: ReportSource) -> Iterator[Element]:
         )
 
 
-def costs(course: Mapping[str, Any]) -> Iterator[Element]:
+def costs(operations: Mapping[str, Any]) -> Iterator[Element]:
     """A row a model and unit; none where nothing was asked for here.
 
     Args:
-        course: what `operations.json` says; folders of earlier versions do not say it.
+        operations: content of `operations.json`; earlier versions wrote none.
     """
     rows = [
         (
@@ -437,7 +438,7 @@ def costs(course: Mapping[str, Any]) -> Iterator[Element]:
             _tokens(per["tokens_out"]),
             metric_number(per["cost_usd"]),
         )
-        for model, taken in course.get("models", {}).items()
+        for model, taken in operations.get("models", {}).items()
         for unit, per in taken["per"].items()
     ]
     if rows:
@@ -468,8 +469,8 @@ def first_tables(reported: ReportSource, folder: Path) -> Iterator[Element]:
     """The tables that a reader looks for first."""
     for table in reported.scorecard.tables:
         if table.is_headline:
-            sheet = CsvPreview.of(folder / f"{table.name}.csv", most=HEADLINE_ROWS)
-            yield sheet.grid(_caption(table, sheet), table.titles)
+            preview = CsvPreview.of(folder / f"{table.name}.csv", most=HEADLINE_ROWS)
+            yield preview.grid(_caption(table, preview), table.titles)
 
 
 def other_tables(reported: ReportSource, folder: Path) -> Iterator[Element]:
@@ -477,29 +478,29 @@ def other_tables(reported: ReportSource, folder: Path) -> Iterator[Element]:
     for table in reported.scorecard.tables:
         if table.is_headline:
             continue
-        sheet = CsvPreview.of(folder / f"{table.name}.csv")
-        caption = _caption(table, sheet)
-        left = sheet.total - len(sheet.rows)
-        if not sheet.total:
+        preview = CsvPreview.of(folder / f"{table.name}.csv")
+        caption = _caption(table, preview)
+        left = preview.total - len(preview.rows)
+        if not preview.total:
             yield element("h3", table.name)
             yield element("p", table.caption, " It has no rows.")
         elif table.rows:
             yield element("h3", table.name)
-            yield sheet.grid(caption, table.titles)
+            yield preview.grid(caption, table.titles)
         else:
-            size = f"first {FIRST_ROWS} of {sheet.total:,}" if left else sheet.total
+            size = f"first {FIRST_ROWS} of {preview.total:,}" if left else preview.total
             yield element(
                 "details",
                 element("summary", f"{table.name} ({size} rows)"),
-                sheet.grid(caption, table.titles),
+                preview.grid(caption, table.titles),
             )
 
 
-def _caption(table: Table, sheet: CsvPreview) -> Child:
-    left = sheet.total - len(sheet.rows)
-    where = f"All {sheet.total:,} rows" if left else "The same rows"
+def _caption(table: Table, preview: CsvPreview) -> Child:
+    left = preview.total - len(preview.rows)
+    extent = f"All {preview.total:,} rows" if left else "The same rows"
     file = element("code", f"{table.name}.csv")
-    return (table.caption, f" {where} are in ", file, ", with all digits.")
+    return (table.caption, f" {extent} are in ", file, ", with all digits.")
 
 
 FIGURES = "figures"
@@ -513,19 +514,19 @@ def write(folder: Path, reported: ReportSource) -> tuple[Finding, ...]:
     """
     all_figures = tuple(reported.scorecard.figures)
     failed = [figure for figure in all_figures if isinstance(figure, FailedFigure)]
-    drawn = [figure for figure in all_figures if isinstance(figure, Figure)]
-    if drawn:
+    drawn_figures = [figure for figure in all_figures if isinstance(figure, Figure)]
+    if drawn_figures:
         # about its cache of fonts it would speak to the terminal, from its import on
         logging.getLogger("matplotlib").setLevel(logging.ERROR)
         # which takes half a second
         from jobs.report import figures  # noqa: PLC0415
 
-        undrawn = figures.write_figures(drawn, folder / FIGURES)
+        undrawn = figures.write_figures(drawn_figures, folder / FIGURES)
         lost = {figure.name for figure in undrawn}
-        drawn = [figure for figure in drawn if figure.name not in lost]
+        drawn_figures = [figure for figure in drawn_figures if figure.name not in lost]
         failed += undrawn
     new_findings = tuple(map(_failed_figure, failed))
-    text = page(folder, _with(reported, new_findings), drawn)
+    text = page(folder, _with(reported, new_findings), drawn_figures)
     (folder / REPORT).write_text(text, encoding="utf-8", newline="")
     return new_findings
 
@@ -547,9 +548,9 @@ def _with(reported: ReportSource, new_findings: tuple[Finding, ...]) -> ReportSo
     )
 
 
-def page(folder: Path, reported: ReportSource, drawn: Sequence[Figure]) -> str:
+def page(folder: Path, reported: ReportSource, drawn_figures: Sequence[Figure]) -> str:
     """The text of the page; *folder* holds all other files of the scoring."""
-    course = json.loads((folder / OPERATIONS).read_text(encoding="utf-8"))
+    operations = json.loads((folder / OPERATIONS).read_text(encoding="utf-8"))
     parts = {
         "Results": chain(
             overview(reported),
@@ -558,10 +559,10 @@ def page(folder: Path, reported: ReportSource, drawn: Sequence[Figure]) -> str:
             not_available(reported),
         ),
         "Limits": limits(reported),
-        "Figures": figures(drawn, folder / FIGURES),
+        "Figures": figures(drawn_figures, folder / FIGURES),
         "Findings": findings(reported),
         "Tables": other_tables(reported, folder),
-        "Coverage": chain(coverage(course), costs(course)),
+        "Coverage": chain(coverage(operations), costs(operations)),
         "All metrics and definitions": metrics(reported),
         "Settings": settings(reported),
     }
@@ -571,7 +572,7 @@ def page(folder: Path, reported: ReportSource, drawn: Sequence[Figure]) -> str:
     title = f"{reported.job}: report of run {reported.run_id}"
     header = (
         _facts(reported),
-        (element("p", text, class_="notice") for text in notices(reported, course)),
+        (element("p", text, class_="notice") for text in notices(reported, operations)),
     )
     return html_page(title, header, filled, _footer(reported))
 

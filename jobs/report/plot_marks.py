@@ -122,11 +122,11 @@ def series_style(series: int) -> SeriesStyle:
     return SERIES_STYLES[series % len(SERIES_STYLES)]
 
 
-def foreground(drawn: SeriesStyle) -> dict[str, Any]:
+def foreground(style: SeriesStyle) -> dict[str, Any]:
     """How a line is drawn that says something of its own."""
     return {
-        "color": drawn.color,
-        "linestyle": drawn.line,
+        "color": style.color,
+        "linestyle": style.line,
         "linewidth": 1.6,
         "zorder": 2.5,
     }
@@ -149,9 +149,9 @@ def safe_text(text: str, most: int = LINE) -> str:
 
     What the font has no glyph for is replaced.
     """
-    known = _glyphs()
+    supported = _glyphs()
     safe = printable(text, line=most)
-    return "".join(c if c == "\n" or ord(c) in known else MISSING for c in safe)
+    return "".join(c if c == "\n" or ord(c) in supported else MISSING for c in safe)
 
 
 def legend_label(text: str) -> str | None:
@@ -245,27 +245,27 @@ class PanelPainter:
                 assert_never(mark)
 
     def _line(self, mark: LineSeries) -> None:
-        drawn = series_style(mark.series)
+        mark_style = series_style(mark.series)
         self.axes.plot(
             numbers(mark.x),
             numbers(mark.y),
-            marker=drawn.marker if mark.marked else "",
+            marker=mark_style.marker if mark.marked else "",
             markersize=4.5,
             drawstyle="steps-post" if mark.steps else "default",
             label=legend_label(mark.label),
-            **(BACKGROUND if mark.faint else foreground(drawn)),
+            **(BACKGROUND if mark.faint else foreground(mark_style)),
         )
 
     def _points(self, mark: Points) -> None:
-        drawn = series_style(mark.series)
+        mark_style = series_style(mark.series)
         x, y = numbers(mark.x), numbers(mark.y)
-        self._intervals(y if self.lies else x, mark.lo, mark.hi, drawn.color)
+        self._intervals(y if self.lies else x, mark.lo, mark.hi, mark_style.color)
         self.axes.plot(
             x,
             y,
-            color=drawn.color,
+            color=mark_style.color,
             linestyle="",
-            marker=drawn.marker,
+            marker=mark_style.marker,
             markersize=5.5,
             markeredgecolor="white",
             markeredgewidth=0.6,
@@ -295,15 +295,15 @@ class PanelPainter:
                 zorder=4,
             )
 
-    def _bars(self, mark: Bars, place: int, of: int) -> None:
-        drawn = series_style(mark.series)
+    def _bars(self, mark: Bars, slot: int, of: int) -> None:
+        mark_style = series_style(mark.series)
         breadth = BREADTH / of
-        begin = (breadth - BREADTH) / 2 + place * breadth
-        places = [index + begin for index in range(len(mark.values))]
+        begin = (breadth - BREADTH) / 2 + slot * breadth
+        positions = [index + begin for index in range(len(mark.values))]
         heights = [0.0 if value is None else value for value in mark.values]
-        self._bar(mark, places, heights, breadth=breadth * 0.92)
-        self._intervals(places, mark.lo, mark.hi, INK, zorder=3)
-        for at, value in zip(places, mark.values, strict=True):
+        self._bar(mark, positions, heights, breadth=breadth * 0.92)
+        self._intervals(positions, mark.lo, mark.hi, INK, zorder=3)
+        for at, value in zip(positions, mark.values, strict=True):
             if value is None:
                 x, y = (0.0, at) if self.lies else (at, 0.0)
                 self.axes.annotate(
@@ -314,50 +314,50 @@ class PanelPainter:
                     ha="left" if self.lies else "center",
                     va="center" if self.lies else "bottom",
                     fontsize=7,
-                    color=drawn.color,
+                    color=mark_style.color,
                 )
 
     def _stack(self, mark: Stack, floor: list[float]) -> None:
         """Lay a part on the *floor*, and raise it."""
         heights = [0.0 if value is None else value for value in mark.values]
-        places = list(map(float, range(len(heights))))
-        self._bar(mark, places, heights, breadth=BREADTH, floor=tuple(floor))
+        positions = list(map(float, range(len(heights))))
+        self._bar(mark, positions, heights, breadth=BREADTH, floor=tuple(floor))
         floor[:] = [low + high for low, high in zip(floor, heights, strict=True)]
 
     def _bar(
         self,
         mark: Bars | Stack,
-        places: Sequence[float],
+        positions: Sequence[float],
         values: Sequence[float],
         *,
         breadth: float,
         floor: Sequence[float] | None = None,
     ) -> None:
-        drawn = series_style(mark.series)
+        mark_style = series_style(mark.series)
         style: dict[str, Any] = {
-            "color": drawn.color,
-            "hatch": drawn.hatch,
+            "color": mark_style.color,
+            "hatch": mark_style.hatch,
             "edgecolor": "white",
             "linewidth": 0.6,
             "label": legend_label(mark.label),
         }
         if self.lies:
-            self.axes.barh(places, values, height=breadth, left=floor, **style)
+            self.axes.barh(positions, values, height=breadth, left=floor, **style)
         else:
-            self.axes.bar(places, values, width=breadth, bottom=floor, **style)
+            self.axes.bar(positions, values, width=breadth, bottom=floor, **style)
 
     def _histogram(self, mark: Histogram) -> None:
-        drawn = series_style(mark.series)
+        mark_style = series_style(mark.series)
         widths = [high - low for low, high in pairwise(mark.edges)]
         self.axes.bar(
             mark.edges[:-1],
             mark.counts,
             width=widths,
             align="edge",
-            facecolor=f"{drawn.color}55",
-            edgecolor=drawn.color,
+            facecolor=f"{mark_style.color}55",
+            edgecolor=mark_style.color,
             linewidth=1.0,
-            hatch=drawn.hatch,
+            hatch=mark_style.hatch,
             label=legend_label(mark.label),
         )
 
@@ -400,7 +400,7 @@ class PanelPainter:
 
     def _intervals(
         self,
-        places: Sequence[float],
+        positions: Sequence[float],
         lo: Sequence[Number],
         hi: Sequence[Number],
         color: str,
@@ -408,8 +408,8 @@ class PanelPainter:
     ) -> None:
         """Interval ends, drawn about their middle: a value may lie outside them."""
         ends = [
-            (place, (low + high) / 2, (high - low) / 2)
-            for place, low, high in zip(places, lo, hi, strict=bool(lo))
+            (position, (low + high) / 2, (high - low) / 2)
+            for position, low, high in zip(positions, lo, hi, strict=bool(lo))
             if low is not None and high is not None
         ]
         if not ends:
@@ -422,12 +422,12 @@ class PanelPainter:
             self.axes.errorbar(at, middle, yerr=half, **style)
 
 
-def _share(place: float, axis: Axis) -> float:
+def _share(position: float, axis: Axis) -> float:
     """How far along its axis a place is; in the middle where the ends are not known."""
     if axis.ends is None:
         return 0.5
     lo, hi = axis.ends
-    return (place - lo) / (hi - lo)
+    return (position - lo) / (hi - lo)
 
 
 def numbers(values: Sequence[Number]) -> list[float]:

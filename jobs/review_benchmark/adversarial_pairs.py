@@ -121,14 +121,14 @@ class AdversarialReport:
         for kind, group in groupby(rows, key=lambda row: row[0].kind):
             kind_rows = list(group)
             outcomes = [comparison.outcome for _, _, comparison in kind_rows]
-            alike = [similarity for _, similarity, _ in kind_rows]
-            drawn = self.threshold
+            similarities = [similarity for _, similarity, _ in kind_rows]
+            threshold = self.threshold
             by_kind[kind] = {
                 "pairs": len(kind_rows),
-                "mean_similarity": mean(alike),
+                "mean_similarity": mean(similarities),
                 "alike_by_words": sum(
-                    drawn is not None and drawn.admits(similarity)
-                    for similarity in alike
+                    threshold is not None and threshold.admits(similarity)
+                    for similarity in similarities
                 ),
                 "passed": outcomes.count("passed"),
                 "failed": outcomes.count("failed"),
@@ -159,9 +159,9 @@ class AdversarialReport:
                 )
             ),
         ]
-        drawn = None if self.threshold is None else self.threshold.value
+        threshold = None if self.threshold is None else self.threshold.value
         key = (
-            f"Alike by words: similarity above {number(drawn, 3)}. Passed, failed, "
+            f"Alike by words: similarity above {number(threshold, 3)}. Passed, failed, "
             "not judged: by direction and certainty."
         )
         return "\n".join((*text_table(columns, indent=""), key))

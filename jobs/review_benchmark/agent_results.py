@@ -262,7 +262,7 @@ def retrieval_curve(rebuilt_review: RebuiltReview) -> tuple[RetrievalPoint, ...]
     }
     ranks = []
     for hits in rebuilt_review.matched.serving:
-        served = [rank.get(rebuilt_review.documents[hit.place]) for hit in hits]
+        served = [rank.get(rebuilt_review.documents[hit.index]) for hit in hits]
         first = min(
             (candidate_rank for candidate_rank in served if candidate_rank is not None),
             default=None,
@@ -270,7 +270,9 @@ def retrieval_curve(rebuilt_review: RebuiltReview) -> tuple[RetrievalPoint, ...]
         if first is not None:
             ranks.append(first)
     ranks.sort()
-    points = {n_candidates: place for place, n_candidates in enumerate(ranks, start=1)}
+    points = {
+        n_candidates: retrieved for retrieved, n_candidates in enumerate(ranks, start=1)
+    }
     points[len(rebuilt_review.candidates)] = len(ranks)
     return tuple(
         RetrievalPoint(
@@ -302,14 +304,14 @@ class ReviewDraws:
     """One sequence of draws for each set of reviews, made when it is asked for."""
 
     settings: ReviewBenchmarkSettings
-    _known: dict[tuple[str, ...], Resamples] = field(default_factory=dict, repr=False)
+    _cache: dict[tuple[str, ...], Resamples] = field(default_factory=dict, repr=False)
 
     def of(self, reviews: tuple[str, ...]) -> Resamples:
         """The draws of some reviews."""
-        known = self._known.get(reviews)
-        if known is None:
+        draws = self._cache.get(reviews)
+        if draws is None:
             settings = self.settings
-            known = self._known[reviews] = Resamples(
+            draws = self._cache[reviews] = Resamples(
                 reviews,
                 settings.boot_b,
                 settings.boot_seed,
@@ -317,7 +319,7 @@ class ReviewDraws:
                 cluster="review",
                 form=settings.interval,
             )
-        return known
+        return draws
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -123,7 +123,7 @@ def served_by_replicate(rebuilt_review: RebuiltReview, replicate: int) -> int:
         if candidate.votes[replicate]
     }
     return sum(
-        any(rebuilt_review.documents[hit.place] in included for hit in hits)
+        any(rebuilt_review.documents[hit.index] in included for hit in hits)
         for hits in rebuilt_review.matched.serving
     )
 
@@ -136,7 +136,7 @@ def _counted(
     included = frozenset(rebuilt_review.included)
     offered = frozenset(candidate.document for candidate in rebuilt_review.candidates)
     matched_documents = [
-        rebuilt_review.documents[hit.place] for hit in hits if hit is not None
+        rebuilt_review.documents[hit.index] for hit in hits if hit is not None
     ]
     right = {document for document in matched_documents if document in included}
     right_rows = sum(document in right for document in rebuilt_review.included)
@@ -158,9 +158,9 @@ def _counted(
 def _distinct(rebuilt_review: RebuiltReview) -> int:
     included = frozenset(rebuilt_review.included)
     claims = ClaimMatching(rebuilt_review.matched.claimable)
-    for place, document in sorted(rebuilt_review.documents.items()):
+    for index, document in sorted(rebuilt_review.documents.items()):
         if document in included:
-            claims.add(place)
+            claims.add(index)
     return len(claims)
 
 
@@ -280,18 +280,18 @@ def _overall(
     now: Mapping[str, ThresholdStep | None],
     truth: Mapping[str, int],
 ) -> OverallStep:
-    there = [step for step in now.values() if step is not None]
-    papers = sum(step.found_and_included for step in there)
-    rows = sum(step.included_rows for step in there)
+    steps = [step for step in now.values() if step is not None]
+    papers = sum(step.found_and_included for step in steps)
+    rows = sum(step.included_rows for step in steps)
     return OverallStep(
         threshold=threshold,
         reviews=len(now),
-        passed=sum(step.passed for step in there),
+        passed=sum(step.passed for step in steps),
         included_rows=rows,
         recall=mean(0.0 if step is None else step.recall for step in now.values()),
-        precision=mean(step.precision for step in there),
+        precision=mean(step.precision for step in steps),
         micro_recall=ratio(papers, sum(truth.values())),
-        micro_precision=ratio(sum(step.credited for step in there), rows),
+        micro_precision=ratio(sum(step.credited for step in steps), rows),
     )
 
 
@@ -323,7 +323,7 @@ class _Shared:
         self._serves: dict[str, list[int]] = {}
         for paper, hits in enumerate(rebuilt_review.matched.serving):
             for document in dict.fromkeys(
-                rebuilt_review.documents[hit.place] for hit in hits
+                rebuilt_review.documents[hit.index] for hit in hits
             ):
                 self._serves.setdefault(document, []).append(paper)
         self._chosen: dict[int, str] = {}
@@ -349,21 +349,21 @@ class _Claimed:
     def __init__(self, rebuilt_review: RebuiltReview) -> None:
         self._documents = rebuilt_review.documents
         self._claims = ClaimMatching(rebuilt_review.matched.claimable)
-        self._places: dict[str, list[int]] = {}
-        for place, document in rebuilt_review.documents.items():
-            self._places.setdefault(document, []).append(place)
+        self._indices: dict[str, list[int]] = {}
+        for index, document in rebuilt_review.documents.items():
+            self._indices.setdefault(document, []).append(index)
 
     @property
     def documents(self) -> Collection[str]:
-        return {self._documents[place] for place in self._claims.places}
+        return {self._documents[index] for index in self._claims.matched_indices}
 
     @property
     def papers(self) -> int:
         return len(self._claims)
 
     def add(self, document: str) -> None:
-        for place in self._places.get(document, ()):
-            self._claims.add(place)
+        for index in self._indices.get(document, ()):
+            self._claims.add(index)
 
 
 def percent(target: float) -> str:

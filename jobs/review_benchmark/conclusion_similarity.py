@@ -41,16 +41,16 @@ def tfidf_similarity(agent: Sequence[str], truth: Sequence[str]) -> SimilarityMa
         agent: conclusions of an agent.
         truth: the authors' conclusions; the vocabulary is theirs.
     """
-    nothing = np.zeros((len(agent), len(truth)))
-    if not nothing.size:
-        return nothing
+    zeros = np.zeros((len(agent), len(truth)))
+    if not zeros.size:
+        return zeros
     vectorizer = TfidfVectorizer(
         stop_words="english", ngram_range=(1, 2), sublinear_tf=True
     )
     try:
         fitted = vectorizer.fit_transform(truth)
     except ValueError:  # nothing but stop words: nothing is alike
-        return nothing
+        return zeros
     # the whole product at once: rows are sparse, and there are as many as reviews
     similarities: SimilarityMatrix = (vectorizer.transform(agent) @ fitted.T).toarray()
     return similarities.round(DIGITS)
@@ -69,7 +69,7 @@ def conclusion_similarity(
     kind: VerdictKind,
     conclusions: Sequence[AgentConclusion],
     truths: Sequence[Review],
-    sheet: ReviewPredictions,
+    predictions: ReviewPredictions,
 ) -> SimilarityMatrix:
     """Similarities, (len(said), len(truths)); NaN where nothing compares the two.
 
@@ -77,7 +77,7 @@ def conclusion_similarity(
         kind: how conclusions are compared.
         conclusions: conclusions of agents, each with a text.
         truths: reviews whose authors' conclusion is known.
-        sheet: has their vectors.
+        predictions: has their vectors.
     """
     match kind:
         case "direction" | "tfidf":
@@ -88,20 +88,20 @@ def conclusion_similarity(
         case "embedding":
             return _cosines(
                 [conclusion.vector for conclusion in conclusions],
-                [sheet.vectors.get(truth.id, ()) for truth in truths],
+                [predictions.vectors.get(truth.id, ()) for truth in truths],
             )
         case _:
             return _judged(conclusions, truths)
 
 
 def truth_similarity(
-    kind: VerdictKind, truths: Sequence[Review], sheet: ReviewPredictions
+    kind: VerdictKind, truths: Sequence[Review], predictions: ReviewPredictions
 ) -> SimilarityMatrix:
     """How alike the authors' own conclusions are, by words or vectors."""
     if kind in {"direction", "tfidf"}:
         texts = [truth.conclusion for truth in truths]
         return tfidf_similarity(texts, texts)
-    vectors = [sheet.vectors.get(truth.id, ()) for truth in truths]
+    vectors = [predictions.vectors.get(truth.id, ()) for truth in truths]
     return _cosines(vectors, vectors)
 
 
@@ -112,12 +112,12 @@ def _cosines(first: Sequence[Vector], second: Sequence[Vector]) -> SimilarityMat
     if not lengths:
         return similarities
     most = max(lengths, key=lambda length: (lengths[length], length))
-    rows = [place for place, vector in enumerate(first) if len(vector) == most]
-    columns = [place for place, vector in enumerate(second) if len(vector) == most]
+    rows = [index for index, vector in enumerate(first) if len(vector) == most]
+    columns = [index for index, vector in enumerate(second) if len(vector) == most]
     if rows and columns:
         near = cosines(
-            np.array([first[place] for place in rows]),
-            np.array([second[place] for place in columns]),
+            np.array([first[index] for index in rows]),
+            np.array([second[index] for index in columns]),
         )
         similarities[np.ix_(rows, columns)] = near.round(DIGITS)
     return similarities
@@ -128,9 +128,9 @@ def _judged(
 ) -> SimilarityMatrix:
     similarities = np.full((len(conclusions), len(truths)), np.nan)
     for row, conclusion in zip(similarities, conclusions, strict=True):
-        for place, truth in enumerate(truths):
+        for index, truth in enumerate(truths):
             if truth.id in conclusion.judged:
-                row[place] = conclusion.judged[truth.id].similarity
+                row[index] = conclusion.judged[truth.id].similarity
     return similarities
 
 
@@ -186,15 +186,17 @@ def threshold_from_labels(
     if value is None:
         return None
     right = 0
-    for place, (likeness, label) in enumerate(zip(similarity, similar, strict=True)):
-        others = [other for at, other in enumerate(similarity) if at != place]
-        labels = [other_label for at, other_label in enumerate(similar) if at != place]
+    for index, (pair_similarity, label) in enumerate(
+        zip(similarity, similar, strict=True)
+    ):
+        others = [other for at, other in enumerate(similarity) if at != index]
+        labels = [other_label for at, other_label in enumerate(similar) if at != index]
         left_out = _youden(others, labels)
         if left_out is None:
             # the only one of its kind: the others know of one answer alone
             right += labels[0] == label
         else:
-            right += (likeness >= left_out) == label
+            right += (pair_similarity >= left_out) == label
     return SimilarityThreshold(
         value=value,
         source="labels",

@@ -110,16 +110,16 @@ def measure_coverage(
         autojunk: as for `matching.ratio.ratio`.
     """
     papers = [(review.id, truth) for review in reviews for truth in review.studies]
-    sought = [_only(lookup_keys(truth, NORMAL), keys) for _, truth in papers]
-    lookups = look_up(sought, database, cutoff=cutoff, autojunk=autojunk)
+    truth_keys = [_only(lookup_keys(truth, NORMAL), keys) for _, truth in papers]
+    lookups = look_up(truth_keys, database, cutoff=cutoff, autojunk=autojunk)
     covered = []
     for (review, truth), paper_keys, lookup in zip(
-        papers, sought, lookups, strict=True
+        papers, truth_keys, lookups, strict=True
     ):
         records = find_records(paper_keys, DatabasePool(order={}, lookup=lookup))
         hit = next(iter(whole_list(records)), None)
         # without an agent, a paper's place is its id
-        paper = None if hit is None else database.paper(hit.place)
+        paper = None if hit is None else database.paper(hit.index)
         present = (
             None
             if hit is None or paper is None
@@ -129,9 +129,9 @@ def measure_coverage(
     return tuple(covered)
 
 
-def _only(sought: LookupKeys, keys: Collection[str]) -> LookupKeys:
+def _only(paper_keys: LookupKeys, keys: Collection[str]) -> LookupKeys:
     """What is looked up by some keys alone."""
-    return replace(sought, **{key: "" for key in METHODS if key not in keys})
+    return replace(paper_keys, **{key: "" for key in METHODS if key not in keys})
 
 
 COLUMNS = (
@@ -207,8 +207,8 @@ def coverage(settings: ReviewBenchmarkSettings) -> CoverageReport:
         )
         missing = "--truth DIR" if settings.truth is None else database_option
         raise UsageError(f"Coverage needs {missing}.")
-    noticed = InputFindings()
-    reviews = chosen(read_truth(settings.truth, noticed), settings)
+    findings = InputFindings()
+    reviews = chosen(read_truth(settings.truth, findings), settings)
     with closing(PaperDatabase(settings.database)) as database:
         return CoverageReport(
             content_hash=database.content_hash,
@@ -220,7 +220,7 @@ def coverage(settings: ReviewBenchmarkSettings) -> CoverageReport:
                 cutoff=settings.title_cutoff,
                 autojunk=settings.autojunk,
             ),
-            findings=noticed.findings(),
+            findings=findings.findings(),
         )
 
 
@@ -284,7 +284,7 @@ AT_ONCE = 8192
 class ReviewStock:
     """A review's studies in the database; one entry for each of them."""
 
-    wanted: tuple[LookupKeys, ...]
+    truth_keys: tuple[LookupKeys, ...]
     lookups: tuple[DatabaseLookup, ...]
     otherwise: tuple[DatabaseLookup, ...] | None
     """Under the other value of `autojunk`; None: it makes no difference."""
@@ -294,10 +294,10 @@ class ReviewStock:
 
     def record(self, number: int) -> AgentRecord:
         """A paper of the database, read once."""
-        known = self._records.get(number)
-        if known is None:
-            known = self._records[number] = self._read(number)
-        return known
+        record = self._records.get(number)
+        if record is None:
+            record = self._records[number] = self._read(number)
+        return record
 
     def _read(self, number: int) -> AgentRecord:
         paper = self._database.paper(number)
@@ -324,29 +324,29 @@ def review_stocks(
     rules, database = dataset.settings.rules, dataset.database
     if database is None:
         raise DatasetError("There is no paper database (name one with --database).")
-    sought = [
+    truth_keys = [
         lookup_keys(paper, rules.normal)
         for review in reviews
         for paper in review.studies
     ]
     lookups = look_up(
-        sought, database, cutoff=rules.title_cutoff, autojunk=rules.autojunk
+        truth_keys, database, cutoff=rules.title_cutoff, autojunk=rules.autojunk
     )
-    other = _otherwise(sought, lookups, database, rules)
-    near = _nearest(sought, lookups, database, rules)
+    other = _otherwise(truth_keys, lookups, database, rules)
+    near = _nearest(truth_keys, lookups, database, rules)
     stocks, start = {}, 0
     for review in reviews:
         end = start + len(review.studies)
         review_slice = slice(start, end)
         stocks[review.id] = ReviewStock(
-            wanted=tuple(sought[review_slice]),
+            truth_keys=tuple(truth_keys[review_slice]),
             lookups=tuple(lookups[review_slice]),
             otherwise=None
             if other[review_slice] == list(lookups[review_slice])
             else tuple(other[review_slice]),
             nearest={
-                place: nearest_title
-                for place, nearest_title in enumerate(near[review_slice])
+                index: nearest_title
+                for index, nearest_title in enumerate(near[review_slice])
                 if nearest_title is not None
             },
             _database=database,
@@ -356,7 +356,7 @@ def review_stocks(
 
 
 def _otherwise(
-    sought: Sequence[LookupKeys],
+    truth_keys: Sequence[LookupKeys],
     lookups: Sequence[DatabaseLookup],
     database: PaperDatabase,
     rules: MatchingRules,
@@ -365,12 +365,12 @@ def _otherwise(
     longest = (2.0 - rules.title_cutoff) / rules.title_cutoff
     concerned = [
         at
-        for at, keys in enumerate(sought)
+        for at, keys in enumerate(truth_keys)
         # a title so much longer than this one is the longest that can be alike
         if len(keys.title) * longest + MARGIN >= JUNK_FROM
     ]
     again = look_up(
-        [sought[at] for at in concerned],
+        [truth_keys[at] for at in concerned],
         database,
         cutoff=rules.title_cutoff,
         autojunk=not rules.autojunk,
@@ -382,18 +382,18 @@ def _otherwise(
 
 
 def _nearest(
-    sought: Sequence[LookupKeys],
+    truth_keys: Sequence[LookupKeys],
     lookups: Sequence[DatabaseLookup],
     database: PaperDatabase,
     rules: MatchingRules,
 ) -> Sequence[NearestTitle | None]:
     missing = [at for at, lookup in enumerate(lookups) if lookup == DatabaseLookup()]
     likest = nearest_titles(
-        [sought[at].title for at in missing],
+        [truth_keys[at].title for at in missing],
         _titles(database) if missing else (),
         autojunk=rules.autojunk,
     )
-    near: list[NearestTitle | None] = [None] * len(sought)
+    near: list[NearestTitle | None] = [None] * len(truth_keys)
     for at, nearest_title in zip(missing, likest, strict=True):
         near[at] = nearest_title
     return near

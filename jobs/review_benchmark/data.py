@@ -41,9 +41,9 @@ def expression(query: SearchQuery) -> str:
     ]
     if not groups:
         return ""
-    wanted = "(" + " AND ".join(groups) + ")"
+    required = "(" + " AND ".join(groups) + ")"
     unwanted = _terms(query.none_of)
-    return f"({wanted} NOT ({' OR '.join(unwanted)}))" if unwanted else wanted
+    return f"({required} NOT ({' OR '.join(unwanted)}))" if unwanted else required
 
 
 def _terms(terms: Iterable[str]) -> list[str]:
@@ -101,7 +101,7 @@ class Conclusion:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Likeness:
+class JudgedSimilarity:
     """Stage `judge`: how alike two conclusions are."""
 
     similarity: float  #: 0 to 1

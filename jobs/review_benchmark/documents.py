@@ -61,22 +61,22 @@ def result_files(
         # in the settings it is null where the scale decides; agents of an import
         # decided by a threshold of their own, which nobody here knows
         "threshold": None
-        if results.sheet.imported
+        if results.predictions.imported
         else results.dataset.settings.least_score,
         "matching": results.matching,
         "database_sha256": results.database,
         "versions": {"siftlog": version("siftlog"), "format": FORMAT},
     }
-    places = ResultPaths(
+    paths = ResultPaths(
         results.columns,
-        (review.id for review in results.sheet.reviews),
+        (review.id for review in results.predictions.reviews),
     )
     for column in results.columns.values():
         for review in column.benchmarks:
             document = _document(results, column, review) | shared
             if column.model in verdicts:
                 document["verdict"] = _verdict(verdicts[column.model], review)
-            yield json_file(places.result(column.model, review), document)
+            yield json_file(paths.result(column.model, review), document)
 
 
 def _document(
@@ -355,7 +355,8 @@ def _failed(
 ) -> Iterator[str]:
     benchmark = column.benchmarks[review]
     titles = {
-        sheet_review.id: sheet_review.title for sheet_review in results.sheet.reviews
+        scored_review.id: scored_review.title
+        for scored_review in results.predictions.reviews
     }
     yield f"### {_plain(review)}: {_plain(titles[review])}"
     reached = (

@@ -278,9 +278,9 @@ def _explicit(text: str) -> tuple[Certainty | None, str]:
     if match is None:
         return None, text
     words = re.findall(_LEVEL, match[1] or match[2])
-    named = [word.replace(" ", "_").replace("-", "_") for word in words]
+    stated_levels = [word.replace(" ", "_").replace("-", "_") for word in words]
     return min(
-        (level for level in LEVELS if level in named), key=LEVELS.index
+        (level for level in LEVELS if level in stated_levels), key=LEVELS.index
     ), _EXPLICIT.sub(" ", text)
 
 

@@ -231,8 +231,8 @@ def _decision(
     word = "included" if candidate.included else "not included"
     least = explained.dataset.settings.least_score
     if candidate.score is None:
-        why = candidate.failure or candidate.outcome
-        yield f"decision   {word}: no score ({one_line(why)})"
+        reason = candidate.failure or candidate.outcome
+        yield f"decision   {word}: no score ({one_line(reason)})"
     else:
         limit = (
             f", threshold {least:g}"
@@ -249,8 +249,8 @@ def review_before(dataset: ReviewDataset, chosen: SelectedPaper) -> Iterator[str
     review = chosen.review
     yield from review_facts(review, dataset.settings)
     search = planned_search(dataset, review)
-    there = review_stocks(dataset, [review])[review.id]
-    records = _records(dataset, there)
+    stock = review_stocks(dataset, [review])[review.id]
+    records = _records(dataset, stock)
     offered = frozenset(search.search_hits.candidates)
     absent = [at for at, record in enumerate(records) if record is None]
     missed = [
@@ -258,21 +258,21 @@ def review_before(dataset: ReviewDataset, chosen: SelectedPaper) -> Iterator[str
         for at, record in enumerate(records)
         if record is not None and record not in offered
     ]
-    held = len(records) - len(absent)
+    stored_count = len(records) - len(absent)
     yield (
-        f"studies    {len(records)}: {held} in the database, {held - len(missed)} "
-        "found by the fixed plan"
+        f"studies    {len(records)}: {stored_count} in the database, "
+        f"{stored_count - len(missed)} found by the fixed plan"
     )
     yield ""
     yield "search"
     yield from search_lines(search)
-    for title, places in (("not in the database", absent), ("not found", missed)):
-        if places:
+    for title, indices in (("not in the database", absent), ("not found", missed)):
+        if indices:
             yield ""
-            yield f"{title} ({len(places)})"
-        for at in places:
+            yield f"{title} ({len(indices)})"
+        for at in indices:
             yield study_line(at, review.studies[at])
-            near = there.nearest.get(at)
+            near = stock.nearest.get(at)
             if near is not None:
                 yield (
                     f"    the likest title, at {near.ratio:.4f}, is that of "
@@ -298,11 +298,11 @@ def paper_before(dataset: ReviewDataset, chosen: SelectedPaper) -> Iterator[str]
     yield from ranked_lines(planned_search(dataset, review), paper)
 
 
-def _records(dataset: ReviewDataset, there: ReviewStock) -> list[int | None]:
+def _records(dataset: ReviewDataset, stock: ReviewStock) -> list[int | None]:
     """The paper of each study, where no agent has put papers into an order."""
-    pools = [DatabasePool(order={}, lookup=lookup) for lookup in there.lookups]
-    hits = match_papers(there.wanted, pools, dataset.settings.rules, ()).hits
-    return [None if hit is None else hit.place for hit in hits]
+    pools = [DatabasePool(order={}, lookup=lookup) for lookup in stock.lookups]
+    hits = match_papers(stock.truth_keys, pools, dataset.settings.rules, ()).hits
+    return [None if hit is None else hit.index for hit in hits]
 
 
 UNASKED = "nothing is known of it yet: its search plan is still to come"
@@ -344,7 +344,7 @@ def _after(
     review = chosen.review
     # nothing is fitted over reviews, so that the others play no part
     alone = replace(dataset, reviews=(review,))
-    about = AnswerSubset.where(answers, lambda task: task.key == review.id)
+    about = AnswerSubset.matching(answers, lambda task: task.key == review.id)
     results = measure_agents(alone, collect_predictions(alone, about))
     for model, column in results.columns.items():
         head = _head(chosen, model)

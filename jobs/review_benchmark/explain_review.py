@@ -110,9 +110,11 @@ def search_lines(search: ExplainedSearch, paper: int | None = None) -> Iterator[
         paper: whose places are shown; None: of no paper.
     """
     yield f"  {search.origin}"
-    places = [str(place) for place, _ in enumerate(search.queries, start=1)]
+    query_numbers = [
+        str(query_number) for query_number, _ in enumerate(search.queries, start=1)
+    ]
     columns = [
-        TextColumn(title="query", cells=places),
+        TextColumn(title="query", cells=query_numbers),
         TextColumn(title="hits", cells=[f"{hits:,}" for hits in search.hits]),
         TextColumn(
             title="kept",
@@ -128,10 +130,10 @@ def search_lines(search: ExplainedSearch, paper: int | None = None) -> Iterator[
         ranks = [NONE if rank is None else str(rank) for rank in search.ranks(paper)]
         columns.insert(1, TextColumn(title="rank", cells=ranks))
     yield from text_table(columns)
-    for place, query in zip(places, search.queries, strict=True):
+    for query_number, query in zip(query_numbers, search.queries, strict=True):
         # what can be searched of a model's words stands between quotation marks
         fts_query = expression(query) or "nothing that can be searched"
-        yield from hanging_lines(f"    {place}  ", one_line(fts_query))
+        yield from hanging_lines(f"    {query_number}  ", one_line(fts_query))
     search_hits = search.search_hits
     cut = f", {search_hits.cut:,} more cut" if search_hits.cut else ""
     yield f"  candidates: {len(search_hits.candidates):,}{cut}"
@@ -197,9 +199,9 @@ def conclusion_lines(explained: ExplainedReview) -> Iterator[str]:
         if review.conclusion
         else None
     )
-    for place, conclusion in enumerate(explained.rebuilt.conclusions, start=1):
+    for replicate, conclusion in enumerate(explained.rebuilt.conclusions, start=1):
         yield ""
-        yield f"conclusion, replicate {place}"
+        yield f"conclusion, replicate {replicate}"
         if not conclusion.text:
             yield f"  none: {one_line(conclusion.failure)}"
             continue
@@ -238,7 +240,7 @@ def _effect_words(effect: StatedEffect) -> str:
     return f"{direction}{others}; certainty {certainty}"
 
 
-LISTED = 10
+MOST_LISTED = 10
 """Candidates that are listed; explain REVIEW:PAPER tells of any."""
 
 
@@ -307,7 +309,7 @@ def _outcome(explained: ExplainedReview) -> Iterator[str]:
 
 def _papers(explained: ExplainedReview) -> Iterator[str]:
     every = explained.rebuilt.candidates
-    listed = every[:LISTED]
+    listed = every[:MOST_LISTED]
     studies: dict[str, list[int]] = {}
     for match in explained.matches:
         if match.has_record:
@@ -336,8 +338,8 @@ def _papers(explained: ExplainedReview) -> Iterator[str]:
             ),
         ]
     )
-    if every[LISTED:]:
-        yield f"  and {len(every) - LISTED:,} more"
+    if every[MOST_LISTED:]:
+        yield f"  and {len(every) - MOST_LISTED:,} more"
 
 
 def _score_text(candidate: CandidatePaper) -> str:

@@ -41,8 +41,10 @@ PlottedAgents: TypeAlias = figures.PlottedModels[BenchmarkResults, AgentResults]
 
 def plotted_agents(results: BenchmarkResults) -> PlottedAgents:
     """The models that figures have room for."""
-    there = {name: column for name, column in results.columns.items() if column.rebuilt}
-    return figures.plotted_models(results, there)
+    columns = {
+        name: column for name, column in results.columns.items() if column.rebuilt
+    }
+    return figures.plotted_models(results, columns)
 
 
 Point = TypeVar("Point")
@@ -73,7 +75,7 @@ def by_threshold(plotted: PlottedAgents) -> Figure | None:
 
 def _rule(plotted: PlottedAgents) -> tuple[ReferenceLine, ...]:
     """The threshold; an import's agents decided by one of their own."""
-    if plotted.results.sheet.imported:
+    if plotted.results.predictions.imported:
         return ()
     return (
         ReferenceLine(way="vertical", at=plotted.results.dataset.settings.least_score),
@@ -110,8 +112,8 @@ def _threshold(model: Model, plotted: PlottedAgents) -> Panel:
 
 def by_rank(plotted: PlottedAgents) -> Figure | None:
     """How much of the truth the first candidates hold."""
-    there = [model for model in plotted.models if model.column.curves]
-    if not there:
+    models = [model for model in plotted.models if model.column.curves]
+    if not models:
         return None
     return Figure(
         name="retrieval",
@@ -124,7 +126,7 @@ def by_rank(plotted: PlottedAgents) -> Figure | None:
             Panel(
                 x=Axis(label="candidates kept", lo=0),
                 y=Axis(label="recall of the search", lo=0, hi=1),
-                marks=tuple(map(_rank, there)),
+                marks=tuple(map(_rank, models)),
             ),
         ),
     )
@@ -169,7 +171,7 @@ def waterfall(plotted: PlottedAgents) -> Figure | None:
     """A bar a step: the studies that are left, and on them those lost there."""
     if not plotted.models:
         return None
-    steps = IMPORTED if plotted.results.sheet.imported else SEARCHED
+    steps = IMPORTED if plotted.results.predictions.imported else SEARCHED
     return Figure(
         name="losses",
         title="Where included studies were lost",
@@ -181,11 +183,11 @@ def waterfall(plotted: PlottedAgents) -> Figure | None:
 
 
 def _loss_panel(model: Model, steps: Mapping[str, Sequence[LostAt]]) -> Panel:
-    known = model.column.by_path()
-    left = int(known["count.truth"].value or 0)
+    by_path = model.column.by_path()
+    left = int(by_path["count.truth"].value or 0)
     remaining, lost = [], []
     for causes in steps.values():
-        here = sum(int(known[f"lost.{cause}"].value or 0) for cause in causes)
+        here = sum(int(by_path[f"lost.{cause}"].value or 0) for cause in causes)
         left -= here
         remaining.append(left)
         lost.append(here)
@@ -254,17 +256,17 @@ def recall(plotted: PlottedAgents) -> Figure | None:
 
 def _points(model: Model, rows: tuple[str, ...], models: int) -> Points:
     """The marks of one model; those of a review lie below one another."""
-    there = [
-        (place, benchmark)
-        for place, review in enumerate(rows)
+    row_benchmarks = [
+        (index, benchmark)
+        for index, review in enumerate(rows)
         if (benchmark := model.column.benchmarks.get(review)) is not None
     ]
     aside = BREADTH * (model.series - (models - 1) / 2) / models
     return Points(
-        x=tuple(benchmark.recall for _, benchmark in there),
-        y=tuple(place + aside for place, _ in there),
-        lo=tuple(benchmark.recall for _, benchmark in there),
-        hi=tuple(benchmark.ceiling for _, benchmark in there),
+        x=tuple(benchmark.recall for _, benchmark in row_benchmarks),
+        y=tuple(index + aside for index, _ in row_benchmarks),
+        lo=tuple(benchmark.recall for _, benchmark in row_benchmarks),
+        hi=tuple(benchmark.ceiling for _, benchmark in row_benchmarks),
         label=model.name,
         series=model.series,
     )
@@ -279,13 +281,19 @@ _BY: Mapping[VerdictKind, str] = {
 """What gives the similarity, by the kind of verdict."""
 
 
-def likeness(
+def verdict_similarity(
     plotted: PlottedAgents, concluded: Sequence[ConclusionVerdicts]
 ) -> Figure | None:
     """The share of matched and of mismatched pairs above each similarity."""
-    known = {verdicts.model: verdicts for verdicts in concluded if verdicts.compared}
-    there = [known[model.name] for model in plotted.models if model.name in known]
-    if not there:
+    verdicts_by_model = {
+        verdicts.model: verdicts for verdicts in concluded if verdicts.compared
+    }
+    plotted_verdicts = [
+        verdicts_by_model[model.name]
+        for model in plotted.models
+        if model.name in verdicts_by_model
+    ]
+    if not plotted_verdicts:
         return None
     return Figure(
         name="verdicts",
@@ -294,8 +302,8 @@ def likeness(
         "similarity: matched are an agent's and the authors' of one review, mismatched "
         "those of two. The further apart the lines, the more a verdict says. Dashed: "
         f"the threshold, if there is one.{plotted.rest}",
-        columns=min(2, len(there)),
-        panels=tuple(map(_similarity_panel, there)),
+        columns=min(2, len(plotted_verdicts)),
+        panels=tuple(map(_similarity_panel, plotted_verdicts)),
     )
 
 
@@ -323,8 +331,8 @@ def _above(likenesses: Collection[float], label: str, series: int) -> LineSeries
     """A step down at each similarity that occurs."""
     ordered = sorted(likenesses)
     steps = {
-        similarity: 1 - place / len(ordered)
-        for place, similarity in enumerate(ordered, start=1)
+        similarity: 1 - rank / len(ordered)
+        for rank, similarity in enumerate(ordered, start=1)
     }
     points = thinned(((min(0.0, ordered[0]), 1.0), *steps.items()))
     return LineSeries(
@@ -345,7 +353,7 @@ class BenchmarkFigures:
 
     def __iter__(self) -> Iterator[Figure | FailedFigure]:
         def verdicts(models: PlottedAgents) -> Figure | None:
-            return likeness(models, self.concluded)
+            return verdict_similarity(models, self.concluded)
 
         draws = (recall, waterfall, by_threshold, by_rank, verdicts)
         return build_figures(lambda: plotted_agents(self.results), draws)

@@ -55,14 +55,14 @@ class ResultsImporter:
         """
         if settings.truth is None:
             raise UsageError("Name the folder of published reviews: --truth DIR.")
-        named = (*settings.results, *files)
-        if not named:
+        sources = (*settings.results, *files)
+        if not sources:
             raise UsageError("Name the results of an agent: --results DIR or FILE.")
         every = read_truth(settings.truth, InputFindings())
-        known = {review.id for review in every}
+        review_ids = {review.id for review in every}
         requested = {review.id for review in chosen(every, settings)}
         seen: dict[tuple[str, str, int], Path] = {}
-        paths = result_files(named)
+        paths = result_files(sources)
         keys = _keys(paths, settings)
         every_result = (
             (path, text, result)
@@ -70,7 +70,7 @@ class ResultsImporter:
             for text, result in read_results(path, InputFindings(), keys)
         )
         for path, text, result in every_result:
-            if result.review not in known:
+            if result.review not in review_ids:
                 raise DatasetError(
                     f"{path.name}: there is no ground truth of {result.review} (add "
                     f"cochrane_{result.review}.json to {settings.truth})."

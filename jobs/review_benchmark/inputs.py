@@ -81,7 +81,7 @@ COLUMNS = ("cochrane_id", "model", "similar")
 
 
 def read_labels(
-    path: Path, reviews: AbstractSet[str], noticed: InputFindings
+    path: Path, reviews: AbstractSet[str], findings: InputFindings
 ) -> tuple[ConclusionLabel, ...]:
     """The labels in a CSV file; a row without one is passed over.
 
@@ -90,13 +90,13 @@ def read_labels(
     Args:
         path: the file.
         reviews: ids of those that there are.
-        noticed: learns of columns that are not read.
+        findings: learns of columns that are not read.
 
     Raises:
         DatasetError: the file or a row is off, or a conclusion has two labels.
     """
     labels: dict[tuple[str, str], ConclusionLabel] = {}
-    for row in read_csv(path, COLUMNS, noticed=noticed):
+    for row in read_csv(path, COLUMNS, findings=findings):
         if not row.has("similar"):
             continue
         review, model = row.text("cochrane_id"), row.text("model")
@@ -176,12 +176,12 @@ def load(settings: ReviewBenchmarkSettings) -> ReviewDataset:
     """
     if settings.truth is None:
         raise UsageError("Name the folder of published reviews: --truth DIR.")
-    noticed = InputFindings()
-    every = read_truth(settings.truth, noticed)
+    findings = InputFindings()
+    every = read_truth(settings.truth, findings)
     reviews = chosen(every, settings)
-    report_sample(noticed, reviews, named(every, settings), "review")
+    report_sample(findings, reviews, named_reviews(every, settings), "review")
     labels = (
-        read_labels(settings.verdict_labels, {review.id for review in every}, noticed)
+        read_labels(settings.verdict_labels, {review.id for review in every}, findings)
         if settings.verdict_labels is not None
         else ()
     )
@@ -192,7 +192,7 @@ def load(settings: ReviewBenchmarkSettings) -> ReviewDataset:
         reviews=reviews,
         labels=tuple(label for label in labels if label.review in review_ids),
         database=None if settings.database is None else _stocked(settings.database),
-        findings=noticed.findings(),
+        findings=findings.findings(),
     )
 
 
@@ -233,11 +233,11 @@ def chosen(
     Raises:
         DatasetError: one that is named is not there.
     """
-    named_reviews = named(reviews, settings)
-    return draw_sample(named_reviews, settings.limit, key=lambda review: review.id)
+    requested = named_reviews(reviews, settings)
+    return draw_sample(requested, settings.limit, key=lambda review: review.id)
 
 
-def named(
+def named_reviews(
     reviews: Sequence[Review], settings: ReviewBenchmarkSettings
 ) -> tuple[Review, ...]:
     """The reviews that `--review` names; all where it names none.

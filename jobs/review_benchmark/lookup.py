@@ -80,11 +80,11 @@ def similar_titles(
         processor=None,
         score_cutoff=least,
     )
-    for title, _, place in survivors:
+    for title, _, index in survivors:
         if title:
             title_ratio = ratio(truth, title, autojunk=autojunk)
             if title_ratio >= cutoff:
-                yield place, title_ratio
+                yield index, title_ratio
 
 
 Floats: TypeAlias = npt.NDArray[np.float32]
@@ -136,14 +136,14 @@ class DatabaseLookup:
 
     by_pmid: int | None = None
     by_doi: int | None = None
-    alike: Mapping[int, float] = field(default_factory=dict)
+    by_title: Mapping[int, float] = field(default_factory=dict)
     """Ratio of the likest title of each paper at or above the cutoff.
 
     Empty where a paper has the PMID or the DOI: no rule asks for titles then."""
 
 
 def look_up(
-    wanted: Sequence[LookupKeys],
+    truth_keys: Sequence[LookupKeys],
     database: PaperDatabase,
     *,
     cutoff: float,
@@ -152,7 +152,7 @@ def look_up(
     """Look truth papers up by all that is known of them; exact, titles too.
 
     Args:
-        wanted: the truth papers.
+        truth_keys: the truth papers.
         database: the papers.
         cutoff: least ratio of titles, inclusive.
         autojunk: as for `ratio`.
@@ -162,19 +162,20 @@ def look_up(
             by_pmid=database.by_pmid(keys.pmid) if keys.pmid else None,
             by_doi=database.by_doi(keys.doi) if keys.doi else None,
         )
-        for keys in wanted
+        for keys in truth_keys
     ]
     titles = [
         keys.title if lookup.by_pmid is None and lookup.by_doi is None else ""
-        for keys, lookup in zip(wanted, exact, strict=True)
+        for keys, lookup in zip(truth_keys, exact, strict=True)
     ]
-    alike = _alike(titles, database, cutoff, autojunk=autojunk)
+    similar_papers = _similar_papers(titles, database, cutoff, autojunk=autojunk)
     return tuple(
-        replace(lookup, alike=near) for lookup, near in zip(exact, alike, strict=True)
+        replace(lookup, by_title=near)
+        for lookup, near in zip(exact, similar_papers, strict=True)
     )
 
 
-def _alike(
+def _similar_papers(
     titles: Sequence[str], database: PaperDatabase, cutoff: float, *, autojunk: bool
 ) -> list[dict[int, float]]:
     """For each title the papers with one at or above the cutoff, and the best ratio.
@@ -183,36 +184,36 @@ def _alike(
     be reached where the lengths differ too much, nor where the bags have too little in
     common, nor where rapidfuzz finds too little; only the others are given to difflib.
     """
-    alike_papers: list[dict[int, float]] = [{} for _ in titles]
-    places = [place for place, title in enumerate(titles) if title]
-    if not places:
-        return alike_papers
-    named = [titles[place] for place in places]
-    lengths = np.array([len(title) for title in named])
+    similar_papers: list[dict[int, float]] = [{} for _ in titles]
+    indices = [index for index, title in enumerate(titles) if title]
+    if not indices:
+        return similar_papers
+    nonempty = [titles[index] for index in indices]
+    lengths = np.array([len(title) for title in nonempty])
     share = cutoff / (2.0 - cutoff)
     shortest = math.ceil(lengths.min() * share - MARGIN)
     longest = math.floor(lengths.max() / share + MARGIN)
     least = max(cutoff - MARGIN, MARGIN)
-    bags = CharacterBags(named)
-    for block in database.titles_within(shortest, longest, PAIRS // len(named) + 1):
+    bags = CharacterBags(nonempty)
+    for block in database.titles_within(shortest, longest, PAIRS // len(nonempty) + 1):
         stocked = [title for _, title in block]
         both = lengths[:, None] + np.array([len(title) for title in stocked])
         near = bags.common(stocked) >= both * (cutoff / 2.0) - MARGIN
         rows, columns = (axis.tolist() for axis in np.nonzero(near))
         scores = cpdist(
-            [named[row] for row in rows],
+            [nonempty[row] for row in rows],
             [stocked[column] for column in columns],
             scorer=Indel.normalized_similarity,
             score_cutoff=least,
             dtype=np.float64,
         )
         for index in np.flatnonzero(scores).tolist():
-            truth, (paper, title) = named[rows[index]], block[columns[index]]
+            truth, (paper, title) = nonempty[rows[index]], block[columns[index]]
             exact = ratio(truth, title, autojunk=autojunk)
             if exact >= cutoff:
-                papers = alike_papers[places[rows[index]]]
+                papers = similar_papers[indices[rows[index]]]
                 papers[paper] = max(papers.get(paper, 0.0), exact)
-    return alike_papers
+    return similar_papers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -229,27 +230,27 @@ class DatabasePool:
     def by_pmid(self, pmid: str) -> Sequence[int]:
         """Place of the paper with its PMID."""
         del pmid  # it was looked up by it
-        return self._places(self.lookup.by_pmid)
+        return self._indices(self.lookup.by_pmid)
 
     def by_doi(self, doi: str) -> Sequence[int]:
         """Place of the paper with its DOI."""
         del doi
-        return self._places(self.lookup.by_doi)
+        return self._indices(self.lookup.by_doi)
 
-    def alike(self, title: str) -> Iterator[tuple[int, float]]:
+    def by_title(self, title: str) -> Iterator[tuple[int, float]]:
         """Places and ratios of the papers with a title at the cutoff, in order."""
         del title
-        places = (
-            (self.place(paper), ratio) for paper, ratio in self.lookup.alike.items()
+        matches = (
+            (self.index(paper), ratio) for paper, ratio in self.lookup.by_title.items()
         )
-        yield from sorted(places)
+        yield from sorted(matches)
 
-    def place(self, paper: int) -> int:
+    def index(self, paper: int) -> int:
         """The place of a paper."""
         return self.order.get(paper, len(self.order) + paper)
 
-    def _places(self, paper: int | None) -> Sequence[int]:
-        return () if paper is None else (self.place(paper),)
+    def _indices(self, paper: int | None) -> Sequence[int]:
+        return () if paper is None else (self.index(paper),)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -275,12 +276,12 @@ class RecordListPool:
         titles: list[str] = []
         pmids: dict[str, list[int]] = {}
         dois: dict[str, list[int]] = {}
-        for place, record in enumerate(records):
+        for index, record in enumerate(records):
             titles.append(normal.title(record.title))
-            pmids.setdefault(pmid_of(record.pmid), []).append(place)
-            dois.setdefault(normal.doi(record.doi), []).append(place)
-        for places in (pmids, dois):
-            places.pop("", None)  # not given
+            pmids.setdefault(pmid_of(record.pmid), []).append(index)
+            dois.setdefault(normal.doi(record.doi), []).append(index)
+        for indices_by_id in (pmids, dois):
+            indices_by_id.pop("", None)  # not given
         return cls(
             titles=tuple(titles),
             cutoff=cutoff,
@@ -297,7 +298,7 @@ class RecordListPool:
         """Places of the records with a DOI, in order."""
         return self._dois.get(doi, ())
 
-    def alike(self, title: str) -> Iterator[tuple[int, float]]:
+    def by_title(self, title: str) -> Iterator[tuple[int, float]]:
         """Places and ratios of the titles at or above the cutoff, in order."""
         return similar_titles(title, self.titles, self.cutoff, autojunk=self.autojunk)
 
@@ -369,11 +370,11 @@ def _best(
 ) -> NearestTitle | None:
     best: tuple[float, int] | None = None
     near = None
-    for falling, place, document, title in pairs:
+    for falling, index, document, title in pairs:
         if best is not None and -falling < -best[0] - MARGIN:
             break
         exact = ratio(truth, title, autojunk=autojunk)
-        if exact >= FLOOR and (best is None or (-exact, place) < best):
-            best = -exact, place
+        if exact >= FLOOR and (best is None or (-exact, index) < best):
+            best = -exact, index
             near = NearestTitle(document=document, title=title, ratio=exact)
     return near

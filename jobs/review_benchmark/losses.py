@@ -88,7 +88,7 @@ def paper_matches(
     for index, (paper, hit) in enumerate(
         zip(review.studies, rebuilt_review.hits, strict=True)
     ):
-        document = "" if hit is None else rebuilt_review.documents[hit.place]
+        document = "" if hit is None else rebuilt_review.documents[hit.index]
         case = _PaperCase(
             index=index,
             paper=paper,
@@ -167,14 +167,14 @@ def _not_in_database(case: _PaperCase) -> str:
     paper = case.paper
     ids = ("PMID", pmid_of(paper.pmid)), ("DOI", NORMAL.doi(paper.doi))
     identifiers = " ".join(f"{name} {value}" for name, value in ids if value)
-    what = f" ({identifiers})" if identifiers else ""
+    suffix = f" ({identifiers})" if identifiers else ""
     near = case.near
     nearest = (
         ""
         if near is None
         else f"; the likest title, at {near.ratio:.2f}, is that of {near.document}"
     )
-    return f"import it{what}, or record it as a limitation{nearest}"
+    return f"import it{suffix}, or record it as a limitation{nearest}"
 
 
 def _near_miss_match(case: _PaperCase) -> str:
@@ -188,7 +188,7 @@ def _near_miss_match(case: _PaperCase) -> str:
 
 def _claimed(case: _PaperCase) -> str:
     documents = dict.fromkeys(
-        case.rebuilt_review.documents[hit.place]
+        case.rebuilt_review.documents[hit.index]
         for hit in case.rebuilt_review.matched.claimable[case.index]
     )
     return f"{', '.join(documents)} serves another study; see whether both are one"
@@ -214,15 +214,15 @@ def _not_retrieved(case: _PaperCase) -> str:
 def _query_reason(missed: MissedByQuery, settings: ReviewBenchmarkSettings) -> str:
     """Why a query did not offer it."""
     if missed.rank is not None:
-        why = f"it ranks {missed.rank}: raise --top-k ({settings.top_k})"
+        reason = f"it ranks {missed.rank}: raise --top-k ({settings.top_k})"
     elif missed.unmet:
         groups = (f"({' | '.join(group)})" for group in missed.unmet)
-        why = f"its text has nothing of {', '.join(groups)}"
+        reason = f"its text has nothing of {', '.join(groups)}"
     elif missed.unwanted:
-        why = f"its text has {', '.join(missed.unwanted)}, which it excludes"
+        reason = f"its text has {', '.join(missed.unwanted)}, which it excludes"
     else:
-        why = "the years do not fit"
-    return f"{missed.label or 'query'}: {why}"
+        reason = "the years do not fit"
+    return f"{missed.label or 'query'}: {reason}"
 
 
 def _date_filtered(case: _PaperCase) -> str:
@@ -336,11 +336,11 @@ def _reasons(
 ) -> Iterator[tuple[SuspicionReason, str]]:
     paper, record = match.paper, rebuilt_review.records[match.document]
     if match.method == "title_fuzzy":
-        mine, other = pmid_of(paper.pmid), pmid_of(record.pmid)
-        if mine and other and mine != other:
+        pmid, other = pmid_of(paper.pmid), pmid_of(record.pmid)
+        if pmid and other and pmid != other:
             yield (
                 "other_pmid",
-                f"matched by its title; PMIDs differ: {mine} and {other}",
+                f"matched by its title; PMIDs differ: {pmid} and {other}",
             )
         if (
             paper.year is not None

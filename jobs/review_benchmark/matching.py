@@ -44,7 +44,7 @@ class LookupKeys:
 class RecordHit:
     """A record of a truth paper."""
 
-    place: int  #: in the order of the pool
+    index: int  #: in the order of the pool
     method: Method
     confidence: float  #: the ratio of the titles; 1.0 for identifiers
 
@@ -64,21 +64,23 @@ class RecordPool(Protocol):
         """Places of the records with a DOI, in order; none for an empty one."""
         ...
 
-    def alike(self, title: str) -> Iterator[tuple[int, float]]:
+    def by_title(self, title: str) -> Iterator[tuple[int, float]]:
         """Places and ratios of the titles at or above the cutoff, in order."""
         ...
 
 
-def find_records(wanted: LookupKeys, pool: RecordPool) -> RecordHits:
+def find_records(paper_keys: LookupKeys, pool: RecordPool) -> RecordHits:
     """The records with the PMID or the DOI; else all whose title is alike enough.
 
     Of one record the PMID counts.
     """
-    exact = {hit.place: hit for hit in _by_doi(wanted, pool)}
-    exact |= {hit.place: hit for hit in _by_pmid(wanted, pool)}
+    exact = {hit.index: hit for hit in _by_doi(paper_keys, pool)}
+    exact |= {hit.index: hit for hit in _by_pmid(paper_keys, pool)}
     if exact:
-        return tuple(exact[place] for place in sorted(exact))
-    return tuple(_titled(place, ratio) for place, ratio in pool.alike(wanted.title))
+        return tuple(exact[index] for index in sorted(exact))
+    return tuple(
+        _titled(index, ratio) for index, ratio in pool.by_title(paper_keys.title)
+    )
 
 
 def whole_list(records: RecordHits) -> RecordHits:
@@ -106,20 +108,20 @@ RULES: Mapping[Matching, Callable[[RecordHits], RecordHits]] = {
 """Which of the records that could be a paper's own serve it; in their order."""
 
 
-def _by_pmid(wanted: LookupKeys, pool: RecordPool) -> Sequence[RecordHit]:
-    return [_exact(place, "pmid") for place in pool.by_pmid(wanted.pmid)]
+def _by_pmid(paper_keys: LookupKeys, pool: RecordPool) -> Sequence[RecordHit]:
+    return [_exact(index, "pmid") for index in pool.by_pmid(paper_keys.pmid)]
 
 
-def _by_doi(wanted: LookupKeys, pool: RecordPool) -> Sequence[RecordHit]:
-    return [_exact(place, "doi") for place in pool.by_doi(wanted.doi)]
+def _by_doi(paper_keys: LookupKeys, pool: RecordPool) -> Sequence[RecordHit]:
+    return [_exact(index, "doi") for index in pool.by_doi(paper_keys.doi)]
 
 
-def _exact(place: int, method: Method) -> RecordHit:
-    return RecordHit(place=place, method=method, confidence=1.0)
+def _exact(index: int, method: Method) -> RecordHit:
+    return RecordHit(index=index, method=method, confidence=1.0)
 
 
-def _titled(place: int, ratio: float) -> RecordHit:
-    return RecordHit(place=place, method="title_fuzzy", confidence=ratio)
+def _titled(index: int, ratio: float) -> RecordHit:
+    return RecordHit(index=index, method="title_fuzzy", confidence=ratio)
 
 
 LEVELS: Sequence[frozenset[Method]] = (
@@ -134,47 +136,47 @@ class ClaimMatching:
     """Truth papers and the records that claim them, one by one."""
 
     def __init__(self, claimable: Sequence[RecordHits]) -> None:
-        wishes: dict[int, list[tuple[int, RecordHit]]] = {}
+        claims: dict[int, list[tuple[int, RecordHit]]] = {}
         for paper, hits in enumerate(claimable):
             for hit in hits:
-                wishes.setdefault(hit.place, []).append((paper, hit))
-        for place_wishes in wishes.values():
-            place_wishes.sort(key=lambda wish: (-wish[1].confidence, wish[0]))
-        self._wishes: Mapping[int, Sequence[tuple[int, RecordHit]]] = wishes
+                claims.setdefault(hit.index, []).append((paper, hit))
+        for record_claims in claims.values():
+            record_claims.sort(key=lambda claim: (-claim[1].confidence, claim[0]))
+        self._claims: Mapping[int, Sequence[tuple[int, RecordHit]]] = claims
         self._holder: dict[int, int] = {}  # the record of each truth paper
-        self._held: dict[int, int] = {}  # the truth paper of each record
+        self._paper_of: dict[int, int] = {}  # the truth paper of each record
 
     def __len__(self) -> int:
         return len(self._holder)
 
     @property
-    def places(self) -> Collection[int]:
+    def matched_indices(self) -> Collection[int]:
         """The records that have a truth paper."""
-        return self._held.keys()
+        return self._paper_of.keys()
 
-    def add(self, place: int, methods: frozenset[Method] = LEVELS[-1]) -> bool:
+    def add(self, index: int, methods: frozenset[Method] = LEVELS[-1]) -> bool:
         """Let one more record claim a truth paper.
 
         Args:
-            place: of the record; one that has a truth paper already keeps it.
+            index: of the record; one that has a truth paper already keeps it.
             methods: by which it and those that make room for it may be matched.
 
         Returns:
             Whether one more truth paper is served.
         """
-        if place in self._held:
+        if index in self._paper_of:
             return False
-        came_from: dict[int, int] = {}
-        waiting = deque([place])
+        reached_by: dict[int, int] = {}
+        waiting = deque([index])
         while waiting:
             record = waiting.popleft()
-            for paper, hit in self._wishes.get(record, ()):
-                if paper in came_from or hit.method not in methods:
+            for paper, hit in self._claims.get(record, ()):
+                if paper in reached_by or hit.method not in methods:
                     continue
-                came_from[paper] = record
+                reached_by[paper] = record
                 holder = self._holder.get(paper)
                 if holder is None:
-                    self._hand_over(paper, came_from)
+                    self._hand_over(paper, reached_by)
                     return True
                 waiting.append(holder)
         return False
@@ -183,19 +185,19 @@ class ClaimMatching:
         """The record of each truth paper that has one."""
         return {
             paper: hit
-            for paper, place in self._holder.items()
-            for wanted, hit in self._wishes[place]
-            if wanted == paper
+            for paper, index in self._holder.items()
+            for claimed, hit in self._claims[index]
+            if claimed == paper
         }
 
-    def _hand_over(self, paper: int, came_from: Mapping[int, int]) -> None:
+    def _hand_over(self, paper: int, reached_by: Mapping[int, int]) -> None:
         """Give a free paper to the record that reached it, and its own one on."""
         at: int | None = paper
         while at is not None:
-            record = came_from[at]
-            before = self._held.get(record)
+            record = reached_by[at]
+            before = self._paper_of.get(record)
             self._holder[at] = record
-            self._held[record] = at
+            self._paper_of[record] = at
             at = before
 
 
@@ -209,15 +211,15 @@ def one_to_one_hits(
         included: places of the included records; as many of them as can be are used.
     """
     claims = ClaimMatching(claimable)
-    places = sorted({hit.place for hits in claimable for hit in hits})
+    indices = sorted({hit.index for hits in claimable for hit in hits})
     groups: Iterable[Sequence[int]] = (
-        [place for place in places if place in included],
-        [place for place in places if place not in included],
+        [index for index in indices if index in included],
+        [index for index in indices if index not in included],
     )
     for group in groups:
         for methods in LEVELS:
-            for place in group:
-                claims.add(place, methods)
+            for index in group:
+                claims.add(index, methods)
     hits = claims.hits()
     return tuple(hits.get(paper) for paper in range(len(claimable)))
 
@@ -302,7 +304,7 @@ def lookup_keys(paper: TruthPaper, normal: Normaliser) -> LookupKeys:
 
 
 def match_papers(
-    sought: Sequence[LookupKeys],
+    truth_keys: Sequence[LookupKeys],
     pools: Sequence[RecordPool],
     rules: MatchingRules,
     included: Collection[int],
@@ -313,12 +315,12 @@ def match_papers(
     it that a record serves one paper only.
 
     Args:
-        sought: what the papers are looked up by.
+        truth_keys: what the papers are looked up by.
         pools: where; one for each of them.
         rules: how.
         included: places of the included records.
     """
-    claimable = tuple(map(find_records, sought, pools))
+    claimable = tuple(map(find_records, truth_keys, pools))
     serving = tuple(map(RULES[rules.matching], claimable))
     if rules.unique_claims:
         hits = one_to_one_hits(claimable, included)

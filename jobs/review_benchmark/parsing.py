@@ -30,7 +30,7 @@ from jobs.review_benchmark.data import (
     Certainty,
     Conclusion,
     Direction,
-    Likeness,
+    JudgedSimilarity,
     Relevance,
     SearchPlan,
     SearchQuery,
@@ -79,7 +79,7 @@ def parse_plan(reply: Reply, most: int) -> SearchPlan | ParseFailure:
             [_query(entry) for entry in entries] if isinstance(entries, list) else []
         )
     else:
-        queries = [_worded(query_text) for query_text in _listed(text)]
+        queries = [_worded(query_text) for query_text in _text_list(text)]
     if not queries:
         return parse_failure(reply, "no_queries")
     usable = [query for query in queries if query is not None and expression(query)]
@@ -92,7 +92,7 @@ def parse_plan(reply: Reply, most: int) -> SearchPlan | ParseFailure:
     )
 
 
-def _listed(text: str) -> Sequence[str]:
+def _text_list(text: str) -> Sequence[str]:
     """The first list of nothing but texts."""
     for array in arrays(text):
         if array and all(isinstance(entry, str) for entry in array):
@@ -117,7 +117,7 @@ def _query(value: object) -> SearchQuery | None:
 
 def _worded(text: str) -> SearchQuery:
     """A query in one text: every quoted phrase and every word must occur."""
-    phrases = (wellformed(one or other) for one, other in _PHRASE.findall(text))
+    phrases = (wellformed(quoted or other) for quoted, other in _PHRASE.findall(text))
     return SearchQuery(label="", all_of=tuple((phrase,) for phrase in phrases))
 
 
@@ -238,7 +238,7 @@ def parse_conclusion(reply: Reply) -> Conclusion | ParseFailure:
 
 
 @guarded
-def parse_likeness(reply: Reply) -> Likeness | ParseFailure:
+def parse_similarity(reply: Reply) -> JudgedSimilarity | ParseFailure:
     """How alike a judge calls two conclusions.
 
     Failures: `empty`, `refusal`, `truncated`, `no_similarity`, `bad_similarity`,
@@ -248,28 +248,28 @@ def parse_likeness(reply: Reply) -> Likeness | ParseFailure:
     if isinstance(text, ParseFailure):
         return text
     likenesses = [
-        _likeness(stated)
+        _similarity(stated)
         for stated in objects(text, lambda value: "similarity" in value)
     ]
     if not likenesses:
         return parse_failure(reply, "no_similarity")
     distinct = {
-        None if likeness is None else (likeness.similarity, likeness.direction)
-        for likeness in likenesses
+        None if judged is None else (judged.similarity, judged.direction)
+        for judged in likenesses
     }
     if len(distinct) > 1:
         return ParseFailure(reason="ambiguous")
     return likenesses[-1] or ParseFailure(reason="bad_similarity")
 
 
-def _likeness(stated: Object) -> Likeness | None:
+def _similarity(stated: Object) -> JudgedSimilarity | None:
     """What one object says; None where its number is none from 0 to `MOST`."""
     written = stated["similarity"]
     match = _SIMILARITY.fullmatch(written) if isinstance(written, str) else None
     if match is None or not (similarity := float(match[1])) <= MOST:
         return None
     rationale = stated.get("rationale")
-    return Likeness(
+    return JudgedSimilarity(
         similarity=similarity / MOST,
         direction=word_of(stated.get("direction"), get_args(Agreement)) or "unclear",
         rationale=wellformed(rationale).strip() if isinstance(rationale, str) else "",
@@ -297,12 +297,12 @@ def parse_result(reply: Reply, where: str) -> AgentResult | ParseFailure:
         reply: the file's text.
         where: the review and the agent, as findings name them.
     """
-    noticed = InputFindings()
+    findings = InputFindings()
     try:
-        result = result_of(msgspec.json.decode(reply.text), where, noticed)
+        result = result_of(msgspec.json.decode(reply.text), where, findings)
     except (msgspec.DecodeError, DatasetError) as error:
         return ParseFailure(reason="bad_result", detail=str(error))
-    return replace(result, findings=noticed.findings())
+    return replace(result, findings=findings.findings())
 
 
 def read_plan(
@@ -330,12 +330,12 @@ def read_conclusion(
     return parse_conclusion(reply)
 
 
-def read_likeness(
+def read_similarity(
     dataset: ReviewDataset, task: Task, reply: Reply
-) -> Likeness | ParseFailure:
+) -> JudgedSimilarity | ParseFailure:
     """How alike two conclusions are."""
     del dataset, task
-    return parse_likeness(reply)
+    return parse_similarity(reply)
 
 
 def read_vector(
@@ -383,7 +383,7 @@ STAGES = (
     Stage(name="plan", parse=read_plan),
     Stage(name="score", parse=read_score, gathers=True),
     Stage(name="conclude", parse=read_conclusion),
-    Stage(name="judge", parse=read_likeness, role="judge", follows=False),
+    Stage(name="judge", parse=read_similarity, role="judge", follows=False),
     Stage(name="embed", parse=read_vector, role="embed", follows=False),
     Stage(name="result", parse=read_result, follows=False),
     Stage(name="x.places", parse=read_places),

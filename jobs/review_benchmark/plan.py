@@ -184,13 +184,13 @@ def conclusion(
         return None
     settings = dataset.settings
     best = sorted(
-        (-math.inf if score is None else score, -place, number)
-        for place, (number, score) in enumerate(scores.items())
+        (-math.inf if score is None else score, -index, number)
+        for index, (number, score) in enumerate(scores.items())
         if settings.includes(score)
     )
     # a run may be scored with other papers than it was asked about
-    there = (number for _, _, number in reversed(best) if _has(dataset, number))
-    paper_numbers = list(islice(there, settings.conclude_papers))
+    available = (number for _, _, number in reversed(best) if _has(dataset, number))
+    paper_numbers = list(islice(available, settings.conclude_papers))
     return TaskSpec(
         stage="conclude",
         key=requests.conclusion_key(review.id, paper_numbers),
@@ -212,8 +212,8 @@ def _candidates(dataset: ReviewDataset, answer: Answer) -> Iterator[TaskSpec]:
     yield from specs
     if all(spec.skip is not None for spec in specs):
         # a group of which nothing is ever asked never becomes final
-        nothing = conclusion(dataset, review, {})
-        yield from () if nothing is None else (nothing,)
+        conclusion_spec = conclusion(dataset, review, {})
+        yield from () if conclusion_spec is None else (conclusion_spec,)
 
 
 def _score(dataset: ReviewDataset, review: Review, number: int) -> TaskSpec:

@@ -65,11 +65,11 @@ def join_candidates(
         replicates: how many there are to be.
         settings: of the run.
     """
-    begun = {course.replicate: course.scored for course in replicate_searches}
+    begun = {search.replicate: search.scored for search in replicate_searches}
     scored = [begun.get(number, {}) for number in range(1, replicates + 1)]
     ranks: dict[int, int] = {}
-    for course in replicate_searches:
-        for rank, number in enumerate(course.candidates, start=1):
+    for search in replicate_searches:
+        for rank, number in enumerate(search.candidates, start=1):
             ranks[number] = min(rank, ranks.get(number, rank))
     order = sorted(ranks, key=lambda number: (ranks[number], number))
     return tuple(
@@ -137,8 +137,8 @@ class SearchDiagnosis:
         is_within = paper.year is None or span[0] <= paper.year <= span[1]
         queries = tuple(
             self._missed_by(query, searched.replicate, number, is_within=is_within)
-            for course in self.replicate_searches
-            if (searched := course.searched) is not None
+            for search in self.replicate_searches
+            if (searched := search.searched) is not None
             for query in searched.queries
         )
         fits = any(not query.unmet and not query.unwanted for query in queries)
@@ -173,24 +173,24 @@ class SearchDiagnosis:
     def _rank(self, query: SearchQuery) -> Mapping[int, int]:
         """Places of all papers that a query finds, from 1."""
         fts_query = expression(query)
-        known = self._ranks.get(fts_query)
-        if known is None:
+        ranks = self._ranks.get(fts_query)
+        if ranks is None:
             numbers = self.database.search(
                 fts_query,
                 searched_years(self.review, self.settings),
                 ALL,
                 with_reviews=not self.settings.exclude_reviews,
             )
-            known = {number: rank for rank, number in enumerate(numbers, start=1)}
-            self._ranks[fts_query] = known
-        return known
+            ranks = {number: rank for rank, number in enumerate(numbers, start=1)}
+            self._ranks[fts_query] = ranks
+        return ranks
 
     def _fused_rank(self, number: int) -> int | None:
         """The best place of a paper that was found and is beyond the candidates."""
         ranks = [
-            course.ranked.index(number) + 1
-            for course in self.replicate_searches
-            if number in course.ranked
+            search.ranked.index(number) + 1
+            for search in self.replicate_searches
+            if number in search.ranked
         ]
         return min(ranks, default=None)
 
@@ -223,14 +223,14 @@ def rebuild_from_answers(
     first = [candidate for candidate in candidates if candidate.included]
     rest = [candidate for candidate in candidates if not candidate.included]
     order = {
-        int(candidate.document): place
-        for place, candidate in enumerate((*first, *rest))
+        int(candidate.document): index
+        for index, candidate in enumerate((*first, *rest))
     }
 
     def of(lookups: Sequence[DatabaseLookup]) -> MatchedPapers:
         pools = [DatabasePool(order=order, lookup=lookup) for lookup in lookups]
         return match_papers(
-            stock.wanted, pools, dataset.settings.rules, range(len(first))
+            stock.truth_keys, pools, dataset.settings.rules, range(len(first))
         )
 
     matched = of(stock.lookups)
@@ -240,9 +240,9 @@ def rebuild_from_answers(
     not_offered = {}
     for paper, hit in enumerate(matched.hits):
         if hit is not None:
-            document = documents[hit.place]
+            document = documents[hit.index]
             records[document] = stock.record(int(document))
-            if hit.place >= len(order):
+            if hit.index >= len(order):
                 not_offered[paper] = records[document]
     return RebuiltReview(
         review=review.id,
@@ -300,11 +300,11 @@ def _documents(
     order: Mapping[int, int], *every: MatchedPapers | None
 ) -> dict[int, str]:
     """Papers by their place: those of the order, and those beyond it that are hit."""
-    documents = {place: str(number) for number, place in order.items()}
+    documents = {index: str(number) for number, index in order.items()}
     for matched in every:
         for hits in () if matched is None else (*matched.serving, *matched.claimable):
             for hit in hits:
-                documents.setdefault(hit.place, str(hit.place - len(order)))
+                documents.setdefault(hit.index, str(hit.index - len(order)))
     return documents
 
 

@@ -150,7 +150,7 @@ def review_part(
     if criteria:
         lines += (("Inclusion criterion", criterion) for criterion in review.inclusion)
         lines += (("Exclusion criterion", criterion) for criterion in review.exclusion)
-    return TextPart(text=data_block("review", _listed(lines)), cache=True)
+    return TextPart(text=data_block("review", _format_lines(lines)), cache=True)
 
 
 def plan_part(queries: int, years: tuple[int, int] | None) -> TextPart:
@@ -158,25 +158,27 @@ def plan_part(queries: int, years: tuple[int, int] | None) -> TextPart:
     lines = [("Queries", f"at most {queries}")]
     if years is not None:
         lines.append(("Years", f"{years[0]} to {years[1]}"))
-    return TextPart(text=data_block("search", _listed(lines)))
+    return TextPart(text=data_block("search", _format_lines(lines)))
 
 
 def paper_part(paper: DatabasePaper, *, seed: str) -> TextPart:
     """One paper; *seed* is the task's key, from which the marks come."""
-    return TextPart(text=data_block("paper", _listed(_paper(paper)), seed=seed))
+    return TextPart(text=data_block("paper", _format_lines(_paper(paper)), seed=seed))
 
 
 def papers_part(papers: Sequence[DatabasePaper]) -> TextPart:
     """Several papers, each between marks of its own."""
     return TextPart(
-        text="".join(data_block("paper", _listed(_paper(paper))) for paper in papers)
+        text="".join(
+            data_block("paper", _format_lines(_paper(paper))) for paper in papers
+        )
     )
 
 
 def conclusions_part(first: str, second: str) -> TextPart:
     """Two conclusions, called A and B."""
     lines = [("A", first), ("B", second)]
-    return TextPart(text=data_block("conclusions", _listed(lines)))
+    return TextPart(text=data_block("conclusions", _format_lines(lines)))
 
 
 def _question(review: Review, *, title: bool) -> Iterator[tuple[str, str]]:
@@ -195,7 +197,7 @@ def _paper(paper: DatabasePaper) -> Iterator[tuple[str, str]]:
     yield "Abstract", paper.abstract.strip() or "(no abstract)"
 
 
-def _listed(lines: Iterable[tuple[str, str]]) -> str:
+def _format_lines(lines: Iterable[tuple[str, str]]) -> str:
     """A field a line, without the empty ones; a line break must not add another."""
     flat = ((label, " ".join(text.split())) for label, text in lines)
     return "\n".join(f"{label}: {text}" for label, text in flat if text)

@@ -17,7 +17,7 @@ from jobs.review_benchmark.data import (
     AgentRecord,
     Certainty,
     Direction,
-    Likeness,
+    JudgedSimilarity,
     Review,
     SearchQuery,
     Vector,
@@ -80,7 +80,7 @@ class AgentConclusion:
     failure: str = ""
     """Why there is none, or nothing that compares it with what the authors concluded:
     the reason of a skip, a class of errors, the reason of a parse failure, `open`."""
-    judged: Mapping[str, Likeness] = field(default_factory=dict)
+    judged: Mapping[str, JudgedSimilarity] = field(default_factory=dict)
     """Beside the authors' conclusions of reviews, its own among them."""
     vector: Vector = ()
 
@@ -201,10 +201,14 @@ def rebuild_from_result(
         for result in results.values()
         for record in result.unseen
     }
-    known = {record.document for record in offered}
+    offered_documents = {record.document for record in offered}
     records = [
         *offered,
-        *(record for record in unseen.values() if record.document not in known),
+        *(
+            record
+            for record in unseen.values()
+            if record.document not in offered_documents
+        ),
     ]
     # another title of a paper is a record of its own, found by that alone
     records += [
@@ -214,21 +218,23 @@ def rebuild_from_result(
     ]
     included = tuple(record.document for record in records if record.included)
     included_documents = frozenset(included)
-    places = {
+    included_indices = {
         at for at, record in enumerate(records) if record.document in included_documents
     }
-    sought = [lookup_keys(paper, rules.normal) for paper in review.studies]
+    truth_keys = [lookup_keys(paper, rules.normal) for paper in review.studies]
     pool = RecordListPool.of(
         records, rules.normal, cutoff=rules.title_cutoff, autojunk=rules.autojunk
     )
 
-    def of(listed: RecordListPool) -> MatchedPapers:
-        return match_papers(sought, [listed] * len(sought), rules, places)
+    def of(record_pool: RecordListPool) -> MatchedPapers:
+        return match_papers(
+            truth_keys, [record_pool] * len(truth_keys), rules, included_indices
+        )
 
     matched = other = of(pool)
     if any(len(title) >= JUNK_FROM for title in pool.titles):
         other = of(replace(pool, autojunk=not rules.autojunk))
-    hit = [records[hit.place] for hit in matched.hits if hit is not None]
+    hit = [records[hit.index] for hit in matched.hits if hit is not None]
     return RebuiltReview(
         review=review.id,
         model=model,
@@ -236,7 +242,7 @@ def rebuild_from_result(
         otherwise=None if other == matched else other,
         documents={at: record.document for at, record in enumerate(records)},
         records={record.document: record for record in hit},
-        nearest=_nearest(sought, matched, records, pool),
+        nearest=_nearest(truth_keys, matched, records, pool),
         papers={record.document: record for record in reversed(records)},
         included=included,
         candidates=tuple(_candidates(rows, included_documents)),
@@ -316,14 +322,14 @@ def _outcome(record: AgentRecord) -> ScoreOutcome:
     A score that is lacking may not have been asked for.
     """
     stated = record.further.get("outcome")
-    known = next(
+    outcome = next(
         (outcome for outcome in get_args(ScoreOutcome) if outcome == stated), None
     )
-    return known or ("open" if record.score is None else "scored")
+    return outcome or ("open" if record.score is None else "scored")
 
 
 def _nearest(
-    sought: Sequence[LookupKeys],
+    truth_keys: Sequence[LookupKeys],
     matched: MatchedPapers,
     records: Sequence[AgentRecord],
     pool: RecordListPool,
@@ -331,7 +337,7 @@ def _nearest(
     missing = [at for at, hits in enumerate(matched.serving) if not hits]
     documents = [record.document for record in records]
     nearest = nearest_titles(
-        [sought[at].title for at in missing],
+        [truth_keys[at].title for at in missing],
         [list(zip(documents, pool.titles, strict=True))],
         autojunk=pool.autojunk,
     )

@@ -54,14 +54,14 @@ class AgentResult:
     findings: tuple[Finding, ...] = ()  #: what is odd about it
 
 
-def result_files(named: Iterable[Path]) -> tuple[Path, ...]:
+def result_files(sources: Iterable[Path]) -> tuple[Path, ...]:
     """The files that are named, and those in folders that are named, by name.
 
     Raises:
         DatasetError: a path does not exist, or a folder holds no JSON file.
     """
     paths: list[Path] = []
-    for path in named:
+    for path in sources:
         inside = sorted(path.glob("*.json")) if path.is_dir() else [path]
         if not inside:
             raise DatasetError(f"{path}: there is no .json file in it (name another).")
@@ -86,7 +86,7 @@ def values_in(path: Path) -> tuple[Any, ...]:
         value = read_json(path)
     except DatasetError:
         rows = tuple(
-            row.fields for row in read_jsonl(path, (), noticed=InputFindings())
+            row.fields for row in read_jsonl(path, (), findings=InputFindings())
         )
         if len(rows) > 1:
             return rows
@@ -95,7 +95,7 @@ def values_in(path: Path) -> tuple[Any, ...]:
 
 
 def read_results(
-    path: Path, noticed: InputFindings, renamed_keys: ColumnMap | None = None
+    path: Path, findings: InputFindings, renamed_keys: ColumnMap | None = None
 ) -> Iterator[tuple[str, AgentResult]]:
     """Each result in a file with its text: that of the file where it holds one alone.
 
@@ -108,18 +108,18 @@ def read_results(
         renamed = rename_keys(value, renamed_keys or {})
         is_whole = renamed is value and len(values) == 1
         text = read_text(path) if is_whole else msgspec.json.encode(renamed).decode()
-        yield text, result_of(renamed, where, noticed, label=_label(path))
+        yield text, result_of(renamed, where, findings, label=_label(path))
 
 
 def result_of(
-    value: object, where: str, noticed: InputFindings, *, label: str = ""
+    value: object, where: str, findings: InputFindings, *, label: str = ""
 ) -> AgentResult:
     """The result in a JSON value.
 
     Args:
         value: what a file held.
         where: the file, as an error names it.
-        noticed: learns of papers without an id, and of those in both lists.
+        findings: learns of papers without an id, and of those in both lists.
         label: whose work it is where the value does not say.
 
     Raises:
@@ -138,8 +138,8 @@ def result_of(
     return AgentResult(
         review=review,
         label=fields.text("library") or label or LABEL,
-        records=_records(fields, noticed),
-        unseen=tuple(_listed(fields, UNSEEN, noticed))
+        records=_records(fields, findings),
+        unseen=tuple(_list_records(fields, UNSEEN, findings))
         if UNSEEN in fields.values
         else (),
         conclusion=fields.text("conclusion"),
@@ -152,9 +152,9 @@ def _label(path: Path) -> str:
     return path.stem.partition("__")[2]
 
 
-def _records(fields: JsonFields, noticed: InputFindings) -> tuple[AgentRecord, ...]:
+def _records(fields: JsonFields, findings: InputFindings) -> tuple[AgentRecord, ...]:
     if "papers" in fields.values:
-        return _flagged(fields, noticed)
+        return _flagged(fields, findings)
     names = [
         next((name for name in aliases if name in fields.values), None)
         for aliases in (INCLUDED, EXCLUDED)
@@ -165,12 +165,12 @@ def _records(fields: JsonFields, noticed: InputFindings) -> tuple[AgentRecord, .
             f"{describe_columns(list(fields.values), FIELDS[:7])}; pass --map "
             "OLD=NEW for a key that is called otherwise)"
         )
-    lists = [_listed(fields, name, noticed) for name in names]
-    _repeated(fields, lists[0], noticed)
+    lists = [_list_records(fields, name, findings) for name in names]
+    _repeated(fields, lists[0], findings)
     included_documents = {record.document for record in lists[0]}
     for record in lists[1]:
         if record.document in included_documents:
-            noticed.add(
+            findings.add(
                 "in_both_lists",
                 "warn",
                 fields.where,
@@ -181,14 +181,14 @@ def _records(fields: JsonFields, noticed: InputFindings) -> tuple[AgentRecord, .
     return (*(replace(record, included=True) for record in lists[0]), *lists[1])
 
 
-def _flagged(fields: JsonFields, noticed: InputFindings) -> tuple[AgentRecord, ...]:
+def _flagged(fields: JsonFields, findings: InputFindings) -> tuple[AgentRecord, ...]:
     """The second form: papers, and the ids of those that are included."""
     value = fields.values.get("included_document_ids")
     if not isinstance(value, list):
         raise fields.error("included_document_ids is missing (a list of ids)")
     included = {str(document_id) for document_id in value}
-    papers = _listed(fields, "papers", noticed)
-    _repeated(fields, papers, noticed)
+    papers = _list_records(fields, "papers", findings)
+    _repeated(fields, papers, findings)
     unknown = sorted(included - {record.document for record in papers})
     if unknown:
         raise fields.error(
@@ -205,24 +205,24 @@ def _flagged(fields: JsonFields, noticed: InputFindings) -> tuple[AgentRecord, .
     )
 
 
-def _listed(
-    fields: JsonFields, name: str | None, noticed: InputFindings
+def _list_records(
+    fields: JsonFields, name: str | None, findings: InputFindings
 ) -> Sequence[AgentRecord]:
     if name is None:
         return ()
     return [
-        _record(paper_fields, f"{STAND_IN}{name}:{place}", noticed)
-        for place, paper_fields in enumerate(fields.objects(name))
+        _record(paper_fields, f"{STAND_IN}{name}:{index}", findings)
+        for index, paper_fields in enumerate(fields.objects(name))
     ]
 
 
 def _repeated(
-    fields: JsonFields, records: Iterable[AgentRecord], noticed: InputFindings
+    fields: JsonFields, records: Iterable[AgentRecord], findings: InputFindings
 ) -> None:
     """Rows of one document are all counted, in precision too."""
     for document, n in Counter(record.document for record in records).items():
         if n > 1:
-            noticed.add(
+            findings.add(
                 "repeated_rows",
                 "warn",
                 fields.where,
@@ -231,11 +231,11 @@ def _repeated(
             )
 
 
-def _record(fields: JsonFields, stand_in: str, noticed: InputFindings) -> AgentRecord:
+def _record(fields: JsonFields, stand_in: str, findings: InputFindings) -> AgentRecord:
     where = fields.where.partition(":")[0]
     document = fields.identifier("document_id")
     if not document:
-        noticed.add(
+        findings.add(
             "no_document_id",
             "warn",
             where,
@@ -243,7 +243,7 @@ def _record(fields: JsonFields, stand_in: str, noticed: InputFindings) -> AgentR
             example=stand_in,
         )
     pmid = fields.identifier("pmid")
-    note_bad_pmid(pmid, where, noticed)
+    note_bad_pmid(pmid, where, findings)
     return AgentRecord(
         document=document or stand_in,
         pmid=pmid,

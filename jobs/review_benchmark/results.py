@@ -90,17 +90,17 @@ _FindingText: TypeAlias = tuple[str, Literal["warn", "info"], str, Sequence[str]
 
 def agent_findings(
     columns: Mapping[str, AgentResults],
-    sheet: ReviewPredictions,
+    predictions: ReviewPredictions,
     settings: ReviewBenchmarkSettings,
 ) -> Iterator[Finding]:
     """The findings about a scoring and each of its agents.
 
     Args:
         columns: what was measured, by model.
-        sheet: what it was measured of.
+        predictions: what it was measured of.
         settings: of the run.
     """
-    reviews = len(sheet.reviews)
+    reviews = len(predictions.reviews)
     if settings.boot_b and reviews < FEW_CLUSTERS:
         yield Finding(
             code="few_reviews",
@@ -111,7 +111,7 @@ def agent_findings(
             n=reviews,
         )
     for model, column in columns.items():
-        for code, severity, message, cases in _finding_texts(column, sheet):
+        for code, severity, message, cases in _finding_texts(column, predictions):
             if cases:
                 yield Finding(
                     code=code,
@@ -125,9 +125,11 @@ def agent_findings(
 
 
 def _finding_texts(
-    column: AgentResults, sheet: ReviewPredictions
+    column: AgentResults, predictions: ReviewPredictions
 ) -> Sequence[_FindingText]:
-    left = [review.id for review in sheet.reviews if review.id not in column.rebuilt]
+    left = [
+        review.id for review in predictions.reviews if review.id not in column.rebuilt
+    ]
     searches = [
         (review, searched)
         for review, rebuilt in column.rebuilt.items()
@@ -200,7 +202,7 @@ class BenchmarkResults:
     """A sheet, measured."""
 
     dataset: ReviewDataset
-    sheet: ReviewPredictions
+    predictions: ReviewPredictions
     columns: Mapping[str, AgentResults]  #: by model, in the run's order
     truth: Mapping[str, str]  #: hash of what is looked for, by review
     matching: str  #: how papers were matched, in one line
@@ -210,37 +212,39 @@ class BenchmarkResults:
 
 
 def measure_agents(
-    dataset: ReviewDataset, sheet: ReviewPredictions
+    dataset: ReviewDataset, predictions: ReviewPredictions
 ) -> BenchmarkResults:
     """Measure every agent."""
     draws = ReviewDraws(settings=dataset.settings)
-    reviews = {review.id: review for review in sheet.reviews}
+    reviews = {review.id: review for review in predictions.reviews}
     columns = {
         model: measure_agent(
             model,
             [
                 rebuilt_review
-                for rebuilt_review in sheet.rebuilt
+                for rebuilt_review in predictions.rebuilt
                 if rebuilt_review.model == model
             ],
             reviews,
             dataset.settings,
             draws,
         )
-        for model in sheet.models
+        for model in predictions.models
     }
     database = dataset.database
     return BenchmarkResults(
         dataset=dataset,
-        sheet=sheet,
+        predictions=predictions,
         columns=columns,
-        truth={review.id: truth_hash(review) for review in sheet.reviews},
+        truth={review.id: truth_hash(review) for review in predictions.reviews},
         matching=matching_options(dataset.settings),
-        database=None if database is None or sheet.imported else database.content_hash,
+        database=None
+        if database is None or predictions.imported
+        else database.content_hash,
         findings=(
             *dataset.findings,
-            *sheet.findings,
-            *agent_findings(columns, sheet, dataset.settings),
+            *predictions.findings,
+            *agent_findings(columns, predictions, dataset.settings),
         ),
     )
 
@@ -266,7 +270,7 @@ def comparable(results: BenchmarkResults, column: AgentResults) -> Comparable:
         f"macro.{name}": partial(_of_reviews, results, column, name)
         for name in _MEASURES
         # whatever an import holds was offered: its recalls are one
-        if name in {"recall", "precision"} or not results.sheet.imported
+        if name in {"recall", "precision"} or not results.predictions.imported
     }
     return {
         **macro_values,
@@ -281,7 +285,7 @@ def _of_reviews(
     reviews = list(column.benchmarks)
     return ItemValues(
         kind="mean",
-        items=[_named(results, review) for review in reviews],
+        items=[_versioned_review(results, review) for review in reviews],
         clusters=reviews,
         cluster="review",
         first=[_MEASURES[name](benchmark) for benchmark in column.benchmarks.values()],
@@ -299,7 +303,10 @@ def _of_papers(results: BenchmarkResults, column: AgentResults) -> ItemValues:
     ]
     return ItemValues(
         kind="mean",
-        items=[f"{_named(results, review)}:{match.index}" for review, match in matches],
+        items=[
+            f"{_versioned_review(results, review)}:{match.index}"
+            for review, match in matches
+        ],
         clusters=[review for review, _ in matches],
         cluster="review",
         first=[float(match.included) for _, match in matches],
@@ -313,7 +320,7 @@ def _of_included(results: BenchmarkResults, column: AgentResults) -> ItemValues:
     reviews = list(column.benchmarks)
     return ItemValues(
         kind="ratio",
-        items=[_named(results, review) for review in reviews],
+        items=[_versioned_review(results, review) for review in reviews],
         clusters=reviews,
         cluster="review",
         first=[float(benchmark.credited) for benchmark in column.benchmarks.values()],
@@ -329,7 +336,7 @@ def _family(path: str) -> str:
     return path if path in PAIRED else ""
 
 
-def _named(results: BenchmarkResults, review: str) -> str:
+def _versioned_review(results: BenchmarkResults, review: str) -> str:
     return f"{review}@{results.truth[review][:DIGITS]}"
 
 
@@ -350,7 +357,7 @@ def trivial_baselines(column: AgentResults) -> Iterator[TrivialBaseline]:
     ]
     n = len(pairs)
     every = "include every candidate"
-    for of, key, name, value, how in (
+    for of, key, name, value, formula in (
         (
             "macro.recall",
             "include_all",
@@ -380,7 +387,9 @@ def trivial_baselines(column: AgentResults) -> Iterator[TrivialBaseline]:
             "studies among the candidates / candidates, mean over reviews",
         ),
     ):
-        yield TrivialBaseline(of=of, key=key, name=name, value=value, n=n, how=how)
+        yield TrivialBaseline(
+            of=of, key=key, name=name, value=value, n=n, formula=formula
+        )
 
 
 def verdict_findings(
@@ -389,17 +398,19 @@ def verdict_findings(
     """Labels without a conclusion, labels that draw no line, and alike conclusions."""
     if dataset.labels:
         yield from _labels(dataset, concluded)
-    alike = list(
-        dict.fromkeys(pair for verdicts in concluded for pair in verdicts.alike)
+    similar_pairs = list(
+        dict.fromkeys(
+            pair for verdicts in concluded for pair in verdicts.similar_reviews
+        )
     )
-    if alike:
+    if similar_pairs:
         yield Finding(
             code="alike_conclusions",
             severity="info",
             where="verdicts",
             message="Conclusions of different reviews are as alike as the threshold.",
-            n=len(alike),
-            example=" and ".join(alike[0]),
+            n=len(similar_pairs),
+            example=" and ".join(similar_pairs[0]),
         )
 
 
@@ -431,13 +442,13 @@ def not_available(concluded: Sequence[ConclusionVerdicts]) -> Iterator[str]:
 def _labels(
     dataset: ReviewDataset, concluded: Sequence[ConclusionVerdicts]
 ) -> Iterator[Finding]:
-    there = {
+    compared = {
         (verdicts.model, review)
         for verdicts in concluded
         for review in verdicts.compared
     }
     unused = [
-        label for label in dataset.labels if (label.model, label.review) not in there
+        label for label in dataset.labels if (label.model, label.review) not in compared
     ]
     where = "" if (path := dataset.settings.verdict_labels) is None else path.name
     if unused:

@@ -20,7 +20,12 @@ from jobs.metrics import ratio
 from jobs.review_benchmark import parsing, requests
 from jobs.review_benchmark.agent_results import AgentResults
 from jobs.review_benchmark.benchmark import percent, served_by_replicate
-from jobs.review_benchmark.data import Conclusion, Likeness, Relevance, SearchPlan
+from jobs.review_benchmark.data import (
+    Conclusion,
+    JudgedSimilarity,
+    Relevance,
+    SearchPlan,
+)
 from jobs.review_benchmark.documents import documents, result_files
 from jobs.review_benchmark.figures import BenchmarkFigures
 from jobs.review_benchmark.inputs import ReviewDataset
@@ -86,7 +91,7 @@ class TaskVerdicts:
             (rebuilt_review.model, rebuilt_review.review): frozenset(
                 rebuilt_review.records
             )
-            for rebuilt_review in self.results.sheet.rebuilt
+            for rebuilt_review in self.results.predictions.rebuilt
         }
         for family in self.answers.families():
             for answer in family:
@@ -132,7 +137,7 @@ def _stage_verdict(  # noqa: PLR0911 - a line for each kind of value
         case Conclusion(direction=direction, certainty=certainty):
             value = f"{direction or NOT_STATED}, certainty {certainty or NOT_STATED}"
             return _StageVerdict(value=value)
-        case Likeness(similarity=similarity, direction=direction):
+        case JudgedSimilarity(similarity=similarity, direction=direction):
             return _StageVerdict(value=f"{similarity:.2f}, {direction}")
         case AgentResult():
             return _result(results, task.model, task.key)
@@ -181,13 +186,13 @@ def history_of(
                 }
                 for model, column in results.columns.items()
             },
-            partial=not results.sheet.imported
-            and any(map(_is_unasked, results.sheet.rebuilt)),
+            partial=not results.predictions.imported
+            and any(map(_is_unasked, results.predictions.rebuilt)),
         ),
         parts=ItemParts(
             names={
                 review.id: [study.name for study in review.studies]
-                for review in results.sheet.reviews
+                for review in results.predictions.reviews
             },
             models={
                 model: {
@@ -215,7 +220,7 @@ def _part_history(
     verdicts: ConclusionVerdicts | None,
 ) -> ItemScore:
     benchmark = column.benchmarks[review]
-    replicates = results.sheet.replicates
+    replicates = results.predictions.replicates
     return ItemScore(
         got=benchmark.found_and_included,
         of=benchmark.truth,
@@ -275,8 +280,8 @@ HEADLINE = "macro.recall"
 
 def score(dataset: ReviewDataset, answers: Answers) -> Scorecard:
     """All metrics, tables and artifacts of a run; pure."""
-    sheet = collect_predictions(dataset, answers)
-    results = measure_agents(dataset, sheet)
+    predictions = collect_predictions(dataset, answers)
+    results = measure_agents(dataset, predictions)
     columns = results.columns
     comparables = {
         model: comparable(results, column) for model, column in columns.items()
@@ -284,7 +289,7 @@ def score(dataset: ReviewDataset, answers: Answers) -> Scorecard:
     results = replace(
         results, pairs=agent_pairs(columns, comparables, dataset.settings)
     )
-    concluded = compared(dataset, sheet)
+    concluded = compared(dataset, predictions)
     verdicts = {
         model_verdicts.model: tuple(verdict_metrics(model_verdicts, dataset.settings))
         for model_verdicts in concluded
@@ -293,11 +298,11 @@ def score(dataset: ReviewDataset, answers: Answers) -> Scorecard:
         model: MEASURES.describe((*column.metrics, *verdicts.get(model, ())))
         for model, column in columns.items()
     }
-    noticed = (*results.findings, *verdict_findings(dataset, concluded))
+    findings = (*results.findings, *verdict_findings(dataset, concluded))
     files = PaperTables(results)
     remembered = history_of(results, concluded)
-    conclusions = VerdictFiles(concluded, sheet.reviews)
-    summary = run_text(results, concluded, noticed, MOST_REVIEWS)
+    conclusions = VerdictFiles(concluded, predictions.reviews)
+    summary = run_text(results, concluded, findings, MOST_REVIEWS)
     card = Scorecard(
         models=models,
         summary=summary,
@@ -308,9 +313,9 @@ def score(dataset: ReviewDataset, answers: Answers) -> Scorecard:
             *files.tables(),
             *conclusions.tables(),
         ),
-        findings=noticed,
+        findings=findings,
         artifacts=(
-            *documents(results, models, run_text(results, concluded, noticed)),
+            *documents(results, models, run_text(results, concluded, findings)),
             *result_files(results, concluded),
             history_csv(remembered.milestone),
         ),
@@ -321,8 +326,8 @@ def score(dataset: ReviewDataset, answers: Answers) -> Scorecard:
         ),
         settings=dataset.settings.model_dump(mode="json", exclude={*INPUTS}),
         not_available=(*_not_available(results), *not_available(concluded)),
-        missing=sheet.missing,
-        stale=sheet.stale,
+        missing=predictions.missing,
+        stale=predictions.stale,
         comparable=comparables,
         history_entry=remembered,
     )
@@ -343,7 +348,7 @@ def _worst(results: BenchmarkResults) -> str:
 
 
 def _not_available(results: BenchmarkResults) -> Iterator[str]:
-    if results.sheet.imported:
+    if results.predictions.imported:
         yield "recall by rank: imported results do not say how papers ranked"
     if not any(column.overall for column in results.columns.values()):
         yield "recall by threshold: no paper has a score"

@@ -118,11 +118,11 @@ def deterministic_plan(question: str, pico: QuestionParts) -> tuple[SearchQuery,
     """
     people, treated = content_words(pico.population), content_words(pico.intervention)
     words = [*treated, *people, *content_words(f"{pico.outcome} {pico.comparison}")]
-    everything = list(dict.fromkeys(words)) or content_words(question)
+    all_words = list(dict.fromkeys(words)) or content_words(question)
     queries = {
         "population and intervention": (people, treated),
         "intervention": (treated,),
-        "any word": (everything,),
+        "any word": (all_words,),
     }
     return tuple(
         SearchQuery(label=label, all_of=tuple(tuple(group[:TERMS]) for group in groups))

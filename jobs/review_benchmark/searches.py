@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from jobs.review_benchmark import parsing, plan, requests
 from jobs.review_benchmark.data import (
     Conclusion,
-    Likeness,
+    JudgedSimilarity,
     Relevance,
     Review,
     SearchPlan,
@@ -50,7 +50,7 @@ def read_comparisons(
     dataset: ReviewDataset,
     review: Review,
     model: str,
-    drawn: AgentConclusion,
+    concluded: AgentConclusion,
     family: Iterable[Answer],
 ) -> ComparisonAnswers:
     """A conclusion with the answers that compare it.
@@ -59,22 +59,24 @@ def read_comparisons(
         dataset: reviews and settings.
         review: what is concluded about.
         model: the subject model.
-        drawn: its conclusion.
+        concluded: its conclusion.
         family: all answers about the review.
     """
     answers = {
         answer.task.key: answer for answer in family if answer.task.stage in STAGES
     }
     specs = (
-        plan.comparison_tasks(dataset, review, drawn.text, model) if drawn.text else ()
+        plan.comparison_tasks(dataset, review, concluded.text, model)
+        if concluded.text
+        else ()
     )
-    compared = drawn
+    compared = concluded
     missing = 0
     for spec in specs:
         answer = answers.pop(spec.key, None)
         truth = conclusion_from_context(spec.context).truth
         read = _read(dataset, answer)
-        if isinstance(read, Likeness):
+        if isinstance(read, JudgedSimilarity):
             compared = replace(compared, judged={**compared.judged, truth: read})
         elif isinstance(read, str):
             # what a judge says of another review's authors is no verdict on this one
@@ -119,14 +121,16 @@ class TruthVectors:
             self.vectors.setdefault(review, read)
 
 
-def _read(dataset: ReviewDataset, answer: Answer | None) -> Likeness | Vector | str:
+def _read(
+    dataset: ReviewDataset, answer: Answer | None
+) -> JudgedSimilarity | Vector | str:
     """What an answer says, or why it says nothing."""
     if answer is None:
         return "open"
-    parsed: Likeness | Vector | ParseFailure
+    parsed: JudgedSimilarity | Vector | ParseFailure
     match answer.reply:
         case Reply() as reply:
-            parsed = parsing.read_likeness(dataset, answer.task, reply)
+            parsed = parsing.read_similarity(dataset, answer.task, reply)
         case Vectors() as reply:
             parsed = parsing.read_vector(dataset, answer.task, reply)
         case _:
@@ -216,8 +220,10 @@ def read_search(
         number: answers.get(number, ScoredPaper(outcome="open"))
         for number in search_hits.candidates
     }
-    drawn = _drawn(dataset, review, answers, family)
-    comparisons = read_comparisons(dataset, review, task.model, drawn.concluded, family)
+    replicate_answers = _read_conclusion(dataset, review, answers, family)
+    comparisons = read_comparisons(
+        dataset, review, task.model, replicate_answers.concluded, family
+    )
     return SearchAnswers(
         review=review.id,
         model=task.model,
@@ -229,13 +235,13 @@ def read_search(
         scored=scored,
         concluded=comparisons.concluded,
         missing=sum(number not in answers for number in search_hits.candidates)
-        + drawn.missing
+        + replicate_answers.missing
         + comparisons.missing,
         stale=sum(
             scored_paper.outcome in _ANSWERED and number not in scored
             for number, scored_paper in answers.items()
         )
-        + drawn.stale
+        + replicate_answers.stale
         + comparisons.stale,
     )
 
@@ -278,7 +284,7 @@ def _scored(dataset: ReviewDataset, answer: Answer) -> ScoredPaper:
     return ScoredPaper(outcome="unparsed", failure=parsed.reason)
 
 
-def _drawn(
+def _read_conclusion(
     dataset: ReviewDataset,
     review: Review,
     answers: Mapping[int, ScoredPaper],
@@ -311,8 +317,10 @@ def _drawn(
         answer.reply is not None for answer in conclusion_answers if answer not in due
     )
     if spec is None or spec.skip is not None:
-        why = "no_candidates" if spec is None or spec.skip is None else spec.skip
-        return _ReplicateAnswers(concluded=AgentConclusion(failure=why), stale=stale)
+        failure = "no_candidates" if spec is None or spec.skip is None else spec.skip
+        return _ReplicateAnswers(
+            concluded=AgentConclusion(failure=failure), stale=stale
+        )
     if not due:
         return _ReplicateAnswers(
             concluded=AgentConclusion(failure="open"), missing=1, stale=stale

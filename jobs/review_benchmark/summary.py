@@ -100,18 +100,18 @@ def verdict_text(concluded: Sequence[ConclusionVerdicts]) -> Iterator[str]:
             ),
         )
     )
-    drawn = concluded[0].threshold
-    if drawn is not None and drawn.source == "labels":
+    threshold = concluded[0].threshold
+    if threshold is not None and threshold.source == "labels":
         yield (
-            f"  The threshold is drawn by {plural(drawn.n, 'label')}; leave-one-out "
-            f"accuracy {number(drawn.accuracy, 3)}."
+            f"  The threshold is drawn by {plural(threshold.n, 'label')}; "
+            f"leave-one-out accuracy {number(threshold.accuracy, 3)}."
         )
-    yield from _drawn_otherwise(concluded)
+    yield from _other_thresholds(concluded)
     yield from _judged(concluded)
     yield from _opposite(concluded)
     for missing in not_available(concluded):
         yield from hanging_lines("  not available: ", one_line(missing))
-    yield from _alike(concluded)
+    yield from _similar_pairs(concluded)
 
 
 def _threshold(verdicts: ConclusionVerdicts) -> str:
@@ -121,8 +121,8 @@ def _threshold(verdicts: ConclusionVerdicts) -> str:
 def _above(verdicts: ConclusionVerdicts) -> str:
     if verdicts.threshold is None:
         return "-"
-    alike = [verdicts.is_alike(review) for review in verdicts.compared]
-    return f"{alike.count(True)}/{len(alike)}"
+    above = [verdicts.is_similar(review) for review in verdicts.compared]
+    return f"{above.count(True)}/{len(above)}"
 
 
 def _passed(verdicts: ConclusionVerdicts) -> str:
@@ -138,7 +138,7 @@ _SOURCES: Mapping[ThresholdSource, str] = {
 }
 
 
-def _drawn_otherwise(concluded: Sequence[ConclusionVerdicts]) -> Iterator[str]:
+def _other_thresholds(concluded: Sequence[ConclusionVerdicts]) -> Iterator[str]:
     """Where a threshold is not drawn by labels or by an agent's own pairs."""
     sources = {
         verdicts.threshold.source: verdicts.threshold.n
@@ -189,17 +189,17 @@ def _opposite(concluded: Sequence[ConclusionVerdicts]) -> Iterator[str]:
             yield from hanging_lines("  ", one_line(line))
 
 
-def _alike(concluded: Sequence[ConclusionVerdicts]) -> Iterator[str]:
+def _similar_pairs(concluded: Sequence[ConclusionVerdicts]) -> Iterator[str]:
     """Pairs that pass beside each other, the most alike first."""
-    known = "Judged alike" if concluded[0].kind == "judge" else "Alike by themselves"
+    label = "Judged alike" if concluded[0].kind == "judge" else "Alike by themselves"
     pairs: dict[tuple[str, str], float] = {}
     for verdicts in concluded:
-        for pair, similarity in verdicts.alike.items():
+        for pair, similarity in verdicts.similar_reviews.items():
             pairs[pair] = max(similarity, pairs.get(pair, similarity))
     ordered = sorted(pairs.items(), key=lambda item: (-item[1], item[0]))
     for (first, second), similarity in islice(ordered, MOST_PAIRS):
         yield cut(
-            f"  {known}: {one_line(first)} and {one_line(second)} "
+            f"  {label}: {one_line(first)} and {one_line(second)} "
             f"({number(similarity, 3)}).",
             WIDTH,
         )
@@ -306,17 +306,17 @@ def _table(results: BenchmarkResults) -> Iterator[str]:
         ]
     ]
     for model, column in results.columns.items():
-        known = column.by_path()
+        by_path = column.by_path()
         rows.append(
             [
                 _name(model),
-                f"{known['passed'].value}/{known['passed'].n}",
-                with_ends(known["macro.recall"], of_ends=".3f"),
-                fixed(known["micro.recall"].value),
-                fixed(known["macro.precision"].value),
-                fixed(known["macro.ceiling"].value),
-                fixed(known["macro.retrieval_recall"].value),
-                fixed(known["macro.screening_recall"].value),
+                f"{by_path['passed'].value}/{by_path['passed'].n}",
+                with_ends(by_path["macro.recall"], of_ends=".3f"),
+                fixed(by_path["micro.recall"].value),
+                fixed(by_path["macro.precision"].value),
+                fixed(by_path["macro.ceiling"].value),
+                fixed(by_path["macro.retrieval_recall"].value),
+                fixed(by_path["macro.screening_recall"].value),
             ]
         )
     widths = [max(map(display_width, column)) for column in zip(*rows, strict=True)]
@@ -327,17 +327,17 @@ def _table(results: BenchmarkResults) -> Iterator[str]:
 def _lost(results: BenchmarkResults) -> Iterator[str]:
     """How each model's studies were matched, how many it lost, and where."""
     for model, column in results.columns.items():
-        known = column.by_path()
-        counts = {step: known[f"lost.{step}"].value or 0 for step in LOST_AT}
+        by_path = column.by_path()
+        counts = {step: by_path[f"lost.{step}"].value or 0 for step in LOST_AT}
         total = int(sum(counts.values()))
-        studies = plural(int(known["count.truth"].value or 0), "study", "studies")
+        studies = plural(int(by_path["count.truth"].value or 0), "study", "studies")
         name = f"{one_line(model)}: " if len(results.columns) > 1 else ""
         methods = ", ".join(
-            f"{key} {known[f'count.method.{method}'].value}"
+            f"{key} {by_path[f'count.method.{method}'].value}"
             for key, method in METHODS.items()
         )
-        where = ", ".join(f"{step} {n}" for step, n in counts.items() if n)
-        lost = f"lost {total}: {where}" if total else "lost none"
+        lost_steps = ", ".join(f"{step} {n}" for step, n in counts.items() if n)
+        lost = f"lost {total}: {lost_steps}" if total else "lost none"
         yield f"{name}{studies}, matched by {methods}; {lost}"
 
 

@@ -397,13 +397,13 @@ class VerdictFiles:
 
 
 def _matched(verdicts: ConclusionVerdicts, review: str, truth: str) -> tuple[Cell, ...]:
-    match, drawn = verdicts.matches[review], verdicts.threshold
+    match, threshold = verdicts.matches[review], verdicts.threshold
     return (
         review,
         verdicts.model,
         match.similarity,
-        None if drawn is None else drawn.value,
-        None if drawn is None else drawn.source,
+        None if threshold is None else threshold.value,
+        None if threshold is None else threshold.source,
         verdicts.passes(review),
         " ".join(match.directions) or None,
         match.failure or None,

@@ -39,9 +39,9 @@ class JsonFields:
     where: str  #: file and place, as an error names them
     values: Mapping[str, Any]
 
-    def error(self, what: str) -> DatasetError:
-        """A complaint about this object; *what* ends with the cure."""
-        return DatasetError(f"{self.where}: {what}.")
+    def error(self, message: str) -> DatasetError:
+        """A complaint about this object; *message* ends with the cure."""
+        return DatasetError(f"{self.where}: {message}.")
 
     def text(self, name: str) -> str:
         """A text without outer blanks; empty where it is missing or null."""
@@ -97,10 +97,10 @@ class JsonFields:
             return ()
         if not isinstance(value, list):
             raise self.error(f"{name} is {kind_of(value)} (a list is expected)")
-        for place, entry in enumerate(value):
+        for index, entry in enumerate(value):
             if not isinstance(entry, str):
                 raise self.error(
-                    f"{name}[{place}] is {kind_of(entry)} (a text is expected)"
+                    f"{name}[{index}] is {kind_of(entry)} (a text is expected)"
                 )
         return tuple(text.strip() for text in value if text.strip())
 
@@ -121,32 +121,34 @@ class JsonFields:
         if not isinstance(value, list):
             raise self.error(f"{name} is {kind_of(value)} (a list is expected)")
         objects = []
-        for place, entry in enumerate(value):
+        for index, entry in enumerate(value):
             if not isinstance(entry, dict):
                 raise self.error(
-                    f"{name}[{place}] is {kind_of(entry)} (an object is expected)"
+                    f"{name}[{index}] is {kind_of(entry)} (an object is expected)"
                 )
             objects.append(
-                JsonFields(where=f"{self.where}: {name}[{place}]", values=entry)
+                JsonFields(where=f"{self.where}: {name}[{index}]", values=entry)
             )
         return tuple(objects)
 
     def without(self, names: Sequence[str]) -> dict[str, Any]:
         """The fields of other names."""
-        known = set(names)
-        return {name: value for name, value in self.values.items() if name not in known}
+        excluded = set(names)
+        return {
+            name: value for name, value in self.values.items() if name not in excluded
+        }
 
 
-def note_bad_pmid(pmid: str, where: str, noticed: InputFindings) -> None:
+def note_bad_pmid(pmid: str, where: str, findings: InputFindings) -> None:
     """Note a PMID in which no number can be read, so that it will match nothing.
 
     Args:
         pmid: as written; empty where none is given.
         where: the file.
-        noticed: learns of it.
+        findings: learns of it.
     """
     if pmid and not pmid_of(pmid):
-        noticed.add(
+        findings.add(
             "no_pmid",
             "warn",
             where,
@@ -176,7 +178,7 @@ _REVIEW = (
 _STUDY = ("pmid", "doi", "title", "authors", "year", "cochrane_ref_id", "notes")
 
 
-def read_truth(folder: Path, noticed: InputFindings) -> tuple[Review, ...]:
+def read_truth(folder: Path, findings: InputFindings) -> tuple[Review, ...]:
     """The reviews of a folder, or of one file, ascending by id as text.
 
     Templates are left out and noted.
@@ -189,7 +191,7 @@ def read_truth(folder: Path, noticed: InputFindings) -> tuple[Review, ...]:
         fields = _fields(path)
         # before it is read: what is to be filled in may be missing
         if fields.text("cochrane_id") == TEMPLATE:
-            noticed.add(
+            findings.add(
                 "template_skipped",
                 "warn",
                 path.name,
@@ -204,7 +206,7 @@ def read_truth(folder: Path, noticed: InputFindings) -> tuple[Review, ...]:
                 f"{reviews[review.id][1].name} too (remove or correct one)."
             )
         for study in review.studies:
-            note_bad_pmid(study.pmid, path.name, noticed)
+            note_bad_pmid(study.pmid, path.name, findings)
         reviews[review.id] = (review, path)
     if not reviews:
         raise DatasetError(
@@ -344,7 +346,7 @@ def review_to_json(review: Review) -> dict[str, Any]:
 
 def study_fields(paper: TruthPaper) -> dict[str, Any]:
     """The fields of one entry of `included_studies`; what is not given is left out."""
-    known = {
+    fields = {
         "cochrane_ref_id": paper.ref_id,
         "pmid": paper.pmid,
         "doi": paper.doi,
@@ -353,7 +355,7 @@ def study_fields(paper: TruthPaper) -> dict[str, Any]:
         "year": paper.year,
         "notes": paper.notes,
     }
-    return {name: value for name, value in known.items() if value} | {**paper.further}
+    return {name: value for name, value in fields.items() if value} | {**paper.further}
 
 
 def json_file(name: str, value: Mapping[str, Any]) -> Artifact:

@@ -91,7 +91,7 @@ class ConclusionVerdicts:
     mismatched: PairSimilarities
     """Of the review that the agent concludes about, and that of the authors."""
     threshold: SimilarityThreshold | None = None
-    alike: PairSimilarities
+    similar_reviews: PairSimilarities
     """Reviews whose authors' own conclusions count as the same; under a judge, who is
     not asked about them, those of which the agent's and the authors' do."""
 
@@ -104,7 +104,7 @@ class ConclusionVerdicts:
             if match.similarity is not None
         }
 
-    def is_alike(self, review: str) -> bool | None:
+    def is_similar(self, review: str) -> bool | None:
         """Whether the similarity reaches the threshold; None without either."""
         similarity = self.matches[review].similarity
         if self.threshold is None or similarity is None:
@@ -120,15 +120,15 @@ class ConclusionVerdicts:
         alike as well.
         """
         match = self.matches[review]
-        is_alike = self.is_alike(review)
+        is_similar = self.is_similar(review)
         if self.kind == "judge":
-            return match.judged if is_alike else is_alike
+            return match.judged if is_similar else is_similar
         agrees = None if match.effect is None else _AGREES[match.effect.outcome]
         if self.kind == "direction":
             return agrees
-        if is_alike is None:
+        if is_similar is None:
             return None
-        if not is_alike or agrees is False:
+        if not is_similar or agrees is False:
             return False
         return agrees
 
@@ -149,7 +149,7 @@ class ConclusionVerdicts:
 
 
 def judge_conclusions(
-    dataset: ReviewDataset, sheet: ReviewPredictions
+    dataset: ReviewDataset, predictions: ReviewPredictions
 ) -> tuple[ConclusionVerdicts, ...]:
     """The verdicts of each agent; none where nobody asked, or nobody concludes.
 
@@ -159,28 +159,28 @@ def judge_conclusions(
     """
     has_conclusions = any(
         conclusion.text
-        for rebuilt_review in sheet.rebuilt
+        for rebuilt_review in predictions.rebuilt
         for conclusion in rebuilt_review.conclusions
     )
-    is_requested = dataset.settings.verdict is not None or not sheet.imported
+    is_requested = dataset.settings.verdict is not None or not predictions.imported
     if dataset.verdict == "off" or not (has_conclusions or is_requested):
         return ()
-    truths = [review for review in sheet.reviews if review.conclusion]
+    truths = [review for review in predictions.reviews if review.conclusion]
     concluded = [
         _compared(
             dataset,
             model,
             [
                 rebuilt_review
-                for rebuilt_review in sheet.rebuilt
+                for rebuilt_review in predictions.rebuilt
                 if rebuilt_review.model == model
             ],
             truths,
-            sheet,
+            predictions,
         )
-        for model in sheet.models
+        for model in predictions.models
     ]
-    among = _truth_pairs(dataset.verdict, truths, sheet)
+    among = _truth_pairs(dataset.verdict, truths, predictions)
     shared = _threshold_from_settings(dataset.settings) or _labelled(dataset, concluded)
     return tuple(
         _with_threshold(
@@ -231,7 +231,7 @@ def _compared(
     model: str,
     rebuilt: Sequence[RebuiltReview],
     truths: Sequence[Review],
-    sheet: ReviewPredictions,
+    predictions: ReviewPredictions,
 ) -> ConclusionVerdicts:
     """Similarities of an agent's conclusions, before there is a threshold."""
     conclusions = [
@@ -242,14 +242,14 @@ def _compared(
     ]
     kind = dataset.verdict
     matrix = conclusion_similarity(
-        kind, [conclusion for _, conclusion in conclusions], truths, sheet
+        kind, [conclusion for _, conclusion in conclusions], truths, predictions
     )
     values: dict[tuple[str, str], list[float | None]] = {}
     for (review, _), row in zip(conclusions, matrix, strict=True):
         for truth, similarity in zip(truths, row, strict=True):
             values.setdefault((review, truth.id), []).append(as_value(similarity))
     means = {pair: mean(similarities) for pair, similarities in values.items()}
-    known = {
+    truth_effects = {
         truth.id: stated_effect(truth.conclusion, truth.direction, truth.certainty)
         for truth in truths
     }
@@ -260,7 +260,7 @@ def _compared(
             rebuilt_review.review: _match(
                 rebuilt_review,
                 means.get((rebuilt_review.review, rebuilt_review.review)),
-                known.get(rebuilt_review.review),
+                truth_effects.get(rebuilt_review.review),
                 dataset,
             )
             for rebuilt_review in rebuilt
@@ -270,7 +270,7 @@ def _compared(
             for pair, similarity in means.items()
             if pair[0] != pair[1] and similarity is not None
         },
-        alike={},
+        similar_reviews={},
     )
 
 
@@ -287,9 +287,9 @@ def _match(
         for conclusion in rebuilt_review.conclusions
         if conclusion.failure
     )
-    why = next(failures, "not_compared")
+    failure = next(failures, "not_compared")
     if truth is None:
-        why = "no_truth_conclusion"
+        failure = "no_truth_conclusion"
     agent = [
         stated_effect(conclusion.text, conclusion.direction, conclusion.certainty)
         for conclusion in rebuilt_review.conclusions
@@ -308,11 +308,11 @@ def _match(
     return ConclusionMatch(
         text=rebuilt_review.conclusion,
         similarity=similarity,
-        directions=tuple(likeness.direction for likeness in judged),
+        directions=tuple(judgement.direction for judgement in judged),
         rationale=next(
-            (likeness.rationale for likeness in judged if likeness.rationale), ""
+            (judgement.rationale for judgement in judged if judgement.rationale), ""
         ),
-        failure=why if similarity is None else "",
+        failure=failure if similarity is None else "",
         agent=agent[0] if agent else NO_EFFECT,
         truth=truth or NO_EFFECT,
         effect=combine_comparisons(effects) if effects else None,
@@ -341,21 +341,21 @@ def _with_threshold(
 ) -> ConclusionVerdicts:
     """Verdicts by a threshold; a line at nothing in common calls no reviews alike."""
     pairs = verdicts.mismatched if among is None else among
-    alike = {
+    similar_reviews = {
         pair: similarity
         for pair, similarity in pairs.items()
         if threshold and threshold.value > 0 and threshold.admits(similarity)
     }
-    return replace(verdicts, threshold=threshold, alike=alike)
+    return replace(verdicts, threshold=threshold, similar_reviews=similar_reviews)
 
 
 def _truth_pairs(
-    kind: VerdictKind, truths: Sequence[Review], sheet: ReviewPredictions
+    kind: VerdictKind, truths: Sequence[Review], predictions: ReviewPredictions
 ) -> PairSimilarities | None:
     """How alike each two reviews are by themselves; None where a judge would say."""
     if kind == "judge":
         return None
-    matrix = truth_similarity(kind, truths, sheet).tolist()
+    matrix = truth_similarity(kind, truths, predictions).tolist()
     return {
         (truths[first].id, truths[second].id): matrix[first][second]
         for first, second in combinations(range(len(truths)), 2)
@@ -410,35 +410,35 @@ def verdict_metrics(
         )
     yield Metric(
         path="verdict.alike",
-        value=None if verdicts.threshold is None else len(verdicts.alike),
+        value=None if verdicts.threshold is None else len(verdicts.similar_reviews),
         n=len(verdicts.matches),
         definition="count@1(pairs of other reviews that a threshold above 0 admits)",
     )
 
 
 def _threshold(verdicts: ConclusionVerdicts) -> Iterator[Metric]:
-    drawn = verdicts.threshold
-    source = "mismatched pairs" if drawn is None else drawn.source
+    threshold = verdicts.threshold
+    source = "mismatched pairs" if threshold is None else threshold.source
     yield Metric(
         path="verdict.threshold",
-        value=None if drawn is None else drawn.value,
-        n=len(verdicts.mismatched) if drawn is None else drawn.n,
+        value=None if threshold is None else threshold.value,
+        n=len(verdicts.mismatched) if threshold is None else threshold.n,
         definition=_SOURCES[source],
         meaning="similarity from which two conclusions count as alike",
     )
-    alike = [verdicts.is_alike(review) for review in verdicts.compared]
+    above = [verdicts.is_similar(review) for review in verdicts.compared]
     yield Metric(
         path="verdict.above",
-        value=None if drawn is None else alike.count(True),
-        n=len(alike),
+        value=None if threshold is None else above.count(True),
+        n=len(above),
         definition="count@1(conclusions whose similarity the threshold admits)",
         meaning="conclusions that are alike by similarity, whatever they state",
     )
-    if drawn is not None and source == "labels":
+    if threshold is not None and source == "labels":
         yield Metric(
             path="verdict.label_accuracy",
-            value=drawn.accuracy,
-            n=drawn.n,
+            value=threshold.accuracy,
+            n=threshold.n,
             definition="accuracy@1(leave-one-out; the threshold of the other labels)",
         )
 

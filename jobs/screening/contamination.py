@@ -47,7 +47,7 @@ def contamination(
     corpus: Corpus,
     candidates: Iterable[str],
     included: Iterable[str],
-    known: Mapping[str, Exclusion],
+    exclusions: Mapping[str, Exclusion],
     study: Mapping[str, str],
 ) -> Contamination:
     """The candidates of one review; the first part that fits a paper has it.
@@ -56,7 +56,7 @@ def contamination(
         corpus: titles.
         candidates: papers.
         included: papers that the review includes.
-        known: what the review has excluded or not decided, by paper.
+        exclusions: what the review has excluded or not decided, by paper.
         study: the study that a paper belongs to, where any review says so.
     """
     included_papers = list(included)
@@ -64,7 +64,7 @@ def contamination(
     studies = {study[paper] for paper in included_papers if paper in study}
     counts: Counter[str] = Counter()
     for paper in candidates:
-        exclusion = known.get(paper)
+        exclusion = exclusions.get(paper)
         if exclusion is not None:
             part = "confirmed" if exclusion.status == "excluded" else "pending"
         elif _normal(corpus.text(paper).title) in titles or study.get(paper) in studies:
@@ -79,16 +79,16 @@ def together(contaminations: Iterable[Contamination]) -> Contamination:
     """The candidates of several reviews as one."""
     all_ = list(contaminations)
     return Contamination(
-        confirmed=sum(one.confirmed for one in all_),
-        pending=sum(one.pending for one in all_),
-        duplicate_suspect=sum(one.duplicate_suspect for one in all_),
-        unverified=sum(one.unverified for one in all_),
+        confirmed=sum(part.confirmed for part in all_),
+        pending=sum(part.pending for part in all_),
+        duplicate_suspect=sum(part.duplicate_suspect for part in all_),
+        unverified=sum(part.unverified for part in all_),
     )
 
 
 def macro_confirmed(contaminations: Iterable[Contamination]) -> float | None:
     """The mean of the reviews' confirmed shares."""
-    return mean(one.share_confirmed for one in contaminations)
+    return mean(part.share_confirmed for part in contaminations)
 
 
 NOT_IDENTIFIED = "not identified"

@@ -21,7 +21,7 @@ from jobs.screening.data import (
     Corpus,
     Criteria,
     Exclusion,
-    review_place,
+    review_index,
 )
 from jobs.screening.input_tables import (
     CITATION_COLUMNS,
@@ -59,7 +59,7 @@ class LabelledRecords:
 def read_records(
     paths: Sequence[Path],
     positive: str,
-    noticed: InputFindings,
+    findings: InputFindings,
     renamed: Mapping[str, str],
 ) -> LabelledRecords:
     """The records of all files.
@@ -67,7 +67,7 @@ def read_records(
     Args:
         paths: one a review; their order is of no consequence.
         positive: the label that counts as included.
-        noticed: learns of papers labelled both ways.
+        findings: learns of papers labelled both ways.
         renamed: columns of the files by the names used here.
 
     Raises:
@@ -91,16 +91,16 @@ def read_records(
             path,
             ("pmid", positive),
             (other, *TEXT_COLUMNS),
-            noticed=noticed,
+            findings=findings,
             aliases=RECORD_ALIASES,
             renamed=renamed,
             unit="row",
         )
         for row in rows:
             paper, label = read_id(row, "pmid"), row.label(positive)
-            _note_order(row, noticed)
+            _note_order(row, findings)
             if seen.setdefault(paper, label) != label:
-                noticed.add(
+                findings.add(
                     "included_and_excluded",
                     "warn",
                     path.name,
@@ -144,11 +144,11 @@ def _review(path: Path) -> str:
     return review
 
 
-def _note_order(row: InputRow, noticed: InputFindings) -> None:
+def _note_order(row: InputRow, findings: InputFindings) -> None:
     """A record may be included in the end though its abstract was screened out."""
     labels = [row.label(name) for name in LABELS if row.has(name)]
     if labels == [1, 0]:
-        noticed.add(
+        findings.add(
             "included_after_exclusion",
             "info",
             row.file,
@@ -221,50 +221,56 @@ def read_corpus(settings: ScreeningSettings) -> Corpus:
         DatasetError: an input is off; names file, row and column. Or the settings name
             a review that cites nothing; names the nearest.
     """
-    noticed = InputFindings()
+    findings = InputFindings()
     paths = table_paths(settings)
-    listed_in = [settings.excluded] if settings.excluded else []
-    renamed = renamed_columns(settings.map, (*paths.values(), *listed_in))
-    source = _read_tables(settings, paths, noticed, renamed)
+    exclusion_paths = [settings.excluded] if settings.excluded else []
+    renamed = renamed_columns(settings.map, (*paths.values(), *exclusion_paths))
+    source = _read_tables(settings, paths, findings, renamed)
     citations = source.citations
     for review in settings.review:
-        review_place(review, citations.reviews)
+        review_index(review, citations.reviews)
     exclusions = {
         (exclusion.review, exclusion.paper): exclusion
         for exclusion in source.exclusions
     }
     further: Mapping[str, ArticleText] = {}
     if settings.excluded is not None:
-        listed = read_exclusions(settings.excluded, citations, noticed, renamed)
+        further_exclusions = read_exclusions(
+            settings.excluded, citations, findings, renamed
+        )
         exclusions |= {
             (exclusion.review, exclusion.paper): exclusion
-            for exclusion in listed.exclusions
+            for exclusion in further_exclusions.exclusions
         }
-        further = listed.texts
+        further = further_exclusions.texts
     criteria: Mapping[str, Criteria] = {}
     if settings.criteria is not None:
-        criteria = read_criteria(settings.criteria, noticed)
+        criteria = read_criteria(settings.criteria, findings)
     citing = set(citations.reviews)
     for path, reviews in (
         (settings.excluded, {review for review, _ in exclusions}),
         (settings.criteria, criteria.keys()),
     ):
         if path is not None:
-            _note_strangers(path, reviews - source.reviews.keys() - citing, noticed)
+            _note_strangers(path, reviews - source.reviews.keys() - citing, findings)
     reason_map = (
-        read_reason_map(settings.reason_map, noticed) if settings.reason_map else {}
+        read_reason_map(settings.reason_map, findings) if settings.reason_map else {}
     )
-    known = coded((exclusions[key] for key in sorted(exclusions)), reason_map)
-    of_citing = [exclusion for exclusion in known if exclusion.review in citing]
+    coded_exclusions = coded(
+        (exclusions[key] for key in sorted(exclusions)), reason_map
+    )
+    of_citing = [
+        exclusion for exclusion in coded_exclusions if exclusion.review in citing
+    ]
     excluded = [exclusion for exclusion in of_citing if exclusion.status == "excluded"]
     return Corpus(
         reviews=source.reviews,
         papers=source.papers,
         further=further,
         citations=citations,
-        exclusions=known,
+        exclusions=coded_exclusions,
         criteria=criteria,
-        findings=noticed.findings(),
+        findings=findings.findings(),
         sizes={
             "reviews": len(source.reviews),
             "reviews_citing": len(citations.reviews),
@@ -298,12 +304,12 @@ class _Tables:
 def _read_tables(
     settings: ScreeningSettings,
     paths: Mapping[str, Path],
-    noticed: InputFindings,
+    findings: InputFindings,
     renamed: Mapping[str, str],
 ) -> _Tables:
     if settings.records:
         labelled = read_records(
-            settings.records, settings.positive_label, noticed, renamed
+            settings.records, settings.positive_label, findings, renamed
         )
         return _Tables(
             reviews=labelled.reviews,
@@ -312,16 +318,18 @@ def _read_tables(
             exclusions=labelled.exclusions,
         )
     return _Tables(
-        reviews=read_texts(paths["reviews"], noticed, renamed),
-        papers=read_texts(paths["papers"], noticed, renamed),
-        citations=read_citations(paths["references"], noticed, renamed),
+        reviews=read_texts(paths["reviews"], findings, renamed),
+        papers=read_texts(paths["papers"], findings, renamed),
+        citations=read_citations(paths["references"], findings, renamed),
     )
 
 
-def _note_strangers(path: Path, reviews: Iterable[str], noticed: InputFindings) -> None:
+def _note_strangers(
+    path: Path, reviews: Iterable[str], findings: InputFindings
+) -> None:
     """Reviews that nothing but a list of exclusions or criteria knows."""
     for review in sorted(reviews):
-        noticed.add(
+        findings.add(
             "unknown_reviews",
             "warn",
             path.name,

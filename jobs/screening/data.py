@@ -50,19 +50,19 @@ class ScreeningJudgement:
     reason_code: str = "other"
     reason: str = ""
     rule: str = "json"  #: the parsing rule that fired
-    noticed: tuple[str, ...] = ()
+    issues: tuple[str, ...] = ()
     """`bad_confidence`, `inconsistent`, `bad_reason_code`: counted, never hidden."""
 
 
 Ids: TypeAlias = tuple[str, ...]
-Places: TypeAlias = npt.NDArray[np.int64]
+Indices: TypeAlias = npt.NDArray[np.int64]
 Status: TypeAlias = Literal["excluded", "awaiting", "ongoing"]
 
 
-def place_in(ids: Ids, wanted: str) -> int | None:
+def index_in(ids: Ids, target: str) -> int | None:
     """The place of an id among ascending ones; None where it is not among them."""
-    place = bisect_left(ids, wanted)
-    return place if ids[place : place + 1] == (wanted,) else None
+    index = bisect_left(ids, target)
+    return index if ids[index : index + 1] == (target,) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,13 +123,13 @@ class Citations:
 
     reviews: Ids  #: that cite anything, ascending as text
     papers: Ids  #: that are cited, ascending as text
-    review: Places  #: (E,) place in reviews, ascending
-    paper: Places  #: (E,) place in papers, ascending within a review
+    review: Indices  #: (E,) place in reviews, ascending
+    paper: Indices  #: (E,) place in papers, ascending within a review
     rows: int  #: rows with both ids, duplicates counted
 
     def has(self, review: str, paper: str) -> bool:
         """Whether a review cites a paper."""
-        row, column = place_in(self.reviews, review), place_in(self.papers, paper)
+        row, column = index_in(self.reviews, review), index_in(self.papers, paper)
         if row is None or column is None:
             return False
         begin, end = np.searchsorted(self.review, (row, row + 1))
@@ -168,19 +168,19 @@ class Corpus:
 
 
 def true_exclusions(
-    corpus: Corpus, cited: Iterable[str], known: Mapping[str, Exclusion]
+    corpus: Corpus, cited: Iterable[str], exclusions: Mapping[str, Exclusion]
 ) -> list[str]:
     """Papers that a review looked at and excluded, with an abstract, ascending.
 
     Args:
         corpus: texts.
         cited: what the review cites: it stays included whatever else is said.
-        known: what the review has excluded or not decided, by paper.
+        exclusions: what the review has excluded or not decided, by paper.
     """
     taken = set(cited)
     return [
         paper
-        for paper, exclusion in sorted(known.items())
+        for paper, exclusion in sorted(exclusions.items())
         if exclusion.status == "excluded"
         and paper not in taken
         and corpus.text(paper).has_abstract
@@ -259,7 +259,7 @@ class ValidationSet:
     findings: tuple[Finding, ...] = ()
 
 
-def review_place(review: str, reviews: Ids) -> int:
+def review_index(review: str, reviews: Ids) -> int:
     """The place of a review among those that cite anything.
 
     Args:
@@ -269,9 +269,9 @@ def review_place(review: str, reviews: Ids) -> int:
     Raises:
         DatasetError: there is none of that id; names the nearest.
     """
-    place = place_in(reviews, review)
-    if place is not None:
-        return place
+    index = index_in(reviews, review)
+    if index is not None:
+        return index
     near = difflib.get_close_matches(review, reviews, cutoff=0.0)
     hint = f"the nearest are {', '.join(near)}" if near else "there are no reviews"
     raise DatasetError(f"No review {review!r} cites any paper; {hint}.")

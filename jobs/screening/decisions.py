@@ -82,7 +82,7 @@ class Decisions:
     stages: tuple[str, ...] = ("abstract",)
     reason_code: Sequence[str] = ()  #: (N,)
     reason: Sequence[str] = ()  #: (N,)
-    noticed: Sequence[str] = ()
+    issues: Sequence[str] = ()
     """(N,) words about the replies of each record, joined by `NOTED`; of joined
     replicates there are none."""
     replies: int = 0  #: over all records and stages, readable or not
@@ -133,24 +133,28 @@ class ScreenedRecords:
     """What there is to gather answers for."""
 
     records: Records
-    places: dict[str, int]  #: of each record, by its key
+    index_by_key: dict[str, int]  #: of each record, by its key
     stages: tuple[str, ...]  #: that judged it, in their order
 
 
 def screened_records(dataset: ScreeningDataset, answers: Answers) -> ScreenedRecords:
     """The records that a run is about, and the stages: set, or imported."""
-    drawn = dataset.validation_set
-    if not answers.imported and drawn is not None:
-        return _records_table(drawn.records, dataset.settings.stages)
+    validation_set = dataset.validation_set
+    if not answers.imported and validation_set is not None:
+        return _records_table(validation_set.records, dataset.settings.stages)
     stated: dict[str, ScreeningRecord] = {}
-    there: set[str] = set()
+    stages: set[str] = set()
     for family in answers.families():
         task = family[0].task
-        there.add(task.stage)
+        stages.add(task.stage)
         if task.context is not None and task.key not in stated:
             stated[task.key] = _imported_record(task.key, decode_label(task.context))
-    records = _in_set_order(stated.values()) if drawn is None else drawn.records
-    return _records_table(records, tuple(stage for stage in STAGES if stage in there))
+    records = (
+        _in_set_order(stated.values())
+        if validation_set is None
+        else validation_set.records
+    )
+    return _records_table(records, tuple(stage for stage in STAGES if stage in stages))
 
 
 def _imported_record(key: str, truth: ImportedLabel) -> ScreeningRecord:
@@ -174,8 +178,8 @@ def _records_table(
 ) -> ScreenedRecords:
     reviews = tuple(sorted({record.review for record in rows}))
     kinds = tuple(kind for kind in KINDS if any(record.kind == kind for record in rows))
-    at = {review: place for place, review in enumerate(reviews)}
-    of_kind = {kind: place for place, kind in enumerate(kinds)}
+    at = {review: index for index, review in enumerate(reviews)}
+    of_kind = {kind: index for index, kind in enumerate(kinds)}
     n = len(rows)
     return ScreenedRecords(
         records=Records(
@@ -187,7 +191,7 @@ def _records_table(
             kind=np.fromiter((of_kind[record.kind] for record in rows), np.int64, n),
             reason_code=tuple(record.reason_code for record in rows),
         ),
-        places={record.key: i for i, record in enumerate(rows)},
+        index_by_key={record.key: i for i, record in enumerate(rows)},
         stages=stages,
     )
 
@@ -276,7 +280,7 @@ ALL = "all"
 def strata(records: Records) -> Mapping[str, Bools]:
     """The rows of each stratum; with one kind of negatives it is `all` again."""
     masks = {ALL: np.ones(len(records), dtype=np.bool_)}
-    for place, kind in enumerate(records.kinds):
+    for index, kind in enumerate(records.kinds):
         if kind != "included":
-            masks[kind] = (records.label == 1) | (records.kind == place)
+            masks[kind] = (records.label == 1) | (records.kind == index)
     return masks

@@ -80,8 +80,8 @@ def _reading(answer: Answer, *, imported: bool) -> Iterator[tuple[str, str]]:
                 p = number(judgement.p_include, 2)
                 yield "read", f"{judgement.decision}, p {p}, {judgement.reason_code}"
                 yield "rule", judgement.rule
-                if judgement.noticed:
-                    yield "noticed", ", ".join(judgement.noticed)
+                if judgement.issues:
+                    yield "noticed", ", ".join(judgement.issues)
                 if judgement.reason and imported:
                     yield "reason", one_line(judgement.reason)
             case _:
@@ -147,7 +147,7 @@ def _truth(run: ExplainedScreening, key: str, at: int) -> str:
     elif kind == "near-miss":
         text = f"near miss, unjudged{_relations(record)}"
     elif kind == "true-excluded":
-        text = f"excluded by the review{_why(record)}"
+        text = f"excluded by the review{_reason_text(record)}"
     elif kind == "random":
         text = "random: neither the review nor a related one includes it"
     else:
@@ -166,7 +166,7 @@ def _relations(record: ScreeningRecord | None) -> str:
     )
 
 
-def _why(record: ScreeningRecord | None) -> str:
+def _reason_text(record: ScreeningRecord | None) -> str:
     if record is None:
         return ""
     near = ", also a near miss" if record.also_near_miss else ""
@@ -186,12 +186,12 @@ def _decision(view: DecisionView, at: int) -> str:
         f", {decisions.stages[decisions.stage[at]]}" if decisions.stage[at] >= 0 else ""
     )
     code = decisions.reason_code[at] if decisions.reason_code else ""
-    why = f", {code}" if code else ""
+    code_text = f", {code}" if code else ""
     if call == UNDECIDED:
-        return f"{outcome}, p {number(p, 2)}{stage}{why}: undecided"
+        return f"{outcome}, p {number(p, 2)}{stage}{code_text}: undecided"
     counts = "" if outcome.startswith(CALLS[call]) else f", counted as {CALLS[call]}"
     worth = "right" if call == view.records.label[at] else "wrong"
-    return f"{outcome}, p {number(p, 2)}{stage}{why}{counts}: {worth}"
+    return f"{outcome}, p {number(p, 2)}{stage}{code_text}{counts}: {worth}"
 
 
 def _rank(run: ExplainedScreening, view: DecisionView, review: str, at: int) -> str:
@@ -206,24 +206,24 @@ def _rank(run: ExplainedScreening, view: DecisionView, review: str, at: int) -> 
     )
 
 
-LISTED = 20
+MOST_LISTED = 20
 """Records of a table; the files of a scoring hold all."""
 
 
 def review_lines(run: ExplainedScreening, review: str) -> Iterator[str]:
     """The page of one review."""
     records = run.records
-    place = records.reviews.index(review)
-    mine = np.flatnonzero(records.review == place).tolist()
-    kinds = [records.kinds[at] for at in records.kind[mine].tolist()]
+    review_index = records.reviews.index(review)
+    rows = np.flatnonzero(records.review == review_index).tolist()
+    kinds = [records.kinds[at] for at in records.kind[rows].tolist()]
     kinds_text = ", ".join(
         f"{kinds.count(kind):,} {kind}" for kind in records.kinds if kind in kinds
     )
     yield cut(one_line(review), WIDTH)
     title = one_line(run.review_title(review)) or UNTITLED
     yield from hanging_lines("review     ", title)
-    yield from hanging_lines("records    ", f"{len(mine):,}: {kinds_text}")
-    yield from description_lines(run, review, _of_records(run, review, mine))
+    yield from hanging_lines("records    ", f"{len(rows):,}: {kinds_text}")
+    yield from description_lines(run, review, _of_records(run, review, rows))
     for model, view in run.views.items():
         yield ""
         yield cut(one_line(model), WIDTH)
@@ -231,15 +231,15 @@ def review_lines(run: ExplainedScreening, review: str) -> Iterator[str]:
     yield ""
     if "near-miss" in kinds:
         yield "Near misses are unjudged: a model that includes one may be right."
-    first = record_key(review, records.papers[mine[0]])
+    first = record_key(review, records.papers[rows[0]])
     yield cut(f"Name a record for its whole course, such as {one_line(first)}.", WIDTH)
 
 
 def _of_records(
-    run: ExplainedScreening, review: str, mine: Sequence[int]
+    run: ExplainedScreening, review: str, rows: Sequence[int]
 ) -> Iterator[Answer]:
     """The answers about the records of a review."""
-    keys = {record_key(review, run.records.papers[at]) for at in mine}
+    keys = {record_key(review, run.records.papers[at]) for at in rows}
     for family in run.answers.families():
         yield from (answer for answer in family if answer.task.key in keys)
 
@@ -254,35 +254,35 @@ def _of_model(
     calls = view.call[ranked.rows]
     positives = plural(int(ranked.label.sum()), "included paper")
     # what ranks lowest was excluded most surely
-    missed = _places(ranked.label & (calls == 0))[::-1]
+    missed = _positions(ranked.label & (calls == 0))[::-1]
     yield f"  missed     {len(missed):,} of {positives}{_order(missed)}"
     yield from _table(run, view, ranked, missed)
     negatives = plural(int((~ranked.label).sum()), "negative")
-    wrong = _places(~ranked.label & (calls == 1))
+    wrong = _positions(~ranked.label & (calls == 1))
     yield f"  included   wrongly {len(wrong):,} of {negatives}{_order(wrong)}"
     yield from _table(run, view, ranked, wrong)
 
 
-def _places(chosen: Bools) -> list[int]:
+def _positions(chosen: Bools) -> list[int]:
     """Where a ranked review has something, from 0."""
-    places: list[int] = np.flatnonzero(chosen).tolist()
-    return places
+    positions: list[int] = np.flatnonzero(chosen).tolist()
+    return positions
 
 
-def _order(places: Sequence[int]) -> str:
-    return ", the surest first" if len(places) > 1 else ""
+def _order(positions: Sequence[int]) -> str:
+    return ", the surest first" if len(positions) > 1 else ""
 
 
 def _table(
     run: ExplainedScreening,
     view: DecisionView,
     ranked: RankedReview,
-    places: Sequence[int],
+    positions: Sequence[int],
 ) -> Iterator[str]:
-    if not places:
+    if not positions:
         return
     records, decisions = view.records, view.decisions
-    listed = places[:LISTED]
+    listed = positions[:MOST_LISTED]
     rows = ranked.rows[listed].tolist()
     papers = [records.papers[at] for at in rows]
     is_staged = len(decisions.stages) > 1
@@ -304,14 +304,16 @@ def _table(
             TextColumn(
                 title="p", cells=[number(float(decisions.p[at]), 2) for at in rows]
             ),
-            TextColumn(title="rank", cells=[f"{place + 1:,}" for place in listed]),
+            TextColumn(
+                title="rank", cells=[f"{position + 1:,}" for position in listed]
+            ),
             # what says nothing leaves its room to the others
             *(_words(title, cells) for title, cells in texts.items() if any(cells)),
         ],
         indent="    ",
     )
-    if places[LISTED:]:
-        yield f"    and {len(places) - LISTED:,} more"
+    if positions[MOST_LISTED:]:
+        yield f"    and {len(positions) - MOST_LISTED:,} more"
 
 
 def _words(title: str, cells: Sequence[str]) -> TextColumn:

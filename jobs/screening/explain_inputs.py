@@ -39,12 +39,12 @@ from runner.errors import UsageError
 
 INCLUDED = 5
 """Included papers that are listed."""
-LISTED = 10
+MOST_LISTED = 10
 """Candidates, and drawn papers of a kind, that are listed; `--json` has all."""
 DIGITS = 12
 """Of a lot: what a page shows of 64."""
 
-WHY = {
+DROP_REASONS = {
     "too_few_included": "it includes too few papers",
     "no_candidates": "it has no near-miss candidate",
     "no_text": "nothing can be read of it, or of any paper that it includes",
@@ -78,9 +78,11 @@ def _steps(account: NegativesTrace) -> Iterator[str]:
         f"2. Related: {plural(figures.n_related_reviews, 'review')} "
         f"{'shares' if figures.n_related_reviews == 1 else 'share'} a paper with it."
     )
-    for one in account.related:
-        yield from _titled([(one.review, one.title)])
-        yield from _wrapped(f"shares {len(one.shared):,}: ", one.shared)
+    for related_review in account.related:
+        yield from _titled([(related_review.review, related_review.title)])
+        yield from _wrapped(
+            f"shares {len(related_review.shared):,}: ", related_review.shared
+        )
     yield (
         f"3. Collected: {plural(figures.n_related_papers, 'paper')} with an abstract "
         "that they include."
@@ -95,9 +97,9 @@ def _steps(account: NegativesTrace) -> Iterator[str]:
     yield from _candidates(account)
     yield f"6. Draw: by hash, seed {account.seed}."
     if account.dropped:
-        yield f"   The review is not in the set: {WHY[account.dropped]}."
+        yield f"   The review is not in the set: {DROP_REASONS[account.dropped]}."
         return
-    for kind in account.drawn:
+    for kind in account.drawn_kinds:
         if kind.kind == "included" and len(kind.lots) == kind.pool:
             yield f"   included: all {kind.pool:,}"
         else:
@@ -118,25 +120,27 @@ def _compared(account: NegativesTrace, near: FirstNearMiss) -> Iterator[str]:
 
 
 def _candidates(account: NegativesTrace) -> Iterator[str]:
-    listed = account.candidates[:LISTED]
+    listed = account.candidates[:MOST_LISTED]
     if listed:
         yield from text_table(
             [
-                _column("paper", (one.paper for one in listed)),
-                _column("known", (one.known or NONE for one in listed)),
-                _column("brought by", (joined_words(one.by) for one in listed)),
-                _column("title", (one.title or UNTITLED for one in listed)),
+                _column("paper", (candidate.paper for candidate in listed)),
+                _column("known", (candidate.known or NONE for candidate in listed)),
+                _column(
+                    "brought by", (joined_words(candidate.by) for candidate in listed)
+                ),
+                _column("title", (candidate.title or UNTITLED for candidate in listed)),
             ],
             indent="     ",
         )
-    yield from _more(len(account.candidates) - LISTED)
+    yield from _more(len(account.candidates) - MOST_LISTED)
 
 
 def _draw(kind: DrawnKind) -> Iterator[str]:
     short = kind.wanted - len(kind.lots)
     lack = f"; {short:,} short of {kind.wanted:,}" if short else ""
     yield f"   {kind.kind}: {len(kind.lots):,} of {kind.pool:,}{lack}"
-    listed = kind.lots[:LISTED]
+    listed = kind.lots[:MOST_LISTED]
     if not listed:
         return
     yield from text_table(
@@ -149,7 +153,7 @@ def _draw(kind: DrawnKind) -> Iterator[str]:
         ],
         indent="     ",
     )
-    yield from _more(len(kind.lots) - LISTED)
+    yield from _more(len(kind.lots) - MOST_LISTED)
 
 
 def _column(title: str, cells: Iterable[str]) -> TextColumn:
@@ -240,7 +244,7 @@ def _json(account: NegativesTrace) -> dict[str, Any]:
                 "wanted": kind.wanted,
                 "drawn": [asdict(lot) for lot in kind.lots],
             }
-            for kind in account.drawn
+            for kind in account.drawn_kinds
         },
         "dropped": account.dropped or None,
     }

@@ -50,23 +50,23 @@ def select(
     Raises:
         UsageError: an item names nothing; says which names are near.
     """
-    every = chain.from_iterable(_named(item.strip(), screened) for item in items)
+    every = chain.from_iterable(_select_named(item.strip(), screened) for item in items)
     return tuple(dict.fromkeys(every))
 
 
-def _named(item: str, screened: ScreenedRecords) -> list[SelectedRecord]:
+def _select_named(item: str, screened: ScreenedRecords) -> list[SelectedRecord]:
     records = screened.records
     slashes = (at for at, sign in enumerate(item) if sign == "/")
     split = (record_key(item[:at], item[at + 1 :]) for at in slashes)
     for key in (item, *split):
-        if key in screened.places:
-            return [_select_record(screened, screened.places[key])]
+        if key in screened.index_by_key:
+            return [_select_record(screened, screened.index_by_key[key])]
     if item in records.reviews:
         return [SelectedRecord(review=item)]
-    places = [at for at, paper in enumerate(records.papers) if paper == item]
-    if not places:
+    indices = [at for at, paper in enumerate(records.papers) if paper == item]
+    if not indices:
         raise UsageError(_unknown(item, screened))
-    return [_select_record(screened, at) for at in places]
+    return [_select_record(screened, at) for at in indices]
 
 
 def _select_record(screened: ScreenedRecords, at: int) -> SelectedRecord:
@@ -96,7 +96,7 @@ def _near(item: str, screened: ScreenedRecords) -> Iterator[str]:
     else:
         for name in difflib.get_close_matches(review, records.reviews, cutoff=0.0):
             key = record_key(name, paper)
-            yield key if key in screened.places else name
+            yield key if key in screened.index_by_key else name
 
 
 _NO_TEXT = ArticleText()
@@ -126,7 +126,7 @@ class ExplainedScreening:
         return cls(
             dataset=dataset,
             screened=screened,
-            answers=AnswerSubset.where(
+            answers=AnswerSubset.matching(
                 answers, lambda task: review_of(task) in reviews
             ),
         )
@@ -141,7 +141,7 @@ class ExplainedScreening:
         return text_rank(self.records)
 
     @cached_property
-    def _sheet(self) -> ScreeningPredictions:
+    def _predictions(self) -> ScreeningPredictions:
         return collect_predictions(self.dataset, self.answers, self.screened)
 
     @cached_property
@@ -149,14 +149,14 @@ class ExplainedScreening:
         """What each model, and each ensemble after them, decides."""
         return {
             decisions.model: self._view(decisions)
-            for decisions in self._sheet.decisions
+            for decisions in self._predictions.decisions
         }
 
     def replicates(self, model: str) -> Sequence[DecisionView]:
         """What each replicate of a model decides; none where there is but one."""
         return [
             self._view(decisions)
-            for decisions in self._sheet.replicates
+            for decisions in self._predictions.replicates
             if decisions.model == model
         ]
 
@@ -165,8 +165,8 @@ class ExplainedScreening:
 
     def ranked(self, view: DecisionView, review: str) -> RankedReview:
         """A review in the order of a model."""
-        place = self.records.reviews.index(review)
-        (ranked,) = rank_reviews(view, self.records.review == place)
+        review_index = self.records.reviews.index(review)
+        (ranked,) = rank_reviews(view, self.records.review == review_index)
         return ranked
 
     def about_item(self, key: str) -> Iterator[Answer]:
@@ -224,14 +224,18 @@ def description_lines(
         description = describe_review(
             run.dataset.settings, run.dataset.review(review), answer.task.context
         )
-        by_text.setdefault(description, []).append(_whom(answer.task))
-    for description, whom in by_text.items():
-        recipients = f" ({', '.join(dict.fromkeys(whom))})" if len(by_text) > 1 else ""
+        by_text.setdefault(description, []).append(_replicate_name(answer.task))
+    for description, replicate_names in by_text.items():
+        recipients = (
+            f" ({', '.join(dict.fromkeys(replicate_names))})"
+            if len(by_text) > 1
+            else ""
+        )
         yield f"told       from {SOURCES[description.source]}{recipients}"
         for label, text in description.lines:
             yield from quoted_lines(f"{label}: {one_line(text)}")
 
 
-def _whom(task: Task) -> str:
+def _replicate_name(task: Task) -> str:
     """Which model, and which time."""
     return f"{one_line(task.model)}, replicate {task.replicate}"

@@ -54,9 +54,9 @@ PlottedScreening: TypeAlias = figures.PlottedModels[
 def plotted_models(results: ScreeningResults) -> PlottedScreening:
     """The models that figures have room for."""
     settings = results.dataset.settings
-    reviews = plural(len(results.sheet.records.reviews), "review")
-    drawn = figures.bootstrap_note(settings.level, "review", reviews, settings.boot_b)
-    return figures.plotted_models(results, results.columns, drawn=drawn)
+    reviews = plural(len(results.predictions.records.reviews), "review")
+    note = figures.bootstrap_note(settings.level, "review", reviews, settings.boot_b)
+    return figures.plotted_models(results, results.columns, interval_note=note)
 
 
 def interval_ends(metrics: Sequence[Metric]) -> dict[str, tuple[float | None, ...]]:
@@ -90,7 +90,7 @@ def fpr(plotted: PlottedScreening) -> Figure | None:
         name="fpr-by-kind",
         title="Wrongly included, by kind of negative",
         caption="Share of decided negatives that the model includes. Near misses are "
-        f"unjudged: some may be eligible. Bars: {plotted.drawn}.{plotted.rest}",
+        f"unjudged: some may be eligible. Bars: {plotted.interval_note}.{plotted.rest}",
         panels=(
             Panel(
                 x=Axis(names=names),
@@ -103,7 +103,7 @@ def fpr(plotted: PlottedScreening) -> Figure | None:
 
 def _kinds(plotted: PlottedScreening) -> tuple[str, ...]:
     return tuple(
-        kind for kind in plotted.results.sheet.records.kinds if kind != "included"
+        kind for kind in plotted.results.predictions.records.kinds if kind != "included"
     )
 
 
@@ -156,11 +156,11 @@ def _roc(model: Model) -> Panel | None:
 
 def similarity(plotted: PlottedScreening) -> Figure | None:
     """How similar each kind is to its review's included papers."""
-    drawn = plotted.results.dataset.validation_set
-    if drawn is None:
+    validation_set = plotted.results.dataset.validation_set
+    if validation_set is None:
         return None
     similarities: dict[str, list[float]] = {}
-    for record in drawn.records:
+    for record in validation_set.records:
         if record.similarity is not None:
             similarities.setdefault(record.kind, []).append(record.similarity)
     if not similarities:
@@ -197,10 +197,10 @@ def similarity(plotted: PlottedScreening) -> Figure | None:
 
 def candidates(plotted: PlottedScreening) -> Figure | None:
     """How many near-miss candidates the reviews have."""
-    drawn = plotted.results.dataset.validation_set
-    if drawn is None or not any(drawn.candidates.values()):
+    validation_set = plotted.results.dataset.validation_set
+    if validation_set is None or not any(validation_set.candidates.values()):
         return None
-    names = tuple(drawn.candidates)
+    names = tuple(validation_set.candidates)
     return Figure(
         name="candidates",
         title="Near-miss candidates of a review",
@@ -211,7 +211,11 @@ def candidates(plotted: PlottedScreening) -> Figure | None:
                 x=Axis(label="candidates", names=names),
                 y=Axis(label="reviews", lo=0),
                 height=0.7,
-                marks=(Bars(values=tuple(drawn.candidates[name] for name in names)),),
+                marks=(
+                    Bars(
+                        values=tuple(validation_set.candidates[name] for name in names)
+                    ),
+                ),
             ),
         ),
     )
@@ -282,7 +286,7 @@ def _singles(curves: list[tuple[Floats, Floats]]) -> Iterator[LineSeries]:
 
 def saved(plotted: PlottedScreening) -> Figure | None:
     """The reading saved in each review."""
-    reviews = plotted.results.sheet.records.reviews
+    reviews = plotted.results.predictions.records.reviews
     by_model = [
         (model, model.column.strata["all"].by_review["wss95"])
         for model in plotted.models

@@ -19,7 +19,7 @@ import numpy as np
 from scipy import sparse
 
 from jobs.metrics.columns import Aggregate, aggregate, ratio
-from jobs.screening.data import Citations, Corpus, Places, place_in
+from jobs.screening.data import Citations, Corpus, Indices, index_in
 
 BLOCK_PAPERS = 4_000_000
 """Papers that the reviews of a block may reach, about: 100 MB of them at a time."""
@@ -30,14 +30,14 @@ class Neighbourhood:
     """One review, and what its related reviews bring near; places, ascending."""
 
     review: int
-    cited: Places  #: all that it cites, with abstract or without
-    included: Places  #: those with an abstract
-    related: Places  #: reviews
-    shared: Places  #: papers that each of them shares with it
+    cited: Indices  #: all that it cites, with abstract or without
+    included: Indices  #: those with an abstract
+    related: Indices  #: reviews
+    shared: Indices  #: papers that each of them shares with it
     n_reached: int  #: distinct papers that the related reviews include
-    candidates: Places  #: papers
-    n_links: Places  #: of each candidate: related reviews that include it
-    n_shared: Places  #: of each candidate: largest overlap among those reviews
+    candidates: Indices  #: papers
+    n_links: Indices  #: of each candidate: related reviews that include it
+    n_shared: Indices  #: of each candidate: largest overlap among those reviews
 
 
 class Graph:
@@ -77,19 +77,19 @@ class Graph:
         # made once: a product turns its second factor into rows anew for every block
         self._related_by = self._relating.T.tocsr()
 
-    def names(self, places: Places) -> list[str]:
+    def names(self, indices: Indices) -> list[str]:
         """The ids of papers."""
-        return list(map(self.papers.__getitem__, places.tolist()))
+        return list(map(self.papers.__getitem__, indices.tolist()))
 
-    def place(self, paper: str) -> int | None:
+    def index(self, paper: str) -> int | None:
         """Where a paper stands; None: no review cites it."""
-        return place_in(self.papers, paper)
+        return index_in(self.papers, paper)
 
-    def cited_by(self, review: int) -> Places:
+    def cited_by(self, review: int) -> Indices:
         """All papers that a review cites."""
         return _row(self.cited, review)
 
-    def included_by(self, review: int) -> Places:
+    def included_by(self, review: int) -> Indices:
         """The papers with an abstract that a review cites."""
         return _row(self.included, review)
 
@@ -122,7 +122,7 @@ class Graph:
             is_other = others != review
             yield self._of(review, others[is_other], shared[is_other])
 
-    def _of(self, review: int, related: Places, shared: Places) -> Neighbourhood:
+    def _of(self, review: int, related: Indices, shared: Indices) -> Neighbourhood:
         cited, included = _row(self.cited, review), _row(self.included, review)
         rows = [_row(self.included, other) for other in related]
         reached = np.concatenate(rows) if rows else np.empty(0, dtype=np.int64)
@@ -161,7 +161,7 @@ def _matrix(citations: Citations, mask: np.ndarray | None = None) -> sparse.csr_
     return sparse.csr_array((ones, (review, paper)), shape=shape)
 
 
-def _row(matrix: sparse.csr_array, row: int) -> Places:
+def _row(matrix: sparse.csr_array, row: int) -> Indices:
     return matrix.indices[matrix.indptr[row] : matrix.indptr[row + 1]].astype(np.int64)
 
 
@@ -217,7 +217,7 @@ def statistics_of(graph: Graph, near: Neighbourhood) -> ReviewStatistics:
 
 def overview(analysed: Sequence[ReviewStatistics]) -> Overview:
     """The figures over the reviews that have enough papers."""
-    counts = [one.n_candidates for one in analysed]
+    counts = [statistics.n_candidates for statistics in analysed]
     some = sum(n > 0 for n in counts)
     return Overview(
         analysed=len(counts),

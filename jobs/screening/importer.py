@@ -18,7 +18,7 @@ from pathlib import Path
 
 import msgspec
 
-from jobs.inputs.column_map import ColumnMap, column_map, describe_columns, listed
+from jobs.inputs.column_map import ColumnMap, column_map, describe_columns, name_list
 from jobs.inputs.files import csv_columns, read_csv
 from jobs.inputs.rows import InputFindings, InputRow
 from jobs.screening.data import KINDS, REASON_CODES, ScreeningRecord, record_key
@@ -54,7 +54,7 @@ FORMATS: Mapping[str, str] = {
     SCORES: f"CSV paper_pmid and confidence or {RANK}, without a decision",
 }
 
-KNOWN: Mapping[str, Sequence[str]] = {
+COLUMN_ALIASES: Mapping[str, Sequence[str]] = {
     "paper_pmid": ("record_id", "pmid", "pubmedID", "pubmed_id"),
     "confidence": ("score", "probability", "proba", "p_include"),
     RANK: ("asreview_ranking", "ranking"),
@@ -71,16 +71,16 @@ class Layout:
     form: str
     columns: ColumnMap  #: fields by columns that are called otherwise
     review: str = ""  #: of all rows, where no column says it
-    has_places: bool = False  #: scores are places in a ranking
+    has_ranks: bool = False  #: scores are places in a ranking
 
-    def rows(self, noticed: InputFindings) -> Iterator[InputRow]:
+    def rows(self, findings: InputFindings) -> Iterator[InputRow]:
         """The rows of the file, with the review that they belong to."""
         needed = self._needed()
         rows = read_csv(
             self.path,
             needed,
             tuple(name for name in OPTIONAL if name not in needed),
-            noticed=noticed,
+            findings=findings,
             renamed=self.columns,
             unit="row",
         )
@@ -92,17 +92,17 @@ class Layout:
         if self.form == DECISIONS:
             return NEEDED
         ids = NEEDED[1:2] if self.review else NEEDED[:2]
-        return (*ids, RANK if self.has_places else "confidence")
+        return (*ids, RANK if self.has_ranks else "confidence")
 
-    def last_places(self) -> Mapping[str, int]:
+    def last_ranks(self) -> Mapping[str, int]:
         """By review the number of places in its ranking; empty for other scores."""
         last: dict[str, int] = {}
-        for row in self.rows(InputFindings()) if self.has_places else ():
+        for row in self.rows(InputFindings()) if self.has_ranks else ():
             if row.has(RANK):
-                review, place = read_id(row, "review_pmid"), row.count(RANK)
-                if not place:
+                review, rank = read_id(row, "review_pmid"), row.count(RANK)
+                if not rank:
                     raise row.error(f"{RANK} is 0 (places count from 1)")
-                last[review] = max(last.get(review, 0), place)
+                last[review] = max(last.get(review, 0), rank)
         return last
 
     def notes(self) -> tuple[str, ...]:
@@ -112,7 +112,7 @@ class Layout:
         kind = (
             "places in a ranking, read as scores that fall from 1 to 0; calibration "
             "and thresholds say nothing about them"
-            if self.has_places
+            if self.has_ranks
             else "scores without decisions; --threshold turns them into decisions"
         )
         sentences = [
@@ -156,36 +156,36 @@ def _layout(
     if form == DECISIONS or (form is None and "decision" in names):
         return Layout(path=path, columns=mapped, form=DECISIONS)
     renamed = _recognised(path, names)
-    there = {renamed.get(name, name) for name in names}
-    if "paper_pmid" not in there or not there & {"confidence", RANK}:
-        known = "; ".join(f"{name}: {words}" for name, words in FORMATS.items())
+    columns = {renamed.get(name, name) for name in names}
+    if "paper_pmid" not in columns or not columns & {"confidence", RANK}:
+        forms = "; ".join(f"{name}: {words}" for name, words in FORMATS.items())
         raise DatasetError(
             f"{path.name}: column 'decision' is missing, and it is no file of scores "
-            f"({describe_columns(names, FIELDS[:4])}; {known}); rename a column with "
+            f"({describe_columns(names, FIELDS[:4])}; {forms}); rename a column with "
             "--map OLD=NEW."
         )
     return Layout(
         path=path,
         form=SCORES,
         columns={**mapped, **renamed},
-        review="" if "review_pmid" in there else _review(path),
-        has_places="confidence" not in there,
+        review="" if "review_pmid" in columns else _review(path),
+        has_ranks="confidence" not in columns,
     )
 
 
 def _recognised(path: Path, names: Sequence[str]) -> dict[str, str]:
     """Fields by the known other names of their columns."""
     renamed = {}
-    for name, others in KNOWN.items():
-        there = [other for other in others if other in names]
-        if name in names or not there:
+    for name, others in COLUMN_ALIASES.items():
+        present = [other for other in others if other in names]
+        if name in names or not present:
             continue
-        if len(there) > 1:
+        if len(present) > 1:
             raise DatasetError(
-                f"{path.name}: {listed(there)} could each be {name} (say which with "
-                f"--map {there[0]}={name})."
+                f"{path.name}: {name_list(present)} could each be {name} (say "
+                f"which with --map {present[0]}={name})."
             )
-        renamed[there[0]] = name
+        renamed[present[0]] = name
     return renamed
 
 
@@ -245,7 +245,7 @@ class _Reading:
 
     settings: ScreeningSettings
     model: str
-    known: (
+    set_records: (
         Mapping[str, ScreeningRecord] | None
     )  #: of the set; None: the file says what is true
     last: Mapping[str, int] = field(default_factory=dict)
@@ -287,22 +287,22 @@ class _Reading:
         statuses = {stage: status}
         if decided and status != PARSED:
             statuses = {stage: PARSED, self._after(row, stage, status): status}
-        for name, came_to in statuses.items():
+        for name, stage_status in statuses.items():
             self._once(row, (key, model, replicate, name))
             yield ImportedAnswer(
                 spec=TaskSpec(
                     stage=name,
                     key=key,
-                    skip=came_to if came_to in NEVER_SENT else None,
+                    skip=stage_status if stage_status in NEVER_SENT else None,
                     context=None if truth is None else encode_label(truth),
                 ),
                 model=model,
                 replicate=replicate,
-                text={PARSED: text, "unparsed": unread.text}.get(came_to),
+                text={PARSED: text, "unparsed": unread.text}.get(stage_status),
                 finish_reason=(
-                    unread.finish_reason if came_to == "unparsed" else "stop"
+                    unread.finish_reason if stage_status == "unparsed" else "stop"
                 ),
-                error="unknown" if came_to == "failed" else None,
+                error="unknown" if stage_status == "failed" else None,
             )
 
     def _once(self, row: InputRow, identity: tuple[str, str, int, str]) -> None:
@@ -326,9 +326,9 @@ class _Reading:
 
     def _truth(self, row: InputRow, key: str) -> ImportedLabel | None:
         """What is true of a record; None where the set says it."""
-        if self.known is None:
+        if self.set_records is None:
             return self._stated(row, key)
-        record = self.known.get(key)
+        record = self.set_records.get(key)
         if record is None:
             raise row.error(f"{key} is not in the validation set (remove the row)")
         if row.has("label") and row.label("label") != record.label:
@@ -437,21 +437,23 @@ class DecisionsImporter:
                 "Number replicates in a column replicate of the file; --replicate is "
                 "not for decisions."
             )
-        named = (settings.decisions, *files)
-        paths = [path for path in named if path is not None]
+        sources = (settings.decisions, *files)
+        paths = [path for path in sources if path is not None]
         if not paths:
             raise UsageError("Name the file of decisions: --decisions FILE.")
-        known = None
+        set_records = None
         if settings.validation_set is not None:
-            drawn = read_set(settings.validation_set)
-            known = {record.key: record for record in drawn.records}
-        reading = _Reading(settings=settings, model=model or MODEL, known=known)
-        noticed = InputFindings()
+            validation_set = read_set(settings.validation_set)
+            set_records = {record.key: record for record in validation_set.records}
+        reading = _Reading(
+            settings=settings, model=model or MODEL, set_records=set_records
+        )
+        findings = InputFindings()
         for layout in layouts(paths, settings.map, form):
             notes = layout.notes()
-            reading.last = layout.last_places()
+            reading.last = layout.last_ranks()
             is_empty = True
-            for row in layout.rows(noticed):
+            for row in layout.rows(findings):
                 is_empty = False
                 for answer in reading.answers(row):
                     yield replace(answer, notes=notes) if notes else answer

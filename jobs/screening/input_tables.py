@@ -25,7 +25,7 @@ from jobs.screening.data import (
     Criteria,
     Exclusion,
     Ids,
-    Places,
+    Indices,
     Status,
 )
 
@@ -90,13 +90,13 @@ _YEAR = re.compile(r"([0-9]{1,4})(\.0*)?")
 
 
 def read_texts(
-    path: Path, noticed: InputFindings, renamed: Mapping[str, str]
+    path: Path, findings: InputFindings, renamed: Mapping[str, str]
 ) -> dict[str, ArticleText]:
     """The texts of a table by id; of several rows the first with an abstract counts.
 
     Args:
         path: the table.
-        noticed: learns of repeated ids.
+        findings: learns of repeated ids.
         renamed: columns of the file by the names used here.
 
     Raises:
@@ -107,14 +107,14 @@ def read_texts(
         path,
         ("pmid",),
         TEXT_COLUMNS,
-        noticed=noticed,
+        findings=findings,
         renamed=renamed,
         unit="row",
     ):
         pmid, text = read_id(row, "pmid"), text_in(row)
         seen = texts.get(pmid)
         if seen is not None:
-            noticed.add(
+            findings.add(
                 "repeated_rows",
                 "info",
                 path.name,
@@ -140,14 +140,14 @@ PICO = ("population", "intervention", "comparison", "outcome")
 _CRITERIA_FIELDS = ("question", "pico", "inclusion", "exclusion", "criteria")
 
 
-def read_criteria(path: Path, noticed: InputFindings) -> dict[str, Criteria]:
+def read_criteria(path: Path, findings: InputFindings) -> dict[str, Criteria]:
     """Criteria by review.
 
     Raises:
         DatasetError: a line is off, or names a review for the second time.
     """
     criteria: dict[str, Criteria] = {}
-    for row in read_jsonl(path, ("review_pmid",), _CRITERIA_FIELDS, noticed=noticed):
+    for row in read_jsonl(path, ("review_pmid",), _CRITERIA_FIELDS, findings=findings):
         review = read_id(row, "review_pmid")
         if review in criteria:
             raise row.error(f"review_pmid {review} occurs a second time (remove one)")
@@ -197,13 +197,13 @@ CITATION_COLUMNS = ("citing_pmid", "ref_pmid")
 
 
 def read_citations(
-    path: Path, noticed: InputFindings, renamed: Mapping[str, str]
+    path: Path, findings: InputFindings, renamed: Mapping[str, str]
 ) -> Citations:
     """The edges of a table `citing_pmid`, `ref_pmid`.
 
     Args:
         path: the table.
-        noticed: learns of rows without a cited paper.
+        findings: learns of rows without a cited paper.
         renamed: columns of the file by the names used here.
 
     Raises:
@@ -213,7 +213,7 @@ def read_citations(
     for row in read_csv(
         path,
         CITATION_COLUMNS,
-        noticed=noticed,
+        findings=findings,
         renamed=renamed,
         unit="row",
     ):
@@ -221,7 +221,7 @@ def read_citations(
         if paper:
             edges.add(review, paper)
         else:
-            noticed.add(
+            findings.add(
                 "empty_references",
                 "info",
                 path.name,
@@ -246,8 +246,8 @@ class CitationCollector:
 
     def citations(self) -> Citations:
         """Each edge once, in order of the ids."""
-        reviews, review = _sorted_places(self._reviews, self._review)
-        papers, paper = _sorted_places(self._papers, self._paper)
+        reviews, review = _sorted_indices(self._reviews, self._review)
+        papers, paper = _sorted_indices(self._papers, self._paper)
         # one number an edge: sorted and made unique at once
         width = max(1, len(papers))
         edges = np.unique(review * width + paper)
@@ -260,13 +260,13 @@ class CitationCollector:
         )
 
 
-def _sorted_places(seen: Iterable[str], places: array[int]) -> tuple[Ids, Places]:
+def _sorted_indices(seen: Iterable[str], indices: array[int]) -> tuple[Ids, Indices]:
     """Ids in order of text, and places among them instead of in order of sight."""
     ids = list(seen)
     order = sorted(range(len(ids)), key=ids.__getitem__)
     rank = np.empty(len(ids), dtype=np.int64)
     rank[order] = np.arange(len(ids))
-    return tuple(ids[at] for at in order), rank[np.frombuffer(places, dtype=np.int64)]
+    return tuple(ids[at] for at in order), rank[np.frombuffer(indices, dtype=np.int64)]
 
 
 STATUSES: Mapping[str, Status] = {
@@ -292,7 +292,7 @@ class Exclusions:
 def read_exclusions(
     path: Path,
     citations: Citations,
-    noticed: InputFindings,
+    findings: InputFindings,
     renamed: Mapping[str, str],
 ) -> Exclusions:
     """The exclusions of a table `review_pmid`, `pmid`, `status`, `reason`, ...
@@ -300,7 +300,7 @@ def read_exclusions(
     Args:
         path: the table.
         citations: what reviews cite: it stays included.
-        noticed: learns of papers both included and excluded, and of repetitions.
+        findings: learns of papers both included and excluded, and of repetitions.
         renamed: columns of the file by the names used here.
 
     Raises:
@@ -312,7 +312,7 @@ def read_exclusions(
         path,
         _EXCLUSION_NEEDED,
         _EXCLUSION_OPTIONAL,
-        noticed=noticed,
+        findings=findings,
         renamed=renamed,
         unit="row",
     )
@@ -323,7 +323,7 @@ def read_exclusions(
         if text.has_abstract and exclusion.paper not in texts:
             texts[exclusion.paper] = text
         if citations.has(*key):
-            noticed.add(
+            findings.add(
                 "included_and_excluded",
                 "warn",
                 path.name,
@@ -331,7 +331,7 @@ def read_exclusions(
                 example=f"{exclusion.review} {exclusion.paper}",
             )
         if key in exclusions:
-            noticed.add(
+            findings.add(
                 "repeated_exclusions",
                 "info",
                 path.name,
@@ -348,8 +348,8 @@ def _exclusion(row: InputRow) -> Exclusion:
     written = row.optional_text("status").strip()
     status = STATUSES.get(written.lower())
     if status is None:
-        known = ", ".join(filter(None, STATUSES))
-        raise row.error(f"status is {written!r} (one of {known} is expected)")
+        expected = ", ".join(filter(None, STATUSES))
+        raise row.error(f"status is {written!r} (one of {expected} is expected)")
     code = row.optional_text("reason_code").strip()
     if code and code not in REASON_CODES:
         raise row.error(

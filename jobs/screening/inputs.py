@@ -53,12 +53,16 @@ class ScreeningDataset:
     )
 
     def __post_init__(self) -> None:
-        drawn = self.validation_set
+        validation_set = self.validation_set
         records = (
-            {} if drawn is None else {record.key: record for record in drawn.records}
+            {}
+            if validation_set is None
+            else {record.key: record for record in validation_set.records}
         )
         reviews = (
-            {} if drawn is None else {review.id: review for review in drawn.reviews}
+            {}
+            if validation_set is None
+            else {review.id: review for review in validation_set.reviews}
         )
         by_review: dict[str, list[ScreeningRecord]] = {}
         for record in records.values():
@@ -172,19 +176,19 @@ def read_set(folder: Path) -> ValidationSet:
                 f"{folder} has no {name}: name a folder that siftlog prepare screening "
                 "has written."
             )
-    noticed = InputFindings()
-    papers = _texts(folder / "papers.jsonl", "pmid", noticed)
-    reviews = _reviews(folder / "reviews.jsonl", noticed)
-    records = _records(folder / "validation_set.csv", noticed)
+    findings = InputFindings()
+    papers = _texts(folder / "papers.jsonl", "pmid", findings)
+    reviews = _reviews(folder / "reviews.jsonl", findings)
+    records = _records(folder / "validation_set.csv", findings)
     for record in records:
-        for what, name, known in (
+        for kind, name, texts in (
             ("review", record.review, reviews),
             ("paper", record.paper, papers),
         ):
-            if name not in known:
+            if name not in texts:
                 raise DatasetError(
-                    f"validation_set.csv: the {what} {name} has no text in "
-                    f"{what}s.jsonl (build the set again)."
+                    f"validation_set.csv: the {kind} {name} has no text in "
+                    f"{kind}s.jsonl (build the set again)."
                 )
     summary = read_json(folder / "summary.json")
     _check(folder)
@@ -201,7 +205,7 @@ def read_set(folder: Path) -> ValidationSet:
         candidates=_part(summary, "near_misses", "histogram"),
         contamination=_part(summary, "contamination"),
         drift=_part(summary, "topic_drift", "macro"),
-        findings=noticed.findings(),
+        findings=findings.findings(),
     )
 
 
@@ -214,8 +218,8 @@ def _check(folder: Path) -> None:
     if not manifest.is_file():
         return
     written = _part(read_json(manifest), "files")
-    named = [InputFile(setting=name, path=folder / name) for name in FILES]
-    for input_file in input_hashes(named):
+    input_files = [InputFile(setting=name, path=folder / name) for name in FILES]
+    for input_file in input_hashes(input_files):
         if written.get(input_file.setting) != input_file.sha256:
             raise DatasetError(
                 f"{input_file.path} is not the file that siftlog prepare screening "
@@ -223,10 +227,10 @@ def _check(folder: Path) -> None:
             )
 
 
-def _records(path: Path, noticed: InputFindings) -> list[ScreeningRecord]:
+def _records(path: Path, findings: InputFindings) -> list[ScreeningRecord]:
     records = []
     seen: set[str] = set()
-    for row in read_csv(path, RECORDS, noticed=noticed, unit="row"):
+    for row in read_csv(path, RECORDS, findings=findings, unit="row"):
         record = ScreeningRecord(
             review=read_id(row, "review_pmid"),
             paper=read_id(row, "paper_pmid"),
@@ -247,10 +251,10 @@ def _records(path: Path, noticed: InputFindings) -> list[ScreeningRecord]:
     return records
 
 
-def _reviews(path: Path, noticed: InputFindings) -> dict[str, SetReview]:
+def _reviews(path: Path, findings: InputFindings) -> dict[str, SetReview]:
     reviews = {}
     for row in read_jsonl(
-        path, ("review_pmid",), (*TEXT_COLUMNS, *_CRITERIA), noticed=noticed
+        path, ("review_pmid",), (*TEXT_COLUMNS, *_CRITERIA), findings=findings
     ):
         review = read_id(row, "review_pmid")
         reviews[review] = SetReview(
@@ -263,8 +267,8 @@ def _criteria(row: InputRow) -> Criteria | None:
     return criteria_in(row) if "question" in row.fields else None
 
 
-def _texts(path: Path, key: str, noticed: InputFindings) -> dict[str, ArticleText]:
-    rows = read_jsonl(path, (key,), TEXT_COLUMNS, noticed=noticed)
+def _texts(path: Path, key: str, findings: InputFindings) -> dict[str, ArticleText]:
+    rows = read_jsonl(path, (key,), TEXT_COLUMNS, findings=findings)
     return {read_id(row, key): text_in(row) for row in rows}
 
 
@@ -344,11 +348,13 @@ def load(settings: ScreeningSettings) -> ScreeningDataset:
     Raises:
         DatasetError: an input is off; names file and row.
     """
-    drawn = None
-    noticed = InputFindings()
+    validation_set = None
+    findings = InputFindings()
     if settings.validation_set is not None:
-        drawn = _limited(read_set(settings.validation_set), settings.limit, noticed)
-        if not drawn.records:
+        validation_set = _limited(
+            read_set(settings.validation_set), settings.limit, findings
+        )
+        if not validation_set.records:
             raise DatasetError(
                 f"{settings.validation_set} holds no record: build the set with other "
                 "--negatives, --keep-without-negatives or a lower --min-included."
@@ -359,12 +365,12 @@ def load(settings: ScreeningSettings) -> ScreeningDataset:
     dataset = ScreeningDataset(
         settings=settings,
         prompts=WORDING.book(settings.prompts),
-        validation_set=drawn,
+        validation_set=validation_set,
         fulltexts=fulltexts,
     )
-    set_findings = () if drawn is None else drawn.findings
+    set_findings = () if validation_set is None else validation_set.findings
     return replace(
-        dataset, findings=(*noticed.findings(), *set_findings, *_noticed(dataset))
+        dataset, findings=(*findings.findings(), *set_findings, *_findings(dataset))
     )
 
 
@@ -400,29 +406,31 @@ def _with_title_alone(dataset: ScreeningDataset) -> list[str]:
     return [review for review, description in sources if description.source == "title"]
 
 
-def _noticed(dataset: ScreeningDataset) -> tuple[Finding, ...]:
-    noticed = InputFindings()
+def _findings(dataset: ScreeningDataset) -> tuple[Finding, ...]:
+    findings = InputFindings()
     for review in _with_title_alone(dataset):
-        noticed.add(
+        findings.add(
             "criteria_from_title",
             "warn",
             "reviews.jsonl",
             _TITLE_ALONE,
             example=review,
         )
-    return noticed.findings()
+    return findings.findings()
 
 
-def _limited(drawn: ValidationSet, limit: int, noticed: InputFindings) -> ValidationSet:
+def _limited(
+    validation_set: ValidationSet, limit: int, findings: InputFindings
+) -> ValidationSet:
     """A set of some records, whose kinds and reviews keep their share."""
     sample = draw_sample(
-        drawn.records,
+        validation_set.records,
         limit,
         key=lambda record: record.key,
         strata=(lambda record: record.kind, lambda record: record.review),
     )
-    report_sample(noticed, sample, drawn.records, "record", "kind and review")
-    return replace(drawn, records=sample)
+    report_sample(findings, sample, validation_set.records, "record", "kind and review")
+    return replace(validation_set, records=sample)
 
 
 def _fulltexts(folder: Path) -> dict[str, Path]:

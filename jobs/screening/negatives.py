@@ -10,7 +10,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jobs.screening.data import Corpus, Exclusion, Ids, Places, RecordKind, review_place
+from jobs.screening.data import (
+    Corpus,
+    Exclusion,
+    Ids,
+    Indices,
+    RecordKind,
+    review_index,
+)
 from jobs.screening.graph import Graph, Neighbourhood, ReviewStatistics, statistics_of
 from jobs.screening.sampling import (
     CandidatePools,
@@ -91,7 +98,7 @@ class NegativesTrace:
     without_abstract: int  #: papers of related reviews that nothing can be read of
     candidates: tuple[NearMissCandidate, ...]
     known_left_out: int  #: candidates that are left to be true exclusions, or pending
-    drawn: tuple[DrawnKind, ...]  #: in set order
+    drawn_kinds: tuple[DrawnKind, ...]  #: in set order
     dropped: str  #: why the review is not in the set; "": it is
     compared: FirstNearMiss | None  #: None: no near miss is drawn
 
@@ -116,7 +123,7 @@ def trace_negatives(
         DatasetError: no such review cites anything, or none is of that size.
     """
     near = (
-        graph.neighbourhood(review_place(review, graph.reviews))
+        graph.neighbourhood(review_index(review, graph.reviews))
         if review
         else _easy_to_follow(graph)
     )
@@ -124,12 +131,12 @@ def trace_negatives(
     alone = settings.model_copy(
         update={"review": (statistics.review,), "max_reviews": None}
     )
-    known = corpus.excluded_by().get(statistics.review, {})
-    outcome = NegativeSampler(corpus, graph, alone).of(near, known)
+    exclusions = corpus.excluded_by().get(statistics.review, {})
+    outcome = NegativeSampler(corpus, graph, alone).of(near, exclusions)
     pool = (
         outcome.pools
         if isinstance(outcome, DrawnReview)
-        else candidate_pools(corpus, graph, near, known, alone)
+        else candidate_pools(corpus, graph, near, exclusions, alone)
     )
     kinds = _kinds(pool, settings, statistics.review)
     return NegativesTrace(
@@ -141,10 +148,10 @@ def trace_negatives(
         ),
         related=tuple(_related_reviews(corpus, graph, near)),
         without_abstract=_without_abstract(graph, near),
-        candidates=_near_miss_candidates(corpus, graph, near, known),
+        candidates=_near_miss_candidates(corpus, graph, near, exclusions),
         known_left_out=len(pool.candidates) - len(pool.near_miss),
-        drawn=tuple(kinds),
-        dropped=outcome.why if isinstance(outcome, DroppedReview) else "",
+        drawn_kinds=tuple(kinds),
+        dropped=outcome.reason if isinstance(outcome, DroppedReview) else "",
         compared=_first_near_miss(corpus, kinds, statistics.review),
     )
 
@@ -162,12 +169,14 @@ def _easy_to_follow(graph: Graph) -> Neighbourhood:
 def _first_near_miss(
     corpus: Corpus, kinds: Sequence[DrawnKind], review: str
 ) -> FirstNearMiss | None:
-    drawn = [kind.lots[0] for kind in kinds if kind.kind == "near-miss" and kind.lots]
-    if not drawn:
+    near_misses = [
+        kind.lots[0] for kind in kinds if kind.kind == "near-miss" and kind.lots
+    ]
+    if not near_misses:
         return None
-    text, review_text = corpus.text(drawn[0].paper), corpus.reviews.get(review)
+    text, review_text = corpus.text(near_misses[0].paper), corpus.reviews.get(review)
     return FirstNearMiss(
-        paper=drawn[0].paper,
+        paper=near_misses[0].paper,
         title=text.title,
         abstract=text.abstract,
         review_abstract=review_text.abstract if review_text else "",
@@ -183,12 +192,12 @@ def _related_reviews(
     corpus: Corpus, graph: Graph, near: Neighbourhood
 ) -> list[RelatedReview]:
     related = []
-    for place in near.related.tolist():
-        included = graph.included_by(place)
+    for index in near.related.tolist():
+        included = graph.included_by(index)
         related.append(
             RelatedReview(
-                review=graph.reviews[place],
-                title=_review_title(corpus, graph.reviews[place]),
+                review=graph.reviews[index],
+                title=_review_title(corpus, graph.reviews[index]),
                 included=len(included),
                 shared=tuple(graph.names(np.intersect1d(included, near.included))),
                 brings=len(np.intersect1d(included, near.candidates)),
@@ -198,8 +207,8 @@ def _related_reviews(
 
 
 def _without_abstract(graph: Graph, near: Neighbourhood) -> int:
-    cited = [graph.cited_by(place) for place in near.related.tolist()]
-    papers: Places = np.unique(np.concatenate(cited)) if cited else near.related
+    cited = [graph.cited_by(index) for index in near.related.tolist()]
+    papers: Indices = np.unique(np.concatenate(cited)) if cited else near.related
     return int((~graph.has_abstract[papers]).sum()) if len(papers) else 0
 
 
@@ -207,20 +216,20 @@ def _near_miss_candidates(
     corpus: Corpus,
     graph: Graph,
     near: Neighbourhood,
-    known: Mapping[str, Exclusion],
+    exclusions: Mapping[str, Exclusion],
 ) -> tuple[NearMissCandidate, ...]:
-    by: dict[int, list[str]] = {place: [] for place in near.candidates.tolist()}
-    for place in near.related.tolist():
-        for paper in graph.included_by(place).tolist():
+    by: dict[int, list[str]] = {index: [] for index in near.candidates.tolist()}
+    for index in near.related.tolist():
+        for paper in graph.included_by(index).tolist():
             if paper in by:
-                by[paper].append(graph.reviews[place])
+                by[paper].append(graph.reviews[index])
     return tuple(
         NearMissCandidate(
             paper=graph.papers[paper],
             title=corpus.text(graph.papers[paper]).title,
             by=tuple(reviews),
-            known=known[graph.papers[paper]].status
-            if graph.papers[paper] in known
+            known=exclusions[graph.papers[paper]].status
+            if graph.papers[paper] in exclusions
             else "",
         )
         for paper, reviews in by.items()
@@ -259,8 +268,11 @@ UNTITLED = "(no title)"
 
 def diagram(account: NegativesTrace) -> Iterator[str]:
     """The lines of the diagram."""
-    near = sorted(account.related, key=lambda one: (-len(one.shared), one.review))
-    boxed = sorted(near[:BOXES], key=lambda one: one.review)
+    near = sorted(
+        account.related,
+        key=lambda related_review: (-len(related_review.shared), related_review.review),
+    )
+    boxed = sorted(near[:BOXES], key=lambda related_review: related_review.review)
     included = plural(account.statistics.n_included, "included paper")
     yield from _box_row(
         [[account.review, account.title or UNTITLED, included]], marks="┬" * len(boxed)
@@ -269,11 +281,15 @@ def diagram(account: NegativesTrace) -> Iterator[str]:
         yield f"{_INDENT}no related review: nothing is collected"
         return
     yield _lines(len(boxed), "│")
-    yield from _box_row([_related_boxes(one) for one in boxed], top="┴", bottom="┬")
+    yield from _box_row(
+        [_related_boxes(related_review) for related_review in boxed],
+        top="┴",
+        bottom="┬",
+    )
     if near[BOXES:]:
         yield f"{_INDENT}and {plural(len(near[BOXES:]), 'further related review')}"
     yield _lines(len(boxed), "▼")
-    papers = " ".join(one.paper for one in account.candidates)
+    papers = " ".join(candidate.paper for candidate in account.candidates)
     candidates = plural(len(account.candidates), "candidate")
     collected = account.statistics.n_related_papers
     left = (
@@ -283,13 +299,19 @@ def diagram(account: NegativesTrace) -> Iterator[str]:
     yield from _box_row([[candidates, papers or "none", left]])
 
 
-def _related_boxes(one: RelatedReview) -> list[str]:
-    shared = [f"* {paper}" for paper in one.shared[:SHARED]]
-    if len(one.shared) > SHARED:
-        shared.append(f"* {len(one.shared) - SHARED:,} more")
-    title = one.title or UNTITLED
-    brings = f"brings {one.brings:,}"
-    return [one.review, title, f"includes {one.included:,}", *shared, brings]
+def _related_boxes(related_review: RelatedReview) -> list[str]:
+    shared = [f"* {paper}" for paper in related_review.shared[:SHARED]]
+    if len(related_review.shared) > SHARED:
+        shared.append(f"* {len(related_review.shared) - SHARED:,} more")
+    title = related_review.title or UNTITLED
+    brings = f"brings {related_review.brings:,}"
+    return [
+        related_review.review,
+        title,
+        f"includes {related_review.included:,}",
+        *shared,
+        brings,
+    ]
 
 
 def _box_row(
@@ -313,8 +335,8 @@ def _box_row(
         )
     if marks:
         signs = list("└" + "─" * (width - 2) + "┘")
-        for place, mark in zip(_middles(len(marks)), marks, strict=True):
-            signs[place] = mark
+        for column, mark in zip(_middles(len(marks)), marks, strict=True):
+            signs[column] = mark
         yield _INDENT + "".join(signs)
     else:
         yield _INDENT + _GAP.join(_edge("└", "┘", bottom, width) for _ in boxes)
@@ -328,10 +350,10 @@ def _edge(left: str, right: str, sign: str, width: int) -> str:
 
 def _lines(n: int, sign: str) -> str:
     """A sign under, or over, the middle of each of *n* boxes."""
-    places = _middles(n)
+    columns = _middles(n)
     row = [" "] * _WIDE
-    for place in places:
-        row[place] = sign
+    for column in columns:
+        row[column] = sign
     return (_INDENT + "".join(row)).rstrip()
 
 

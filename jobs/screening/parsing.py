@@ -166,16 +166,16 @@ def _of_words(text: str, *, is_cut: bool) -> ScreeningJudgement | ParseFailure:
 
 
 def _judgement(decision: Decision, value: Object) -> ScreeningJudgement:
-    noticed = []
+    issues = []
     stated_p = value.get("p_include")
     p = probability(stated_p)
     if p is None and stated_p is not None:
-        noticed.append("bad_confidence")
+        issues.append("bad_confidence")
     if p is not None and _contradicts(decision, p):
-        noticed.append("inconsistent")
+        issues.append("inconsistent")
     code = value.get("reason_code")
     if code not in REASON_CODES:
-        noticed.append("bad_reason_code")
+        issues.append("bad_reason_code")
         code = "other"
     reason = value.get("reason")
     return ScreeningJudgement(
@@ -183,7 +183,7 @@ def _judgement(decision: Decision, value: Object) -> ScreeningJudgement:
         p_include=p,
         reason_code=str(code),
         reason=wellformed(reason) if isinstance(reason, str) else "",
-        noticed=tuple(noticed),
+        issues=tuple(issues),
     )
 
 
@@ -227,8 +227,8 @@ def parse_criteria(reply: Reply) -> Criteria | ParseFailure:
     criteria = Criteria(
         question=_text(payload.get("question")),
         pico={name: text for name in PICO if (text := _text(pico_fields.get(name)))},
-        inclusion=_listed(payload.get("inclusion")),
-        exclusion=_listed(payload.get("exclusion")),
+        inclusion=_text_list(payload.get("inclusion")),
+        exclusion=_text_list(payload.get("exclusion")),
     )
     if criteria.is_empty:
         reason = "truncated" if reply.is_truncated else "no_criteria"
@@ -240,7 +240,7 @@ def _text(value: object) -> str:
     return wellformed(" ".join(value.split())) if isinstance(value, str) else ""
 
 
-def _listed(value: object) -> Ids:
+def _text_list(value: object) -> Ids:
     return tuple(_texts(value if isinstance(value, list) else [value]))
 
 

@@ -73,7 +73,7 @@ class RecordOutcome:
     reason: str = ""
     skip: str = ""
     replies: int = 0
-    noticed: tuple[str, ...] = field(default=())
+    issues: tuple[str, ...] = field(default=())
 
 
 def read_stage(answer: Answer, stage: int) -> StageAnswer:
@@ -112,7 +112,7 @@ def combine_stages(
         if isinstance(step.parsed, ScreeningJudgement)
     ]
     skip = next((step.skip for step in reversed(reached) if step.skip is not None), "")
-    noticed = tuple(word for step in reached for word in _noticed(step.parsed))
+    issues = tuple(word for step in reached for word in _issues(step.parsed))
     replies = sum(step.parsed is not None for step in reached)
     latest = _outcome(due[-1]) if due else MISSING
     if not readable:
@@ -123,7 +123,7 @@ def combine_stages(
             latest=latest,
             skip=skip,
             replies=replies,
-            noticed=noticed,
+            issues=issues,
         )
     deciding, judgement = readable[-1]
     return RecordOutcome(
@@ -136,7 +136,7 @@ def combine_stages(
         reason=judgement.reason,
         skip=skip,
         replies=replies,
-        noticed=noticed,
+        issues=issues,
     )
 
 
@@ -163,10 +163,10 @@ def _without_decision(reached: list[StageAnswer]) -> int:
     return min((_outcome(step) for step in reached), default=MISSING)
 
 
-def _noticed(parsed: ScreeningJudgement | ParseFailure | None) -> tuple[str, ...]:
+def _issues(parsed: ScreeningJudgement | ParseFailure | None) -> tuple[str, ...]:
     if isinstance(parsed, ParseFailure):
         return (f"parse.{parsed.reason}",)
-    return () if parsed is None else parsed.noticed
+    return () if parsed is None else parsed.issues
 
 
 EnsembleRule = Literal["any", "majority", "all"]
@@ -266,10 +266,10 @@ def collect_predictions(
     dataset: ScreeningDataset, answers: Answers, screened: ScreenedRecords
 ) -> ScreeningPredictions:
     """What the answers say of the *screened* records, by the present rules."""
-    gathering = _Collector(dataset, answers, screened)
+    collector = _Collector(dataset, answers, screened)
     for family in answers.families():
-        gathering.add(family)
-    replicates = gathering.columns()
+        collector.add(family)
+    replicates = collector.columns()
     joined = [
         join_replicates(
             model, [decisions for decisions in replicates if decisions.model == model]
@@ -279,15 +279,15 @@ def collect_predictions(
     ensembles: list[Decisions] = []
     if len(joined) > 1:
         ensembles = [join_models(rule, joined) for rule in dataset.settings.ensemble]
-    noticed = gathering.noticed
+    findings = collector.findings
     return ScreeningPredictions(
         records=screened.records,
         decisions=(*joined, *ensembles),
         replicates=tuple(replicates) if answers.replicates > 1 else (),
         models=answers.models,
-        findings=noticed.findings(),
-        missing=gathering.missing,
-        stale=gathering.stale,
+        findings=findings.findings(),
+        missing=collector.missing,
+        stale=collector.stale,
     )
 
 
@@ -302,7 +302,7 @@ class _ModelColumn:
     latest: Ints
     reason_code: list[str]
     reason: list[str]
-    noticed: list[str]
+    issues: list[str]
     replies: int = 0
     skip: Counter[str] = field(default_factory=Counter)
     counts: Counter[str] = field(default_factory=Counter)
@@ -317,7 +317,7 @@ class _ModelColumn:
             latest=np.full(n, MISSING, dtype=np.int64),
             reason_code=[""] * n,
             reason=[""] * n,
-            noticed=[""] * n,
+            issues=[""] * n,
         )
 
     def put(self, at: int, record_outcome: RecordOutcome) -> None:
@@ -329,11 +329,11 @@ class _ModelColumn:
             record_outcome.reason_code,
             record_outcome.reason,
         )
-        self.noticed[at] = NOTED.join(record_outcome.noticed)
+        self.issues[at] = NOTED.join(record_outcome.issues)
         if record_outcome.skip:
             self.skip[record_outcome.skip] += 1
         self.replies += record_outcome.replies
-        self.counts.update(record_outcome.noticed)
+        self.counts.update(record_outcome.issues)
 
 
 class _Collector:
@@ -344,15 +344,15 @@ class _Collector:
     ) -> None:
         self._screened = screened
         self._imported = answers.imported
-        self._stage_places = {name: at for at, name in enumerate(screened.stages)}
-        self._stages = tuple(self._stage_places)
+        self._stage_indices = {name: at for at, name in enumerate(screened.stages)}
+        self._stages = tuple(self._stage_indices)
         self._dataset = dataset
         self._steps: dict[tuple[str, int], dict[int, list[StageAnswer]]] = {
             (model, replicate): {}
             for model in answers.models
             for replicate in range(1, answers.replicates + 1)
         }
-        self.noticed = InputFindings()
+        self.findings = InputFindings()
         self._open = 0
         self.stale = 0
 
@@ -363,8 +363,8 @@ class _Collector:
             if task.stage == "criteria":
                 self._note(answer)
                 continue
-            stage = self._stage_places.get(task.stage)
-            at = self._screened.places.get(task.key)
+            stage = self._stage_indices.get(task.stage)
+            at = self._screened.index_by_key.get(task.key)
             by_record = self._steps.get((task.model, task.replicate))
             if stage is None or at is None or by_record is None:
                 self.stale += answer.reply is not None
@@ -377,7 +377,7 @@ class _Collector:
         is_stated = reply is not None and isinstance(parse_criteria(reply), Criteria)
         if not (is_stated or answer.is_open):
             task = answer.task
-            self.noticed.add(
+            self.findings.add(
                 "criteria_not_stated",
                 "warn",
                 f"criteria of {task.model}",
@@ -424,7 +424,7 @@ class _Collector:
             stages=self._stages,
             reason_code=column.reason_code,
             reason=column.reason,
-            noticed=column.noticed,
+            issues=column.issues,
             replies=column.replies,
             skip=dict(column.skip),
             counts=dict(column.counts),

@@ -27,13 +27,13 @@ from runner.job import InputFile, Prepared
 
 
 def summary_text(
-    summary: Mapping[str, Any], drawn: Mapping[str, Mapping[RecordKind, int]]
+    summary: Mapping[str, Any], drawn_counts: Mapping[str, Mapping[RecordKind, int]]
 ) -> str:
     """The summary of a set as people read it.
 
     Args:
         summary: the content of summary.json.
-        drawn: by review, the papers drawn of each kind that is short.
+        drawn_counts: by review, the papers drawn of each kind that is short.
     """
     inputs, near, set_counts = (
         summary[part] for part in ("inputs", "near_misses", "set")
@@ -74,10 +74,12 @@ def summary_text(
             "--keep-without-negatives or a lower --min-included"
         )
     if set_counts["dropped"]:
-        left = ", ".join(f"{n:,} {why}" for why, n in set_counts["dropped"].items())
+        left = ", ".join(
+            f"{n:,} {reason}" for reason, n in set_counts["dropped"].items()
+        )
         lines.append(f"left out       {left}")
     if set_counts["short"]:
-        lines.append(f"short          {_short(set_counts['short'], drawn)}")
+        lines.append(f"short          {_short(set_counts['short'], drawn_counts)}")
     drift = summary["topic_drift"]
     if drift["reviews"]:
         macro_figures = "  ".join(
@@ -137,7 +139,7 @@ def _input_remarks(summary: Mapping[str, Any]) -> Iterator[str]:
 
 def _short(
     short: Mapping[str, Mapping[RecordKind, int]],
-    drawn: Mapping[str, Mapping[RecordKind, int]],
+    drawn_counts: Mapping[str, Mapping[RecordKind, int]],
 ) -> str:
     """Reviews with fewer papers than asked for, and by kind how many were drawn.
 
@@ -146,7 +148,7 @@ def _short(
     kinds: dict[RecordKind, list[tuple[int, int]]] = {}
     for review, lack in short.items():
         for kind, n in lack.items():
-            kinds.setdefault(kind, []).append((drawn[review][kind], n))
+            kinds.setdefault(kind, []).append((drawn_counts[review][kind], n))
     short_kinds = ", ".join(
         f"{sum(n for n, _ in counts):,} of {sum(map(sum, counts)):,} {kind} asked "
         f"for in {plural(len(counts), 'review')}"
@@ -181,7 +183,7 @@ _SCORING = frozenset(
     | {"prevalence", "boot_b", "boot_seed", "level", "interval", "min_clusters"}
     | {"limit", "confidence_kind"}
 )
-_ASKING = frozenset(
+_REQUEST_SETTINGS = frozenset(
     {
         "stages",
         "title_exclude_below",
@@ -228,7 +230,9 @@ class SetFolder:
                 graph,
                 settings,
                 candidates=candidates.add,
-                records=lambda drawn: records.add(map(set_files.record_row, drawn)),
+                records=lambda drawn_records: records.add(
+                    map(set_files.record_row, drawn_records)
+                ),
             )
         _write_tables(folder, built)
         set_files.write_jsonl(
@@ -253,7 +257,7 @@ class SetFolder:
         set_files.write_json(folder / "summary.json", summary)
         set_paths = sorted(path for path in folder.iterdir())
         set_files.write_json(folder / MANIFEST, _manifest(settings, set_paths))
-        return PreparedSet(text=summary_text(summary, built.drawn), json=summary)
+        return PreparedSet(text=summary_text(summary, built.drawn_counts), json=summary)
 
 
 def prepare_set(settings: ScreeningSettings) -> SetFolder:
@@ -294,7 +298,7 @@ def _summary(corpus: Corpus, graph: Graph, built: BuiltSet) -> dict[str, Any]:
     drift = [
         review_drift for review_drift in built.drift if review_drift.review in analysed
     ]
-    known = [
+    contaminations = [
         built.contamination[r] for r in sorted(analysed & set(built.contamination))
     ]
     every = together(built.contamination.values())
@@ -334,8 +338,8 @@ def _summary(corpus: Corpus, graph: Graph, built: BuiltSet) -> dict[str, Any]:
             **asdict(every),
             "n": every.n,
             "share_confirmed_micro": every.share_confirmed,
-            "share_confirmed_macro": macro_confirmed(known),
-            "reviews": len(known),
+            "share_confirmed_macro": macro_confirmed(contaminations),
+            "reviews": len(contaminations),
             "lower": every.lower,
             "upper": every.upper,
         }
@@ -389,7 +393,7 @@ def _manifest(settings: ScreeningSettings, set_paths: Iterable[Path]) -> dict[st
             if (path := getattr(settings, name)) is not None
         },
     }
-    left_out = {*INPUTS, "records", *_SCORING, *_ASKING}
+    left_out = {*INPUTS, "records", *_SCORING, *_REQUEST_SETTINGS}
     options = settings.model_dump(mode="json", exclude=left_out)
     hashes = _hashes(paths)
     return {
@@ -405,5 +409,7 @@ def _manifest(settings: ScreeningSettings, set_paths: Iterable[Path]) -> dict[st
 
 def _hashes(paths: Mapping[str, Path]) -> dict[str, str]:
     """The SHA-256 of each file, by its name here."""
-    named = (InputFile(setting=name, path=path) for name, path in paths.items())
-    return {file_hash.setting: file_hash.sha256 for file_hash in input_hashes(named)}
+    input_files = (InputFile(setting=name, path=path) for name, path in paths.items())
+    return {
+        file_hash.setting: file_hash.sha256 for file_hash in input_hashes(input_files)
+    }

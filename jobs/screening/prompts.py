@@ -275,7 +275,7 @@ def review_part(lines: LabelledLines, review: str = "") -> TextPart:
         review: its id; empty: hidden.
     """
     all_lines = (("Id", review), *lines) if review else lines
-    return TextPart(text=data_block("review", _listed(all_lines)), cache=True)
+    return TextPart(text=data_block("review", _format_lines(all_lines)), cache=True)
 
 
 def paper_part(
@@ -296,14 +296,14 @@ def paper_part(
         lines.append(("Year", str(text.year)))
     if stage == "abstract":
         lines.append(("Abstract", text.abstract or "(no abstract)"))
-    paper_text = _listed(lines)
+    paper_text = _format_lines(lines)
     if stage == "fulltext":
         # the last field, so that its own line breaks harm nothing
         paper_text = f"{paper_text}\nFull text: {body.strip()}"
     return TextPart(text=data_block("paper", paper_text, seed=seed))
 
 
-def _listed(lines: LabelledLines | list[tuple[str, str]]) -> str:
+def _format_lines(lines: LabelledLines | list[tuple[str, str]]) -> str:
     """A field a line: a line break in a file must not add a criterion."""
     return "\n".join(" ".join(f"{label}: {text}".split()) for label, text in lines)
 

@@ -141,17 +141,17 @@ ReviewValues = Mapping[str, list[float | None]]
 
 def measure_ranking(view: DecisionView, rows: Bools) -> ReviewValues:
     """Every measure of every review of a stratum."""
-    wanted = ranking_measures(view.settings)
+    measures = ranking_measures(view.settings)
     m = len(view.records.reviews)
-    values: dict[str, list[float | None]] = {name: [None] * m for name in wanted}
+    values: dict[str, list[float | None]] = {name: [None] * m for name in measures}
     for ranked in rank_reviews(view, rows):
         if ranked.has_both:
-            for name, measure in wanted.items():
+            for name, measure in measures.items():
                 values[name][ranked.review] = measure.of(ranked)
     return values
 
 
-WANTED = 0.95
+TARGET_SENSITIVITY = 0.95
 """The sensitivity that a threshold is chosen for."""
 
 COLUMNS = (
@@ -265,10 +265,12 @@ class ThresholdSweep:
                 [c.tn for c in left_out_counts], [c.tn + c.fp for c in left_out_counts]
             ),
         }
-        drawn = dict(zip(rated, draws.intervals([*rated.values()]), strict=True))
+        rate_intervals = dict(
+            zip(rated, draws.intervals([*rated.values()]), strict=True)
+        )
         for choice, counts, intervals in (
             ("in_sample", self.in_sample.counts, {}),
-            ("leave_one_out", self.over_reviews, drawn),
+            ("leave_one_out", self.over_reviews, rate_intervals),
         ):
             rate_values = {} if counts is None else rates(counts)
             for word in rated:
@@ -281,8 +283,8 @@ class ThresholdSweep:
                     lo=ends.lo,
                     hi=ends.hi,
                     definition=with_interval(
-                        f"{word}@1(threshold for sensitivity >= {WANTED}, {choice}, "
-                        "by review)",
+                        f"{word}@1(threshold for sensitivity >= "
+                        f"{TARGET_SENSITIVITY}, {choice}, by review)",
                         ends,
                     ),
                 )
@@ -291,7 +293,8 @@ class ThresholdSweep:
             value=self.in_sample.threshold,
             n=len(self.p),
             subset="has p_include",
-            definition=f"threshold@1(largest p_include with sensitivity >= {WANTED})",
+            definition="threshold@1(largest p_include with sensitivity >= "
+            f"{TARGET_SENSITIVITY})",
         )
 
 
@@ -301,8 +304,8 @@ def sweep_thresholds(view: DecisionView) -> ThresholdSweep:
     y, p = view.records.label[rows] == 1, view.decisions.p[rows]
     review = view.records.review[rows]
     positives = np.sort(p[y])[::-1]
-    place = np.argsort(-p[y], kind="stable")
-    of_positive = review[y][place]
+    order = np.argsort(-p[y], kind="stable")
+    of_positive = review[y][order]
     whole = _largest(positives)
     return ThresholdSweep(
         model=view.decisions.model,
@@ -337,6 +340,6 @@ def _left_out(
 
 def _largest(falling: Floats) -> float | None:
     """The largest threshold at which enough of the included, in order, are above."""
-    above, below = Decimal(str(WANTED)).as_integer_ratio()
+    above, below = Decimal(str(TARGET_SENSITIVITY)).as_integer_ratio()
     needed = -(-above * len(falling) // below)
     return float(falling[needed - 1]) if needed else None

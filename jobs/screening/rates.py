@@ -393,9 +393,9 @@ def _predicted(
     view: DecisionView, name: str, counts: StratumCounts, draws: Resamples
 ) -> Iterator[Metric]:
     values, matrix = _values(counts), _Matrix(counts.decided)
-    wanted = tuple(dict.fromkeys(view.settings.prevalence))
-    intervals = draws.intervals_of([*map(matrix.ppv, wanted)])
-    for prevalence, ends in zip(wanted, intervals, strict=True):
+    prevalences = tuple(dict.fromkeys(view.settings.prevalence))
+    intervals = draws.intervals_of([*map(matrix.ppv, prevalences)])
+    for prevalence, ends in zip(prevalences, intervals, strict=True):
         yield metric_with_interval(
             f"{name}.micro.ppv_at_{prevalence:g}",
             ppv_at_prevalence(values["sensitivity"], values["specificity"], prevalence),

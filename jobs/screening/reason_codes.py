@@ -187,8 +187,8 @@ def code_of(reason: str, reason_map: Mapping[str, str] | None = None) -> str:
     if labels := _LABELLED.findall(normal):
         return _LABELS[labels[-1]]
     stated = [
-        (match.start(), place, code)
-        for place, (code, pattern) in enumerate(_FAULTS)
+        (match.start(), index, code)
+        for index, (code, pattern) in enumerate(_FAULTS)
         if (match := pattern.search(normal))
     ]
     if stated:
@@ -208,14 +208,14 @@ def coded(
     )
 
 
-def read_reason_map(path: Path, noticed: InputFindings) -> dict[str, str]:
+def read_reason_map(path: Path, findings: InputFindings) -> dict[str, str]:
     """Codes by reason from a table `reason`, `reason_code`.
 
     Raises:
         DatasetError: the table is off, a code is unknown, or a reason has two.
     """
     codes: dict[str, str] = {}
-    for row in read_csv(path, ("reason", "reason_code"), noticed=noticed, unit="row"):
+    for row in read_csv(path, ("reason", "reason_code"), findings=findings, unit="row"):
         code = row.one_of("reason_code", REASON_CODES)
         if codes.setdefault(_normal(row.text("reason")), code) != code:
             raise row.error("the reason has another code further up (remove one)")

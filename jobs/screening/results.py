@@ -202,10 +202,10 @@ def self_agreement(replicates: Sequence[Decisions]) -> Iterator[Metric]:
 
 
 def caveats(
-    dataset: ScreeningDataset, sheet: ScreeningPredictions
+    dataset: ScreeningDataset, predictions: ScreeningPredictions
 ) -> Iterator[Finding]:
     """What a reader of the numbers must know, as findings."""
-    kinds = sheet.records.kinds
+    kinds = predictions.records.kinds
     if "near-miss" in kinds:
         yield Finding(
             code="near_misses_unjudged",
@@ -213,7 +213,7 @@ def caveats(
             where=LIMITS,
             message="Near misses are unjudged, not known to be ineligible: a model "
             f"that includes one may be right{_bounds(dataset)}.",
-            n=int((sheet.records.kind == kinds.index("near-miss")).sum()),
+            n=int((predictions.records.kind == kinds.index("near-miss")).sum()),
         )
     if dataset.validation_set is not None:
         yield Finding(
@@ -223,7 +223,7 @@ def caveats(
             message="Negatives were drawn at a ratio that no search has: precision, "
             "F1, NNR and WSS go by it. Precision at others: set prevalence.",
         )
-    m = len(sheet.records.reviews)
+    m = len(predictions.records.reviews)
     if m < FEW_CLUSTERS:
         yield Finding(
             code="few_reviews",
@@ -233,7 +233,7 @@ def caveats(
             "by review are rough.",
             n=m,
         )
-    for decisions in sheet.decisions:
+    for decisions in predictions.decisions:
         imputed = int(np.isnan(decisions.p).sum())
         if imputed:
             yield Finding(
@@ -248,9 +248,9 @@ def caveats(
 
 def _bounds(dataset: ScreeningDataset) -> str:
     """Between which shares the candidates may be eligible, where that is known."""
-    drawn = dataset.validation_set
-    known = {} if drawn is None else drawn.contamination
-    lower, upper = known.get("lower"), known.get("upper")
+    validation_set = dataset.validation_set
+    shares = {} if validation_set is None else validation_set.contamination
+    lower, upper = shares.get("lower"), shares.get("upper")
     if lower is None or upper is None:
         return "; how many are eligible nobody knows, since no exclusions were given"
     return (
@@ -290,7 +290,7 @@ class ScreeningResults:
     """A sheet, measured."""
 
     dataset: ScreeningDataset
-    sheet: ScreeningPredictions
+    predictions: ScreeningPredictions
     columns: Mapping[str, ScreeningModelResults]  #: by model, ensembles after them
     replicates: tuple[
         ScreeningModelResults, ...
@@ -300,10 +300,10 @@ class ScreeningResults:
 
 
 def measure_decisions(
-    dataset: ScreeningDataset, sheet: ScreeningPredictions
+    dataset: ScreeningDataset, predictions: ScreeningPredictions
 ) -> ScreeningResults:
     """Measure every model and ensemble."""
-    records, settings = sheet.records, dataset.settings
+    records, settings = predictions.records, dataset.settings
     draws = Resamples(
         records.reviews,
         settings.boot_b,
@@ -313,37 +313,37 @@ def measure_decisions(
         form=settings.interval,
     )
     rank = text_rank(records)
-    of = partial(_measure_model, sheet=sheet, draws=draws)
+    of = partial(_measure_model, predictions=predictions, draws=draws)
     views = {
         decisions.model: DecisionView(records, decisions, settings, rank)
-        for decisions in sheet.decisions
+        for decisions in predictions.decisions
     }
     singles = [
         DecisionView(records, decisions, settings, rank)
-        for decisions in sheet.replicates
+        for decisions in predictions.replicates
     ]
     return ScreeningResults(
         dataset=dataset,
-        sheet=sheet,
+        predictions=predictions,
         columns={name: of(view) for name, view in views.items()},
         replicates=tuple(of(view) for view in singles),
-        findings=tuple(caveats(dataset, sheet)),
+        findings=tuple(caveats(dataset, predictions)),
     )
 
 
 def _measure_model(
-    view: DecisionView, sheet: ScreeningPredictions, draws: Resamples
+    view: DecisionView, predictions: ScreeningPredictions, draws: Resamples
 ) -> ScreeningModelResults:
     measured_strata = {
         name: measure_stratum(view, name, rows, draws)
-        for name, rows in strata(sheet.records).items()
+        for name, rows in strata(predictions.records).items()
     }
     decisions = view.decisions
     chosen, coded = sweep_thresholds(view), reason_agreement(view)
     replicates = (
         [
             replicate
-            for replicate in sheet.replicates
+            for replicate in predictions.replicates
             if replicate.model == decisions.model
         ]
         if decisions.replicate is None
@@ -360,12 +360,12 @@ def _measure_model(
             *chosen.metrics(draws),
             *(() if coded is None else coded.metrics()),
             *self_agreement(replicates),
-            *_noticed(decisions, measured_strata["all"]),
+            *_count_metrics(decisions, measured_strata["all"]),
         ),
     )
 
 
-def _noticed(decisions: Decisions, whole: Stratum) -> Iterator[Metric]:
+def _count_metrics(decisions: Decisions, whole: Stratum) -> Iterator[Metric]:
     """What was found in replies, and why records were skipped."""
     records = int(whole.counts.records.sum())
     for kind, counts, n in (
@@ -406,7 +406,7 @@ def trivial_baselines(column: ScreeningModelResults) -> Iterator[TrivialBaseline
     majority = max(prevalence, 1 - prevalence)
     always = "exclude" if prevalence <= 1 - prevalence else "include"
     whole = "decided records"
-    for word, key, name, value, how in (
+    for word, key, name, value, formula in (
         ("sensitivity", "random", CHANCE, included, f"included / {whole}"),
         ("specificity", "random", CHANCE, 1 - included, f"excluded / {whole}"),
         ("precision", "random", "chance", prevalence, f"included papers / {whole}"),
@@ -426,10 +426,15 @@ def trivial_baselines(column: ScreeningModelResults) -> Iterator[TrivialBaseline
         ),
     ):
         yield TrivialBaseline(
-            of=f"all.micro.{word}", key=key, name=name, value=value, n=n, how=how
+            of=f"all.micro.{word}",
+            key=key,
+            name=name,
+            value=value,
+            n=n,
+            formula=formula,
         )
     reviews = int((cells.n > 0).sum())
-    for word, value, how in (
+    for word, value, formula in (
         ("auroc", 0.5, "any order"),
         ("wss95", 0.0, "recall rises with the records read"),
     ):
@@ -439,5 +444,5 @@ def trivial_baselines(column: ScreeningModelResults) -> Iterator[TrivialBaseline
             name="a random order",
             value=value,
             n=reviews,
-            how=how,
+            formula=formula,
         )

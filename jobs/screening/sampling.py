@@ -108,7 +108,7 @@ def candidate_pools(
         )
     )
     has_true = "true-excluded" in settings.negatives
-    known = exclusions.keys() if has_true else set()
+    excluded = exclusions.keys() if has_true else set()
     far: Ids = ()
     if "random" in settings.negatives:
         far = tuple(
@@ -121,7 +121,7 @@ def candidate_pools(
         )
         if has_true
         else (),
-        near_miss=tuple(paper for paper in candidates if paper not in known),
+        near_miss=tuple(paper for paper in candidates if paper not in excluded),
         random=far,
         candidates=candidates,
     )
@@ -137,10 +137,10 @@ def unrelated_papers(
         near: of the review: what it cites and its candidates are none.
         exclusions: papers that it has excluded or not decided, which are none either.
     """
-    places = map(graph.place, exclusions)
-    known = [place for place in places if place is not None]
+    indices = map(graph.index, exclusions)
+    excluded_indices = [index for index in indices if index is not None]
     is_far = graph.has_abstract.copy()
-    for taken in (near.cited, near.candidates, known):
+    for taken in (near.cited, near.candidates, excluded_indices):
         is_far[taken] = False
     return is_far
 
@@ -160,7 +160,7 @@ class DroppedReview:
     """A review that is not in the set."""
 
     review: str
-    why: str
+    reason: str
     """`too_few_included`, `no_candidates`, or `no_text`: nothing can be read of the
     review, or of any paper that it includes."""
 
@@ -175,30 +175,30 @@ class NegativeSampler:
         self._corpus = corpus
         self._graph = graph
         self._settings = settings
-        self._wanted = frozenset(
+        self._selected_reviews = frozenset(
             shuffled_reviews(settings.review or graph.reviews, settings.seed)[
                 : settings.max_reviews
             ]
         )
 
     def of(
-        self, near: Neighbourhood, known: Mapping[str, Exclusion]
+        self, near: Neighbourhood, exclusions: Mapping[str, Exclusion]
     ) -> DrawnReview | DroppedReview | None:
         """What is drawn for a review; None where it was not asked for.
 
         Args:
             near: its neighbourhood.
-            known: what it has excluded or not decided, by paper.
+            exclusions: what it has excluded or not decided, by paper.
         """
         corpus, graph, settings = self._corpus, self._graph, self._settings
         review = graph.reviews[near.review]
-        if review not in self._wanted:
+        if review not in self._selected_reviews:
             return None
-        why = _reason_to_drop(corpus, review, near, settings)
-        if why:
-            return DroppedReview(review=review, why=why)
-        pool = candidate_pools(corpus, graph, near, known, settings)
-        return _draw_review(review, pool, known, settings)
+        reason = _reason_to_drop(corpus, review, near, settings)
+        if reason:
+            return DroppedReview(review=review, reason=reason)
+        pool = candidate_pools(corpus, graph, near, exclusions, settings)
+        return _draw_review(review, pool, exclusions, settings)
 
 
 def _reason_to_drop(
@@ -207,9 +207,9 @@ def _reason_to_drop(
     """Why a review is not in the set; empty: it is."""
     if not is_analysed(near, settings):
         return "too_few_included"
-    is_wanted = "near-miss" in settings.negatives
+    needs_near_misses = "near-miss" in settings.negatives
     may_lack = settings.keep_without_negatives
-    if is_wanted and not may_lack and not len(near.candidates):
+    if needs_near_misses and not may_lack and not len(near.candidates):
         return "no_candidates"
     text = corpus.reviews.get(review)
     has_text = text is not None and (text.title or text.has_abstract)
@@ -245,7 +245,7 @@ def wanted_counts(
 def _draw_review(
     review: str,
     pool: CandidatePools,
-    known: Mapping[str, Exclusion],
+    exclusions: Mapping[str, Exclusion],
     settings: ScreeningSettings,
 ) -> DrawnReview:
     records: list[ScreeningRecord] = []
@@ -257,7 +257,7 @@ def _draw_review(
         if len(papers) < n:
             short[kind] = n - len(papers)
         records += (
-            _record(review, paper, kind, pool, known.get(paper))
+            _record(review, paper, kind, pool, exclusions.get(paper))
             for paper in sorted(papers)
         )
     return DrawnReview(review=review, records=tuple(records), pools=pool, short=short)
@@ -268,17 +268,17 @@ def _record(
     paper: str,
     kind: RecordKind,
     pool: CandidatePools,
-    known: Exclusion | None,
+    exclusion: Exclusion | None,
 ) -> ScreeningRecord:
     links, shared = pool.candidates.get(paper, (0, 0))
-    is_excluded = kind == "true-excluded" and known is not None
+    is_excluded = kind == "true-excluded" and exclusion is not None
     return ScreeningRecord(
         review=review,
         paper=paper,
         kind=kind,
         also_near_miss=is_excluded and paper in pool.candidates,
-        reason=known.reason if is_excluded and known else "",
-        reason_code=known.reason_code if is_excluded and known else "",
+        reason=exclusion.reason if is_excluded and exclusion else "",
+        reason_code=exclusion.reason_code if is_excluded and exclusion else "",
         n_links=links,
         n_shared=shared,
     )

@@ -74,7 +74,7 @@ class ScreeningVerdicts:
 def _verdict(answer: Answer, screened: ScreenedRecords) -> Verdict | None:
     """None of a record that is not asked for any more, and without a reply."""
     task = answer.task
-    at = screened.places.get(task.key)
+    at = screened.index_by_key.get(task.key)
     if at is None:
         return None
     expected = TRUTH[int(screened.records.label[at])]
@@ -85,7 +85,7 @@ def _verdict(answer: Answer, screened: ScreenedRecords) -> Verdict | None:
             value = f"{judgement.decision}{p}"
             if judgement.decision != "unclear":
                 correct = judgement.decision == expected
-            rule = ", ".join((judgement.rule, *judgement.noticed))
+            rule = ", ".join((judgement.rule, *judgement.issues))
         case ParseFailure(reason=reason):
             rule = reason
         case None:
@@ -116,7 +116,7 @@ def comparable(column: ScreeningModelResults) -> Comparable:
     """Makers of the values of a model's headline metrics, by path."""
     view = column.view
     label = view.records.label
-    known = column.by_path()
+    by_path = column.by_path()
     makers: dict[str, Callable[[], ItemValues]] = {}
     for path, rows in (
         ("all.micro.sensitivity", label == 1),
@@ -128,7 +128,7 @@ def comparable(column: ScreeningModelResults) -> Comparable:
     for word in RANKING:
         path = f"all.macro.{word}"
         makers[path] = partial(_of_reviews, column, word, _definition(column, path))
-    return {path: make for path, make in makers.items() if path in known}
+    return {path: make for path, make in makers.items() if path in by_path}
 
 
 def labels(column: ScreeningModelResults) -> Labels:
@@ -152,8 +152,8 @@ def labels(column: ScreeningModelResults) -> Labels:
 def _by_kind(view: DecisionView) -> list[tuple[str, Bools]]:
     records = view.records
     return [
-        (f"{kind}.micro.specificity", records.kind == place)
-        for place, kind in enumerate(records.kinds)
+        (f"{kind}.micro.specificity", records.kind == index)
+        for index, kind in enumerate(records.kinds)
         if kind != "included"
     ]
 
@@ -167,20 +167,20 @@ def _of_records(
 ) -> ItemValues:
     """Whether each record is decided rightly; undefined where it is undecided."""
     records = view.records
-    places = np.flatnonzero(rows).tolist()
+    indices = np.flatnonzero(rows).tolist()
     call, label = view.call.tolist(), records.label.tolist()
     reviews = [records.reviews[at] for at in records.review[rows].tolist()]
     return ItemValues(
         kind="mean",
         items=[
             record_key(review, records.papers[at])
-            for review, at in zip(reviews, places, strict=True)
+            for review, at in zip(reviews, indices, strict=True)
         ],
         clusters=reviews,
         cluster="review",
         first=[
             None if call[at] == UNDECIDED else float(call[at] == label[at])
-            for at in places
+            for at in indices
         ],
         definition=definition,
         family=path if path in PAIRED else "",
@@ -208,8 +208,8 @@ HEADLINE = "all.micro.sensitivity"
 def score(dataset: ScreeningDataset, answers: Answers) -> Scorecard:
     """All metrics, tables and artifacts of a run; pure."""
     screened = screened_records(dataset, answers)
-    sheet = collect_predictions(dataset, answers, screened)
-    results = measure_decisions(dataset, sheet)
+    predictions = collect_predictions(dataset, answers, screened)
+    results = measure_decisions(dataset, predictions)
     comparables = {
         model: comparable(column) for model, column in results.columns.items()
     }
@@ -218,7 +218,7 @@ def score(dataset: ScreeningDataset, answers: Answers) -> Scorecard:
     files = RecordTables(results)
     findings = (
         *_of_inputs(dataset, answers),
-        *sheet.findings,
+        *predictions.findings,
         *results.findings,
     )
     card = Scorecard(
@@ -238,13 +238,13 @@ def score(dataset: ScreeningDataset, answers: Answers) -> Scorecard:
         ),
         settings=dataset.settings.model_dump(mode="json", exclude={*INPUTS, "records"}),
         not_available=tuple(_not_available(results)),
-        missing=sheet.missing,
-        stale=sheet.stale,
+        missing=predictions.missing,
+        stale=predictions.stale,
         comparable=comparables,
         labelled={
             model: partial(labels, column) for model, column in results.columns.items()
         },
-        units={model: _units(results.columns[model]) for model in sheet.models},
+        units={model: _units(results.columns[model]) for model in predictions.models},
     )
     baselines = {
         model: [*trivial_baselines(column)] for model, column in results.columns.items()
@@ -256,15 +256,19 @@ def _of_inputs(dataset: ScreeningDataset, answers: Answers) -> tuple[Finding, ..
     """What the inputs brought to light; who decided elsewhere was told nothing here."""
     if not answers.imported:
         return dataset.findings
-    drawn = dataset.validation_set
-    return () if drawn is None else drawn.findings
+    validation_set = dataset.validation_set
+    return () if validation_set is None else validation_set.findings
 
 
 def _missed_first(results: ScreeningResults) -> str:
     """The review in which the first model misses the most; empty where none is lost."""
     for column in results.columns.values():
         lost = column.strata["all"].counts.decided.fn
-        return results.sheet.records.reviews[int(lost.argmax())] if lost.any() else ""
+        return (
+            results.predictions.records.reviews[int(lost.argmax())]
+            if lost.any()
+            else ""
+        )
     return ""
 
 
@@ -278,12 +282,12 @@ def _units(column: ScreeningModelResults) -> Mapping[str, int]:
 
 
 def _not_available(results: ScreeningResults) -> Iterator[str]:
-    kinds = results.sheet.records.kinds
+    kinds = results.predictions.records.kinds
     if "near-miss" not in kinds:
         yield "kinds compared: the records have no near misses"
     elif "true-excluded" not in kinds:
         yield "implied contamination: the set has no true exclusions"
-    if results.dataset.settings.ensemble and len(results.sheet.models) == 1:
+    if results.dataset.settings.ensemble and len(results.predictions.models) == 1:
         yield "ensembles: there is one model only"
     if all(column.reasons is None for column in results.columns.values()):
         yield "reason agreement: no true exclusion has a coded reason"

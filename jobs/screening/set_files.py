@@ -54,7 +54,7 @@ class BuiltSet:
     pools: Counter[str] = field(default_factory=Counter)  #: papers by kind
     dropped: Counter[str] = field(default_factory=Counter)  #: reviews by reason
     short: dict[str, Mapping[RecordKind, int]] = field(default_factory=dict)
-    drawn: dict[str, Mapping[RecordKind, int]] = field(default_factory=dict)
+    drawn_counts: dict[str, Mapping[RecordKind, int]] = field(default_factory=dict)
     """Papers drawn of the kinds that are short; with `short` it is what was asked."""
 
 
@@ -88,23 +88,25 @@ def build(
     }
     for near in graph.neighbourhoods():
         figures = statistics_of(graph, near)
-        known = excluded.get(figures.review, {})
+        exclusions = excluded.get(figures.review, {})
         built.statistics.append(figures)
         if excluded:
             built.contamination[figures.review] = contamination(
                 corpus,
                 graph.names(near.candidates),
                 graph.names(near.included),
-                known,
+                exclusions,
                 study,
             )
         topic = None
         if is_analysed(near, settings):
             built.analysed.append(figures)
             if vectors is not None:
-                topic = TopicDrift(vectors, corpus, near, known, has_random=has_random)
+                topic = TopicDrift(
+                    vectors, corpus, near, exclusions, has_random=has_random
+                )
                 built.drift.append(topic.drift(figures.review))
-        outcome = draw.of(near, known)
+        outcome = draw.of(near, exclusions)
         _count_outcome(built, outcome)
         if isinstance(outcome, DrawnReview):
             records(
@@ -128,11 +130,11 @@ def _count_outcome(
                 built.pools[kind] += len(outcome.pools.of(kind))
             if outcome.short:
                 built.short[outcome.review] = outcome.short
-                built.drawn[outcome.review] = {
+                built.drawn_counts[outcome.review] = {
                     kind: kinds[kind] for kind in outcome.short
                 }
         case DroppedReview():
-            built.dropped[outcome.why] += 1
+            built.dropped[outcome.reason] += 1
         case None:
             pass
 
@@ -140,9 +142,9 @@ def _count_outcome(
 def _candidates(
     graph: Graph, near: Neighbourhood, outcome: DrawnReview | DroppedReview | None
 ) -> Iterator[CandidateRow]:
-    drawn: set[str] = set()
+    drawn_papers: set[str] = set()
     if isinstance(outcome, DrawnReview):
-        drawn = {
+        drawn_papers = {
             record.paper for record in outcome.records if record.kind == "near-miss"
         }
     papers = graph.names(near.candidates)
@@ -152,7 +154,7 @@ def _candidates(
         papers,
         near.n_links.tolist(),
         near.n_shared.tolist(),
-        (int(paper in drawn) for paper in papers),
+        (int(paper in drawn_papers) for paper in papers),
         strict=False,
     )
 

@@ -52,17 +52,17 @@ def rates_by_review(counts: StratumCounts) -> dict[str, list[float | None]]:
         "coverage": quotient(cells.n, counts.records),
         "workload_reduction": quotient(cells.tn + cells.fn, cells.n),
     }
-    by_review = {word: _listed(columns[word]) for word in FORMULAS}
+    by_review = {word: _as_values(columns[word]) for word in FORMULAS}
     for reading, reading_cells in counts.readings.items():
         read = rate_columns(
             reading_cells.tp, reading_cells.fp, reading_cells.tn, reading_cells.fn
         )
         for word in READ_BOTH_WAYS:
-            by_review[f"{reading}.{word}"] = _listed(read[word])
+            by_review[f"{reading}.{word}"] = _as_values(read[word])
     return by_review
 
 
-def _listed(column: Floats) -> list[float | None]:
+def _as_values(column: Floats) -> list[float | None]:
     return [as_value(value) for value in column]
 
 
@@ -89,12 +89,12 @@ def means_over_reviews(
             for word, measure in ranking_measures(view.settings).items()
         },
     }
-    there = [at for at, n in enumerate(counts.records) if n]
+    nonempty = [at for at, n in enumerate(counts.records) if n]
     intervals = draws.intervals(
         [mean_of(values, range_of(word)) for word, values in by_review.items()]
     )
     for (word, values), ends in zip(by_review.items(), intervals, strict=True):
-        described = aggregate([values[at] for at in there])
+        described = aggregate([values[at] for at in nonempty])
         path, formula = f"{name}.macro.{word}", stated[word]
         yield metric_with_interval(
             path,
@@ -229,7 +229,7 @@ def kind_gaps(strata: Mapping[str, Stratum], draws: Resamples) -> Iterator[Metri
             )
         ]
         firsts, seconds = [a for a, _ in pairs], [b for _, b in pairs]
-        there = sum(a is not None for a in firsts)
+        n_defined = sum(a is not None for a in firsts)
         (ends,) = draws.intervals(
             [ResampledDifference(mean_of(firsts), mean_of(seconds))]
         )
@@ -237,7 +237,7 @@ def kind_gaps(strata: Mapping[str, Stratum], draws: Resamples) -> Iterator[Metri
         yield Metric(
             path=f"kinds.{left}-{right}.specificity",
             value=gap,
-            n=there,
+            n=n_defined,
             subset=f"reviews with {left} and {right}",
             lo=ends.lo,
             hi=ends.hi,

@@ -37,10 +37,10 @@ def run_text(results: ScreeningResults, findings: Sequence[Finding]) -> str:
 
 
 def _head(results: ScreeningResults) -> str:
-    records = results.sheet.records
+    records = results.predictions.records
     kind_counts = ", ".join(
-        f"{int((records.kind == place).sum()):,} {kind}"
-        for place, kind in enumerate(records.kinds)
+        f"{int((records.kind == index).sum()):,} {kind}"
+        for index, kind in enumerate(records.kinds)
     )
     return (
         f"screening  {plural(len(records.reviews), 'review')}  "
@@ -50,15 +50,19 @@ def _head(results: ScreeningResults) -> str:
 
 def _candidates(results: ScreeningResults) -> Iterator[str]:
     """What the set was drawn from, where it has near misses."""
-    drawn = results.dataset.validation_set
-    known = {} if drawn is None else drawn.near_misses
-    analysed, share = known.get("reviews_analysed"), known.get("share_with_candidates")
+    validation_set = results.dataset.validation_set
+    near_misses = {} if validation_set is None else validation_set.near_misses
+    analysed, share = (
+        near_misses.get("reviews_analysed"),
+        near_misses.get("share_with_candidates"),
+    )
     if analysed and share is not None:
         yield (
             f"{plural(int(analysed), 'review')} analysed, "
-            f"{known['reviews_with_candidates']:,} with near-miss candidates "
-            f"({share:.1%})   candidates: mean {known['mean']:.1f} "
-            f"median {known['median']:g} min {known['min']:,} max {known['max']:,}"
+            f"{near_misses['reviews_with_candidates']:,} with near-miss candidates "
+            f"({share:.1%})   candidates: mean {near_misses['mean']:.1f} "
+            f"median {near_misses['median']:g} min {near_misses['min']:,} max "
+            f"{near_misses['max']:,}"
         )
 
 
@@ -85,19 +89,19 @@ def _table(results: ScreeningResults) -> Iterator[str]:
             names if len(names) > len(("all", "kind")) else names[1:] or names
         )
         for name in visible_names:
-            known = column.strata[name].by_path
+            by_path = column.strata[name].by_path
             rows.append(
                 [
                     _name(model) if name == visible_names[0] else "",
                     name,
-                    f"{known['micro.n'].value:,}",
-                    fixed(known["micro.coverage"].value, "z.2f"),
-                    with_ends(known["micro.sensitivity"], "z.2f"),
-                    fixed(known["micro.as_include.sensitivity"].value, "z.2f"),
-                    with_ends(known["micro.specificity"], "z.2f"),
-                    fixed(known["micro.as_include.specificity"].value, "z.2f"),
-                    _mean(known["macro.wss95"]),
-                    _mean(known["macro.auroc"]),
+                    f"{by_path['micro.n'].value:,}",
+                    fixed(by_path["micro.coverage"].value, "z.2f"),
+                    with_ends(by_path["micro.sensitivity"], "z.2f"),
+                    fixed(by_path["micro.as_include.sensitivity"].value, "z.2f"),
+                    with_ends(by_path["micro.specificity"], "z.2f"),
+                    fixed(by_path["micro.as_include.specificity"].value, "z.2f"),
+                    _mean(by_path["macro.wss95"]),
+                    _mean(by_path["macro.auroc"]),
                 ]
             )
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -118,7 +122,7 @@ def _missed(results: ScreeningResults) -> Iterator[str]:
             yield f"{name}missed no included paper ({identified:,} decided)"
         else:
             yield f"{name}decided on no included paper, so that none can be missed"
-    if "near-miss" in results.sheet.records.kinds:
+    if "near-miss" in results.predictions.records.kinds:
         yield "near misses are unjudged: see the report, Limits"
 
 

@@ -67,12 +67,12 @@ def _by_kind(results: ScreeningResults) -> Table:
                 int(stratum.counts.records.sum()),
                 int(stratum.counts.positives.sum()),
             ]
-            known = stratum.by_path
+            by_path = stratum.by_path
             for path in BY_KIND:
-                row += [known[path].value, known[path].lo, known[path].hi]
-                row += [known[path].n_defined] if _is_mean(path) else []
+                row += [by_path[path].value, by_path[path].lo, by_path[path].hi]
+                row += [by_path[path].n_defined] if _is_mean(path) else []
             rows.append(tuple(row))
-    has_near_misses = "near-miss" in results.sheet.records.kinds
+    has_near_misses = "near-miss" in results.predictions.records.kinds
     unjudged = " Near misses are unjudged." if has_near_misses else ""
     return Table(
         name="by_kind",
@@ -123,7 +123,7 @@ def _reviews_of(
 ) -> Iterator[tuple[Cell, ...]]:
     stratum = column.strata[name]
     counts, cells = stratum.counts, stratum.counts.decided
-    for at, review in enumerate(results.sheet.records.reviews):
+    for at, review in enumerate(results.predictions.records.reviews):
         if counts.records[at]:
             yield (
                 review,
@@ -275,10 +275,10 @@ class RecordTables:
         for model, column in self.results.columns.items():
             for cells in self._missed(model, column.view):
                 yield StreamedRow(table="false_negatives", cells=cells)
-        singles = self.results.sheet.replicates or [
+        singles = self.results.predictions.replicates or [
             decisions
-            for decisions in self.results.sheet.decisions
-            if decisions.model in self.results.sheet.models
+            for decisions in self.results.predictions.decisions
+            if decisions.model in self.results.predictions.models
         ]
         for decisions in singles:
             for cells in self._decision_rows(decisions):
@@ -291,7 +291,7 @@ class RecordTables:
                 yield StreamedRow(table="recall_curve", cells=cells)
 
     def _decision_rows(self, decisions: Decisions) -> Iterator[tuple[Cell, ...]]:
-        records = self.results.sheet.records
+        records = self.results.predictions.records
         for at, outcome in enumerate(decisions.outcome.tolist()):
             is_read = outcome in READABLE
             yield (
@@ -309,13 +309,13 @@ class RecordTables:
                 if is_read
                 else decisions.stages[0],
                 _status(int(decisions.latest[at]) if is_read else outcome),
-                (decisions.noticed[at] or None) if decisions.noticed else None,
+                (decisions.issues[at] or None) if decisions.issues else None,
             )
 
     def _missed(self, model: str, view: DecisionView) -> Iterator[tuple[Cell, ...]]:
         records, decisions = view.records, view.decisions
-        drawn = self.results.dataset.validation_set
-        papers = {} if drawn is None else drawn.papers
+        validation_set = self.results.dataset.validation_set
+        papers = {} if validation_set is None else validation_set.papers
         rows = np.flatnonzero((records.label == 1) & (view.call == 0))
         rows = rows[np.lexsort((rows, view.height[rows]))]
         for at in rows.tolist():

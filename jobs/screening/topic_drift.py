@@ -24,7 +24,7 @@ from jobs.screening.data import (
     ArticleText,
     Corpus,
     Exclusion,
-    Places,
+    Indices,
     RecordKind,
     true_exclusions,
 )
@@ -66,20 +66,20 @@ class TfidfVectors:
             ValueError: no paper has a word that is no stop word.
         """
         self.graph = graph
-        places = np.flatnonzero(graph.has_abstract)
+        indices = np.flatnonzero(graph.has_abstract)
         self._terms = TfidfVectorizer(stop_words="english", sublinear_tf=True)
         self._matrix = sparse.csr_array(
             self._terms.fit_transform(
-                _words(corpus.papers[graph.papers[at]]) for at in places
+                _words(corpus.papers[graph.papers[at]]) for at in indices
             )
         )
         self._squares = _squares(self._matrix)
-        self._places = places
+        self._indices = indices
         # rows by place in the graph, so that no second numbering is needed
         self._rows = np.full(len(graph.papers), -1, dtype=np.int64)
-        self._rows[places] = np.arange(len(places))
+        self._rows[indices] = np.arange(len(indices))
 
-    def similarities(self, included: Places, papers: Places | None = None) -> Floats:
+    def similarities(self, included: Indices, papers: Indices | None = None) -> Floats:
         """Of papers, each to the others among *included*, by place in the graph.
 
         NaN where there are no others, and of papers that were not asked for.
@@ -89,15 +89,15 @@ class TfidfVectors:
             papers: places, with abstract; None: all of them, by one product with the
                 whole matrix, since cutting most rows out of it takes longer.
         """
-        matrix, squares, places = self._matrix, self._squares, self._places
+        matrix, squares, indices = self._matrix, self._squares, self._indices
         if papers is not None:
             rows = self._rows[papers]
-            matrix, squares, places = matrix[rows], squares[rows], papers
+            matrix, squares, indices = matrix[rows], squares[rows], papers
         is_included = np.zeros(len(self._rows), dtype=np.bool_)
         is_included[included] = True
         similarities = np.full(len(self._rows), np.nan)
-        similarities[places] = _cosines(
-            matrix, squares, self._centre(included), is_included[places]
+        similarities[indices] = _cosines(
+            matrix, squares, self._centre(included), is_included[indices]
         )
         if len(included) == 1:
             similarities[included] = (
@@ -105,7 +105,9 @@ class TfidfVectors:
             )  # of nothing, whatever rounding leaves of it
         return similarities
 
-    def similarities_of(self, texts: Sequence[ArticleText], included: Places) -> Floats:
+    def similarities_of(
+        self, texts: Sequence[ArticleText], included: Indices
+    ) -> Floats:
         """Of papers that nobody cites, to what the review includes."""
         if not texts:
             return np.empty(0)
@@ -113,7 +115,7 @@ class TfidfVectors:
         is_included = np.zeros(len(texts), dtype=np.bool_)
         return _cosines(rows, _squares(rows), self._centre(included), is_included)
 
-    def _centre(self, included: Places) -> Floats:
+    def _centre(self, included: Indices) -> Floats:
         total = self._matrix[self._rows[included]].sum(axis=0)
         centre: Floats = np.asarray(total, dtype=np.float64).ravel()
         return centre
@@ -185,16 +187,22 @@ class ReviewDrift:
 def macro_drift(drift: Iterable[ReviewDrift]) -> dict[str, float | None]:
     """Means over the reviews, undefined ones left out, by name of the figure."""
     drifts = list(drift)
-    kinds = {kind: None for one in drifts for kind in one.kinds}
+    kinds = {kind: None for review_drift in drifts for kind in review_drift.kinds}
     means: dict[str, float | None] = {}
     for kind in kinds:
-        similarities = [one.kinds[kind] for one in drifts if kind in one.kinds]
-        means[f"similarity.{kind}"] = mean(one.mean for one in similarities)
+        similarities = [
+            review_drift.kinds[kind]
+            for review_drift in drifts
+            if kind in review_drift.kinds
+        ]
+        means[f"similarity.{kind}"] = mean(
+            similarity.mean for similarity in similarities
+        )
         if kind != "included":
             means[f"separability.{kind}"] = mean(
-                one.separability for one in similarities
+                similarity.separability for similarity in similarities
             )
-    means["jaccard"] = mean(one.jaccard for one in drifts)
+    means["jaccard"] = mean(review_drift.jaccard for review_drift in drifts)
     return means
 
 
@@ -206,7 +214,7 @@ class TopicDrift:
         vectors: TfidfVectors,
         corpus: Corpus,
         near: Neighbourhood,
-        known: Mapping[str, Exclusion],
+        exclusions: Mapping[str, Exclusion],
         *,
         has_random: bool,
     ) -> None:
@@ -216,25 +224,27 @@ class TopicDrift:
             vectors: of all papers.
             corpus: their texts.
             near: of the review.
-            known: what the review has excluded or not decided, by paper.
+            exclusions: what the review has excluded or not decided, by paper.
             has_random: whether random papers are asked for: that kind alone holds
                 nearly all papers, for every review.
         """
         graph = vectors.graph
         self._graph, self._near = graph, near
-        by_place = vectors.similarities(
+        similarities = vectors.similarities(
             near.included,
             None if has_random else np.concatenate([near.included, near.candidates]),
         )
-        self._by_place = by_place
+        self._similarities = similarities
         self._by_kind: dict[RecordKind, Floats] = {
-            "included": by_place[near.included],
-            "near-miss": by_place[near.candidates],
+            "included": similarities[near.included],
+            "near-miss": similarities[near.candidates],
         }
         if has_random:
-            self._by_kind["random"] = by_place[unrelated_papers(graph, near, known)]
+            self._by_kind["random"] = similarities[
+                unrelated_papers(graph, near, exclusions)
+            ]
         self._excluded: dict[str, float] = {}
-        papers = true_exclusions(corpus, graph.names(near.cited), known)
+        papers = true_exclusions(corpus, graph.names(near.cited), exclusions)
         if papers:
             values = vectors.similarities_of(
                 [corpus.text(paper) for paper in papers], near.included
@@ -258,8 +268,8 @@ class TopicDrift:
 
     def of(self, paper: str) -> float | None:
         """The similarity of a paper; None where it is undefined."""
-        place = self._graph.place(paper)
-        similarity = math.nan if place is None else float(self._by_place[place])
+        index = self._graph.index(paper)
+        similarity = math.nan if index is None else float(self._similarities[index])
         if math.isnan(similarity):  # known from the list of exclusions alone
             similarity = self._excluded.get(paper, math.nan)
         return None if math.isnan(similarity) else similarity

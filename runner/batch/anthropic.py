@@ -17,11 +17,11 @@ import msgspec
 
 from runner.batch.batch import (
     BatchBounds,
+    BatchQuery,
     BatchSearch,
     BatchStatus,
     ItemOutcome,
     OrphanItem,
-    SoughtBatch,
     key_of,
 )
 from runner.batch.openai import PAGE, SKEW_S, BatchConnection, received
@@ -149,21 +149,23 @@ class AnthropicBatches:
         created = await self._link.post(BATCHES, _Id, {"requests": requests})
         return created.id
 
-    async def find(self, sought: SoughtBatch) -> BatchSearch:
+    async def find(self, query: BatchQuery) -> BatchSearch:
         """Look at all that may be it, from the newest batch back."""
         is_settled = True
-        async with aclosing(self._listed(sought.prepared_us / 1e6 - SKEW_S)) as listed:
-            async for batch in listed:
-                is_other = batch.id in sought.others
-                if is_other or batch.request_counts.total != sought.requests:
+        async with aclosing(
+            self._list_batches(query.prepared_us / 1e6 - SKEW_S)
+        ) as batches:
+            async for batch in batches:
+                is_other = batch.id in query.others
+                if is_other or batch.request_counts.total != query.requests:
                     continue
                 if not batch.has_ended:
                     is_settled = False
-                elif await self._is_of(batch.id, sought.key):
+                elif await self._is_of(batch.id, query.key):
                     return BatchSearch(id=batch.id)
         return BatchSearch(is_settled=is_settled)
 
-    async def _listed(self, since_s: float) -> AsyncGenerator[_Batch]:
+    async def _list_batches(self, since_s: float) -> AsyncGenerator[_Batch]:
         """The batches from the newest back to those that were made at *since_s*."""
         after: dict[str, str] = {}
         while True:
@@ -187,8 +189,8 @@ class AnthropicBatches:
         self, tag: str, *, known: AbstractSet[str], before_us: int
     ) -> list[OrphanItem] | None:
         """Those whose results show the tag; what is at work does not show it yet."""
-        async with aclosing(self._listed(0.0)) as listed:
-            others = [batch async for batch in listed if batch.id not in known]
+        async with aclosing(self._list_batches(0.0)) as batches:
+            others = [batch async for batch in batches if batch.id not in known]
         begun_s = before_us / 1e6
         if any(
             not batch.has_ended and batch.created_at.timestamp() <= begun_s
@@ -203,7 +205,7 @@ class AnthropicBatches:
             if isinstance(outcome, Received) and key_of(item) not in known
         ]
 
-    async def look(self, batch_id: str) -> BatchStatus:
+    async def poll(self, batch_id: str) -> BatchStatus:
         """How a batch stands."""
         batch = await self._link.get(f"{BATCHES}/{batch_id}", _Batch)
         counts = batch.request_counts

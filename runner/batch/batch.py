@@ -51,7 +51,7 @@ class BatchBounds:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SoughtBatch:
+class BatchQuery:
     """A batch that a provider may have, as far as the log tells."""
 
     key: str
@@ -76,7 +76,7 @@ class BatchStatus:
     done: int = 0  #: requests that are answered
     failed: int = 0  #: requests that ended with an error; not those it never came to
     outcome: BatchOutcome | None = None  #: None: it has not ended
-    why: str | None = None  #: what the provider says of a batch that failed
+    reason: str | None = None  #: what the provider says of a batch that failed
     files: tuple[str, ...] = ()  #: ids of what its results stand in
     faults: Mapping[int, AttemptError] = field(default_factory=dict)
     """By the number of the item from 0: what was wrong with a batch that failed."""
@@ -115,7 +115,7 @@ class BatchEndpoint(Protocol):
         """Have the items answered; the batch's id."""
         ...
 
-    async def find(self, sought: SoughtBatch) -> BatchSearch:
+    async def find(self, query: BatchQuery) -> BatchSearch:
         """Look for a batch that may have been created."""
         ...
 
@@ -128,7 +128,7 @@ class BatchEndpoint(Protocol):
         """
         ...
 
-    async def look(self, batch_id: str) -> BatchStatus:
+    async def poll(self, batch_id: str) -> BatchStatus:
         """How a batch stands."""
         ...
 
@@ -363,12 +363,12 @@ class Batch:
         self, items: Iterable[BatchItem], open_: Iterable[tuple[int, int]]
     ) -> dict[tuple[int, int], asyncio.Future[CallOutcome]]:
         """Go on for an earlier process; what its *open_* attempts will be told."""
-        there = list(items)
-        self._hold(there)
+        batch_items = list(items)
+        self._hold(batch_items)
         still_open = set(open_)
         loop = asyncio.get_running_loop()
         outcomes: dict[tuple[int, int], asyncio.Future[CallOutcome]] = {}
-        for item in there:
+        for item in batch_items:
             if (item.task, item.attempt) in still_open:
                 outcome: asyncio.Future[CallOutcome] = loop.create_future()
                 outcomes[item.task, item.attempt] = self._waiting[item.id] = outcome
@@ -380,28 +380,28 @@ class Batch:
 
     # -- outcomes --------------------------------------------------------------
 
-    def tell(self, item: str, outcome: CallOutcome) -> None:
+    def resolve(self, item: str, outcome: CallOutcome) -> None:
         """Tell a call how it ended; ids that nobody waits for are passed over."""
         waiting = self._waiting.pop(item, None)
         if waiting is not None and not waiting.done():
             waiting.set_result(outcome)
 
     @property
-    def untold(self) -> list[tuple[int, str]]:
+    def unresolved(self) -> list[tuple[int, str]]:
         """Numbers, from 0, and ids of the items whose calls wait still."""
         numbered = enumerate(self.ids)
         return [(n, item) for n, item in numbered if item in self._waiting]
 
-    def tell_rest(self, outcome: CallOutcome) -> None:
+    def resolve_rest(self, outcome: CallOutcome) -> None:
         """Tell all that wait still the same; before it is closed, too."""
-        for _, item in self.untold:
-            self.tell(item, outcome)
+        for _, item in self.unresolved:
+            self.resolve(item, outcome)
         for call in self._gathered:
             if not call.outcome.done():
                 call.outcome.set_result(outcome)
 
 
-LOOKS_S: Final = 5.0
+POLL_S: Final = 5.0
 """Between two looks for a batch that nobody was told of."""
 
 
@@ -414,7 +414,7 @@ class BatchCancellation:
     clock: Clock
     endpoints: Mapping[str, BatchEndpoint]  #: where batches are, by model
     settle_s: float  #: what is not shown for so long is not there
-    tell: Callable[[str], None]  #: takes a sentence for people
+    notify: Callable[[str], None]  #: takes a sentence for people
 
     async def cancel(self, by: str) -> None:
         """Ask for the end of every open batch; say which could not be reached.
@@ -423,11 +423,11 @@ class BatchCancellation:
             by: who cancels.
         """
         with open_reader(self.folder.log) as reader:
-            there = batches(reader)
-        others = {batch.id for batch in there if batch.id is not None}
+            recorded_batches = batches(reader)
+        others = {batch.id for batch in recorded_batches if batch.id is not None}
         # all of them were sent before this, if they were: one time holds for all
         settled_at = self.clock.monotonic() + self.settle_s
-        for batch in there:
+        for batch in recorded_batches:
             endpoint = self.endpoints.get(batch.model)
             if not batch.is_open or endpoint is None:
                 continue
@@ -438,7 +438,7 @@ class BatchCancellation:
                 if batch_id is not None:
                     await endpoint.cancel(batch_id)
             except AttemptError as error:
-                self.tell(
+                self.notify(
                     f"Batch {batch.id or batch.key} of {batch.model} may be open "
                     f"still, cancel it at the provider: {error}"
                 )
@@ -461,7 +461,7 @@ class BatchCancellation:
         Raises:
             AttemptError: the provider does not say.
         """
-        sought = SoughtBatch(
+        query = BatchQuery(
             key=batch.key,
             requests=batch.requests,
             prepared_us=batch.prepared_us,
@@ -471,16 +471,16 @@ class BatchCancellation:
         while True:
             # first, so that the last look begins when all is settled
             now = self.clock.monotonic()
-            search = await endpoint.find(sought)
+            search = await endpoint.find(query)
             if not search.is_settled:
                 raise Expired("its list does not tell yet which one it is")
             if search.id is not None or now >= settled_at:
                 return search.id
             if not is_announced:
                 is_announced = True
-                self.tell(
+                self.notify(
                     f"Batch {batch.key} is not in the provider's list, which may lag "
                     f"behind: looking again for {settled_at - now:.0f} seconds."
                 )
             await self.log.heartbeat()
-            await self.clock.sleep_until(min(now + LOOKS_S, settled_at))
+            await self.clock.sleep_until(min(now + POLL_S, settled_at))

@@ -24,10 +24,10 @@ from runner.batch.batch import (
     Batch,
     BatchEndpoint,
     BatchEvent,
+    BatchQuery,
     BatchStage,
     BatchStatus,
     OrphanItem,
-    SoughtBatch,
     digest_of,
     key_of,
     request_of,
@@ -82,7 +82,7 @@ class BatchContext:
     log: Log
     clock: Clock
     leaving: asyncio.Event  #: set as the process is about to end
-    tell: Callable[[str], None]  #: takes a sentence for people
+    notify: Callable[[str], None]  #: takes a sentence for people
     ids: set[str]  #: the provider's, of all batches of the run that are known
     adopted: Mapping[str, AbstractSet[str]] = field(default_factory=dict)
     """Items that the log has of batches that another log had made, by their ids."""
@@ -98,7 +98,7 @@ class BatchContext:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BatchPatience:
+class BatchTiming:
     """How batches are waited for, in seconds."""
 
     poll_s: float  #: between two looks, at first
@@ -113,19 +113,19 @@ class BatchCarrier:
         model: str,
         endpoint: BatchEndpoint,
         setting: BatchContext,
-        patience: BatchPatience,
+        timing: BatchTiming,
     ) -> None:
         """Carry the batches of *model* that *endpoint* has."""
         self._model = model
         self._endpoint = endpoint
-        self._poll_s = patience.poll_s
-        self._settle_s = patience.settle_s
+        self._poll_s = timing.poll_s
+        self._settle_s = timing.settle_s
         self._run = setting
         self._log = setting.log
         self._steps: Mapping[BatchStage, Callable[[Batch], Awaitable[BatchEvent]]] = {
             BatchStage.PREPARED: self._send,
             BatchStage.SOUGHT: self._seek,
-            BatchStage.OPEN: self._look,
+            BatchStage.OPEN: self._poll,
             BatchStage.ENDED: self._read,
         }
 
@@ -162,7 +162,7 @@ class BatchCarrier:
         Too much waits there for as long as other batches take, which may be a day.
         """
         if isinstance(error, RateLimited):
-            await self._trouble(batch, error)
+            await self._back_off(batch, error)
             return BatchEvent.POSTPONED
         batch.refusals += 1
         if error.status in MISSING_ROUTE:
@@ -173,7 +173,7 @@ class BatchCarrier:
         decision = decide_retry(
             error,
             same=batch.refusals,
-            tries=batch.refusals,
+            attempts=batch.refusals,
             elapsed_s=0.0,
             deadline_s=float("inf"),
             chance=1.0,
@@ -188,23 +188,23 @@ class BatchCarrier:
             )
         if decision.retry_in_s is None or is_shared:
             await self._ended(
-                batch, BatchStatus(status="", outcome="failed", why=str(error))
+                batch, BatchStatus(status="", outcome="failed", reason=str(error))
             )
-            batch.tell_rest(error)
+            batch.resolve_rest(error)
             return BatchEvent.DECLINED
         await self._run.pause(decision.retry_in_s)
         return BatchEvent.POSTPONED
 
     async def _seek(self, batch: Batch) -> BatchEvent:
         """Look for it in the provider's list."""
-        sought = SoughtBatch(
+        query = BatchQuery(
             key=batch.key,
             requests=batch.requests,
             prepared_us=batch.prepared_us,
             others=self._run.ids,
         )
         try:
-            search = await self._endpoint.find(sought)
+            search = await self._endpoint.find(query)
         except AttemptError as error:
             batch.refusals += 1
             if batch.refusals >= MOST_SEARCHES:
@@ -215,7 +215,7 @@ class BatchCarrier:
                         status=error.status,
                     )
                 ) from error
-            await self._trouble(batch, error)
+            await self._back_off(batch, error)
             return BatchEvent.UNDECIDED
         batch.refusals = 0
         if search.id is not None:
@@ -230,7 +230,7 @@ class BatchCarrier:
         await self._ended(batch, BatchStatus(status="", outcome="missing"))
         return BatchEvent.ABSENT
 
-    async def _may_appear(self, batch: Batch, why: str) -> bool:
+    async def _may_appear(self, batch: Batch, reason: str) -> bool:
         """Whether what a look did not show may be there; waits for the next look then.
 
         Providers answer from copies that lag behind one another, and a batch that is
@@ -245,9 +245,10 @@ class BatchCarrier:
             return False
         if not batch.is_troubled:
             batch.is_troubled = True
-            self._run.tell(
-                f"Batch {batch.id or batch.key} {why}, which may lag behind: looking "
-                f"again for {left_s:.0f} seconds before anything of it is asked again."
+            self._run.notify(
+                f"Batch {batch.id or batch.key} {reason}, which may lag behind: "
+                f"looking again for {left_s:.0f} seconds before anything of it is "
+                "asked again."
             )
         await self._run.pause(min(self._poll_s, left_s))
         return True
@@ -264,25 +265,25 @@ class BatchCarrier:
             BatchCreated(batch=batch.key, id=batch_id, file=file, found=is_listed)
         )
 
-    async def _look(self, batch: Batch) -> BatchEvent:
+    async def _poll(self, batch: Batch) -> BatchEvent:
         """See how it stands; at once the first time, then at growing distance."""
         before = batch.status
         if before is not None:
             longer = min(BACKOFF_FACTOR**batch.pauses, LONGEST)
             await self._run.pause(self._poll_s * longer)
         try:
-            batch.status = seen = await self._endpoint.look(_id_of(batch))
+            batch.status = seen = await self._endpoint.poll(_id_of(batch))
         except AttemptError as error:
             if error.status == HTTPStatus.NOT_FOUND:
                 return await self._unknown(batch)
-            await self._trouble(batch, error)
+            await self._back_off(batch, error)
             return BatchEvent.SEEN
         batch.is_troubled, batch.absent_since = False, None
         if seen.outcome is not None:
             if not batch.has_ended:
                 await self._ended(batch, seen)
             if isinstance(seen.rest, RateLimited):
-                await self._trouble(batch, seen.rest, LONGEST)
+                await self._back_off(batch, seen.rest, LONGEST)
                 return BatchEvent.TURNED_AWAY
             return BatchEvent.DONE
         if before is not None and _figures(seen) == _figures(before):
@@ -300,38 +301,42 @@ class BatchCarrier:
         """The provider knows no such batch, or not for the moment."""
         if await self._may_appear(batch, "is unknown to the provider"):
             return BatchEvent.SEEN
-        why = f"the provider knows no batch {batch.id} any more"
+        reason = f"the provider knows no batch {batch.id} any more"
         if not batch.has_ended:
-            await self._ended(batch, BatchStatus(status="", outcome="failed", why=why))
-        self._run.tell(f"{self._model}: {why}; what was in it is asked again.")
-        batch.tell_rest(Expired(f"Not answered: {why}"))
+            await self._ended(
+                batch, BatchStatus(status="", outcome="failed", reason=reason)
+            )
+        self._run.notify(f"{self._model}: {reason}; what was in it is asked again.")
+        batch.resolve_rest(Expired(f"Not answered: {reason}"))
         return BatchEvent.GONE
 
     async def _read(self, batch: Batch) -> BatchEvent:
         """Tell every call what came of it; read again from the start if need be."""
         status = batch.status or BatchStatus(status="")
         try:
-            await self._tell_results(batch, status)
+            await self._resolve_results(batch, status)
         except MalformedReply as error:
             batch.readings += 1
             if batch.readings < MOST_READINGS:
-                await self._trouble(batch, error)
+                await self._back_off(batch, error)
                 return BatchEvent.BROKEN
-            self._run.tell(
+            self._run.notify(
                 f"Batch {batch.id}: {error}; what is missing is asked again."
             )
         except AttemptError as error:
             if error.status != HTTPStatus.NOT_FOUND:
-                await self._trouble(batch, error)
+                await self._back_off(batch, error)
                 return BatchEvent.BROKEN
             if await self._may_appear(batch, "has no results at the provider"):
                 return BatchEvent.BROKEN
-        for number, item in batch.untold:
+        for number, item in batch.unresolved:
             fault = status.faults.get(number) or status.rest
-            batch.tell(item, fault or Expired("Not answered: the results have it not"))
+            batch.resolve(
+                item, fault or Expired("Not answered: the results have it not")
+            )
         return BatchEvent.READ
 
-    async def _tell_results(self, batch: Batch, status: BatchStatus) -> None:
+    async def _resolve_results(self, batch: Batch, status: BatchStatus) -> None:
         """Tell the calls what the results hold.
 
         Raises:
@@ -342,7 +347,7 @@ class BatchCarrier:
         results = self._endpoint.results(_id_of(batch), status)
         async with aclosing(results) as coming:
             async for item, outcome in coming:
-                batch.tell(item, outcome)
+                batch.resolve(item, outcome)
                 if key_of(item) not in keys or isinstance(outcome, Expired):
                     continue
                 seen.add(item)
@@ -369,11 +374,11 @@ class BatchCarrier:
                 requests=batch.requests,
                 done=status.done,
                 failed=status.failed,
-                why=status.why,
+                why=status.reason,
             )
         )
 
-    async def _trouble(
+    async def _back_off(
         self, batch: Batch, error: AttemptError, pauses: int = 1
     ) -> None:
         """Say once what holds a batch up, and wait.
@@ -385,7 +390,7 @@ class BatchCarrier:
             raise CallLeft(error) from error
         if not batch.is_troubled:
             batch.is_troubled = True
-            self._run.tell(f"Batch {batch.id or batch.key}: {error}; trying again.")
+            self._run.notify(f"Batch {batch.id or batch.key}: {error}; trying again.")
         await self._run.pause(max(self._poll_s * pauses, error.retry_after_s or 0.0))
 
 
@@ -414,7 +419,7 @@ class ItemAdoption:
         self._lock = asyncio.Lock()
         self._orphans: dict[str, deque[OrphanItem]] | None = None  #: by what was asked
 
-    async def look(self, keys: Iterable[str]) -> None:
+    async def search(self, keys: Iterable[str]) -> None:
         """Find them, the first time.
 
         Args:
@@ -446,27 +451,28 @@ class ItemAdoption:
             except AttemptError as error:
                 if RETRY_RULES[type(error)].stops_endpoint:
                     raise CallLeft(error) from error
-                why = str(error)
+                reason = str(error)
             else:
                 if orphans is not None:
-                    self._tell(orphans)
+                    self._announce(orphans)
                     return orphans
-                why = "batches that are at work may be of this run"
+                reason = "batches that are at work may be of this run"
             if not is_announced:
                 is_announced = True
-                self._run.tell(
-                    f"Looking for batches of the run that its log lacks: {why}; "
+                self._run.notify(
+                    f"Looking for batches of the run that its log lacks: {reason}; "
                     "trying again."
                 )
             await self._run.pause(self._poll_s)
 
-    def _tell(self, orphans: Sequence[OrphanItem]) -> None:
+    def _announce(self, orphans: Sequence[OrphanItem]) -> None:
         """Say what there is to be had."""
         if orphans:
-            there = len({orphan.batch for orphan in orphans})
-            self._run.tell(
-                f"The provider has {len(orphans):,} requests of this run in {there} "
-                "batches that its log lacks: what is asked alike takes their answers."
+            batch_count = len({orphan.batch for orphan in orphans})
+            self._run.notify(
+                f"The provider has {len(orphans):,} requests of this run in "
+                f"{batch_count} batches that its log lacks: what is asked alike "
+                "takes their answers."
             )
 
     def claim(self, request: str) -> OrphanItem | None:

@@ -28,7 +28,7 @@ from runner.batch.batch import (
     key_of,
     stage_after,
 )
-from runner.batch.carrier import BatchCarrier, BatchContext, BatchPatience, ItemAdoption
+from runner.batch.carrier import BatchCarrier, BatchContext, BatchTiming, ItemAdoption
 from runner.clients.client import (
     Call,
     CallLeft,
@@ -79,7 +79,7 @@ class PendingBatches:
 
     def of(self, model: str) -> tuple[PendingBatch, ...]:
         """The batches of one model."""
-        return tuple(known for known in self.batches if known.model == model)
+        return tuple(batch for batch in self.batches if batch.model == model)
 
 
 def pending_batches(
@@ -90,30 +90,30 @@ def pending_batches(
     From the newest batch back, for an attempt may have been in one that never came to
     be before it went into another.
     """
-    there = batches(conn)
+    recorded_batches = batches(conn)
     still = {(start.task, start.attempt) for start in starts}
     pending = []
-    for batch in reversed(there):
+    for batch in reversed(recorded_batches):
         if not still:
             break
         if batch.id is None and not batch.is_open:
             continue  # it never came to be: nothing of it was sent
-        known = _known(conn, batch, still)
-        if known.open:
-            pending.append(known)
-            still -= known.open
-    ids = frozenset(batch.id for batch in there if batch.id is not None)
+        pending_batch = _pending_batch(conn, batch, still)
+        if pending_batch.open:
+            pending.append(pending_batch)
+            still -= pending_batch.open
+    ids = frozenset(batch.id for batch in recorded_batches if batch.id is not None)
     return PendingBatches(
-        batches=tuple(pending), ids=ids, adopted=_adopted(conn, there)
+        batches=tuple(pending), ids=ids, adopted=_adopted(conn, recorded_batches)
     )
 
 
 def _adopted(
-    conn: sqlite3.Connection, there: Iterable[RecordedBatch]
+    conn: sqlite3.Connection, recorded_batches: Iterable[RecordedBatch]
 ) -> dict[str, frozenset[str]]:
     """What was taken over: its items bear another key than the log has them under."""
     adopted: dict[str, frozenset[str]] = {}
-    for batch in there:
+    for batch in recorded_batches:
         if batch.id is None or not batch.is_listed:
             continue
         items = {item.id for item in items_of(conn, batch)}
@@ -122,7 +122,7 @@ def _adopted(
     return adopted
 
 
-def _known(
+def _pending_batch(
     conn: sqlite3.Connection, batch: RecordedBatch, still: set[tuple[int, int]]
 ) -> PendingBatch:
     items = tuple(items_of(conn, batch))
@@ -150,7 +150,7 @@ class BatchSettings:
     """How batches are made and waited for."""
 
     size: int  #: requests, at most
-    patience: BatchPatience  #: how they are waited for
+    timing: BatchTiming  #: how they are waited for
     adopts: bool = False  #: takes over batches that a lost log of the run had
 
 
@@ -163,9 +163,9 @@ class BatchClient:
         endpoint: BatchEndpoint,
         habits: BatchSettings,
         setting: BatchContext,
-        known: Sequence[PendingBatch] = (),
+        pending: Sequence[PendingBatch] = (),
     ) -> None:
-        """Go on with the batches of earlier processes, those that are *known*."""
+        """Go on with the batches of earlier processes, those that are *pending*."""
         self._model = model
         self._endpoint = endpoint
         self._habits = habits
@@ -178,8 +178,8 @@ class BatchClient:
         self._gathering: dict[str | None, Batch] = {}
         """By the provider's id of what is taken over; None: of what is to be sent."""
         self._under_way: list[Batch] = []
-        self._carrier = BatchCarrier(model, endpoint, setting, habits.patience)
-        poll_s = habits.patience.poll_s
+        self._carrier = BatchCarrier(model, endpoint, setting, habits.timing)
+        poll_s = habits.timing.poll_s
         self._adoption = (
             ItemAdoption(endpoint, setting, poll_s) if habits.adopts else None
         )
@@ -187,17 +187,17 @@ class BatchClient:
         self._outcomes: dict[
             tuple[int, int], tuple[Batch, asyncio.Future[CallOutcome]]
         ] = {}
-        for pending_batch in known:
+        for pending_batch in pending:
             self._take_up(pending_batch)
 
-    def _take_up(self, known: PendingBatch) -> None:
-        stage = BatchStage.SOUGHT if known.id is None else BatchStage.OPEN
-        batch = Batch(stage, batch_id=known.id)
-        batch.key = known.key
-        batch.prepared_us = known.prepared_us
-        batch.has_ended = known.has_ended
+    def _take_up(self, pending: PendingBatch) -> None:
+        stage = BatchStage.SOUGHT if pending.id is None else BatchStage.OPEN
+        batch = Batch(stage, batch_id=pending.id)
+        batch.key = pending.key
+        batch.prepared_us = pending.prepared_us
+        batch.has_ended = pending.has_ended
         self._under_way.append(batch)
-        for attempt, outcome in batch.take_up(known.items, known.open).items():
+        for attempt, outcome in batch.take_up(pending.items, pending.open).items():
             self._outcomes[attempt] = batch, outcome
 
     # -- calls -----------------------------------------------------------------
@@ -214,7 +214,7 @@ class BatchClient:
         taken_up = self._outcomes.pop((call.task.number, call.attempt), None)
         with self._tally.attempt():
             if taken_up is None and self._adoption is not None:
-                await self._adoption.look(batch.key for batch in self._under_way)
+                await self._adoption.search(batch.key for batch in self._under_way)
             batch, outcome = taken_up or self._join(call, sent.shape)
             del call  # its texts are not to be held for a day
             if not batch.is_led:
@@ -223,9 +223,9 @@ class BatchClient:
                 case Received() as received:
                     return received
                 case AttemptError() as error:
-                    raise self._ladder.met(error, sent)
-                case CallLeft(why=why):
-                    raise CallLeft(why)
+                    raise self._ladder.handle_error(error, sent)
+                case CallLeft(error=endpoint_error):
+                    raise CallLeft(endpoint_error)
                 case CallUnsent():
                     raise CallUnsent
 
@@ -275,32 +275,32 @@ class BatchClient:
                 await self._gather(batch)
             await self._carrier.carry(batch)
             if batch.stage is BatchStage.MISSING:
-                self._tell_missing(batch)
+                self._resolve_missing(batch)
             else:
                 self._misses = 0
         except CallLeft as error:
             left = error
         finally:
-            batch.tell_rest(left)  # the leading call too
+            batch.resolve_rest(left)  # the leading call too
             self._under_way.remove(batch)
             self._close(batch)
 
-    def _tell_missing(self, batch: Batch) -> None:
+    def _resolve_missing(self, batch: Batch) -> None:
         """The provider never had it: its calls join another, but not for ever."""
         self._misses += 1
         if batch.error is not None and self._misses > MOST_MISSES:
-            batch.tell_rest(
+            batch.resolve_rest(
                 Unavailable(
                     f"no batch could be made in {self._misses} tries; the last one: "
                     f"{batch.error}",
                     status=batch.error.status,
                 )
             )
-        batch.tell_rest(CallUnsent())
+        batch.resolve_rest(CallUnsent())
 
     async def _gather(self, batch: Batch) -> None:
         """Wait for calls; then record what is to be sent."""
-        linger_s = min(LINGER_S, self._habits.patience.poll_s)
+        linger_s = min(LINGER_S, self._habits.timing.poll_s)
         while self._is_gathering(batch) and len(batch) < self._size:
             before = len(batch)
             await self._run.pause(linger_s)
@@ -400,11 +400,9 @@ def open_batch_clients(
     left: PendingBatches,
 ) -> dict[str, BatchClient]:
     """The clients of *endpoints*, by model, going on with what is *left*."""
-    patience = BatchPatience(
-        poll_s=options.batch_poll_s, settle_s=options.batch_settle_s
-    )
+    timing = BatchTiming(poll_s=options.batch_poll_s, settle_s=options.batch_settle_s)
     habits = BatchSettings(
-        size=options.batch_requests, patience=patience, adopts=options.batch_adopt
+        size=options.batch_requests, timing=timing, adopts=options.batch_adopt
     )
     return {
         model: BatchClient(model, endpoint, habits, setting, left.of(model))

@@ -15,11 +15,11 @@ import msgspec
 
 from runner.batch.batch import (
     BatchBounds,
+    BatchQuery,
     BatchSearch,
     BatchStatus,
     ItemOutcome,
     OrphanItem,
-    SoughtBatch,
 )
 from runner.clients.client import ClientOptions, Received
 from runner.clients.fallbacks import Fallbacks
@@ -315,15 +315,17 @@ class OpenAIBatches:
         )
         return created.id
 
-    async def find(self, sought: SoughtBatch) -> BatchSearch:
+    async def find(self, query: BatchQuery) -> BatchSearch:
         """Look for the key in the list, from the newest batch back."""
-        async with aclosing(self._listed(sought.prepared_us / 1e6 - SKEW_S)) as listed:
-            async for batch in listed:
-                if batch.key == sought.key:
+        async with aclosing(
+            self._list_batches(query.prepared_us / 1e6 - SKEW_S)
+        ) as batches:
+            async for batch in batches:
+                if batch.key == query.key:
                     return BatchSearch(id=batch.id)
         return BatchSearch()
 
-    async def _listed(self, since_s: float) -> AsyncGenerator[_Batch]:
+    async def _list_batches(self, since_s: float) -> AsyncGenerator[_Batch]:
         """The batches on the pages of the list that go back to *since_s*."""
         after: dict[str, str] = {}
         while True:
@@ -340,8 +342,8 @@ class OpenAIBatches:
         """Those whose keys begin with the tag; their files say what is in them."""
         del before_us  # the list tells of every batch whose it is
         orphans: list[OrphanItem] = []
-        async with aclosing(self._listed(0.0)) as listed:
-            async for batch in listed:
+        async with aclosing(self._list_batches(0.0)) as batches:
+            async for batch in batches:
                 if not known & {batch.id, batch.key} and batch.is_of(tag):
                     orphans += [
                         OrphanItem(batch=batch.id, item=item)
@@ -359,13 +361,13 @@ class OpenAIBatches:
             async for line in lines:
                 yield self._decoded(line).custom_id
 
-    async def look(self, batch_id: str) -> BatchStatus:
+    async def poll(self, batch_id: str) -> BatchStatus:
         """How a batch stands."""
         batch = await self._link.get(f"/batches/{batch_id}", _Batch)
         counts = batch.request_counts or _Counts()
         outcome = OUTCOMES.get(batch.status)
         faults = (batch.errors and batch.errors.data) or []
-        named = {
+        faults_by_item = {
             fault.line - 1: self._fault(fault)
             for fault in faults
             if fault.line is not None
@@ -379,10 +381,11 @@ class OpenAIBatches:
             done=counts.completed,
             failed=counts.failed,
             outcome=outcome,
-            why="; ".join(map(str, [*whole, *list(named.values())[:1]])) or None,
+            reason="; ".join(map(str, [*whole, *list(faults_by_item.values())[:1]]))
+            or None,
             # answers first: they show that the endpoint works
             files=tuple(filter(None, (batch.output_file_id, batch.error_file_id))),
-            faults=named,
+            faults=faults_by_item,
             rest=rest,
         )
 

@@ -291,7 +291,7 @@ def unpack(
     Yields:
         What is not as the manifest says, in the order of the archive.
     """
-    wanted = {member.name: member for member in manifest.members}
+    expected = {member.name: member for member in manifest.members}
     read = {LOG, scorecard_of(manifest.scoring)}
     whole = sum(member.size for member in manifest.members)
     done = 0
@@ -299,7 +299,7 @@ def unpack(
         name = info.filename
         if name == NAME:
             continue
-        member = wanted.pop(name, None)
+        member = expected.pop(name, None)
         if member is None:
             yield LogFault(what="member", where=name, message="does not belong here")
             continue
@@ -316,7 +316,7 @@ def unpack(
             )
         done += written.size
         progress(f"{done / 1e6:,.0f} of {whole / 1e6:,.0f} MB unpacked")
-    for name in wanted:
+    for name in expected:
         yield LogFault(what="member", where=name, message="is missing")
 
 

@@ -59,7 +59,7 @@ def differences(then: Environment, now: Environment) -> tuple[str, ...]:
         (name, then.packages.get(name, "-"), now.packages.get(name, "-"))
         for name in sorted({*then.packages, *now.packages})
     ]
-    return tuple(f"{what} {a}, here {b}" for what, a, b in pairs if a != b)
+    return tuple(f"{label} {a}, here {b}" for label, a, b in pairs if a != b)
 
 
 def required(*roots: str) -> frozenset[str]:
@@ -163,11 +163,11 @@ class BundledPath:
 def bundled_paths(settings: BaseModel) -> Iterator[BundledPath]:
     """Every path in the settings."""
     for setting, value in settings:
-        for path, member in _named(setting, value):
+        for path, member in _setting_paths(setting, value):
             yield BundledPath(path=path, member=member)
 
 
-def _named(setting: str, value: object) -> Iterator[tuple[Path, str]]:
+def _setting_paths(setting: str, value: object) -> Iterator[tuple[Path, str]]:
     if isinstance(value, Path):
         yield value, f"{INPUTS}/{setting}/{value.name}"
     elif isinstance(value, tuple | list):
@@ -182,29 +182,41 @@ def files(settings: BaseModel, inputs: Sequence[InputFile]) -> Mapping[str, Path
     Raises:
         RunnerError: one is not below any path that the settings name.
     """
-    known = tuple(bundled_paths(settings))
+    bundled = tuple(bundled_paths(settings))
     by_member: dict[str, Path] = {}
     for input_file in inputs:
-        for place in _holding(input_file, known):
+        for bundled_path in _holding(input_file, bundled):
             for file in _files(input_file.path):
-                below = file.relative_to(place.path).as_posix()
+                below = file.relative_to(bundled_path.path).as_posix()
                 by_member[
-                    place.member if below == "." else f"{place.member}/{below}"
+                    bundled_path.member
+                    if below == "."
+                    else f"{bundled_path.member}/{below}"
                 ] = file
     return by_member
 
 
-def _holding(input_file: InputFile, known: Sequence[BundledPath]) -> list[BundledPath]:
+def _holding(
+    input_file: InputFile, bundled: Sequence[BundledPath]
+) -> list[BundledPath]:
     """The places that name an input, or else those nearest above it."""
-    above = [place for place in known if input_file.path.is_relative_to(place.path)]
+    above = [
+        bundled_path
+        for bundled_path in bundled
+        if input_file.path.is_relative_to(bundled_path.path)
+    ]
     if not above:
         raise RunnerError(
             f"{input_file.path} ({input_file.setting}) is named by no setting, and "
             "a bundle could not be scored with a copy of it: have the job take it "
             "as a setting of type Path."
         )
-    nearest = max(len(place.path.parts) for place in above)
-    return [place for place in above if len(place.path.parts) == nearest]
+    nearest = max(len(bundled_path.path.parts) for bundled_path in above)
+    return [
+        bundled_path
+        for bundled_path in above
+        if len(bundled_path.path.parts) == nearest
+    ]
 
 
 def _files(path: Path) -> list[Path]:
@@ -227,10 +239,10 @@ def moved(settings: BaseModel, folder: Path) -> BaseModel:
 
 def _moved(setting: str, value: Any, folder: Path) -> Any:  # noqa: ANN401 - any job's
     if isinstance(value, Path):
-        ((_, member),) = _named(setting, value)
+        ((_, member),) = _setting_paths(setting, value)
         return folder / member
     if isinstance(value, tuple | list):
-        members = dict(_named(setting, value))
+        members = dict(_setting_paths(setting, value))
         return type(value)(
             folder / members[item] if isinstance(item, Path) else item for item in value
         )

@@ -60,9 +60,9 @@ def input_members(job_name: str, recorded: ScoringRecorded) -> Mapping[str, Path
                 "run with what there is."
             )
     settings = fitting(job, json.loads(recorded.settings))
-    named = job.inputs(settings)
-    by_member = files(settings, named)
-    if changed := changed_inputs(recorded.inputs, input_hashes(named)):
+    inputs = job.inputs(settings)
+    by_member = files(settings, inputs)
+    if changed := changed_inputs(recorded.inputs, input_hashes(inputs)):
         paths = {
             recorded_input.setting: recorded_input.path
             for recorded_input in recorded.inputs
@@ -237,29 +237,29 @@ def make_bundle(
     }
     if folder.config.is_file():
         by_member[CONFIG] = folder.config
-    place = out or folder.exports / f"{folder.run_id}.{recorded.number}.siftlog.zip"
-    if place.exists() and not place.is_file():
-        raise UsageError(f"{place} is no plain file: name another --out.")
+    target = out or folder.exports / f"{folder.run_id}.{recorded.number}.siftlog.zip"
+    if target.exists() and not target.is_file():
+        raise UsageError(f"{target} is no plain file: name another --out.")
     try:
-        with drafting(place) as drafts:
+        with drafting(target) as drafts:
             log = drafts / LOG
             copy_log(folder.log, log, progress)
             members = {**by_member, LOG: log}
             manifest = _manifest(log, recorded, measured(members, progress))
-            known = keys(environ, folder.config)
-            _without_keys(log, known, progress)
+            secrets = keys(environ, folder.config)
+            _without_keys(log, secrets, progress)
             draft = drafts / "draft"
-            sha256 = _packed(draft, manifest, members, _Guarded(known, progress))
+            sha256 = _packed(draft, manifest, members, _Guarded(secrets, progress))
             log.unlink()  # the check takes its place on the disk
             _prove(draft, folder.run_id, progress)
-            draft.replace(place)
+            draft.replace(target)
     except OSError as error:
         raise RunnerError(
-            f"{error.filename or place} cannot be bundled or written "
+            f"{error.filename or target} cannot be bundled or written "
             f"({error.strerror}): see that there is room, or name another --out."
         ) from error
     return Bundle(
-        path=place, manifest=manifest, size=place.stat().st_size, sha256=sha256
+        path=target, manifest=manifest, size=target.stat().st_size, sha256=sha256
     )
 
 
@@ -283,19 +283,19 @@ def _manifest(
 
 
 def _without_keys(
-    log: Path, known: Mapping[str, Secret], progress: Callable[[str], None]
+    log: Path, secrets: Mapping[str, Secret], progress: Callable[[str], None]
 ) -> None:
     """Look for keys in what the log keeps packed, which the archive's bytes hide.
 
     Raises:
         RunnerError: there is one.
     """
-    if not known:
+    if not secrets:
         return
     with open_reader(log) as reader:
-        for where, body in bodies(reader):
-            progress(f"{where} is looked at for keys")
-            for _ in without_keys(f"{LOG}, {where},", (body,), known):
+        for location, body in bodies(reader):
+            progress(f"{location} is looked at for keys")
+            for _ in without_keys(f"{LOG}, {location},", (body,), secrets):
                 pass
 
 

@@ -75,7 +75,7 @@ def _refuse(event: str, arguments: tuple[object, ...]) -> None:
 REBUILT: Final = "rebuilt.json"
 """The scorecard that was made again, beside the log."""
 
-BEAT_S: Final = 0.5
+PROGRESS_S: Final = 0.5
 """Between two words to whoever waits."""
 
 _CODE = "from runner.bundle.verify import main; main()"
@@ -112,8 +112,8 @@ def rebuild(
             raise
     if child.returncode:
         lines = stderr.decode(errors="replace").strip().splitlines()
-        why = lines[-1] if lines else f"its process ended with {child.returncode}"
-        return RebuildResult(error=why)
+        reason = lines[-1] if lines else f"its process ended with {child.returncode}"
+        return RebuildResult(error=reason)
     return msgspec.json.decode(answer, type=RebuildResult)
 
 
@@ -124,7 +124,7 @@ def _awaited(
     while True:
         progress("the scorecard is being made again")
         with suppress(subprocess.TimeoutExpired):
-            return child.communicate(timeout=BEAT_S)
+            return child.communicate(timeout=PROGRESS_S)
 
 
 def main() -> None:
@@ -153,7 +153,7 @@ def _rebuilt(folder: Path, number: int) -> RebuildResult:
         inputs = input_hashes(job.inputs(settings))
         if changed := changed_inputs(recorded.inputs, inputs):
             return RebuildResult(changed=changed)
-        scoring = replayed(job, reader, settings, inputs, upto=recorded.seq)
+        scoring = replayed(job, reader, settings, inputs, through_seq=recorded.seq)
     (folder / REBUILT).write_bytes(scoring.content)
     return RebuildResult()
 
@@ -217,12 +217,12 @@ def check(
             time was over.
     """
 
-    def going_on(line: str) -> None:
+    def report_progress(line: str) -> None:
         if is_late():
             raise RunnerError(LATE)
         progress(line)
 
-    run = _Check(path, going_on, within or Path(gettempdir()), is_late)
+    run = _Check(path, report_progress, within or Path(gettempdir()), is_late)
     try:
         run.all()
     except InvalidArchive as refused:
@@ -337,12 +337,12 @@ class _Check:
         """The stored scorecard, then the one that comes out now."""
         then = manifest.environment
         self.differs = differences(then, environment(then.packages))
-        where = scorecard_of(manifest.scoring)
-        stored = (folder / where).read_bytes()
+        scorecard_name = scorecard_of(manifest.scoring)
+        stored = (folder / scorecard_name).read_bytes()
         if hashlib.sha256(stored).hexdigest() != manifest.digest:
             yield LogFault(
                 what="scorecard",
-                where=where,
+                where=scorecard_name,
                 message=f"is not what scoring {manifest.scoring} recorded",
             )
             return
@@ -356,7 +356,7 @@ class _Check:
         if rebuilt.error:
             yield LogFault(
                 what="scorecard",
-                where=where,
+                where=scorecard_name,
                 message=f"cannot be made again: {rebuilt.error}",
             )
         if rebuilt.changed or rebuilt.error:
@@ -366,7 +366,7 @@ class _Check:
         if not self.is_rebuilt:
             yield LogFault(
                 what="scorecard",
-                where=f"{where}, line {_first_difference(stored, again)}",
+                where=f"{scorecard_name}, line {_first_difference(stored, again)}",
                 message=_unlike(self.differs),
             )
 

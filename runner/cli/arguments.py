@@ -105,7 +105,7 @@ output_dir = click.option(
 )
 
 
-asking = options_of(
+control_options = options_of(
     click.option("--dry-run", is_flag=True, help="Only say what it would come to."),
     click.option(
         "--if-state",
@@ -130,7 +130,7 @@ new_run = options_of(
 """The options of every verb that makes a new run."""
 
 
-who_answers = options_of(
+model_options = options_of(
     option("--model", multiple=True, help="Model to ask; repeatable."),
     option("--judge-model", help="Model that judges answers, where the job asks one."),
     option("--embed-model", help="Model that makes vectors, where the job asks one."),
@@ -341,7 +341,7 @@ def variables() -> frozenset[str]:
     """The variables of the environment that set an option."""
 
     @new_run
-    @who_answers
+    @model_options
     @engine_options
     @stops
     @parts

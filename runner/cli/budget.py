@@ -19,7 +19,7 @@ from runner.cli.console import DONE, print_json, print_text
     metavar="USD",
     help="Dollars more.",
 )
-@arguments.asking
+@arguments.control_options
 def budget(*, add: float | None, **shared: Any) -> int:
     """Show what RUN has spent and may spend, or add dollars to its budget."""
     from runner.cli.control import ask, control_request, show_dry
@@ -27,25 +27,27 @@ def budget(*, add: float | None, **shared: Any) -> int:
     from store.control import preview_open_tasks, preview_sentence
     from store.database import open_reader
 
-    how = control_request(**shared)
-    with open_reader(how.folder.log) as reader:
+    manner = control_request(**shared)
+    with open_reader(manner.folder.log) as reader:
         preview = preview_open_tasks(reader)
     if add is not None and preview.cap_usd is None:
         # a request that waits would be refused when nobody looks any more
         raise UsageError(
-            f"Run {how.folder.run_id} has no budget, so there is nothing to add to; "
-            f"give it one as it is taken up: siftlog resume {how.folder.run_id} "
+            f"Run {manner.folder.run_id} has no budget, so there is nothing to add to; "
+            f"give it one as it is taken up: siftlog resume {manner.folder.run_id} "
             "--budget USD"
         )
     if add is not None:
         payload = {"add_usd": add}
-        if how.dry_run:
-            return show_dry(how, "budget", payload, preview)
-        return ask(how, "budget", payload)
-    if how.as_json:
-        print_json({"run": how.folder.run_id, **asdict(preview)})
+        if manner.dry_run:
+            return show_dry(manner, "budget", payload, preview)
+        return ask(manner, "budget", payload)
+    if manner.as_json:
+        print_json({"run": manner.folder.run_id, **asdict(preview)})
     else:
         print_text(
-            preview_sentence("budget", {}, preview, how.folder.run_id).removesuffix(".")
+            preview_sentence("budget", {}, preview, manner.folder.run_id).removesuffix(
+                "."
+            )
         )
     return DONE

@@ -196,13 +196,13 @@ def _group_json(group: CacheGroup) -> dict[str, Any]:
         "endpoint": group.endpoint,
         "entries": group.entries,
         "bytes": group.bytes,
-        "oldest": _moment(group.oldest_us),
-        "newest": _moment(group.newest_us),
+        "oldest": _iso_time(group.oldest_us),
+        "newest": _iso_time(group.newest_us),
         "hits": group.hits,
     }
 
 
-def _moment(us: int) -> str:
+def _iso_time(us: int) -> str:
     return datetime.fromtimestamp(us / 1e6, UTC).isoformat(timespec="seconds")
 
 

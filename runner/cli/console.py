@@ -82,14 +82,14 @@ def _parted(rows: Sequence[str], starts: Sequence[int], width: int) -> Iterator[
     ]
     widths = [max(map(len, column)) for column in columns]
     parts: list[list[int]] = [[0]]
-    for place in range(1, len(columns)):
+    for position in range(1, len(columns)):
         taken = sum(widths[index] + INDENT for index in parts[-1])
-        if len(parts[-1]) > 1 and starts[0] + taken + widths[place] > width:
+        if len(parts[-1]) > 1 and starts[0] + taken + widths[position] > width:
             parts.append([0])
-        parts[-1].append(place)
+        parts[-1].append(position)
     for part in parts:
-        for place in range(len(rows)):
-            cells = (f"{columns[index][place]:<{widths[index]}}" for index in part)
+        for position in range(len(rows)):
+            cells = (f"{columns[index][position]:<{widths[index]}}" for index in part)
             yield " " * starts[0] + (" " * INDENT).join(cells).rstrip()
 
 

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 @arguments.run_argument
 @click.option("--stage", help="Only this stage.")
 @click.option("--model", help="Only this model.")
-@arguments.asking
+@arguments.control_options
 def pause(*, stage: str | None, model: str | None, **shared: Any) -> int:
     """Start no further call of RUN, or of a stage or model; it stays alive.
 
@@ -51,36 +51,36 @@ def pause(*, stage: str | None, model: str | None, **shared: Any) -> int:
     from store.control import preview_open_tasks
     from store.database import open_reader
 
-    how = control_request(**shared)
+    manner = control_request(**shared)
     scope = {"stage": stage, "model": model}
-    if not how.dry_run:
-        return ask_live(how, "pause", scope)
-    with open_reader(how.folder.log) as reader:
+    if not manner.dry_run:
+        return ask_live(manner, "pause", scope)
+    with open_reader(manner.folder.log) as reader:
         preview = preview_open_tasks(reader, **scope)
-    return show_dry(how, "pause", scope, preview)
+    return show_dry(manner, "pause", scope, preview)
 
 
 @click.command()
 @arguments.run_argument
-@arguments.asking
+@arguments.control_options
 def drain(**shared: Any) -> int:
     """Let RUN finish its calls in flight and end; it can be resumed."""
     from store.control import preview_open_tasks
     from store.database import open_reader
 
-    how = control_request(**shared)
-    if not how.dry_run:
-        return ask_live(how, "drain", {})
-    with open_reader(how.folder.log) as reader:
+    manner = control_request(**shared)
+    if not manner.dry_run:
+        return ask_live(manner, "drain", {})
+    with open_reader(manner.folder.log) as reader:
         preview = preview_open_tasks(reader)
-    return show_dry(how, "drain", {}, preview)
+    return show_dry(manner, "drain", {}, preview)
 
 
 @click.command()
 @arguments.run_argument
 @click.option("--now", is_flag=True, help="Cut the calls in flight, too.")
 @click.option("--yes", is_flag=True, help="Do not ask whether it is meant.")
-@arguments.asking
+@arguments.control_options
 def cancel(*, now: bool, yes: bool, **shared: Any) -> int:
     """End RUN for good: its open tasks are skipped, with the reason cancelled.
 
@@ -94,21 +94,21 @@ def cancel(*, now: bool, yes: bool, **shared: Any) -> int:
     from store.database import open_reader
     from store.read.status import status
 
-    how = control_request(**shared)
-    with open_reader(how.folder.log) as reader:
-        state = state_of(status(reader), how.folder, CLOCK)
+    manner = control_request(**shared)
+    with open_reader(manner.folder.log) as reader:
+        state = state_of(status(reader), manner.folder, CLOCK)
         preview = preview_open_tasks(reader)
     if state in {"finished", "cancelled"}:
         raise UsageError(
-            f"Run {how.folder.run_id} is {state}; there is nothing to cancel."
+            f"Run {manner.folder.run_id} is {state}; there is nothing to cancel."
         )
     payload = {"now": now}
-    if how.dry_run:
-        return show_dry(how, "cancel", payload, preview)
+    if manner.dry_run:
+        return show_dry(manner, "cancel", payload, preview)
     if sys.stdin.isatty() and not yes:
-        print_note(preview_sentence("cancel", payload, preview, how.folder.run_id))
+        print_note(preview_sentence("cancel", payload, preview, manner.folder.run_id))
         click.confirm("Cancel the run?", abort=True, err=True)
-    return ask(how, "cancel", payload)
+    return ask(manner, "cancel", payload)
 
 
 @click.command()
@@ -117,7 +117,7 @@ def cancel(*, now: bool, yes: bool, **shared: Any) -> int:
 @click.option(
     "--reason", help="Tasks that failed, were skipped or unreadable for this reason."
 )
-@arguments.asking
+@arguments.control_options
 def retry(*, expression: str, reason: str | None, **shared: Any) -> int:
     """Ask final tasks of RUN again: the failed ones, or those that a filter names.
 
@@ -128,20 +128,20 @@ def retry(*, expression: str, reason: str | None, **shared: Any) -> int:
     from store.database import open_reader
     from store.read.status import run_started
 
-    how = control_request(**shared)
+    manner = control_request(**shared)
     if reason is not None:
         expression = f'{expression} reason:"{reason}"'.strip()
-    with open_reader(how.folder.log) as reader:
+    with open_reader(manner.folder.log) as reader:
         if run_started(reader).imported:
             raise UsageError(
-                f"Run {how.folder.run_id} was imported: its answers were made "
+                f"Run {manner.folder.run_id} was imported: its answers were made "
                 "elsewhere and cannot be asked for again here."
             )
         preview = preview_retry(reader, expression)
     payload = {"filter": expression}
-    if how.dry_run or not preview.tasks:
-        return show_dry(how, "retry", payload, preview)
-    return ask(how, "retry", payload, tasks=preview.tasks)
+    if manner.dry_run or not preview.tasks:
+        return show_dry(manner, "retry", payload, preview)
+    return ask(manner, "retry", payload, tasks=preview.tasks)
 
 
 @click.command()
@@ -149,7 +149,7 @@ def retry(*, expression: str, reason: str | None, **shared: Any) -> int:
 @click.option(
     "--withdraw", "name", metavar="ID", help="Take back a request that still waits."
 )
-@arguments.asking
+@arguments.control_options
 def commands(*, name: str | None, **shared: Any) -> int:
     """Show what was asked of RUN and what became of it, or take a request back.
 
@@ -160,26 +160,26 @@ def commands(*, name: str | None, **shared: Any) -> int:
     from store.control import CommandOutcome, CommandTail, command_log
     from store.database import open_reader
 
-    how = control_request(**shared)
-    with open_reader(how.folder.log) as reader:
-        requests = command_log(reader, CommandTail(how.folder.control).read())
+    manner = control_request(**shared)
+    with open_reader(manner.folder.log) as reader:
+        requests = command_log(reader, CommandTail(manner.folder.control).read())
     if name is None:
         for request in requests:
-            _show(request, as_json=how.as_json)
+            _show(request, as_json=manner.as_json)
         return DONE
     waiting = [
         request for request in requests if request.answer is CommandOutcome.WAITING
     ]
-    named = [request for request in waiting if request.id.startswith(name)]
-    if len(named) != 1:
+    matches = [request for request in waiting if request.id.startswith(name)]
+    if len(matches) != 1:
         raise UsageError(
-            f"{len(named) or 'No'} waiting requests of {how.folder.run_id} begin with "
-            f"{name!r}: siftlog commands {how.folder.run_id} lists them."
+            f"{len(matches) or 'No'} waiting requests of {manner.folder.run_id} "
+            f"begin with {name!r}: siftlog commands {manner.folder.run_id} lists them."
         )
-    if how.dry_run:
-        print_note(f"{named[0].words} (by {named[0].author}) would be taken back.")
+    if manner.dry_run:
+        print_note(f"{matches[0].words} (by {matches[0].author}) would be taken back.")
         return DONE
-    return ask(how, "withdraw", {"id": named[0].id})
+    return ask(manner, "withdraw", {"id": matches[0].id})
 
 
 def _show(request: CommandRecord, *, as_json: bool) -> None:
@@ -188,18 +188,20 @@ def _show(request: CommandRecord, *, as_json: bool) -> None:
         print_json({**asdict(request), "answer": request.answer.value})
         return
     began = datetime.fromtimestamp(request.began_us // 1_000_000, UTC)
-    who = request.author if request.host is None else f"{request.author}@{request.host}"
+    author = (
+        request.author if request.host is None else f"{request.author}@{request.host}"
+    )
     detail = "" if request.said is None else f": {request.said}"
     print_text(
-        f"{request.id[:8]}  {began:%Y-%m-%dT%H:%M:%SZ}  {who}  {request.words}  "
+        f"{request.id[:8]}  {began:%Y-%m-%dT%H:%M:%SZ}  {author}  {request.words}  "
         f"{request.answer.value}{detail}"
     )
 
 
 CLOCK = SystemClock()
 
-PATIENCE_S = 5.0
-LOOK_S = 0.05
+TIMEOUT_S = 5.0
+POLL_S = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -247,10 +249,10 @@ def lift(
     folder: RunFolder, stage: str | None, model: str | None, *, as_json: bool
 ) -> int:
     """Let a live run go on that was paused, or the part of it that is named."""
-    how = ControlRequest(
+    manner = ControlRequest(
         folder=folder, dry_run=False, if_state=None, waits=True, as_json=as_json
     )
-    return ask(how, "resume", {"stage": stage, "model": model})
+    return ask(manner, "resume", {"stage": stage, "model": model})
 
 
 def ask_live(manner: ControlRequest, kind: str, payload: Payload) -> int:
@@ -320,7 +322,7 @@ def _check_state(manner: ControlRequest) -> None:
 def _wait(folder: RunFolder, command: str, before: int) -> tuple[str, str | None]:
     """The answer that came in time, and what it says; shows it as it comes."""
     answer = "queued"
-    until = CLOCK.monotonic() + PATIENCE_S
+    until = CLOCK.monotonic() + TIMEOUT_S
     while CLOCK.monotonic() < until:
         is_alive = folder.is_alive()
         folder.refresh()
@@ -342,7 +344,7 @@ def _wait(folder: RunFolder, command: str, before: int) -> tuple[str, str | None
                     pass
         if not is_alive:
             break
-        time.sleep(LOOK_S)
+        time.sleep(POLL_S)
     print_note(_unanswered(folder, answer))
     return answer, None
 
@@ -354,9 +356,11 @@ def _unanswered(folder: RunFolder, answer: str) -> str:
     if not folder.is_alive():
         return f"The run ended before it answered; see: siftlog status {run}"
     with open_reader(folder.log) as reader:
-        beat = status(reader).heartbeat
+        heartbeat = status(reader).heartbeat
     age = (
-        "never" if beat is None else f"{(CLOCK.now_us() - beat.at_us) / 1e6:.0f} s ago"
+        "never"
+        if heartbeat is None
+        else f"{(CLOCK.now_us() - heartbeat.at_us) / 1e6:.0f} s ago"
     )
     return (
         f"The run has not answered (heartbeat {age}); the command stays queued: "

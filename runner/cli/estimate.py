@@ -45,7 +45,7 @@ from store.runs import resolve
 @click.argument("job_name", metavar="JOB", required=False)
 @click.option("--from", "run_name", metavar="RUN", help="What if RUN had other limits?")
 @click.option("--count-tokens", is_flag=True, help="By litellm's tokenizer: slower.")
-@arguments.who_answers
+@arguments.model_options
 @arguments.engine_options
 @arguments.new_run
 @arguments.as_json
@@ -302,10 +302,10 @@ def _under(
         model: {k: v for k, v in values.items() if k not in typed}
         for model, values in file.get("models", {}).items()
     }
-    for model in _named(recorded):
+    for model in _named_models(recorded):
         values = model_options.get(model, {})
         model_options[model] = values if PRICE_FIELDS[0] in values else price | values
-    tried_models = _named(tried)
+    tried_models = _named_models(tried)
     return {
         **inherited,
         "models": {
@@ -314,7 +314,7 @@ def _under(
     }
 
 
-def _named(models: Mapping[str, Any]) -> set[str]:
+def _named_models(models: Mapping[str, Any]) -> set[str]:
     """Every model that is named in any role."""
     return {*models["model"], *(of for of in models.values() if isinstance(of, str))}
 

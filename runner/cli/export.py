@@ -95,10 +95,10 @@ def export(
     folder = resolve(runs_dir, run_name)
     if otlp is not None:
         return _send(folder, otlp, dry_run=dry_run, as_json=as_json)
-    wanted = tuple(dict.fromkeys(subjects or DEFAULT))
+    selected_subjects = tuple(dict.fromkeys(subjects or DEFAULT))
     return _write(
         folder,
-        wanted,
+        selected_subjects,
         form or "jsonl",
         scoring,
         prompts=prompts,
@@ -109,7 +109,7 @@ def export(
 
 def _write(
     folder: RunFolder,
-    wanted: tuple[str, ...],
+    subjects: tuple[str, ...],
     form: str,
     scoring: int | None,
     *,
@@ -127,25 +127,25 @@ def _write(
 
     with ExitStack() as stack:
         reader = stack.enter_context(open_reader(folder.log))
-        upto = last_seq(reader)
+        through_seq = last_seq(reader)
         recorded = None
-        if "scores" in wanted:
+        if "scores" in subjects:
             recorded = chosen(folder.run_id, scorings(reader), scoring)
         progress = stack.enter_context(paced_progress(SystemClock()))
-        sheets = (
-            replace(sheet, rows=_rows_with_progress(sheet, progress))
-            for sheet in _sheets(
-                folder, wanted, reader, upto, recorded, stack, prompts=prompts
+        tables = (
+            replace(table, rows=_rows_with_progress(table, progress))
+            for table in _tables(
+                folder, subjects, reader, through_seq, recorded, stack, prompts=prompts
             )
         )
         put = table_files.planned_files if dry_run else table_files.write
-        files = put(folder.exports, form, sheets)
+        files = put(folder.exports, form, tables)
     if as_json:
         print_json(
             {
                 "run": folder.run_id,
                 "dry_run": dry_run,
-                "seq": upto,
+                "seq": through_seq,
                 "scoring": None if recorded is None else recorded.number,
                 "files": [
                     {"file": str(file.path), "rows": file.rows, "bytes": file.size}
@@ -161,11 +161,11 @@ def _write(
     return DONE
 
 
-def _sheets(
+def _tables(
     folder: RunFolder,
-    wanted: tuple[str, ...],
+    subjects: tuple[str, ...],
     reader: sqlite3.Connection,
-    upto: int,
+    through_seq: int,
     recorded: ScoringRecorded | None,
     stack: ExitStack,
     *,
@@ -174,11 +174,11 @@ def _sheets(
     """The sheets in the order asked for; what scores take is held by the stack."""
     from runner import export
 
-    for subject in wanted:
+    for subject in subjects:
         if subject == "tasks":
-            yield export.tasks(reader, upto)
+            yield export.tasks(reader, through_seq)
         elif subject == "answers":
-            yield export.answers(reader, upto, prompts=prompts)
+            yield export.answers(reader, through_seq, prompts=prompts)
         elif recorded is not None:
             from runner.export import scores
 
@@ -186,13 +186,13 @@ def _sheets(
 
 
 def _rows_with_progress(
-    sheet: ExportTable, progress: Callable[[str], None]
+    table: ExportTable, progress: Callable[[str], None]
 ) -> Iterator[Record]:
     """The rows of a sheet, told from time to time how many there were."""
-    for number, row in enumerate(sheet.rows, 1):
+    for number, row in enumerate(table.rows, 1):
         yield row
         if number % PROGRESS_ROWS == 0:
-            progress(f"{sheet.name}: {number:,} rows")
+            progress(f"{table.name}: {number:,} rows")
 
 
 def _send(folder: RunFolder, typed: str, *, dry_run: bool, as_json: bool) -> int:
@@ -214,7 +214,7 @@ def _send(folder: RunFolder, typed: str, *, dry_run: bool, as_json: bool) -> int
             {
                 "run": folder.run_id,
                 "dry_run": dry_run,
-                "seq": tracing.upto,
+                "seq": tracing.through_seq,
                 "collector": base,
                 "conventions": VERSION,
                 "spans": spans,

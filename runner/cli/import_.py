@@ -100,11 +100,13 @@ def import_(
             NOT_TYPED, {}, model=summary.models, replicates=summary.replicates
         )
         folder = run_steps.new_folder(request.runs_dir, request.run_id, job)
-        shell = run_steps.run_context(request, folder, work)
+        context = run_steps.run_context(request, folder, work)
 
         async def write() -> None:
-            async with create(folder, work, options, shell.clock, imported=True) as log:
-                shell.launched()
+            async with create(
+                folder, work, options, context.clock, imported=True
+            ) as log:
+                context.launched()
                 await write_answers(log, work, spool, print_note)
 
         asyncio.run(write())
@@ -132,8 +134,8 @@ def require_form(importer: Importer, form: str | None) -> None:
         UsageError: there is no such format.
     """
     if form not in {None, *importer.formats}:
-        known = ", ".join(importer.formats)
-        raise UsageError(f"There is no format {form!r}; choose one of {known}.")
+        formats = ", ".join(importer.formats)
+        raise UsageError(f"There is no format {form!r}; choose one of {formats}.")
 
 
 def census(job: Job, answers: Iterable[ImportedAnswer]) -> ImportSummary:
@@ -159,10 +161,10 @@ async def write_answers(
     log: Log,
     work: Workload,
     answers: Iterable[ImportedAnswer],
-    tell: Callable[[str], None] | None = None,
+    notify: Callable[[str], None] | None = None,
 ) -> None:
-    """Record all answers and that the run is finished; *tell* shows a sentence."""
-    faults = None if tell is None else JobFaults(tell)
+    """Record all answers and that the run is finished; *notify* shows a sentence."""
+    faults = None if notify is None else JobFaults(notify)
     numbered = _numbered(answers)
     completed = failed = skipped = 0
     consumed = 0

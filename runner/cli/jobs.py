@@ -48,12 +48,13 @@ def jobs(job_name: str | None, as_json: bool) -> int:
             print_json({"job": name, "version": outline.version, "stages": stages})
         else:
             # a role of its own has a flag of its own: --judge-model and the like
-            named = (
+            stage_labels = (
                 stage if role == "subject" else f"{stage} ({role})"
                 for stage, role in outline.stages.items()
             )
             print_text(
-                f"{name:24} version {outline.version:8} stages: {', '.join(named)}"
+                f"{name:24} version {outline.version:8} stages: "
+                f"{', '.join(stage_labels)}"
             )
     return DONE
 

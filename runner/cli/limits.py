@@ -29,9 +29,9 @@ def _ceiling(
         ) from error
 
 
-def _ceiling_option(name: str, what: str) -> Callable[[C], C]:
+def _ceiling_option(name: str, description: str) -> Callable[[C], C]:
     return click.option(
-        name, callback=_ceiling, metavar="N", help=f"{what}, or none: no limit."
+        name, callback=_ceiling, metavar="N", help=f"{description}, or none: no limit."
     )
 
 
@@ -41,7 +41,7 @@ def _ceiling_option(name: str, what: str) -> Callable[[C], C]:
 @click.option("--concurrency", type=click.IntRange(min=1), help="Calls at a time.")
 @_ceiling_option("--rpm", "Requests a minute")
 @_ceiling_option("--tpm", "Tokens a minute")
-@arguments.asking
+@arguments.control_options
 def limits(
     *,
     model: str | None,
@@ -61,38 +61,40 @@ def limits(
     from store.control import preview_open_tasks
     from store.database import open_reader
 
-    how = control_request(**shared)
-    named = {"concurrency": concurrency, "rpm": rpm, "tpm": tpm}
-    values = {k: v for k, v in named.items() if v is not None}
+    manner = control_request(**shared)
+    ceilings = {"concurrency": concurrency, "rpm": rpm, "tpm": tpm}
+    values = {k: v for k, v in ceilings.items() if v is not None}
     if not values:
-        return _show_limits(how, model)
+        return _show_limits(manner, model)
     payload: dict[str, Any] = {k: None if v == "none" else v for k, v in values.items()}
     payload["model"] = model
     limits_change(payload)
-    with open_reader(how.folder.log) as reader:
+    with open_reader(manner.folder.log) as reader:
         preview = preview_open_tasks(reader, model=model)
-    if not how.dry_run:
-        return ask(how, "limits", payload)
-    return show_dry(how, "limits", payload, preview)
+    if not manner.dry_run:
+        return ask(manner, "limits", payload)
+    return show_dry(manner, "limits", payload, preview)
 
 
-def _show_limits(how: ControlRequest, model: str | None) -> int:
+def _show_limits(manner: ControlRequest, model: str | None) -> int:
     """The limits in force, as last observed."""
     from runner.cli.status import limits_json, limits_text
     from store.control import check_name
     from store.database import open_reader
     from store.read.status import status
 
-    with open_reader(how.folder.log) as reader:
+    with open_reader(manner.folder.log) as reader:
         seen = status(reader).limits
-    check_name("model", model, [one.model for one in seen])
-    for one in seen:
-        if model not in {None, one.model}:
+    check_name("model", model, [model_limits.model for model_limits in seen])
+    for model_limits in seen:
+        if model not in {None, model_limits.model}:
             continue
-        if how.as_json:
-            print_json({"run": how.folder.run_id, **limits_json(one)})
+        if manner.as_json:
+            print_json({"run": manner.folder.run_id, **limits_json(model_limits)})
         else:
-            print_text(f"{one.model}: {limits_text(limits_json(one))}")
-    if not how.folder.is_alive():
+            print_text(
+                f"{model_limits.model}: {limits_text(limits_json(model_limits))}"
+            )
+    if not manner.folder.is_alive():
         print_note("As last observed: the run is not alive.")
     return DONE

@@ -140,9 +140,9 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The verb that was typed; one that does not exist is told with the nearest."""
-        name, known = args[0], self.list_commands(ctx)
-        near = difflib.get_close_matches(name, known, n=1)
-        if name not in known and near:
+        name, commands = args[0], self.list_commands(ctx)
+        near = difflib.get_close_matches(name, commands, n=1)
+        if name not in commands and near:
             ctx.fail(f"There is no command {name!r}; did you mean {near[0]!r}?")
         return super().resolve_command(ctx, args)
 
@@ -229,10 +229,10 @@ def _of_system(error: OSError) -> str:
             "Raise the limit with: ulimit -n 4096; a run that had begun goes on with: "
             "siftlog resume RUN."
         )
-    what = error.strerror or str(error)
+    message = error.strerror or str(error)
     if error.filename:
-        what = f"{error.filename}: {what}; check the path and its permissions"
-    return f"{what}."
+        message = f"{error.filename}: {message}; check the path and its permissions"
+    return f"{message}."
 
 
 def _is_interrupt(error: BaseException | None) -> bool:

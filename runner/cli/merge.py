@@ -71,20 +71,20 @@ def merge(
     if compact:
         put_together(folder, print_note)
     with open_reader(folder.log) as reader:
-        stand = union_progress(reader)
-    if stand is None:
+        progress = union_progress(reader)
+    if progress is None:
         print_note(f"{folder.run_id} is not split: its log is whole already.")
         return DONE
-    has_ended = not stand.unfinished
+    has_ended = not progress.unfinished
     if as_json:
         print_json(
             {
                 "run": folder.run_id,
-                "digest": stand.digest,
+                "digest": progress.digest,
                 "ended": has_ended,
-                "missing": str(stand.missing),
-                "unfinished": str(stand.unfinished),
-                "repeated": stand.repeated,
+                "missing": str(progress.missing),
+                "unfinished": str(progress.unfinished),
+                "repeated": progress.repeated,
                 "logs": [
                     {
                         "log": part.log,
@@ -92,27 +92,29 @@ def merge(
                         "phase": part.phase,
                         "events": part.events,
                     }
-                    for part in stand.parts
+                    for part in progress.parts
                 ],
             }
         )
     else:
-        for part in stand.parts:
+        for part in progress.parts:
             print_text(
                 f"log {part.log[:12]}  slices {part.slices}  {part.events:,} events  "
                 f"{part.phase.removeprefix('run_')}"
             )
-        if stand.missing:
-            print_text(f"missing: slices {stand.missing}, which no shard has begun")
-        if stand.repeated:
-            print_text(f"repeated: {stand.repeated:,} answers, paid for more than once")
-        print_text(f"digest {stand.digest}")
+        if progress.missing:
+            print_text(f"missing: slices {progress.missing}, which no shard has begun")
+        if progress.repeated:
+            print_text(
+                f"repeated: {progress.repeated:,} answers, paid for more than once"
+            )
+        print_text(f"digest {progress.digest}")
         print_text(f"merged into {folder.log}")
     if has_ended or not check:
         return DONE
     print_note(
-        f"slices {stand.unfinished} have not come to their end in any log: start, or "
-        "go on with, the shards that hold them"
+        f"slices {progress.unfinished} have not come to their end in any log: "
+        "start, or go on with, the shards that hold them"
     )
     return CHECK_FAILED
 
@@ -132,13 +134,13 @@ def _once() -> Callable[[str], None]:
 CLOCK = SystemClock()
 
 
-def survey_of(run: str, address: str, tell: Callable[[str], None]) -> PlaceSurvey:
+def survey_of(run: str, address: str, notify: Callable[[str], None]) -> PlaceSurvey:
     """What a place holds of a run.
 
     Args:
         run: its whole id.
         address: of the place.
-        tell: hears of whatever cannot be read, and is passed over.
+        notify: hears of whatever cannot be read, and is passed over.
 
     Raises:
         UsageError: it holds nothing, or logs of another run.
@@ -150,7 +152,7 @@ def survey_of(run: str, address: str, tell: Callable[[str], None]) -> PlaceSurve
             "its whole id."
         )
     place = Place.of(address)
-    place_survey = survey(place, tell)
+    place_survey = survey(place, notify)
     if not place_survey.logs:
         raise UsageError(
             f"{place.address} holds no log that can be read: name what the shards were "
@@ -166,7 +168,7 @@ def survey_of(run: str, address: str, tell: Callable[[str], None]) -> PlaceSurve
 
 
 def remember(
-    runs_dir: Path, run: str, places: Iterable[str], tell: Callable[[str], None]
+    runs_dir: Path, run: str, places: Iterable[str], notify: Callable[[str], None]
 ) -> None:
     """Look for a run's logs in these places, too, from now on.
 
@@ -178,12 +180,12 @@ def remember(
     """
     addresses = [address_of(place) for place in places]
     for address in addresses:
-        survey_of(run, address, tell)
+        survey_of(run, address, notify)
     for address in addresses:
         add_place(RunFolder(runs_dir / run).places, address)
 
 
-def say_emptied(folder: RunFolder, tell: Callable[[str], None]) -> None:
+def say_emptied(folder: RunFolder, notify: Callable[[str], None]) -> None:
     """Say which of the places that are remembered have nothing now.
 
     Raises:
@@ -192,13 +194,13 @@ def say_emptied(folder: RunFolder, tell: Callable[[str], None]) -> None:
     for address in places_in(folder.places):
         place = Place.of(address)
         if not place.names(FOLDER):
-            tell(
+            notify(
                 f"{place.address} holds no log of run {folder.run_id} now: what was "
                 "merged from there is kept; see that it is the right place"
             )
 
 
-def put_together(folder: RunFolder, tell: Callable[[str], None]) -> None:
+def put_together(folder: RunFolder, notify: Callable[[str], None]) -> None:
     """Hold few files in the places of a run's logs where there are many small ones.
 
     Raises:
@@ -211,8 +213,8 @@ def put_together(folder: RunFolder, tell: Callable[[str], None]) -> None:
             try:
                 removed += compact(place, source)
             except CorruptLog as error:
-                tell(f"{error}.")
-        tell(f"{removed:,} small segments in {place.address} were put together.")
+                notify(f"{error}.")
+        notify(f"{removed:,} small segments in {place.address} were put together.")
 
 
 def print_shipped(run: str, address: str, *, as_json: bool) -> bool:

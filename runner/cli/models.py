@@ -37,22 +37,22 @@ def models(run_name: str | None, words: str, runs_dir: Path, as_json: bool) -> i
     be asked all the same. Of a RUN: limits in force, calls and costs too.
     """
     rows = _of_table() if run_name is None else _of_run(runs_dir, run_name)
-    wanted = [
+    selected_rows = [
         row
         for row in rows
         if all(word in row["model"].lower() for word in words.lower().split())
     ]
     if as_json:
-        for row in wanted:
+        for row in selected_rows:
             print_json(row)
         return DONE
-    if not wanted:
+    if not selected_rows:
         print_note(
             "No model has such a name; siftlog models without --filter lists all."
         )
         return DONE
     print_text(HEADING)
-    for row in wanted:
+    for row in selected_rows:
         _show(row)
     return DONE
 
@@ -137,15 +137,15 @@ def _show(row: dict[str, Any]) -> None:
         print_text(name)
         name = ""
     prices = " ".join(
-        f"{_figure(row[f'usd_per_mtok_{what}']):>7}" for what in ("in", "cached", "out")
+        f"{_figure(row[f'usd_per_mtok_{kind}']):>7}" for kind in ("in", "cached", "out")
     )
     context = "?" if row["context_tokens"] is None else f"{row['context_tokens']:,}"
     print_text(f"{name:{NAME_WIDTH}} {prices} {context:>9} {row['client']}")
     if "calls" in row:
-        print_text(f"  {'; '.join(_course(row))}")
+        print_text(f"  {'; '.join(_run_figures(row))}")
 
 
-def _course(row: dict[str, Any]) -> Iterator[str]:
+def _run_figures(row: dict[str, Any]) -> Iterator[str]:
     """How it goes in a run: calls and cost, then the limits in force."""
     from runner.cli.status import limits_text
     from store.read.usage import dollars

@@ -66,49 +66,51 @@ def prepare(
 
     job = load_job(job_name)
     names, flags = split_words(words, switches(job), file_lists(job))
-    what, *files = names or [""]
-    if what in getattr(job, "prepare_runs", ()):
+    subcommand, *files = names or [""]
+    if subcommand in getattr(job, "prepare_runs", ()):
         source = SettingsSource(words=words, sets=sets, config=config)
-        return prepare_run(job, what, source, out=out, as_json=as_json)
-    offer = _offer(job, what)
+        return prepare_run(job, subcommand, source, out=out, as_json=as_json)
+    offer = _offer(job, subcommand)
     source = SettingsSource(words=tuple(flags), sets=sets, config=config)
     settings = run_steps.typed_settings(job, source, run_steps.configuration(source))
     console.relax_collector()
     offered = offer(settings if files else run_steps.with_sample(job, settings))
-    named = f"{job.name} {what}".rstrip()
+    command = f"{job.name} {subcommand}".rstrip()
     if least is not None and not isinstance(offered, PreparedCheck):
-        raise UsageError(f"{named} finds no share; leave out --fail-under.")
-    offered = _from_files(offered, named, files)
-    report = _built(offered, named, out, force=force)
+        raise UsageError(f"{command} finds no share; leave out --fail-under.")
+    offered = _from_files(offered, command, files)
+    report = _built(offered, command, out, force=force)
     if as_json:
         print_json(report.json)
     else:
         print_text(report.text)
     if least is None or (report.share is not None and report.share >= least):
         return DONE
-    print_note(f"siftlog: {named} finds {report.share}, where {least:g} is the least.")
+    print_note(
+        f"siftlog: {command} finds {report.share}, where {least:g} is the least."
+    )
     return CHECK_FAILED
 
 
-def _offer(job: Any, what: str) -> Any:  # noqa: ANN401 - parts that jobs may have
+def _offer(job: Any, subcommand: str) -> Any:  # noqa: ANN401 - parts that jobs may have
     """What a subcommand calls; raise `UsageError` where the job has none such."""
     from runner.errors import UsageError
 
-    offers = getattr(job, "prepare", {})
-    if what not in offers:
-        if "" in offers:
+    subcommands = getattr(job, "prepare", {})
+    if subcommand not in subcommands:
+        if "" in subcommands:
             raise UsageError(
-                f"prepare {job.name} takes no word {what!r}; leave it out."
+                f"prepare {job.name} takes no word {subcommand!r}; leave it out."
             )
-        every = (*offers, *getattr(job, "prepare_runs", ()))
-        known = ", ".join(sorted(filter(None, every))) or "nothing"
-        raise UsageError(f"{job.name} can prepare: {known}.")
-    return offers[what]
+        every = (*subcommands, *getattr(job, "prepare_runs", ()))
+        choices = ", ".join(sorted(filter(None, every))) or "nothing"
+        raise UsageError(f"{job.name} can prepare: {choices}.")
+    return subcommands[subcommand]
 
 
 def _from_files(
     offered: Any,  # noqa: ANN401 - one of the interface's, to be found out
-    named: str,
+    command: str,
     files: Sequence[str],
 ) -> Any:  # noqa: ANN401 - likewise
     """What a subcommand makes of files; the others are as they are."""
@@ -119,7 +121,7 @@ def _from_files(
 
     if not isinstance(offered, PreparedFromFiles):
         if files:
-            raise UsageError(f"{named} takes no files; leave out {files[0]}.")
+            raise UsageError(f"{command} takes no files; leave out {files[0]}.")
         return offered
     with paced_progress(CLOCK) as progress:
         return offered.read(tuple(map(Path, files)), progress)
@@ -127,7 +129,7 @@ def _from_files(
 
 def _built(
     offered: Any,  # noqa: ANN401 - as above
-    named: str,
+    command: str,
     out: Path | None,
     *,
     force: bool,
@@ -142,10 +144,10 @@ def _built(
     if out is None:
         if builds and not isinstance(offered, PreparedCheck):
             built = "folder" if is_folder else "file"
-            raise UsageError(f"{named} builds a {built}; say where with --out.")
+            raise UsageError(f"{command} builds a {built}; say where with --out.")
         return offered
     if not builds:
-        raise UsageError(f"{named} builds no file; leave out --out.")
+        raise UsageError(f"{command} builds no file; leave out --out.")
     if isinstance(offered, PreparedFolder):
         with replaced(out, force=force) as draft:
             return offered.write(draft)
@@ -158,7 +160,7 @@ def _built(
 
 def prepare_run(
     job: Job,
-    what: str,
+    subcommand: str,
     source: SettingsSource,
     *,
     out: Path | None,
@@ -168,7 +170,7 @@ def prepare_run(
 
     Args:
         job: whose subcommand.
-        what: it, and the setting that names the file.
+        subcommand: it, and the setting that names the file.
         source: its words are all that `prepare` has not read itself: the subcommand,
             its file, options of `run`, settings.
         out: where the data are copied to.
@@ -177,10 +179,10 @@ def prepare_run(
     Raises:
         UsageError: file or folder is not named.
     """
-    named = f"{job.name} {what}"
+    command = f"{job.name} {subcommand}"
     if out is None:
-        raise UsageError(f"{named} builds files; say in which folder with --out.")
-    typed = [job.name, *_without(source.words, what), "--output-dir", str(out)]
+        raise UsageError(f"{command} builds files; say in which folder with --out.")
+    typed = [job.name, *_without(source.words, subcommand), "--output-dir", str(out)]
     typed += [f"--set={assignment}" for assignment in source.sets]
     typed += [f"--config={source.config}"] if source.config else []
     typed += ["--json"] if as_json else []
@@ -188,14 +190,14 @@ def prepare_run(
     context = run.make_context("run", typed)
     files, flags = split_words(context.args, switches(job), file_lists(job))
     if len(files) != 1:
-        raise UsageError(f"{named} reads one file; it was given {len(files)}.")
-    context.args = [*flags, f"--{what.replace('_', '-')}", *files]
+        raise UsageError(f"{command} reads one file; it was given {len(files)}.")
+    context.args = [*flags, f"--{subcommand.replace('_', '-')}", *files]
     code: int = run.invoke(context)
     return code
 
 
-def _without(words: Sequence[str], what: str) -> list[str]:
+def _without(words: Sequence[str], subcommand: str) -> list[str]:
     """The words without the subcommand, which comes first of the plain ones."""
     rest = list(words)
-    rest.remove(what)
+    rest.remove(subcommand)
     return rest

@@ -159,7 +159,7 @@ class _Meter:
             "in flight": figures.in_flight,
             "batches open": figures.batches,
         }
-        parts += [f"{count:,} {what}" for what, count in counts.items() if count]
+        parts += [f"{count:,} {label}" for label, count in counts.items() if count]
         line = parts[0][:width]
         for part in parts[1:]:
             if width is None or len(line) + len(part) + len(DOT) <= width:
@@ -245,7 +245,7 @@ class JointProgress:
             "waiting": sum(statistics.waiting for statistics in figures),
             "in flight": sum(statistics.in_flight for statistics in figures),
         }
-        parts += [f"{count:,} {what}" for what, count in counts.items() if count]
+        parts += [f"{count:,} {label}" for label, count in counts.items() if count]
         return DOT.join(parts)
 
 
@@ -265,11 +265,11 @@ def time_travel(
     with LogPrefix(folder.log) as prefix:
         with paced_progress(clock) as show:
 
-            def tell(seq: int) -> bool:
+            def report(seq: int) -> bool:
                 show(f"read {seq:,} of {moment.seq:,} events")
                 return True
 
-            prefix.move_to(moment, is_wanted=tell)
+            prefix.move_to(moment, should_continue=report)
         with prefix.open_reader() as reader:
             yield moment, reader
 

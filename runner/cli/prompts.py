@@ -76,16 +76,19 @@ def _of_job(job: Job, source: SettingsSource, *, as_json: bool) -> int:
         print_raw(written(catalog, book))
         return DONE
     for block in catalog.blocks:
-        for part, offers in block.parts.items():
+        for part, placeholders in block.parts.items():
             print_json(
                 {
                     "prompt": f"{block.name}.{part}",
                     "text": book.texts[f"{block.name}.{part}"],
                     "placeholders": {
-                        placeholder.name: placeholder.meaning for placeholder in offers
+                        placeholder.name: placeholder.meaning
+                        for placeholder in placeholders
                     },
                     "needed": [
-                        placeholder.name for placeholder in offers if placeholder.needed
+                        placeholder.name
+                        for placeholder in placeholders
+                        if placeholder.needed
                     ],
                 }
             )
@@ -132,8 +135,8 @@ def _sources(reader: sqlite3.Connection, first: RunStarted) -> Iterator[str]:
         changed = (
             recorded.event.changed if isinstance(recorded.event, RunResumed) else []
         )
-        if (named := _source(changed)) is not None:
-            yield f"resumed with {named}"
+        if (source := _source(changed)) is not None:
+            yield f"resumed with {source}"
 
 
 def _source(inputs: Iterable[Input]) -> str | None:

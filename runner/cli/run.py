@@ -27,8 +27,8 @@ from store.database import is_held, open_reader
 from store.read.status import status
 from store.runs import RunFolder
 
-LOOK_S = 0.05
-PATIENCE_S = 60.0
+POLL_S = 0.05
+TIMEOUT_S = 60.0
 """From the run's first event to its first sign of life; a disk may be slow."""
 
 
@@ -47,25 +47,25 @@ def detach(*, as_json: bool) -> Leave:
     child = os.fork()
     if child:
         os.close(saying)
-        raise click.exceptions.Exit(_stand_by(child, listening, as_json=as_json))
+        raise click.exceptions.Exit(_await_launch(child, listening, as_json=as_json))
     os.close(listening)
 
     def leave(folder: RunFolder) -> None:
         os.setsid()
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
         output = os.open(folder.diagnostics, flags, 0o644)
-        nothing = os.open(os.devnull, os.O_RDONLY)
-        for new, old in ((nothing, 0), (output, 1), (output, 2)):
+        dev_null = os.open(os.devnull, os.O_RDONLY)
+        for new, old in ((dev_null, 0), (output, 1), (output, 2)):
             os.dup2(new, old)
         os.close(output)
-        os.close(nothing)
+        os.close(dev_null)
         os.write(saying, os.fsencode(f"{folder.part}\n{folder.path}"))
         os.close(saying)
 
     return leave
 
 
-def _stand_by(child: int, listening: int, *, as_json: bool) -> int:
+def _await_launch(child: int, listening: int, *, as_json: bool) -> int:
     """Wait until the run lives or has ended; the exit code of the typed process."""
     with os.fdopen(listening, "rb") as pipe:
         launch_message = pipe.read()
@@ -95,32 +95,34 @@ def _stand_by(child: int, listening: int, *, as_json: bool) -> int:
 def _until_alive(child: int, folder: RunFolder) -> int | None:
     """Wait for the child's heartbeat; its exit code, if it has ended before."""
     clock = SystemClock()
-    until = clock.monotonic() + PATIENCE_S
+    until = clock.monotonic() + TIMEOUT_S
     while clock.monotonic() < until:
-        ended, how = os.waitpid(child, os.WNOHANG)
+        ended, wait_status = os.waitpid(child, os.WNOHANG)
         if ended:
-            return _code(how)
+            return _code(wait_status)
         with open_reader(folder.log) as reader:
-            beat = status(reader).heartbeat
+            heartbeat = status(reader).heartbeat
         # who places shards writes no log of its own
-        if (beat is not None and beat.pid == child) or is_held(folder.driver_lock):
+        if (heartbeat is not None and heartbeat.pid == child) or is_held(
+            folder.driver_lock
+        ):
             return None
-        time.sleep(LOOK_S)
+        time.sleep(POLL_S)
     raise RunnerError(
         f"Run {folder.run_id} has begun and shows no sign of life (process {child}); "
         f"see {folder.diagnostics} and siftlog status {folder.run_id}."
     )
 
 
-def _code(how: int) -> int:
+def _code(wait_status: int) -> int:
     """The exit code behind what `waitpid` tells; a signal is an error."""
-    code = os.waitstatus_to_exitcode(how)
+    code = os.waitstatus_to_exitcode(wait_status)
     return code if code >= 0 else ERROR
 
 
 @click.command(context_settings=ANY_SETTING)
 @click.argument("job_name", metavar="JOB")
-@arguments.who_answers
+@arguments.model_options
 @arguments.engine_options
 @arguments.stops
 @arguments.parts
@@ -157,7 +159,7 @@ def run(
 
 @click.command(context_settings=ANY_SETTING)
 @click.argument("job_name", metavar="JOB")
-@arguments.who_answers
+@arguments.model_options
 @arguments.engine_options
 @arguments.stops
 @arguments.carrying
@@ -195,8 +197,8 @@ def _start(job_name: str, request: RunRequest, *, scores: bool) -> int:
         return run_placed(
             folder, work, options, request, leave, engine=engine, scores=scores
         )
-    shell = run_steps.run_context(request, folder, work, leave)
-    ended = asyncio.run(launch.start(folder, work, options, shell))
+    context = run_steps.run_context(request, folder, work, leave)
+    ended = asyncio.run(launch.start(folder, work, options, context))
     return run_steps.end(folder, work, ended, request.output, scores=scores)
 
 
@@ -302,13 +304,13 @@ def resume(
             f"Run {folder.run_id} is not split: its log stays where it is, and is not "
             "shipped."
         )
-    shell = run_steps.run_context(request, folder, work, leave)
+    context = run_steps.run_context(request, folder, work, leave)
     ended = asyncio.run(
         launch.resume(
             folder,
             work,
             options,
-            shell,
+            context,
             accept_changes=accept_changes,
             accept_loss=request.part.accept_loss,
             startup_limits=run_steps.startup_limits(request.options),

@@ -44,7 +44,7 @@ from runner.registry import job_names
 from runner.roles import fitted
 from runner.run.context import RunContext
 from runner.run.end import RunOutcome
-from runner.score.render import REPORT, overview, sheets
+from runner.score.render import REPORT, overview, print_tables
 from runner.score.scoring import Scoring, score_run
 from runner.scorecard import LIMITS
 from runner.shards.lease_protocol import VARIABLE
@@ -97,8 +97,8 @@ def configuration(source: SettingsSource) -> dict[str, Any]:
     if source.config is None:
         return {}
     file = read_toml(source.config)
-    if isinstance(place := file.get("cache_dir"), str):
-        file["cache_dir"] = source.folder / place
+    if isinstance(cache_dir := file.get("cache_dir"), str):
+        file["cache_dir"] = source.folder / cache_dir
     return file
 
 
@@ -230,14 +230,14 @@ def run_context(
             part = {} if shard is None else {"shard": str(shard)}
             print_json({"event": "launch", "run": folder.run_id, **part})
         else:
-            what = "Run" if shard is None else f"Shard {shard} of run"
-            print_note(f"{what} {folder.run_id} of {work.job.name} in {folder.path}")
+            subject = "Run" if shard is None else f"Shard {shard} of run"
+            print_note(f"{subject} {folder.run_id} of {work.job.name} in {folder.path}")
 
     return RunContext(
         clock=CLOCK,
         environment=arguments.environment(),
         runs_dir=request.runs_dir,
-        tell=print_note,
+        notify=print_note,
         launched=launched,
         watch=progress(CLOCK),
         broker=request.part.broker,
@@ -274,8 +274,8 @@ def end(
     """
     scoring: Scoring | None = None
     unscored: RunnerError | StoreError | None = None
-    if ended.why is not None:
-        print_note(ended.why)
+    if ended.reason is not None:
+        print_note(ended.reason)
     _say_refused(folder)
     # what a budget paid for is worth its scores; what is missing has just been said
     if scores and ended.outcome in {"finished", "budget", "decided"}:
@@ -388,7 +388,7 @@ def show_scoring(folder: RunFolder, scoring: Scoring, output: OutputOptions) -> 
     if output.as_json:
         return
     if output.form != "text":
-        print_raw(typeset(sheets(scoring.scorecard, output.tables), output.form))
+        print_raw(typeset(print_tables(scoring.scorecard, output.tables), output.form))
         return
     if first := overview(scoring.scorecard):
         print_text(f"{typeset(first, 'text')}\n\n")
@@ -398,18 +398,20 @@ def show_scoring(folder: RunFolder, scoring: Scoring, output: OutputOptions) -> 
         if REPORT in scoring.artifacts:
             print_text(f"report: {scoring.folder / REPORT}")
     item = scoring.scorecard.worth_explaining
-    look = f"explain {folder.run_id} {item}" if item else f"tasks {folder.run_id}"
-    print_text(f"next: siftlog {look}")
+    next_command = (
+        f"explain {folder.run_id} {item}" if item else f"tasks {folder.run_id}"
+    )
+    print_text(f"next: siftlog {next_command}")
 
 
 def _set_aside(source: Path, target: Path, names: tuple[str, ...]) -> None:
     """Keep data of these names that say something else: somebody may have made it."""
     for name in names:
-        there = target / name
-        if there.exists() and there.read_bytes() != (source / name).read_bytes():
-            backup = there.with_name(f"{there.name}~")
-            there.replace(backup)
-            print_note(f"{there} was another one, and is kept as {backup.name}.")
+        existing = target / name
+        if existing.exists() and existing.read_bytes() != (source / name).read_bytes():
+            backup = existing.with_name(f"{existing.name}~")
+            existing.replace(backup)
+            print_note(f"{existing} was another one, and is kept as {backup.name}.")
 
 
 def _copy(source: Path, target: Path, names: tuple[str, ...]) -> None:

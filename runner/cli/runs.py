@@ -103,8 +103,8 @@ def tasks(
     for page in _task_pages(folder.log, query, limit):
         if not (as_json or as_csv):
             # a page's cells are known when its first line is printed
-            heads = () if printed_n else (_TASK_HEADS,)
-            for line in in_columns([*heads, *map(_task_cells, page)]):
+            headers = () if printed_n else (_TASK_HEADERS,)
+            for line in in_columns([*headers, *map(_task_cells, page)]):
                 print_row(line)
         printed_n += len(page)
         for task in page:
@@ -118,7 +118,7 @@ def tasks(
     return DONE
 
 
-_TASK_HEADS = (
+_TASK_HEADERS = (
     *("task", "stage", "key", "model", "rep", "state", "try", "took", "error, reason"),
 )
 

@@ -171,7 +171,9 @@ def _scored_back(
     with time_travel(folder, moment_name, run_steps.CLOCK) as (moment, reader):
         settings = scoring.settings_in(job, reader, typed)
         inputs = input_hashes(job.inputs(settings))
-        run_scoring = scoring.replayed(job, reader, settings, inputs, upto=moment.seq)
+        run_scoring = scoring.replayed(
+            job, reader, settings, inputs, through_seq=moment.seq
+        )
     print_note(f"{folder.run_id} {moment_text(moment)}: a look back, never recorded.")
     return run_scoring, moment_json(moment)
 
@@ -204,7 +206,14 @@ def _remarks(run_scoring: Scoring) -> Iterator[str]:
 DIGITS = 12
 """Of a digest, as it is shown to people."""
 
-_HEADS = ("scoring", "recorded (UTC)", "event", "digest", "headline", "against before")
+_HEADERS = (
+    "scoring",
+    "recorded (UTC)",
+    "event",
+    "digest",
+    "headline",
+    "against before",
+)
 
 
 @click.command()
@@ -241,7 +250,7 @@ def scores(run_name: str, runs_dir: Path, as_json: bool) -> int:
             lines.append(_cells(values))
             before = recorded.event
     if not as_json and lines:
-        for line in in_columns([_HEADS, *lines]):
+        for line in in_columns([_HEADERS, *lines]):
             print_row(line)
     if not lines:
         print_note(

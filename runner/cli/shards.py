@@ -77,10 +77,10 @@ def run_part(
         )
     if "rate_share" not in options.model_fields_set:
         options = options.model_copy(update={"rate_share": shard.count})
-    place = request.part.local_dir or request.runs_dir
-    folder = run_steps.new_folder(place, request.run_id, work.job)
-    shell = run_steps.run_context(request, folder, work, leave, shard=shard)
-    ended = _worked(folder, shard, work, options, shell, request)
+    runs_dir = request.part.local_dir or request.runs_dir
+    folder = run_steps.new_folder(runs_dir, request.run_id, work.job)
+    context = run_steps.run_context(request, folder, work, leave, shard=shard)
+    ended = _worked(folder, shard, work, options, context, request)
     shard_folder = folder.shard(shard.index, shard.count)
     code = run_steps.end(shard_folder, work, ended, request.output, scores=False)
     end = "has ended" if ended.outcome == "finished" else "has stopped"
@@ -88,9 +88,9 @@ def run_part(
         f"Shard {shard} of run {folder.run_id} {end}; see all of them with: "
         f"{_seen_whole(folder.run_id, request.part)}"
     )
-    if ended.outcome == "futility" and ended.why is not None:
+    if ended.outcome == "futility" and ended.reason is not None:
         # last: whoever places shards goes by that, and does not place it again
-        print_note(ended.why)
+        print_note(ended.reason)
     return code
 
 
@@ -98,8 +98,8 @@ def _seen_whole(run: str, part: ShardOptions) -> str:
     """The commands that see a run of which one shard has been at work."""
     if part.ship is not None:
         return f"siftlog merge {run} --ship {part.ship} && siftlog score {run}"
-    where = part.local_dir
-    option = "" if where is None else f" --runs-dir {where}"
+    local_dir = part.local_dir
+    option = "" if local_dir is None else f" --runs-dir {local_dir}"
     return f"siftlog status {run}{option}; score them with: siftlog score {run}{option}"
 
 
@@ -156,7 +156,7 @@ def _worked(
     shard: Shard,
     work: Workload,
     options: RunOptions,
-    shell: RunContext,
+    context: RunContext,
     request: RunRequest,
     *,
     accept_changes: bool = False,
@@ -167,7 +167,7 @@ def _worked(
             shard,
             work,
             options,
-            shell,
+            context,
             startup_limits=run_steps.startup_limits(request.options),
             shipping=_shipping(request.part),
             accept_changes=accept_changes,
@@ -235,7 +235,7 @@ def run_placed(
         f"Placing {placement.shards} shards of run {folder.run_id} with "
         f"{placement.engine}; what each says stands in its run.*.log in {folder.path}"
     )
-    shell = run_steps.run_context(request, folder, work, leave)
+    context = run_steps.run_context(request, folder, work, leave)
     # shards read it from a file that lies elsewhere
     cache_dir = _absolute(options.cache_dir)
     options = options.model_copy(update={"cache_dir": cache_dir})
@@ -245,9 +245,9 @@ def run_placed(
             folder,
             work,
             options,
-            shell,
+            context,
             placement=placement,
-            show=_progress_display(shell.clock),
+            show=_progress_display(context.clock),
             startup_limits=run_steps.startup_limits(request.options),
         )
     )
@@ -262,16 +262,18 @@ def _disk(folder: Path | None) -> str | None:
     """The folder of the shards' logs; by a variable, it is that of their machines."""
     if folder is None:
         return None
-    is_theirs = str(folder).startswith("$")
-    return str(folder if is_theirs else folder.absolute())
+    is_variable = str(folder).startswith("$")
+    return str(folder if is_variable else folder.absolute())
 
 
 def _progress_display(clock: Clock) -> ShowPlacedRun:
     """Progress over all shards, in one line on stderr."""
 
     @asynccontextmanager
-    async def show(stand: Callable[[], PlacedRunStatus]) -> AsyncIterator[None]:
-        meter = _Meter(stand, clock)
+    async def show(
+        current_status: Callable[[], PlacedRunStatus],
+    ) -> AsyncIterator[None]:
+        meter = _Meter(current_status, clock)
         async with progress_line(lambda width: meter.line()[:width], clock):
             yield
 
@@ -281,16 +283,18 @@ def _progress_display(clock: Clock) -> ShowPlacedRun:
 class _Meter:
     """Figures of all shards, and the rate of the last minute."""
 
-    def __init__(self, stand: Callable[[], PlacedRunStatus], clock: Clock) -> None:
-        self._stand = stand
+    def __init__(
+        self, current_status: Callable[[], PlacedRunStatus], clock: Clock
+    ) -> None:
+        self._current_status = current_status
         self._clock = clock
         self._rate: Rate | None = None  #: from what the first look found
 
     def line(self) -> str:
         """How the run stands, in one line."""
-        stand = self._stand()
-        parts = [f"{stand.at_work} of {stand.shards} shards at work"]
-        seen = stand.status
+        run_status = self._current_status()
+        parts = [f"{run_status.at_work} of {run_status.shards} shards at work"]
+        seen = run_status.status
         if seen is not None:
             tasks = seen.tasks
             ended = tasks.completed + tasks.failed
@@ -311,8 +315,8 @@ class _Meter:
             parts += [f"paused: {pause}" for pause in seen.pauses]
         counts = {
             "failed": seen.tasks.failed if seen is not None else 0,
-            "in flight": stand.in_flight,
-            "restarts": stand.restarts,
+            "in flight": run_status.in_flight,
+            "restarts": run_status.restarts,
         }
-        parts += [f"{count:,} {what}" for what, count in counts.items() if count]
+        parts += [f"{count:,} {label}" for label, count in counts.items() if count]
         return DOT.join(parts)

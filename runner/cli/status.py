@@ -179,8 +179,8 @@ def estimate_accuracy_lines(estimate_accuracy: EstimateAccuracy) -> list[str]:
             _prospect_text(estimate_accuracy.cost_usd, estimate_accuracy.done, cost)
         ]
     return [
-        f"{_prospect_text(prospect, estimate_accuracy.done, number)} {what}"
-        for what, prospect in (
+        f"{_prospect_text(prospect, estimate_accuracy.done, number)} {unit}"
+        for unit, prospect in (
             ("calls", estimate_accuracy.calls),
             ("tokens in", estimate_accuracy.tokens_in),
             ("tokens out", estimate_accuracy.tokens_out),
@@ -230,30 +230,36 @@ def replies_json(replies: Sequence[ReplyShares]) -> list[dict[str, Any]]:
     """Counts and shares by model."""
     return [
         {
-            **asdict(one),
-            "shares": {kind: round(share, 6) for kind, share in shares_of(one).items()},
+            **asdict(model_replies),
+            "shares": {
+                kind: round(share, 6)
+                for kind, share in shares_of(model_replies).items()
+            },
         }
-        for one in replies
+        for model_replies in replies
     ]
 
 
 def replies_lines(replies: Sequence[ReplyShares]) -> Iterator[str]:
     """One line for each model of which something is to be said."""
-    for one in replies:
-        shares = shares_of(one)
+    for model_replies in replies:
+        shares = shares_of(model_replies)
         if shares:
             shares_text = ", ".join(
-                f"{getattr(one, kind):,} {kind} ({_percent(share)})"
+                f"{getattr(model_replies, kind):,} {kind} ({_percent(share)})"
                 for kind, share in shares.items()
             )
-            yield f"{one.model}: of {one.replies:,} replies {shares_text}"
+            yield (
+                f"{model_replies.model}: of {model_replies.replies:,} replies "
+                f"{shares_text}"
+            )
 
 
 def closing_lines(replies: Sequence[ReplyShares]) -> Iterator[str]:
     """The same as sentences for the end of a run; large shares as warnings."""
-    for one in replies:
-        shares = shares_of(one)
-        for line in replies_lines([one]):
+    for model_replies in replies:
+        shares = shares_of(model_replies)
+        for line in replies_lines([model_replies]):
             large = max(shares.values()) >= LARGE
             yield f"Warning: {line}{_advice(shares)}." if large else f"{line}."
 
@@ -294,8 +300,8 @@ def state_of(status: Status, folder: RunFolder, clock: Clock) -> str:
 
 def status_json(present: LiveStatus) -> dict[str, Any]:
     """What `status --json` prints."""
-    status, beat = present.status, present.status.heartbeat
-    age = _age_s(None if beat is None else beat.at_us, present.now_us)
+    status, heartbeat = present.status, present.status.heartbeat
+    age = _age_s(None if heartbeat is None else heartbeat.at_us, present.now_us)
     return {
         "run": status.run_id,
         "state": present.state,
@@ -382,11 +388,11 @@ def status_text(present: LiveStatus) -> str:
     """What `status` prints for people."""
     status, status_fields = present.status, status_json(present)
     tasks, attempts = status.tasks, status.attempts
-    beat = status_fields["heartbeat_age_s"]
-    age = f" (heartbeat {beat:g} s ago)" if beat is not None else ""
+    age_s = status_fields["heartbeat_age_s"]
+    age = f" (heartbeat {age_s:g} s ago)" if age_s is not None else ""
     free = [
-        f"{n:,} of them {how}"
-        for n, how in (
+        f"{n:,} of them {source}"
+        for n, source in (
             (attempts.cached, "from the response cache"),
             (attempts.reused, "taken up again after a retry"),
         )
@@ -431,8 +437,8 @@ def status_text(present: LiveStatus) -> str:
             for line in estimate_accuracy_lines(status.estimate_accuracy)
         ]
     if set(status.models) - {"subject"}:
-        named = (f"{role} {', '.join(of)}" for role, of in status.models.items())
-        lines.append(f"models    {'; '.join(named)}")
+        role_models = (f"{role} {', '.join(of)}" for role, of in status.models.items())
+        lines.append(f"models    {'; '.join(role_models)}")
     # with nobody there to receive them, calls in flight are calls given up
     left = "left in batches" if status.batches.count else "given up in flight"
     names = {} if present.is_alive else {TaskState.RUNNING: left}

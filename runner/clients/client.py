@@ -63,10 +63,10 @@ class ClientStatistics:
 class CallLeft(Exception):
     """The provider keeps the call, and a later process gets its outcome."""
 
-    def __init__(self, why: AttemptError | None = None) -> None:
-        """With *why* the endpoint is out; without, the process is about to end."""
-        super().__init__(*filter(None, [why]))
-        self.why = why
+    def __init__(self, error: AttemptError | None = None) -> None:
+        """With *error* the endpoint is out; without, the process is about to end."""
+        super().__init__(*filter(None, [error]))
+        self.error = error
 
 
 class CallUnsent(Exception):
@@ -157,7 +157,7 @@ class Secret:
         pattern = "".join(map(_spellings, value)) if is_masked else "(?!)"
         self._in_text = re.compile(pattern)
         self._in_bytes = re.compile(pattern.encode())
-        codes = "|".join(sorted({f"{ord(letter):02x}" for letter in value}))
+        codes = "|".join(sorted({f"{ord(c):02x}" for c in value}))
         marks = "".join(re.escape(mark) for mark in '/"\\' if mark in value)
         self._escape = re.compile(
             (
@@ -193,18 +193,18 @@ class Secret:
     __str__ = __repr__
 
 
-def _spellings(letter: str) -> str:
-    r"""A pattern of the ways in which *letter* appears in JSON, and in its strings.
+def _spellings(character: str) -> str:
+    r"""A pattern of the ways in which *character* appears in JSON, and in its strings.
 
     Any letter may be `\u002f`; a slash, quote or backslash may stand after a backslash.
     JSON within a string of JSON doubles the backslashes, so any number of them fits.
     """
-    code = f"{ord(letter):02x}"
+    code = f"{ord(character):02x}"
     escaped = rf"\\+(?:u00|x)(?i:{code})"
-    plain = re.escape(letter)
-    if letter in '/"':
+    plain = re.escape(character)
+    if character in '/"':
         plain = rf"\\*{plain}"
-    elif letter == "\\":
+    elif character == "\\":
         plain = r"\\+"
     return f"(?:{escaped}|{plain})"
 

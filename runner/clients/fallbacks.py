@@ -109,7 +109,7 @@ STEPS: Final[Mapping[str, Callable[[Shape, str], FallbackStep | None]]] = {
 token limit follow one another (`Ladder._limit`); every other field is left out."""
 
 
-KNOWN: Final = "known to be refused"
+REFUSED_BY_FAMILY: Final = "known to be refused"
 IGNORED: Final = "ignored"
 
 _REASONING: Final = re.compile(
@@ -151,7 +151,9 @@ class Fallbacks:
         self._terms = terms
         self._drops = drops
         self._facts: list[ParameterRefused] = []
-        self._known: set[str] = set()  #: left out by the family, and not yet recorded
+        self._unrecorded: set[str] = (
+            set()
+        )  #: left out by the family, and not yet recorded
         self._left: list[str] = []  #: names of the limit that were refused
         self._read = [0, 0]  #: replies that a schema was sent for: all, and unfit ones
         self._ignored = False
@@ -162,8 +164,8 @@ class Fallbacks:
         self.shape = Shape(structure=Structure.SCHEMA if structured else Structure.TEXT)
         family = terms.family
         if family is not None and family.refuses:
-            self._known = set(family.refuses - terms.explicit)
-            self._omit(self._known)
+            self._unrecorded = set(family.refuses - terms.explicit)
+            self._omit(self._unrecorded)
         if family is not None and family.limit == LIMITS[1]:
             self.begin_with(LIMITS[1])
 
@@ -172,7 +174,7 @@ class Fallbacks:
         if limit in LIMITS and limit not in self._left:
             self.shape = replace(self.shape, limit=limit)  # type: ignore[arg-type]
 
-    def asks_plainly(self) -> None:
+    def disable_schema(self) -> None:
         """Never send a reply's schema: the provider has no such thing."""
         self.shape = replace(self.shape, structure=Structure.TEXT)
 
@@ -186,7 +188,7 @@ class Fallbacks:
         self.shape = replace(self.shape, omitted=omitted)
 
     @property
-    def is_known(self) -> bool:
+    def has_family_rules(self) -> bool:
         """Whether the model's family says what it takes."""
         family = self._terms.family
         return family is not None and bool(family.refuses)
@@ -204,7 +206,9 @@ class Fallbacks:
                 if any(message.role == SYSTEM for message in request.messages):
                     names.add(SYSTEM)
                 has_temperature = request.temperature is not None
-                self._tell_known({"temperature"} if has_temperature else set())
+                self._record_family_refusals(
+                    {"temperature"} if has_temperature else set()
+                )
                 return SentFields(
                     shape=shape, names=frozenset(names), room=request.room, task=task
                 )
@@ -214,18 +218,18 @@ class Fallbacks:
             case _:
                 return SentFields(shape=shape, names=request.parameters.names)
 
-    def _tell_known(self, requested: Collection[str]) -> None:
+    def _record_family_refusals(self, requested: Collection[str]) -> None:
         """Record what the family leaves out of what a job asks."""
-        if not self._known or self._terms.family is None:
+        if not self._unrecorded or self._terms.family is None:
             return
-        for name in sorted(self._known & set(requested)):
-            self._known.discard(name)
+        for name in sorted(self._unrecorded & set(requested)):
+            self._unrecorded.discard(name)
             words = f"{self._terms.family.name} take no {name}"
-            self._record(name, words, None, how=KNOWN)
+            self._record(name, words, None, how=REFUSED_BY_FAMILY)
 
     # -- refusals --------------------------------------------------------------
 
-    def met(self, error: AttemptError, sent: SentFields) -> AttemptError:
+    def handle_error(self, error: AttemptError, sent: SentFields) -> AttemptError:
         """What an attempt ends with that ended so after it *sent* that.
 
         `FormRefused` where the next attempt sends something else; `OptionRefused` where
@@ -267,7 +271,7 @@ class Fallbacks:
         self._stumbled.add(sent.task)
         if self._read[0] == 0 and len(self._stumbled) >= STUMBLES:
             if self.shape.structure is not Structure.TEXT:
-                self.asks_plainly()
+                self.disable_schema()
                 words = one_line(str(error))
                 self._record(FORMAT, words, Structure.TEXT.value)
             self._stumbled.clear()
@@ -302,7 +306,7 @@ class Fallbacks:
                 if other not in self._terms.explicit:
                     self._omit({other})
                     reason = f"models that refuse {name} in these words take none"
-                    self._record(other, reason, None, how=KNOWN)
+                    self._record(other, reason, None, how=REFUSED_BY_FAMILY)
         return True
 
     def _limit(self, shape: Shape, name: str) -> FallbackStep | None:
@@ -391,7 +395,7 @@ class Fallbacks:
         for fact in facts:
             if (fact.endpoint, fact.model) != (self._endpoint, self._model):
                 continue
-            self._known.discard(fact.name)
+            self._unrecorded.discard(fact.name)
             if fact.how == IGNORED and fact.name in LIMITS:
                 self.learned = int(fact.instead or 0)
             elif fact.how == IGNORED:

@@ -212,15 +212,17 @@ class HttpSender:
         except (httpx.HTTPError, aiohttp.ClientError, TimeoutError) as error:
             is_wrapped = isinstance(error, httpx.TransportError)
             cause = (is_wrapped and error.__cause__) or error
-            meaning, what = next(
-                (meaning, what)
-                for kind, meaning, what in TRANSPORT_ERRORS
+            meaning, description = next(
+                (meaning, description)
+                for kind, meaning, description in TRANSPORT_ERRORS
                 if isinstance(cause, kind)
             )
             if isinstance(cause, OSError) and cause.errno in _NO_FILES:
-                meaning, what = OutOfFiles, "too many files are open here"
+                meaning, description = OutOfFiles, "too many files are open here"
             detail = one_line(self._keys.mask(str(cause)))
-            message = f"{self._endpoint}: {what}" + (f" ({detail})" if detail else "")
+            message = f"{self._endpoint}: {description}" + (
+                f" ({detail})" if detail else ""
+            )
             # The cause is dropped: aiohttp's errors carry the request with its key.
             raise meaning(message, was_sent=not isinstance(cause, UNSENT)) from None
 
@@ -318,7 +320,7 @@ class OpenAICompatibleClient:
             if status != httpx.codes.OK:
                 now_us = self._options.clock.now_us()
                 refused = refusal(self._endpoint, status, headers, body, now_us=now_us)
-                raise self._ladder.met(refused, written.sent)
+                raise self._ladder.handle_error(refused, written.sent)
             try:
                 reply = decode_reply(written.form, body)
             except AttemptError as error:
@@ -381,8 +383,8 @@ def endpoint_url(base_url: str) -> str:
             "write it like http://127.0.0.1:8000/v1."
         )
     path = url.path.rstrip("/")
-    for known in PATHS.values():
-        path = path.removesuffix(known)
+    for suffix in PATHS.values():
+        path = path.removesuffix(suffix)
     return str(url.copy_with(path=path or "/v1", fragment=None))
 
 

@@ -390,7 +390,7 @@ class LiteLLMClient:
         self._senders: dict[str, HttpSender] = {}
         self._ladder = options.ladder or Fallbacks(provider_of(model), model)
         if not (options.structured and library().supports_response_schema(model=model)):
-            self._ladder.asks_plainly()
+            self._ladder.disable_schema()
         self._tally = ClientTally()
 
     async def call(self, call: Call) -> Received:
@@ -453,7 +453,7 @@ class LiteLLMClient:
         except Exception as error:  # noqa: BLE001 - whatever a provider's code raises
             # The cause is dropped: litellm's errors carry the request with its key.
             meaning = self._meaning(error, exchange)
-            raise self._ladder.met(meaning, sent) from None
+            raise self._ladder.handle_error(meaning, sent) from None
 
     def _meaning(self, error: Exception, exchange: LiteLLMExchange) -> AttemptError:
         """What *error* stands for.

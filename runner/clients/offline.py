@@ -151,7 +151,7 @@ class _Line(msgspec.Struct):
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _AnswerKey:
     stage: str | None  #: None: the file does not say, any stage will do
     key: str
     replicate: int
@@ -175,7 +175,7 @@ class RecordedFile:
                 f"The recording {path} cannot be read: {error.strerror}."
             ) from None
         try:
-            self._places = self._index(model)
+            self._offsets = self._index(model)
         except BaseException:
             self._file.close()
             raise
@@ -183,8 +183,8 @@ class RecordedFile:
     def find(self, task: Task) -> tuple[str, bytes] | None:
         """The answer to *task* in the form of chat completions."""
         for stage in (task.stage, None):
-            place = _Place(stage, task.key, task.replicate)
-            if (offset := self._places.get(place)) is not None:
+            key = _AnswerKey(stage, task.key, task.replicate)
+            if (offset := self._offsets.get(key)) is not None:
                 start, size = offset
                 self._file.seek(start)
                 line = self._decoder.decode(self._file.read(size))
@@ -195,20 +195,20 @@ class RecordedFile:
         """Close the file."""
         self._file.close()
 
-    def _index(self, model: str | None) -> dict[_Place, tuple[int, int]]:
+    def _index(self, model: str | None) -> dict[_AnswerKey, tuple[int, int]]:
         """Offset and size of each answer of the chosen model."""
-        by_model: dict[str | None, dict[_Place, tuple[int, int]]] = {}
+        by_model: dict[str | None, dict[_AnswerKey, tuple[int, int]]] = {}
         for number, start, raw in entries_of(self._file, str(self._path)):
             data = raw.removeprefix(BOM)
             line = self._line(number, data)
-            place = _Place(line.stage, line.key, line.replicate)
-            places = by_model.setdefault(line.model, {})
-            if place in places:
+            key = _AnswerKey(line.stage, line.key, line.replicate)
+            offsets = by_model.setdefault(line.model, {})
+            if key in offsets:
                 raise DatasetError(
                     f"{self._path} line {number}: {line.key} was answered "
                     "before; keep one line for each answer."
                 )
-            places[place] = (start + len(raw) - len(data), len(data))
+            offsets[key] = (start + len(raw) - len(data), len(data))
         return by_model[chosen_model(str(self._path), by_model, model)]
 
     def _line(self, number: int, data: bytes) -> _Line:
@@ -249,7 +249,7 @@ class RecordedRun:
 
     def find(self, task: Task) -> tuple[str, bytes] | None:
         """The reply that counts for the same task of that run."""
-        number = self._tasks.get(_Place(task.stage, task.key, task.replicate))
+        number = self._tasks.get(_AnswerKey(task.stage, task.key, task.replicate))
         stored = None if number is None else reply(self._reader, number)
         return None if stored is None else (stored.answered.form, stored.body)
 
@@ -257,15 +257,15 @@ class RecordedRun:
         """Close the log."""
         self._reader.close()
 
-    def _index(self, name: str, model: str | None) -> dict[_Place, int]:
-        by_model: dict[str | None, dict[_Place, int]] = {}
+    def _index(self, name: str, model: str | None) -> dict[_AnswerKey, int]:
+        by_model: dict[str | None, dict[_AnswerKey, int]] = {}
         after = 0
         while rows := tasks(self._reader, after=after, limit=PAGE):
             after = rows[-1].task
             for row in rows:
                 if row.reply_seq is not None:
-                    place = _Place(row.stage, row.key, row.replicate)
-                    by_model.setdefault(row.model, {})[place] = row.task
+                    key = _AnswerKey(row.stage, row.key, row.replicate)
+                    by_model.setdefault(row.model, {})[key] = row.task
         return by_model[chosen_model(name, by_model, model)]
 
 
@@ -273,14 +273,17 @@ def chosen_model(
     name: str, models: Iterable[str | None], model: str | None
 ) -> str | None:
     """Which of a recording's models answers; raise `UsageError` where that is open."""
-    known = list(models)
-    if model is None and len(known) == 1:
-        return known[0]
-    if model in known:
+    recorded_models = list(models)
+    if model is None and len(recorded_models) == 1:
+        return recorded_models[0]
+    if model in recorded_models:
         return model
-    named = ", ".join(sorted(str(known_model) for known_model in known)) or "no model"
+    names = (
+        ", ".join(sorted(str(recorded_model) for recorded_model in recorded_models))
+        or "no model"
+    )
     raise UsageError(
-        f"{name} holds answers of {named}; name one as recorded:{name}#MODEL."
+        f"{name} holds answers of {names}; name one as recorded:{name}#MODEL."
     )
 
 

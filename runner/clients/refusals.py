@@ -326,7 +326,7 @@ def error_body(body: bytes) -> ErrorBody:
         content = content.get("detail") or content
     if isinstance(content, list):
         faults = [fault for fault in content if isinstance(fault, dict)]
-        fields += [_place(fault) for fault in faults]
+        fields += [_field_of(fault) for fault in faults]
         code += "".join(f" {fault.get('type') or ''}" for fault in faults)
         # without what was sent, which such a fault repeats
         content = (
@@ -334,9 +334,7 @@ def error_body(body: bytes) -> ErrorBody:
         )
     elif not isinstance(content, str):
         content = msgspec.json.encode(content).decode()
-    fields += [
-        ".".join(re.findall(r"'([^']*)'", place)) for place in _LOC.findall(content)
-    ]
+    fields += [".".join(re.findall(r"'([^']*)'", loc)) for loc in _LOC.findall(content)]
     return ErrorBody(
         code=code, words=one_line(content), fields=tuple(filter(None, fields))
     )
@@ -346,17 +344,17 @@ _LOC: Final = re.compile(r"'loc': [(\[]([^)\]]*)[)\]]")
 """A place in the list of faults that vLLM writes as Python does, in its sentence."""
 
 
-def _place(fault: Mapping[str, Any]) -> str:
+def _field_of(fault: Mapping[str, Any]) -> str:
     """The field that a validator's fault is about."""
-    where = fault.get("loc")
-    steps = where if isinstance(where, list) else [where]
+    loc = fault.get("loc")
+    steps = loc if isinstance(loc, list) else [loc]
     return ".".join(str(step) for step in steps if step not in {None, "body"})
 
 
 def _fault(fault: Mapping[str, Any]) -> str:
     """One fault of a validator's list, in words."""
     message = str(fault.get("msg") or fault.get("message") or fault.get("type") or "")
-    return ": ".join(filter(None, (_place(fault), message)))
+    return ": ".join(filter(None, (_field_of(fault), message)))
 
 
 _HTML = re.compile(r"\s*<(!doctype html|html|head)\b", re.IGNORECASE)
@@ -366,7 +364,7 @@ _TITLE = re.compile(r"<title[^>]*>([^<]{1,200})", re.IGNORECASE)
 def one_line(text: str) -> str:
     """*text* fit for a message: printable, on one line, and short."""
     line = " ".join(text.split())
-    visible = "".join(letter for letter in line if letter.isprintable())
+    visible = "".join(c for c in line if c.isprintable())
     return (
         visible
         if len(visible) <= LONGEST_QUOTE
@@ -438,30 +436,32 @@ def refused_fields(
         sent: what the call sent.
         is_form: whether the words are of a kind that is about the reply's form.
     """
-    places = [_named(field, words, sent.names) for field in complaint.fields]
-    named = [name for name in places if name is not None]
+    matches = [_match_field(field, words, sent.names) for field in complaint.fields]
+    refused_names = [name for name in matches if name is not None]
     code = complaint.code.replace("invalid_request_error", "")  # of every refusal
-    if not named and _REFUSING.search(f"{code} {words}"):
-        named = [name for name in sorted(sent.names) if _is_in(name, words)]
+    if not refused_names and _REFUSING.search(f"{code} {words}"):
+        refused_names = [name for name in sorted(sent.names) if _is_in(name, words)]
         if SYSTEM in sent.names and _SYSTEM.search(words):
-            named.append(SYSTEM)
-    elif not named and _TOO_LARGE.search(words):
-        named = [name for name in LIMITS if name in sent.names and _is_in(name, words)]
-    if not named and is_form:
-        named = [name for name in (FORMAT, PACKED) if name in sent.names]
-    limits = [name for name in named if name in LIMITS]
+            refused_names.append(SYSTEM)
+    elif not refused_names and _TOO_LARGE.search(words):
+        refused_names = [
+            name for name in LIMITS if name in sent.names and _is_in(name, words)
+        ]
+    if not refused_names and is_form:
+        refused_names = [name for name in (FORMAT, PACKED) if name in sent.names]
+    limits = [name for name in refused_names if name in LIMITS]
     if limits and _TOO_LARGE.search(f"{complaint.code} {words}"):
         # the number is at fault, not its name
-        others = [name for name in named if name not in LIMITS]
-        named = [*others, ROOM] if sent.room and sent.shape.room else others
-    return tuple(dict.fromkeys(named))
+        others = [name for name in refused_names if name not in LIMITS]
+        refused_names = [*others, ROOM] if sent.room and sent.shape.room else others
+    return tuple(dict.fromkeys(refused_names))
 
 
 _NAMES: Final = {"effort": "reasoning_effort", "instructions": SYSTEM}
 """Names of the Responses form, where `reasoning.effort` is a field of a field."""
 
 
-def _named(field: str, words: str, names: Collection[str]) -> str | None:
+def _match_field(field: str, words: str, names: Collection[str]) -> str | None:
     """The field of ours that a body means by *field*, such as `body.temperature`."""
     steps = [_NAMES.get(step, step) for step in re.split(r"[.\[\]]+", field) if step]
     for step in steps:

@@ -31,7 +31,7 @@ from runner.clients.wire_openai import (
     decode_responses,
     encode_reply,
     end_of,
-    spoken,
+    split_content,
 )
 from runner.clients.wire_shared import (
     PLAIN,
@@ -163,7 +163,7 @@ def decode_messages(body: bytes) -> Reply:
     finish_reason = end_of(message.stop_reason)
     content = message.content
     tools = "".join(_inputs(content))
-    text, thought = spoken(content)
+    text, thought = split_content(content)
     return Reply(
         # beside a tool's input, a text is a remark
         text=tools or text,

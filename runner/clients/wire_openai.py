@@ -208,7 +208,7 @@ def _choice(choices: list[Any]) -> tuple[str, str, str]:
         if not isinstance(choice.get("text"), str):
             raise _NoReply("its choice has no message")
         message = {"content": choice["text"]}  # of a completion that is no chat
-    text, thought = spoken(message.get("content"))
+    text, thought = split_content(message.get("content"))
     for field in ("reasoning_content", "reasoning"):
         if not thought and isinstance(message.get(field), str):
             thought = message[field]
@@ -220,7 +220,7 @@ def _choice(choices: list[Any]) -> tuple[str, str, str]:
     return text, thought, end_of(choice.get("finish_reason"))
 
 
-def spoken(content: object) -> tuple[str, str]:
+def split_content(content: object) -> tuple[str, str]:
     """The answer in a message's content, and the thoughts before it.
 
     The content is a text, or a list of texts and of parts with a type; a part of

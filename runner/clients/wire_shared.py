@@ -302,7 +302,7 @@ def read_body(decoder: msgspec.json.Decoder[_T], body: bytes) -> _T:
         return decoder.decode(body)
     except msgspec.DecodeError:
         try:
-            parsed = json.loads(body, parse_constant=_nothing, parse_float=_finite)
+            parsed = json.loads(body, parse_constant=_as_null, parse_float=_finite)
         except ValueError:
             parsed = None
         if parsed is None:
@@ -311,7 +311,7 @@ def read_body(decoder: msgspec.json.Decoder[_T], body: bytes) -> _T:
     return decoder.decode(content.encode(errors="replace"))
 
 
-def _nothing(constant: str) -> None:
+def _as_null(constant: str) -> None:
     del constant
 
 

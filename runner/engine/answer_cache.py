@@ -84,9 +84,11 @@ class AnswerLookup:
     ) -> None:
         self._services = services
         self._endpoints = endpoints
-        self._known = sources.known
+        self._other_logs = sources.other_logs
         # what the run has itself goes before what others had
-        self._sources = [source for source in (sources.known, sources.cache) if source]
+        self._sources = [
+            source for source in (sources.other_logs, sources.cache) if source
+        ]
         self._reask = reask
         self.adopted = 0  #: tasks that the run's other logs answered
         self.reused = 0  #: tasks whose own answer was taken up after a `retry`
@@ -127,7 +129,7 @@ class AnswerLookup:
         if not ended:
             return []
         await self._finish(ended)
-        if source is self._known:
+        if source is self._other_logs:
             self.adopted += len(ended)
         else:
             self.cached += len(ended)
@@ -345,7 +347,7 @@ class ResponseCache:
         origins: Mapping[str, AnswerOrigin],
         run: str,
         clock: Clock,
-        tell: Callable[[str], None],
+        notify: Callable[[str], None],
     ) -> None:
         """Use what *thread* has opened at *path*, for the models in *origins*."""
         self._path = path
@@ -353,7 +355,7 @@ class ResponseCache:
         self._origins = origins
         self._run = run
         self._clock = clock
-        self._tell = tell
+        self._notify = notify
         self._is_off = False
         self._unwritten: list[CacheEntry] = []
         self._used: Counter[bytes] = Counter()
@@ -440,7 +442,7 @@ class ResponseCache:
             return
         self._is_off = True
         self._unwritten.clear()
-        self._tell(_without(unusable(self._path, error)))
+        self._notify(_without(unusable(self._path, error)))
 
 
 @asynccontextmanager
@@ -450,7 +452,7 @@ async def response_cache(
     *,
     run: str,
     clock: Clock,
-    tell: Callable[[str], None],
+    notify: Callable[[str], None],
 ) -> AsyncIterator[ResponseCache | None]:
     """A run's cache while the body runs; None if none is wanted or it cannot be used.
 
@@ -459,7 +461,7 @@ async def response_cache(
         clients: how each model is reached.
         run: id of the run, kept with its answers.
         clock: dates the entries.
-        tell: shows a sentence to people.
+        notify: shows a sentence to people.
     """
     cache: ResponseCache | None = None
     origins = {m: o for m, c in clients.items() if (o := origin_of(m, c)) is not None}
@@ -469,7 +471,7 @@ async def response_cache(
             try:
                 thread = await CacheConnection.open(path)
             except CacheUnusable as error:
-                tell(_without(error))
+                notify(_without(error))
             else:
                 stack.push_async_callback(thread.close)
                 cache = ResponseCache(
@@ -478,7 +480,7 @@ async def response_cache(
                     origins=origins,
                     run=run,
                     clock=clock,
-                    tell=tell,
+                    notify=notify,
                 )
         if cache is None:
             yield None

@@ -166,8 +166,8 @@ async def abandoned_attempts(
         hold: Whether their tasks wait for a person instead of being sent again.
         carried: Those that go on, because they leave in batches, which the log knows.
     """
-    going_on = {(start.task, start.attempt) for start in carried}
-    unknown = [attempt for attempt in await log.in_flight() if attempt not in going_on]
+    ongoing = {(start.task, start.attempt) for start in carried}
+    unknown = [attempt for attempt in await log.in_flight() if attempt not in ongoing]
     if not unknown:
         return None
     worst = [
@@ -181,14 +181,14 @@ def abandoned_text(run_id: str, unknown: AttemptsAbandoned) -> str:
     """A sentence for whoever resumes the run."""
     worst = unknown.possible_usd
     cost = f" (they may have cost up to {dollars(worst)})" if worst else ""
-    what_now = (
+    next_step = (
         f"they are held until siftlog resume {run_id} --unknown retry."
         if unknown.hold
         else "they are sent again."
     )
     return (
         f"{len(unknown.attempts)} calls were sent before the run broke off and their "
-        f"outcome is unknown{cost}; {what_now}"
+        f"outcome is unknown{cost}; {next_step}"
     )
 
 

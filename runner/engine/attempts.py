@@ -130,7 +130,7 @@ class Attempts:
         if row.task in self._items:
             return self._items[row.task].work
         work = QueuedTask(
-            number=row.task, stage=row.stage, model=row.model, tries=row.tries
+            number=row.task, stage=row.stage, model=row.model, prior_attempts=row.tries
         )
         item = _Item(work=work, row=row, task=task_of(row), attempt=row.attempts)
         if self._retries.reask and row.reply_seq is not None:
@@ -183,7 +183,7 @@ class Attempts:
             prompt, item.most_out = bounds.worst(request, unlimited)
             tier = request.parameters.service_tier
             work.worst_pico = worst_pico(price, prompt, item.most_out, tier)
-            work.why_worst = bounds.why(request)
+            work.worst_reason = bounds.reservation_reason(request)
 
     def _unlimited(self, model: str) -> int | None:
         """Tokens of a reply at most, where no limit can be sent; None: one is."""
@@ -199,12 +199,16 @@ class Attempts:
     def _learn(self, item: _Item, reply: AnyReply) -> None:
         """Take in what a reply says of how long the next ones may be."""
         model, bounds = item.work.model, self._bounds[item.work.model]
-        known, usage = bounds.most_output, reply.usage
+        previous_most, usage = bounds.most_output, reply.usage
         is_refusal = isinstance(reply, Reply) and reply.is_refused
         if not bounds.learn(item.most_out, usage, is_refusal=is_refusal):
             return
         ladder = self._endpoints.ladders.get(model)
-        if ladder is not None and usage is not None and bounds.most_output != known:
+        if (
+            ladder is not None
+            and usage is not None
+            and bounds.most_output != previous_most
+        ):
             ladder.unbounded(usage.tokens_out, bounds.most_output)
         # those in flight were reserved too little for as well; what they turn out to
         # cost says no more than this one does
@@ -296,10 +300,10 @@ class Attempts:
             except CallLeft as left:
                 # nothing is known of it yet: another process will be told
                 now = self._clock.monotonic()
-                notice = self._scheduler.left(item.work, left.why, now)
+                notice = self._scheduler.left(item.work, left.error, now)
                 self._wake()
                 if notice is not None:
-                    self._services.tell(notice)
+                    self._services.notify(notice)
                 return
             except e.AttemptError as error:
                 await self._failed(item, error, self._clock.monotonic() - began)
@@ -321,7 +325,9 @@ class Attempts:
         answer = Answer(task=item.task, error=end.error)
         await self._finish(item, [end], answer, {Flaw.FAILED, Flaw.JOB_FAULT})
 
-    async def _failed(self, item: _Item, error: e.AttemptError, took: float) -> None:
+    async def _failed(
+        self, item: _Item, error: e.AttemptError, duration_s: float
+    ) -> None:
         work = item.work
         self.counts["failed"] += 1
         now = self._clock.monotonic()
@@ -334,13 +340,13 @@ class Attempts:
         )
         self._wake()
         if notice is not None:
-            self._services.tell(notice)
+            self._services.notify(notice)
         name = type(error).__name__
         failed = AttemptFailed(
             task=work.number,
             attempt=item.attempt,
             error=name,
-            latency_ms=round(took * 1e3, 3),
+            latency_ms=round(duration_s * 1e3, 3),
             message=str(error)[:500],
             status=error.status,
             retry_after_s=error.retry_after_s,
@@ -374,13 +380,15 @@ class Attempts:
         ladder = self._endpoints.ladders.get(model)
         facts = [] if ladder is None else ladder.take_facts()
         for fact in facts:
-            self._services.tell(fact.sentence)
+            self._services.notify(fact.sentence)
         if ladder is not None and facts and ladder.most_output is not None:
             # without a limit of ours a reply may be longer than what was to be reserved
             self._weigh_again(model)
         return facts
 
-    async def _answered(self, item: _Item, received: Received, took: float) -> None:
+    async def _answered(
+        self, item: _Item, received: Received, duration_s: float
+    ) -> None:
         work, reply = item.work, received.reply
         self.counts["answered"] += 1
         usage = reply.usage
@@ -410,7 +418,7 @@ class Attempts:
             # what a batch takes says nothing of the model
             latency_ms=None
             if work.model in self._endpoints.batched
-            else round(took * 1e3, 3),
+            else round(duration_s * 1e3, 3),
             cost_usd=usd(cost) if price is not None and cost is not None else None,
             possible_usd=usd(work.reserved_pico) if cost is None else None,
         )
@@ -444,10 +452,10 @@ class Attempts:
 
     def _judge(self, model: str, flaws: Collection[Flaw]) -> None:
         """Count an outcome; stop the model once its outcomes are of no use."""
-        why = self._retries.futility.judge(model, frozenset(flaws))
-        if why is not None:
-            self._scheduler.stop_model(model, why)
-            self._services.tell(f"{why}. Nothing more of this model is sent.")
+        reason = self._retries.futility.judge(model, frozenset(flaws))
+        if reason is not None:
+            self._scheduler.stop_model(model, reason)
+            self._services.notify(f"{reason}. Nothing more of this model is sent.")
             self._wake()
 
     async def _finish(

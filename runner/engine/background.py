@@ -36,7 +36,7 @@ class WakeUps:
     def __init__(self) -> None:
         self._calls: list[asyncio.Event] = []
 
-    def hang(self) -> asyncio.Event:
+    def register(self) -> asyncio.Event:
         """A wake-up call more."""
         call = asyncio.Event()
         self._calls.append(call)
@@ -46,7 +46,7 @@ class WakeUps:
         """Wake that one no more."""
         self._calls.remove(call)
 
-    def ring(self, *, by: asyncio.Event | None = None) -> None:
+    def wake_all(self, *, by: asyncio.Event | None = None) -> None:
         """Wake all, but whoever it is rung *by*."""
         for call in self._calls:
             if call is not by:

@@ -53,7 +53,7 @@ class EngineServices:
     clock: Clock
     scheduler: Scheduler
     planner: Planner
-    tell: Callable[[str], None]  #: shows a sentence to people
+    notify: Callable[[str], None]  #: shows a sentence to people
     faults: JobFaults | None = None  #: takes exceptions of the job's own code
 
 
@@ -77,7 +77,7 @@ class ModelEndpoints:
 class AnswerSources:
     """Where answers are taken from before a call is made."""
 
-    known: AnswerSource | None = None  #: answers that other logs of the run have
+    other_logs: AnswerSource | None = None  #: answers that other logs of the run have
     cache: AnswerStore | None = None  #: answers of other runs
 
 

@@ -32,16 +32,18 @@ def budget_message(work: QueuedTask, budget: BudgetStatistics) -> str:
     """
     cap_pico = budget.cap_pico or 0
     cap = dollars(usd(cap_pico))
-    what = "budget" if budget.share == WHOLE else "shard's share of the budget"
+    label = "budget" if budget.share == WHOLE else "shard's share of the budget"
     spent = f"{dollars(usd(budget.spent_pico))} spent"
     if budget.possible_pico:
         possible = dollars(usd(budget.possible_pico))
         spent += f", up to {possible} more for calls whose reply or usage never came"
     next_call = f"call of {work.model} may cost {dollars(usd(work.worst_pico))}"
-    why = f"; {work.why_worst}" if work.why_worst else ""
+    reason = f"; {work.worst_reason}" if work.worst_reason else ""
     if work.worst_pico > cap_pico:
-        return f"The {what} of {cap} is too small: a single {next_call} ({spent}){why}"
-    return f"The {what} of {cap} is reached: {spent}; the next {next_call}{why}"
+        return (
+            f"The {label} of {cap} is too small: a single {next_call} ({spent}){reason}"
+        )
+    return f"The {label} of {cap} is reached: {spent}; the next {next_call}{reason}"
 
 
 HEARTBEAT_S = 1.0
@@ -86,14 +88,14 @@ class Driver:
         self.shares_budget = config.shared.has_budget
         self._wakeups = config.shared.wakeups
         self._clients = endpoints.clients
-        self._wake = self._wakeups.hang()
+        self._wake = self._wakeups.register()
         self._attempts = Attempts(
             services,
             endpoints,
             config.costs,
             config.retries,
             cache=config.sources.cache,
-            wake=self._wakeups.ring,
+            wake=self._wakeups.wake_all,
         )
         self._hits = AnswerLookup(
             services, endpoints, config.sources, reask=config.retries.reask
@@ -149,7 +151,7 @@ class Driver:
     def set_limits(self, model: str, limits: Limits) -> None:
         """Go by other limits of a person's from now on."""
         self._scheduler.set_limits(model, limits, self._clock.monotonic())
-        self._wakeups.ring()
+        self._wakeups.wake_all()
 
     @property
     def has_budget(self) -> bool:
@@ -188,7 +190,7 @@ class Driver:
         self._scheduler.reopened()
         self._wake.set()
 
-    def look_again(self) -> None:
+    def recheck(self) -> None:
         """Something was lent that calls may have waited for."""
         self._wake.set()
 
@@ -198,7 +200,7 @@ class Driver:
         """Go on until nothing is left to do; raise what made going on impossible."""
         try:
             async with (
-                run_alongside(self.guard(self._beat)),
+                run_alongside(self.guard(self._send_heartbeats)),
                 asyncio.TaskGroup() as calls,
             ):
                 plan = calls.create_task(self.guard(self._plan))
@@ -206,7 +208,7 @@ class Driver:
         finally:
             self._scheduler.leave()
             self._wakeups.take_down(self._wake)
-            self._wakeups.ring()
+            self._wakeups.wake_all()
         if self._fatal is not None:
             raise self._fatal
         if self._drain_until is not None:
@@ -245,7 +247,7 @@ class Driver:
                 send(partial(self._attempts.perform, work))
             if step.start or step.yields:
                 # whoever shares an endpoint may have had to wait for this turn
-                self._wakeups.ring(by=self._wake)
+                self._wakeups.wake_all(by=self._wake)
             if self._must_stop():
                 for task in (plan, *running):
                     task.cancel()
@@ -320,7 +322,7 @@ class Driver:
         finally:
             self._wake.set()
 
-    async def _beat(self) -> None:
+    async def _send_heartbeats(self) -> None:
         """Say once a second that the process is alive, and what limits it."""
         recorded: tuple[LimitObserved, ...] = ()
         while True:

@@ -48,7 +48,7 @@ from typing import Final
 from runner import errors as e
 from runner.messages import AnyReply, ParseFailure, Reply
 
-MAX_TRIES = 24
+MAX_ATTEMPTS = 24
 """Attempts of one task over all classes: a run reported elsewhere repeated one request
 1,149 times in 24 days because nothing bounded the sum."""
 
@@ -61,7 +61,7 @@ MOST_DOUBLINGS = 30
 class RetryRule:
     """How one class of failure is met."""
 
-    tries: int  #: attempts that may end this way before the task fails; 1: final
+    max_attempts: int  #: attempts that may end this way before the task fails; 1: final
     base_s: float = 1.0  #: first backoff is drawn from (0, base]; it doubles
     cap_s: float = 60.0
     stops_endpoint: bool = False  #: nothing more is sent there
@@ -72,35 +72,35 @@ class RetryRule:
 
 
 RETRY_RULES: Mapping[type[e.AttemptError], RetryRule] = {
-    e.RateLimited: RetryRule(tries=16),
-    e.Overloaded: RetryRule(tries=10, base_s=2.0),
-    e.ServerError: RetryRule(tries=8),
-    e.Timeout: RetryRule(tries=4, base_s=2.0, is_billed=True),
-    e.ConnectionLost: RetryRule(tries=8, base_s=0.5, is_billed=True),
+    e.RateLimited: RetryRule(max_attempts=16),
+    e.Overloaded: RetryRule(max_attempts=10, base_s=2.0),
+    e.ServerError: RetryRule(max_attempts=8),
+    e.Timeout: RetryRule(max_attempts=4, base_s=2.0, is_billed=True),
+    e.ConnectionLost: RetryRule(max_attempts=8, base_s=0.5, is_billed=True),
     # bounded by the task's deadline: neither the task nor the endpoint is at fault
-    e.OutOfFiles: RetryRule(tries=MAX_TRIES, is_counted=False),
-    e.MalformedReply: RetryRule(tries=6, base_s=0.5, is_billed=True),
+    e.OutOfFiles: RetryRule(max_attempts=MAX_ATTEMPTS, is_counted=False),
+    e.MalformedReply: RetryRule(max_attempts=6, base_s=0.5, is_billed=True),
     # one that all tasks share is told from one of the prompt's own
-    e.BadRequest: RetryRule(tries=1, may_stop_model=True),
-    e.NotServed: RetryRule(tries=6, may_stop_model=True),
-    e.Unavailable: RetryRule(tries=6, may_stop_model=True),
-    e.AuthFailed: RetryRule(tries=1, stops_endpoint=True),
-    e.QuotaSpent: RetryRule(tries=1, stops_endpoint=True),
+    e.BadRequest: RetryRule(max_attempts=1, may_stop_model=True),
+    e.NotServed: RetryRule(max_attempts=6, may_stop_model=True),
+    e.Unavailable: RetryRule(max_attempts=6, may_stop_model=True),
+    e.AuthFailed: RetryRule(max_attempts=1, stops_endpoint=True),
+    e.QuotaSpent: RetryRule(max_attempts=1, stops_endpoint=True),
     # batches are a day apart, which is backoff enough
-    e.Expired: RetryRule(tries=4, base_s=0.0),
+    e.Expired: RetryRule(max_attempts=4, base_s=0.0),
     # at once, in a plainer form: its client never comes back to one that was refused
-    e.FormRefused: RetryRule(tries=1, base_s=0.0, is_counted=False),
-    e.OptionRefused: RetryRule(tries=1, stops_endpoint=True, is_counted=False),
+    e.FormRefused: RetryRule(max_attempts=1, base_s=0.0, is_counted=False),
+    e.OptionRefused: RetryRule(max_attempts=1, stops_endpoint=True, is_counted=False),
     # its client leaves out the schema that the endpoint stumbled over
-    e.ContentFault: RetryRule(tries=3, base_s=0.5),
-    e.ContextTooLong: RetryRule(tries=1),
-    e.ContentFiltered: RetryRule(tries=1),
+    e.ContentFault: RetryRule(max_attempts=3, base_s=0.5),
+    e.ContextTooLong: RetryRule(max_attempts=1),
+    e.ContentFiltered: RetryRule(max_attempts=1),
     # whether it is asked again is the job's setting `reask`, not a backoff
-    e.SchemaMismatch: RetryRule(tries=1),
-    e.BudgetExceeded: RetryRule(tries=1),
-    e.Cancelled: RetryRule(tries=1, is_billed=True, is_counted=False),
+    e.SchemaMismatch: RetryRule(max_attempts=1),
+    e.BudgetExceeded: RetryRule(max_attempts=1),
+    e.Cancelled: RetryRule(max_attempts=1, is_billed=True, is_counted=False),
     # the same code would raise again
-    e.JobFault: RetryRule(tries=1),
+    e.JobFault: RetryRule(max_attempts=1),
 }
 
 
@@ -122,7 +122,7 @@ def decide_retry(
     error: e.AttemptError,
     *,
     same: int,
-    tries: int,
+    attempts: int,
     elapsed_s: float,
     deadline_s: float,
     chance: float,
@@ -132,7 +132,7 @@ def decide_retry(
     Args:
         error: how the attempt ended.
         same: attempts of the task that ended this way, this one included.
-        tries: attempts of the task that count, this one included.
+        attempts: attempts of the task that count, this one included.
         elapsed_s: since the task's first attempt in this process.
         deadline_s: no retry may start later than this.
         chance: uniform in [0, 1); full jitter (Brooker, "Exponential Backoff And
@@ -148,19 +148,19 @@ def decide_retry(
     doublings = min(same - 1, MOST_DOUBLINGS)
     backoff_s = min(rule.cap_s, rule.base_s * 2.0**doublings)
     delay = max(requested_s, chance * backoff_s)
-    spent = same >= rule.tries or tries >= MAX_TRIES
+    spent = same >= rule.max_attempts or attempts >= MAX_ATTEMPTS
     if spent or elapsed_s + delay > deadline_s:
         return RetryDecision(retry_in_s=None, pause_endpoint_s=pause)
     return RetryDecision(retry_in_s=delay, pause_endpoint_s=pause)
 
 
-ALIKE_AT_FIRST: Final = 5
+SAME_REFUSALS_AT_FIRST: Final = 5
 """Different tasks refused in the same words before anything was answered."""
-ALIKE: Final = 20
+SAME_REFUSALS: Final = 20
 """The same in a row, of a model that has answered; as `runner.limits.breaker`."""
 NOT_SERVED: Final = 6
 """Unknown models or routes in a row, of a model that has answered."""
-SUSPECT_TRIES: Final = 3
+SUSPECT_ATTEMPTS: Final = 3
 """Attempts of a refused task while nothing was answered: it may not be at fault. Error
 statuses cost nothing."""
 
@@ -206,7 +206,7 @@ class Refusals:
             return None  # a gap in a recording, which nothing sent would fill
         tasks = self._tasks[_VARIABLE.sub("#", str(error))]
         tasks.add(task)
-        enough = ALIKE if self._has_answered else ALIKE_AT_FIRST
+        enough = SAME_REFUSALS if self._has_answered else SAME_REFUSALS_AT_FIRST
         if len(tasks) < enough:
             return None
         first = "first " if not self._has_answered else ""
@@ -371,11 +371,11 @@ class FutilityMonitor:
             hits = seen[rule.flaw]
             if evidence.log(hits, n - hits) >= -math.log(ALPHA):
                 del self._flaws[model]
-                return self._why(model, rule, seen, n)
+                return self._stop_reason(model, rule, seen, n)
         return None
 
     @staticmethod
-    def _why(model: str, rule: StopRule, seen: Counter[Flaw], n: int) -> str:
+    def _stop_reason(model: str, rule: StopRule, seen: Counter[Flaw], n: int) -> str:
         hits = seen[rule.flaw]
         kinds = [
             f"{seen[flaw]:,} {flaw}"

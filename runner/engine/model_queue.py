@@ -19,7 +19,7 @@ from store.task import Scope, is_within
 
 USUAL_WEIGHT = 0.05
 """Of the last call, in what is usual; stages differ and come in turns."""
-PATIENCE_S = 60.0
+OVERDUE_S = 60.0
 """A retry that is due for longer goes before later stages; its deadline is running."""
 
 
@@ -38,10 +38,10 @@ class QueuedTask:
     number: int
     stage: str
     model: str
-    tries: int  #: attempts that count against the bound, before this process's
+    prior_attempts: int  #: attempts that count against the bound, before this process's
     tokens: int = 0  #: worst case of one attempt, prompt and output
     worst_pico: int = 0  #: what one attempt may cost; 0: nothing, or nobody knows
-    why_worst: str = ""  #: why that is more than the request's limit makes of it
+    worst_reason: str = ""  #: why that is more than the request's limit makes of it
     reserved_pico: int = 0  #: what the budget keeps for the attempt under way
     since: float | None = None  #: monotonic seconds of the first attempt here
     sent_at: float = 0.0  #: monotonic seconds of the last attempt
@@ -64,7 +64,7 @@ class TaskPageRequest:
 class ModelStop:
     """Why nothing more of a model is sent, though its endpoint may serve others."""
 
-    why: str
+    reason: str
     error: type[e.AttemptError] | None  #: None: its replies are of no use
 
 
@@ -140,7 +140,7 @@ class ModelQueue:
         #: later stages first
         self.queues = {stage: StageQueue(stage) for stage in reversed(stages)}
         self.waiting: list[tuple[float, int, QueuedTask]] = []
-        self.known: set[int] = set()  #: loaded and not settled
+        self.loaded_tasks: set[int] = set()  #: loaded and not settled
         self.in_flight = 0
         self.held = 0
         self.is_behind = False  #: a page showed a reopened task that is not settled
@@ -165,7 +165,7 @@ class ModelQueue:
             reserved_pico: what an earlier process had reserved for this attempt, at
                 the price that it knew; None: nothing, or it knew of no price.
         """
-        self.known.add(work.number)
+        self.loaded_tasks.add(work.number)
         worst_pico = work.worst_pico if reserved_pico is None else reserved_pico
         work.reserved_pico = self.budget.reserve(worst_pico)
         work.among = self.limiter.acquire(now, work.tokens)
@@ -284,7 +284,7 @@ class ModelQueue:
         # a stage whose first call is out holds up no other
         able = [q for q in able if not self._is_probed(q, now)] or able
         oldest = min(able, key=lambda queue: queue.head.due, default=None)
-        if oldest is not None and oldest.head.due + PATIENCE_S <= now:
+        if oldest is not None and oldest.head.due + OVERDUE_S <= now:
             return oldest
         return able[0] if able else None
 
@@ -294,7 +294,7 @@ class ModelQueue:
 
     def next_changes_at(self, now: float) -> float | None:
         """When another task is next for no other reason than that it has waited."""
-        ends = (q.head.due + PATIENCE_S for q in self.queues.values() if q)
+        ends = (q.head.due + OVERDUE_S for q in self.queues.values() if q)
         return min((end for end in ends if now < end < float("inf")), default=None)
 
     def next_worst_pico(self, now: float) -> int:
@@ -320,11 +320,11 @@ class ModelQueue:
         """Stop the model if *error* concerns all its tasks; a sentence then."""
         if self.stop is not None:
             return None
-        why = self.refusals.stops(error, task)
-        if why is None:
+        reason = self.refusals.stops(error, task)
+        if reason is None:
             return None
-        self.stop = ModelStop(why=why, error=type(error))
-        return f"{self.model}: {why}; nothing more of this model is sent."
+        self.stop = ModelStop(reason=reason, error=type(error))
+        return f"{self.model}: {reason}; nothing more of this model is sent."
 
     @property
     def is_out(self) -> bool:
@@ -366,7 +366,7 @@ class ModelQueue:
     def unsettled(self) -> int:
         """Tasks whose attempt has ended and whose outcome is not durable yet."""
         ready = sum(map(len, self.queues.values()))
-        return len(self.known) - ready - len(self.waiting) - self.in_flight
+        return len(self.loaded_tasks) - ready - len(self.waiting) - self.in_flight
 
     @property
     def is_still(self) -> bool:
@@ -388,7 +388,7 @@ class ModelQueue:
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to do, nor to fetch."""
-        return not self.known and all(
+        return not self.loaded_tasks and all(
             q.is_dry and not q.loading for q in self.queues.values()
         )
 

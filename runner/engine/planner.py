@@ -162,7 +162,9 @@ class Planner:
         """
         if self._exhausted and not self._must_catch_up:
             return
-        there = await (self._identities() if self._must_catch_up else self._last_spec())
+        existing = await (
+            self._identities() if self._must_catch_up else self._last_spec()
+        )
         consumed = 0 if self._must_catch_up else self._consumed
         blocks = first_stage(
             self._job,
@@ -173,7 +175,7 @@ class Planner:
             takes=self._takes,
         )
         for block in self._planned_blocks(blocks):
-            missing = block.without(there)
+            missing = block.without(existing)
             if missing.tasks or not self._exhausted:
                 for pair in await self._plan_block(missing):
                     yield pair
@@ -221,7 +223,7 @@ class Planner:
             count=len(tasks),
             consumed=block.consumed,
             exhausted=block.exhausted,
-            places=None if block.places is None else list(block.places),
+            places=None if block.positions is None else list(block.positions),
         )
         await self._log.append(Entry(event=event, payload=manifest_bytes(tasks)))
         return _pairs(tasks)
@@ -345,10 +347,10 @@ class Planner:
         Its own, where both are of one role. Roles have no models in common: a judge's
         group is about the answers of every subject.
         """
-        wanted = self._stages[stage]
-        if wanted.role == self._stages[other].role:
+        this_stage = self._stages[stage]
+        if this_stage.role == self._stages[other].role:
             return (model,)
-        return self._roles.of(wanted)
+        return self._roles.of(this_stage)
 
     async def _gather(self, key: GroupKey) -> list[tuple[str, str]]:
         """Follow a group up if each of its tasks, in all stages up to it, is final."""
@@ -378,8 +380,8 @@ class Planner:
         try:
             specs = self._follow_up(answers)
         except JobFault as fault:
-            where = f"group {group} of stage {stage} and {model}"
-            self._stuck[f"follow_up of {where} raised {fault}"] = None
+            location = f"group {group} of stage {stage} and {model}"
+            self._stuck[f"follow_up of {location} raised {fault}"] = None
             return []
         planned = await self._missing(specs, answers, rows[0].root)
         await self._append_bounded(planned)

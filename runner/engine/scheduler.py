@@ -40,7 +40,7 @@ from typing import Protocol
 from runner import errors as e
 from runner.engine.failure_policy import (
     RETRY_RULES,
-    SUSPECT_TRIES,
+    SUSPECT_ATTEMPTS,
     RetryDecision,
     decide_retry,
     may_be_billed,
@@ -140,9 +140,9 @@ class Scheduler:
             model_queue.held += held
             queue.cursor = last or queue.cursor
         for work, due in works:
-            if work.number in model_queue.known:
+            if work.number in model_queue.loaded_tasks:
                 continue
-            model_queue.known.add(work.number)
+            model_queue.loaded_tasks.add(work.number)
             if due == float("-inf"):
                 queue.ready.append(work)
             else:
@@ -191,11 +191,11 @@ class Scheduler:
         model_queue.endpoint.breaker.succeeded()
         model_queue.refusals.answered()
 
-    def stop_model(self, model: str, why: str) -> None:
+    def stop_model(self, model: str, reason: str) -> None:
         """Start nothing more of a model whose replies are of no use."""
         model_queue = self._model_queues[model]
         if model_queue.stop is None:
-            model_queue.stop = ModelStop(why=why, error=None)
+            model_queue.stop = ModelStop(reason=reason, error=None)
 
     def again(self, work: QueuedTask) -> None:
         """The reply's content was refused: ask again, before anything else."""
@@ -237,16 +237,16 @@ class Scheduler:
         )
         if RETRY_RULES[type(error)].is_counted:
             work.failures[type(error)] += 1
-            work.tries += 1
+            work.prior_attempts += 1
         decision = decide_retry(
             error,
             same=work.failures[type(error)],
-            tries=work.tries,
+            attempts=work.prior_attempts,
             elapsed_s=now - (work.since if work.since is not None else now),
             deadline_s=float("inf") if model_queue.limits.batched else self._deadline_s,
             chance=chance,
         )
-        if is_suspect and work.failures[type(error)] < SUSPECT_TRIES:
+        if is_suspect and work.failures[type(error)] < SUSPECT_ATTEMPTS:
             decision = RetryDecision(
                 retry_in_s=RETRY_RULES[type(error)].base_s * (1 + chance)
             )
@@ -259,27 +259,29 @@ class Scheduler:
             pause_s=decision.pause_endpoint_s,
         )
         model_queue.limiter.release(work.tokens, None)
-        is_elsewhere = is_shared or (is_out and RETRY_RULES[type(error)].tries > 1)
+        is_elsewhere = is_shared or (
+            is_out and RETRY_RULES[type(error)].max_attempts > 1
+        )
         if decision.retry_in_s is None and is_elsewhere:
             # the endpoint is at fault, not the task: it stays open for better times
             decision = RetryDecision(retry_in_s=0.0)
         return decision, notice
 
     def left(
-        self, work: QueuedTask, why: e.AttemptError | None, now: float
+        self, work: QueuedTask, error: e.AttemptError | None, now: float
     ) -> str | None:
-        """An attempt goes on at the provider; a sentence if *why* stops the endpoint.
+        """An attempt goes on at the provider; a sentence if *error* stops the endpoint.
 
         Its task is this process's no more, and what is reserved for it stays reserved.
         """
         model_queue = self._model_queues[work.model]
         model_queue.in_flight -= 1
-        model_queue.known.discard(work.number)
-        if why is None:
+        model_queue.loaded_tasks.discard(work.number)
+        if error is None:
             return None
         return model_queue.refused(
-            why, work.number
-        ) or model_queue.endpoint.breaker.failed(why, now)
+            error, work.number
+        ) or model_queue.endpoint.breaker.failed(error, now)
 
     def _pay(self, work: QueuedTask, cost_pico: int | None) -> None:
         reserved = work.reserved_pico
@@ -289,7 +291,7 @@ class Scheduler:
         """The outcome of an attempt is durable; with *retry_at* another is due then."""
         model_queue = self._model_queues[work.model]
         if retry_at is None:
-            model_queue.known.discard(work.number)
+            model_queue.loaded_tasks.discard(work.number)
             if model_queue.is_behind:
                 model_queue.read_again()
             return
@@ -385,7 +387,7 @@ class Scheduler:
             if model_queue.stop is None
         ]
         while able:
-            model_queue = min(able, key=endpoint.place)
+            model_queue = min(able, key=endpoint.turn_order)
             model_queue.is_broke = not self.budget.has_room(
                 model_queue.next_worst_pico(now)
             )
@@ -427,19 +429,21 @@ class Scheduler:
     def stopped(self) -> str | None:
         """Why an endpoint or model is out, if one is and nothing is left to do."""
         for model_queue in self._model_queues.values():
-            stop, why = model_queue.stop, model_queue.endpoint.breaker.stopped
+            stop, reason = model_queue.stop, model_queue.endpoint.breaker.stopped
             if stop is not None and stop.error is not None:
-                why = why or f"{model_queue.model}: {stop.why}"
-            if why is not None:
-                return why if self.is_idle else None
+                reason = reason or f"{model_queue.model}: {stop.reason}"
+            if reason is not None:
+                return reason if self.is_idle else None
         return None
 
     @property
     def futile(self) -> str | None:
         """Why models were stopped for their replies, if nothing is left to do."""
         stops = (model_queue.stop for model_queue in self._model_queues.values())
-        why = [stop.why for stop in stops if stop is not None and stop.error is None]
-        return ". ".join(why) if why and self.is_idle else None
+        reasons = [
+            stop.reason for stop in stops if stop is not None and stop.error is None
+        ]
+        return ". ".join(reasons) if reasons and self.is_idle else None
 
     @property
     def unaffordable(self) -> QueuedTask | None:

@@ -71,7 +71,7 @@ class EstimateRange:
         )
 
 
-NOTHING: Final = EstimateRange(low=0.0, expected=0.0, high=0.0)
+ZERO_RANGE: Final = EstimateRange(low=0.0, expected=0.0, high=0.0)
 
 TOKENIZERS: Final = (0.9, 1.0, 1.25)
 """Tokens of a prompt by those that are counted here: models' tokenizers differ by so
@@ -109,7 +109,11 @@ class UsageEstimate:
 
 
 EMPTY: Final = UsageEstimate(
-    calls=NOTHING, tokens_in=NOTHING, tokens_out=NOTHING, usd=NOTHING, call_s=NOTHING
+    calls=ZERO_RANGE,
+    tokens_in=ZERO_RANGE,
+    tokens_out=ZERO_RANGE,
+    usd=ZERO_RANGE,
+    call_s=ZERO_RANGE,
 )
 
 
@@ -152,9 +156,9 @@ class EstimateInputs:
 def estimate(plan: EstimateInputs, sample: PlanSample) -> Estimate:
     """What a sample of a plan's items says of the whole."""
     stages: dict[tuple[str, str], UsageEstimate] = {}
-    for place in _places(sample.tried):
-        key = (place.stage, place.model)
-        stages[key] = stages.get(key, EMPTY) + _figures(plan, sample, place)
+    for sampled_stage in _sampled_stages(sample.tried):
+        key = (sampled_stage.stage, sampled_stage.model)
+        stages[key] = stages.get(key, EMPTY) + _figures(plan, sample, sampled_stage)
     by_model: dict[str, list[UsageEstimate]] = {}
     for (_, model), figures in stages.items():
         by_model.setdefault(model, []).append(figures)
@@ -167,7 +171,7 @@ def estimate(plan: EstimateInputs, sample: PlanSample) -> Estimate:
         stages=stages,
         models=models,
         seconds={
-            model: NOTHING
+            model: ZERO_RANGE
             if model in plan.offline
             else _seconds(model_figures, plan.limits[model])
             for model, model_figures in by_model.items()
@@ -177,35 +181,37 @@ def estimate(plan: EstimateInputs, sample: PlanSample) -> Estimate:
     )
 
 
-def _places(tried: Iterable[Grown]) -> list[SampledStage]:
-    return list(dict.fromkeys(place for grown in tried for place in grown))
+def _sampled_stages(tried: Iterable[Grown]) -> list[SampledStage]:
+    return list(
+        dict.fromkeys(sampled_stage for grown in tried for sampled_stage in grown)
+    )
 
 
 def _figures(
-    plan: EstimateInputs, sample: PlanSample, place: SampledStage
+    plan: EstimateInputs, sample: PlanSample, sampled_stage: SampledStage
 ) -> UsageEstimate:
-    times = 1 if place.stage in plan.once else plan.replicates
-    shares = ALL if place.is_first else FOLLOWED
+    times = 1 if sampled_stage.stage in plan.once else plan.replicates
+    shares = ALL if sampled_stage.is_first else FOLLOWED
 
     def sums(amount: Callable[[StageUsage], float]) -> EstimateRange:
         return _extrapolated(
-            [amount(grown.get(place, StageUsage())) for grown in sample.tried],
+            [amount(grown.get(sampled_stage, StageUsage())) for grown in sample.tried],
             sample.items,
         ).times(*(times * share for share in shares))
 
     calls = sums(lambda use: use.calls)
-    if place.is_first:
-        exact = float(sample.first_calls[place.stage] * times)
+    if sampled_stage.is_first:
+        exact = float(sample.first_calls[sampled_stage.stage] * times)
         calls = EstimateRange(low=exact, expected=exact, high=exact)
     tokens_in = sums(lambda use: use.tokens_in).times(*TOKENIZERS)
-    spoken = sums(lambda use: use.tokens_out)
-    usual = plan.usual_out.get((place.stage, place.model))
-    expected = spoken.expected if usual is None else usual * calls.expected
+    sampled_out = sums(lambda use: use.tokens_out)
+    usual = plan.usual_out.get((sampled_stage.stage, sampled_stage.model))
+    expected = sampled_out.expected if usual is None else usual * calls.expected
     most = max(expected, sums(lambda use: use.most_out).high)
     tokens_out = EstimateRange(
-        low=min(spoken.low * TERSE, expected), expected=expected, high=most
+        low=min(sampled_out.low * TERSE, expected), expected=expected, high=most
     )
-    price = plan.prices[place.model]
+    price = plan.prices[sampled_stage.model]
     return UsageEstimate(
         calls=calls,
         tokens_in=tokens_in,
@@ -387,12 +393,12 @@ def expected(
     runs_dir: Path,
     clock: Clock,
     *,
-    tell: Callable[[str], None],
+    notify: Callable[[str], None],
 ) -> ExpectedUsage | None:
     """What a run remembers as its estimate; None where nothing that costs is asked.
 
     How many items it is made of depends on what the machine can try in an instant.
-    *tell* gets a sentence where tasks fail because the job's own code raises.
+    *notify* gets a sentence where tasks fail because the job's own code raises.
     """
     if all(map(is_offline, assigned(work.job, options).all_models)):
         return None
@@ -408,7 +414,7 @@ def expected(
         largest=LARGEST_AT_START,
     )
     if sample.failing.tasks:
-        tell(sample.failing.sentence)
+        notify(sample.failing.sentence)
     if not sample.tried:
         return None
     total = estimate(plan, sample).total

@@ -241,7 +241,7 @@ class _Offline:
         """What an item comes to with all that follows from it."""
         self._answers.clear()
         uses: Grown = {}
-        there: set[tuple[str, ...]] = set()
+        seen: set[tuple[str, ...]] = set()
         groups: dict[tuple[str, str, str], _Group] = {}
         queue = deque(
             _SampledTask(spec=spec, model=model)
@@ -250,14 +250,16 @@ class _Offline:
         )
         while queue or (queue := deque(self._gather(groups))):
             sampled_task = queue.popleft()
-            if sampled_task.identity in there:
+            if sampled_task.identity in seen:
                 continue
-            there.add(sampled_task.identity)
+            seen.add(sampled_task.identity)
             queue.extend(
                 self._follow(sampled_task, self._answer(sampled_task, uses), groups)
             )
         share = unit.size / len(unit.specs)
-        return {place: _scaled(use, share) for place, use in uses.items()}
+        return {
+            sampled_stage: _scaled(use, share) for sampled_stage, use in uses.items()
+        }
 
     def _answer(self, sampled_task: _SampledTask, uses: Grown) -> Answer:
         spec = sampled_task.spec
@@ -277,12 +279,12 @@ class _Offline:
         except Exception as error:  # noqa: BLE001 - the job is not ours
             return Answer(task=task, error=self._fails(error, "request"))
         content, tokens_in = self._content(request)
-        place = SampledStage(
+        sampled_stage = SampledStage(
             stage=spec.stage,
             model=sampled_task.model,
             is_first=sampled_task.root is None,
         )
-        use = uses.setdefault(place, StageUsage())
+        use = uses.setdefault(sampled_stage, StageUsage())
         use.calls += 1
         use.tokens_in += tokens_in
         use.most_out += worst_output(request)
@@ -313,10 +315,10 @@ class _Offline:
             self.failing = replace(self.failing, tasks=self.failing.tasks + 1)
         return cached
 
-    def _fails(self, error: Exception, what: str) -> str:
-        """Count a task that the job's method *what* fails; the class of its error."""
-        fault = job_fault(error, self._job, what)
-        first = self.failing.first or f"{what} raised {fault}"
+    def _fails(self, error: Exception, method: str) -> str:
+        """Count a task that the job's method *method* fails; the class of its error."""
+        fault = job_fault(error, self._job, method)
+        first = self.failing.first or f"{method} raised {fault}"
         self.failing = FailingTasks(tasks=self.failing.tasks + 1, first=first)
         return type(fault).__name__
 

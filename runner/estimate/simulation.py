@@ -21,7 +21,7 @@ from runner.limits.rate_limits import NO_HEADER_LIMITS, HeaderLimits, TokenBucke
 class RecordedAttempt:
     """A recorded attempt: what the simulation needs of it."""
 
-    took_s: float  #: from the taking of its slot to its outcome
+    duration_s: float  #: from the taking of its slot to its outcome
     error: e.AttemptError | None = None  #: None: it was answered
     tokens_in: int = 0
     tokens_out: int = 0
@@ -59,18 +59,20 @@ class LearnedRateLimit:
     Where there is none, refusals are among the recorded attempts.
     """
 
-    def __init__(self, per_second: float, *, refused_s: float, tells: bool) -> None:
+    def __init__(
+        self, per_second: float, *, refused_s: float, sends_retry_after: bool
+    ) -> None:
         """Allow so much, with a second's worth at once, as most servers do.
 
         Args:
             per_second: requests that are let through.
             refused_s: what a refusal takes.
-            tells: whether a refusal says how long to wait.
+            sends_retry_after: whether a refusal says how long to wait.
         """
         self.per_second = per_second
         self._bucket = TokenBucket(per_second, max(1.0, per_second))
         self._refused_s = refused_s
-        self._tells = tells
+        self._sends_retry_after = sends_retry_after
 
     def refuses(self, now: float) -> RecordedAttempt | None:
         """The refusal of a request that arrives *now*; None: it is let through."""
@@ -78,9 +80,9 @@ class LearnedRateLimit:
         if free_at <= now:
             self._bucket.take(now, 1.0)
             return None
-        wait_s = free_at - now if self._tells else None
+        wait_s = free_at - now if self._sends_retry_after else None
         error = e.RateLimited("over the rate", retry_after_s=wait_s)
-        return RecordedAttempt(took_s=self._refused_s, error=error)
+        return RecordedAttempt(duration_s=self._refused_s, error=error)
 
 
 CALL_S: Final = 0.00035
@@ -154,7 +156,7 @@ class _Family:
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class _Going:
+class _ActiveTask:
     """A trial under way."""
 
     trial: RecordedTask
@@ -194,13 +196,13 @@ class _Simulation:
             deadline_s=deadline_s,
         )
         self._order = {
-            name: place for a in replayed_models for place, name in enumerate(a.stages)
+            name: index for a in replayed_models for index, name in enumerate(a.stages)
         }
         self._supplies = {
             a.model: _Supply(items=iter(a.items)) for a in replayed_models
         }
-        self._released: dict[tuple[str, str], deque[_Going]] = {}
-        self._going: dict[int, _Going] = {}
+        self._released: dict[tuple[str, str], deque[_ActiveTask]] = {}
+        self._active: dict[int, _ActiveTask] = {}
         self._rates = {a.model: a.rate for a in replayed_models}
         self._ends: list[tuple[float, int, QueuedTask, RecordedAttempt]] = []
         self._chance = random.Random(seed)  # noqa: S311 - jitter, no secret
@@ -236,7 +238,7 @@ class _Simulation:
         if self._ends and (wake_at is None or self._ends[0][0] <= wake_at):
             self._now, number, work, attempt = heapq.heappop(self._ends)
             self._last = self._now
-            self._end(self._going[number], work, attempt)
+            self._end(self._active[number], work, attempt)
             return True
         if wake_at is None:
             return False
@@ -249,18 +251,18 @@ class _Simulation:
         released = self._released.setdefault((load.stage, load.model), deque())
         works: list[QueuedTask] = []
         while len(works) < load.limit:
-            going = released.popleft() if released else self._from_items(load)
-            if going is None:
+            active = released.popleft() if released else self._from_items(load)
+            if active is None:
                 break
-            going.number = next(self._numbers)
-            self._going[going.number] = going
+            active.number = next(self._numbers)
+            self._active[active.number] = active
             works.append(
                 QueuedTask(
-                    number=going.number,
+                    number=active.number,
                     stage=load.stage,
                     model=load.model,
-                    tries=0,
-                    tokens=going.trial.worst_tokens,
+                    prior_attempts=0,
+                    tokens=active.trial.worst_tokens,
                 )
             )
         self._scheduler.loaded(
@@ -269,7 +271,7 @@ class _Simulation:
             last=works[-1].number if works else None,
         )
 
-    def _from_items(self, load: TaskPageRequest) -> _Going | None:
+    def _from_items(self, load: TaskPageRequest) -> _ActiveTask | None:
         """The next item, if it begins with the stage that is asked for."""
         supply = self._supplies[load.model]
         item = supply.peek()
@@ -279,19 +281,19 @@ class _Simulation:
             self._scheduler.planned(item.first.stage, load.model)
             return None
         supply.take()
-        return _Going(trial=item.first, family=_Family(later=deque(item.later)))
+        return _ActiveTask(trial=item.first, family=_Family(later=deque(item.later)))
 
     def _follow(self, family: _Family) -> None:
         """Release the next stage of a family whose released trials have all ended."""
         family.open -= 1
         if family.open or not family.later:
             return
-        place = self._order[family.later[0].stage]
-        while family.later and self._order[family.later[0].stage] <= place:
+        index = self._order[family.later[0].stage]
+        while family.later and self._order[family.later[0].stage] <= index:
             trial = family.later.popleft()
             key = (trial.stage, trial.model)
             self._released.setdefault(key, deque()).append(
-                _Going(trial=trial, family=family)
+                _ActiveTask(trial=trial, family=family)
             )
             family.open += 1
             self._scheduler.planned(*key)
@@ -299,20 +301,22 @@ class _Simulation:
     # -- attempts --------------------------------------------------------------
 
     def _start(self, work: QueuedTask) -> None:
-        going = self._going[work.number]
+        active = self._active[work.number]
         self._busy_until = max(self._now, self._busy_until) + CALL_S
         rate = self._rates[work.model]
         attempt = rate.refuses(self._busy_until) if rate is not None else None
         if attempt is None:
-            attempt = going.trial.attempts[going.next]
-            going.next += 1
-        end = (self._busy_until + attempt.took_s, work.number, work, attempt)
+            attempt = active.trial.attempts[active.next]
+            active.next += 1
+        end = (self._busy_until + attempt.duration_s, work.number, work, attempt)
         heapq.heappush(self._ends, end)
         self._sums[work.model].calls += 1
 
-    def _end(self, going: _Going, work: QueuedTask, attempt: RecordedAttempt) -> None:
+    def _end(
+        self, active: _ActiveTask, work: QueuedTask, attempt: RecordedAttempt
+    ) -> None:
         if attempt.error is not None:
-            self._fail(going, work, attempt.error)
+            self._fail(active, work, attempt.error)
             return
         sums = self._sums[work.model]
         sums.answered += 1
@@ -325,25 +329,27 @@ class _Simulation:
         self._scheduler.received(
             work, self._now, used=used, header_limits=attempt.header_limits
         )
-        if going.has_more:
+        if active.has_more:
             self._scheduler.again(work)
             return
-        self._settle(going, work)
+        self._settle(active, work)
 
-    def _fail(self, going: _Going, work: QueuedTask, error: e.AttemptError) -> None:
+    def _fail(
+        self, active: _ActiveTask, work: QueuedTask, error: e.AttemptError
+    ) -> None:
         sums = self._sums[work.model]
         sums.refused += isinstance(error, e.RateLimited)
         decision, _ = self._scheduler.failed(
             work, error, self._now, self._chance.random()
         )
-        if decision.retry_in_s is not None and going.has_more:
+        if decision.retry_in_s is not None and active.has_more:
             retry_at = self._now + decision.retry_in_s
             self._scheduler.settled(work, retry_at=retry_at)
             return
         sums.failed += 1
-        self._settle(going, work)
+        self._settle(active, work)
 
-    def _settle(self, going: _Going, work: QueuedTask) -> None:
-        del self._going[work.number]
+    def _settle(self, active: _ActiveTask, work: QueuedTask) -> None:
+        del self._active[work.number]
         self._scheduler.settled(work)
-        self._follow(going.family)
+        self._follow(active.family)

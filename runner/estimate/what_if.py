@@ -138,13 +138,13 @@ class RecordedItems:
         trials = [trial for c in unskipped if (trial := self._trial(c)) is not None]
         return sorted(trials, key=lambda trial: self.stages.index(trial.stage))
 
-    def _trial(self, course: AttemptHistory) -> RecordedTask | None:
-        row = course.row
+    def _trial(self, history: AttemptHistory) -> RecordedTask | None:
+        row = history.row
         lenders = self._lenders.setdefault(
             (row.stage, row.model), deque(maxlen=LENDERS)
         )
         model = self.names[row.model]
-        ended = _attempts(course.attempts, self.prices[model])
+        ended = _attempts(history.attempts, self.prices[model])
         if self.drops_refusals:
             ended = tuple(a for a in ended if not isinstance(a.error, e.RateLimited))
         if row.state.is_open or not ended:
@@ -185,7 +185,7 @@ def endpoint_rate(
     return LearnedRateLimit(
         observed.rpm / MINUTE_S,
         refused_s=median([event.latency_ms for event in refused] or [0.0]) / 1e3,
-        tells=any(event.retry_after_s is not None for event in refused),
+        sends_retry_after=any(event.retry_after_s is not None for event in refused),
     )
 
 
@@ -236,11 +236,11 @@ def _attempt(
     ended: AttemptEnd, error: e.AttemptError | None, price: Price | None
 ) -> RecordedAttempt:
     outcome = ended.outcome
-    took_s = (outcome.latency_ms or 0.0) / 1e3
-    if ended.took_us is not None:
-        took_s = ended.took_us / 1e6
+    duration_s = (outcome.latency_ms or 0.0) / 1e3
+    if ended.duration_us is not None:
+        duration_s = ended.duration_us / 1e6
     if not isinstance(outcome, AttemptAnswered):
-        return RecordedAttempt(took_s=took_s, error=error)
+        return RecordedAttempt(duration_s=duration_s, error=error)
     usage = Usage(
         tokens_in=outcome.tokens_in or 0,
         tokens_out=outcome.tokens_out or 0,
@@ -250,7 +250,7 @@ def _attempt(
         tokens_reasoning=outcome.tokens_reasoning or 0,
     )
     return RecordedAttempt(
-        took_s=took_s,
+        duration_s=duration_s,
         tokens_in=usage.tokens_in,
         tokens_out=usage.tokens_out,
         tokens_cached=usage.tokens_cached,

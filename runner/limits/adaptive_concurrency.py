@@ -49,7 +49,7 @@ class AdaptiveConcurrency:
 
     def _begin(self, now: float) -> None:
         self._began = now
-        self._took: list[float] = []
+        self._latencies_s: list[float] = []
         self._most = 0
         self._is_clean = True
 
@@ -68,25 +68,25 @@ class AdaptiveConcurrency:
         self._most = max(self._most, in_flight)
         if sent_at < self._began:
             return
-        self._took.append(now - sent_at)
-        if len(self._took) >= self.limit / 2:
+        self._latencies_s.append(now - sent_at)
+        if len(self._latencies_s) >= self.limit / 2:
             self._close_round(now)
 
     def _close_round(self, now: float) -> None:
         if self._is_clean and self._most >= USED * self.limit:
-            self._look_for_knee()
+            self._detect_knee()
             grown = max(self._limit * INCREASE, self._limit + 1.0)
             self._limit = min(
                 self._limit * DOUBLING if self._is_doubling else grown, self._ceiling
             )
         self._begin(now)
 
-    def _look_for_knee(self) -> None:
-        if len(self._took) < FEWEST:
+    def _detect_knee(self) -> None:
+        if len(self._latencies_s) < FEWEST:
             return
-        took = median(self._took)
-        before, self._last_median = self._last_median, took
-        if before is not None and took > KNEE * before + KNEE_S:
+        median_s = median(self._latencies_s)
+        before, self._last_median = self._last_median, median_s
+        if before is not None and median_s > KNEE * before + KNEE_S:
             self._is_doubling = False
 
     def refused(self) -> None:
@@ -98,7 +98,7 @@ LESS = 1 / 64
 """Cut for the first time in vain; doubled for each further time."""
 MOST_DOUBLINGS = 10
 """Of that share; it is all of the limit long before."""
-ALIKE = 0.9
+NEAR_LIMIT = 0.9
 """A call that was refused beside fewer than this share of the limit has little to do
 with it; it counts as refused in vain."""
 OFTEN = 5
@@ -156,7 +156,7 @@ class LearnedConcurrency:
             self._climb.measured()
         in_vain = self._climb.in_vain
         cut = LESS * 2 ** min(in_vain - 1, MOST_DOUBLINGS) if in_vain else 0.0
-        if among >= ALIKE * self._limit or not self.is_learned:
+        if among >= NEAR_LIMIT * self._limit or not self.is_learned:
             self._limit = min(self._limit, among)
         self._limit = max(1.0, self._limit * (1 - cut))
         self._cut_at = now

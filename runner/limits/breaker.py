@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from runner import errors as e
 from runner.engine.failure_policy import RETRY_RULES
 
-ALIKE = 20
+FAILURES_TO_OPEN = 20
 """Failures in a row, of one class, that open the breaker."""
-ALIKE_AT_FIRST = 6
+FAILURES_TO_OPEN_AT_FIRST = 6
 """The same, where nothing was ever answered: a wrong address is the likeliest cause."""
 FIRST_PROBE_S = 1.0
 LAST_PROBE_S = 60.0
@@ -46,7 +46,7 @@ class BreakerStatistics:
     """What a breaker shows of itself."""
 
     is_open: bool
-    alike: int
+    consecutive: int
     error: str | None  #: class that the last failures share
     stopped: str | None  #: why nothing is sent any more
 
@@ -56,7 +56,7 @@ class Breaker:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._alike = 0
+        self._consecutive = 0
         self._class: type[e.AttemptError] | None = None
         self._opened_at: float | None = None
         self._probe_at = 0.0
@@ -86,7 +86,7 @@ class Breaker:
     def succeeded(self) -> None:
         """A reply came: the endpoint works."""
         self._worked = True
-        self._alike = 0
+        self._consecutive = 0
         self._class = None
         self._opened_at = None
         self._probe_gap = FIRST_PROBE_S
@@ -101,12 +101,12 @@ class Breaker:
             return self.stop(self._sentence(error))
         if not self._worked:
             self._statuses.add(error.status)
-        self._alike = self._alike + 1 if type(error) is self._class else 1
+        self._consecutive = self._consecutive + 1 if type(error) is self._class else 1
         self._class = type(error)
         if self._opened_at is not None:
             return self._probe_failed(error, now, self._opened_at)
-        enough = ALIKE if self._worked else ALIKE_AT_FIRST
-        if self._alike < enough:
+        enough = FAILURES_TO_OPEN if self._worked else FAILURES_TO_OPEN_AT_FIRST
+        if self._consecutive < enough:
             return None
         self._opened_at = now
         self._probe_at = now + self._probe_gap
@@ -146,21 +146,21 @@ class Breaker:
             return "never answered"
         if self._statuses == {200}:
             return "answered every request with a reply that cannot be read"
-        listed = " or ".join(map(str, statuses))
+        status_text = " or ".join(map(str, statuses))
         share = "some requests" if None in self._statuses else "every request"
         only = ", and the others not at all" if None in self._statuses else ""
-        return f"answered {share} with {listed}{only}"
+        return f"answered {share} with {status_text}{only}"
 
-    def stop(self, why: str) -> str:
-        """Send nothing more; returns *why*."""
-        self._stopped = why
-        return why
+    def stop(self, reason: str) -> str:
+        """Send nothing more; returns *reason*."""
+        self._stopped = reason
+        return reason
 
     def statistics(self) -> BreakerStatistics:
         """The breaker's state as a value."""
         return BreakerStatistics(
             is_open=self.is_open,
-            alike=self._alike,
+            consecutive=self._consecutive,
             error=self._class.__name__ if self._class else None,
             stopped=self._stopped,
         )

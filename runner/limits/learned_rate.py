@@ -115,7 +115,7 @@ class UpwardSteps:
         return step
 
 
-ALIKE_CALLS = 0.1
+CALLS_TOLERANCE = 0.1
 """Calls in flight at two refusals that differ by less may be the same limit."""
 USUAL_RANK = 2.0
 """-log(rank) is 1 on average where calls in flight do not matter, and some more while
@@ -157,7 +157,7 @@ class ConcurrencyEvidence:
         if (
             level is None
             or before is None
-            or abs(level - before) > ALIKE_CALLS * before
+            or abs(level - before) > CALLS_TOLERANCE * before
         ):
             self.score = 0.0
             return
@@ -283,11 +283,11 @@ class LearnedRate:
         self.concurrency_evidence.compare(self._refused, is_steady=is_steady)
         if self._bucket is not None:
             self._climb.refused()
-        took_s, passed = math.inf, math.inf
+        duration_s, passed = math.inf, math.inf
         if self._is_firm:
-            took_s = self._last_sent - self._from
+            duration_s = self._last_sent - self._from
             passed = self._sent - self._refused
-            self._measure(took_s, passed)
+            self._measure(duration_s, passed)
         else:
             self._open(self._last_sent, is_firm=True)
             # the last step upwards was one too many
@@ -296,12 +296,12 @@ class LearnedRate:
         if self._measured is not None:
             gain = GAIN - LESS * self._climb.in_vain
             self._set_rate(self._measured * (1 + gain)).at_most(now, 0.0)
-            self._climb.rest(now, TRUST * took_s, TRUST * passed)
+            self._climb.rest(now, TRUST * duration_s, TRUST * passed)
 
-    def _measure(self, took_s: float, passed: float) -> None:
+    def _measure(self, duration_s: float, passed: float) -> None:
         few_will_do = self._measured is None or self._refused >= FEW
         if passed >= (FEW if few_will_do else ENOUGH):
-            self._measured = passed / max(took_s, HOLD_S)
+            self._measured = passed / max(duration_s, HOLD_S)
             self._climb.measured()
             self._open(self._last_sent, is_firm=True)
 

@@ -52,25 +52,25 @@ class LearnedLimits:
 
     def __init__(self) -> None:
         self.pace = LearnedRate()
-        self.places = LearnedConcurrency()
+        self.concurrency = LearnedConcurrency()
         self.in_flight = 0
         self._surplus = {
             kind: RefusalExcess()
             for kind in (e.RateLimited, e.Overloaded, e.OutOfFiles)
         }
-        self._blames_places = False  #: for 429s
+        self._blames_concurrency = False  #: for 429s
         self._full = FULL
 
     @property
-    def has_place(self) -> bool:
+    def has_room(self) -> bool:
         """Whether a call may be added to those in flight."""
-        return self.in_flight < self.places.limit
+        return self.in_flight < self.concurrency.limit
 
     def ready_at(self, now: float) -> float:
         """When the next request may leave."""
         when = self.pace.ready_at(now)
         if self.pace.concurrency_evidence.score >= self._full:
-            self._blames_places = True
+            self._blames_concurrency = True
         elif self.pace.is_doubtful:
             self._surplus[e.RateLimited].learn(self.pace.share)
         else:
@@ -83,7 +83,7 @@ class LearnedLimits:
         among = self.in_flight
         self.in_flight += 1
         self.pace.sent(now, among)
-        self.places.sent(now, among)
+        self.concurrency.sent(now, among)
         return among
 
     def ended(self) -> None:
@@ -116,22 +116,22 @@ class LearnedLimits:
         self.pace.missed(sent_at)
         if not is_limit:
             return False
-        if isinstance(error, e.RateLimited) and not self._blames_places:
+        if isinstance(error, e.RateLimited) and not self._blames_concurrency:
             self.pace.refused(now, sent_at, among, resume_at)
             return True
-        self.places.refused(now, sent_at, among)
-        if self.places.is_doubtful:
-            self._give_up_places(error)
+        self.concurrency.refused(now, sent_at, among)
+        if self.concurrency.is_doubtful:
+            self._give_up_concurrency(error)
             return False
         return True
 
-    def _give_up_places(self, error: Refusal) -> None:
-        if self._blames_places:
+    def _give_up_concurrency(self, error: Refusal) -> None:
+        if self._blames_concurrency:
             self._full *= 2  # more is asked for before they are blamed again
-            self._blames_places = False
+            self._blames_concurrency = False
         else:
-            self._surplus[type(error)].learn(self.places.share)
-        self.places.drop()
+            self._surplus[type(error)].learn(self.concurrency.share)
+        self.concurrency.drop()
 
 
 REQUEST_BURST_S = 0.25
@@ -228,9 +228,9 @@ class Endpoint:
         self._contenders: list[Contender] = []
 
     @property
-    def has_place(self) -> bool:
+    def has_room(self) -> bool:
         """Whether a call may be added to those in flight, whichever model's."""
-        return self.ceiling.in_flight < self.concurrency and self.ceiling.has_place
+        return self.ceiling.in_flight < self.concurrency and self.ceiling.has_room
 
     def pause(self, until: float) -> None:
         """Send nothing before *until*; never shortens a pause."""
@@ -262,21 +262,21 @@ class Endpoint:
         """Take no turn any more."""
         self._contenders.remove(contender)
 
-    def place(self, contender: Contender) -> tuple[float, int]:
+    def turn_order(self, contender: Contender) -> tuple[float, int]:
         """Where it stands in the order of turns; the lowest is next."""
         return max(self.turn, contender.turn), self._contenders.index(contender)
 
     def is_anothers_turn(
-        self, contender: Contender, ours: Collection[Contender], now: float
+        self, contender: Contender, group: Collection[Contender], now: float
     ) -> bool:
-        """Whether somebody outside of *ours* would send before *contender*, and can."""
-        if len(self._contenders) == len(ours):
+        """Whether a contender outside of *group* would, and can, send first."""
+        if len(self._contenders) == len(group):
             return False
-        place = self.place(contender)
+        order = self.turn_order(contender)
         return any(
-            self.place(other) < place and other.is_able(now)
+            self.turn_order(other) < order and other.is_able(now)
             for other in self._contenders
-            if other not in ours
+            if other not in group
         )
 
 
@@ -315,7 +315,7 @@ class Limiter:
     @property
     def has_slot(self) -> bool:
         """Whether a call may be added to those in flight."""
-        return self._in_flight < self._slots.limit and self._endpoint.has_place
+        return self._in_flight < self._slots.limit and self._endpoint.has_room
 
     @property
     def counts_tokens(self) -> bool:
@@ -382,7 +382,7 @@ class Limiter:
         """A reply came to a call of *sent_at*; before its slot is given back."""
         self._ceiling.passed()
         self._slots.answered(now, sent_at, self._in_flight)
-        self._hear(now, header_limits)
+        self._apply_headers(now, header_limits)
 
     def failed(
         self,
@@ -400,7 +400,7 @@ class Limiter:
         refusals that come by chance. *pause_s* is what the endpoint asked for; it
         holds everybody, unless it is brief and the refusal came by chance.
         """
-        self._hear(now, header_limits)
+        self._apply_headers(now, header_limits)
         if not isinstance(error, Refusal):
             return
         resume_at = now + pause_s
@@ -410,9 +410,9 @@ class Limiter:
         if is_limit:
             self._slots.refused()
 
-    def _hear(self, now: float, header_limits: HeaderLimits) -> None:
-        self._requests.hear(now, header_limits.requests)
-        self._tokens.hear(now, header_limits.tokens)
+    def _apply_headers(self, now: float, header_limits: HeaderLimits) -> None:
+        self._requests.apply_quota(now, header_limits.requests)
+        self._tokens.apply_quota(now, header_limits.tokens)
 
     def statistics(self) -> LimiterStatistics:
         """The limiter's state as a value."""
@@ -427,7 +427,7 @@ class Limiter:
             concurrency=int(
                 min(
                     self._slots.limit,
-                    self._ceiling.places.limit,
+                    self._ceiling.concurrency.limit,
                     self._endpoint.concurrency,
                 )
             ),

@@ -203,9 +203,9 @@ class TokenBucket:
 
     def ready_at(self, now: float, amount: float) -> float:
         """When *amount* may be taken; an amount over the depth needs a full bucket."""
-        lacking = min(amount, self.depth) - self.level(now)
+        shortfall = min(amount, self.depth) - self.level(now)
         # a billionth of credit is rounding, not debt
-        return now if lacking <= 1e-9 * self.depth else now + lacking / self.rate
+        return now if shortfall <= 1e-9 * self.depth else now + shortfall / self.rate
 
     def take(self, now: float, amount: float) -> None:
         """Spend *amount*, into debt if it is larger than what is left."""
@@ -302,7 +302,7 @@ class Gate(Protocol):
         """Go by another limit of a person's, or by none; what is told holds on."""
         ...
 
-    def hear(self, now: float, quota: Quota | None) -> None:
+    def apply_quota(self, now: float, quota: Quota | None) -> None:
         """Take the lower of what is told and what a person set."""
         ...
 
@@ -368,7 +368,7 @@ class MinuteGate:
         self._by_hand = by_hand
         self._apply(now, self._first)
 
-    def hear(self, now: float, quota: Quota | None) -> None:
+    def apply_quota(self, now: float, quota: Quota | None) -> None:
         """Take the lower of what is told and what a person set."""
         if quota is None or quota.per_minute == self._header_limit:
             return

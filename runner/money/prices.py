@@ -409,7 +409,7 @@ class ListedModel:
 def listed_models() -> Iterator[ListedModel]:
     """The models of the table that siftlog can ask, by name."""
     decoder = msgspec.json.Decoder(dict[str, Any])
-    rows = (_listed(name, decoder.decode(row)) for name, row in table().items())
+    rows = (_listed_model(name, decoder.decode(row)) for name, row in table().items())
     return iter(sorted((row for row in rows if row), key=lambda row: row.model))
 
 
@@ -456,7 +456,7 @@ def lacks_chat(model: str) -> bool:
     return row.get("mode") == "responses"
 
 
-def _listed(name: str, row: Mapping[str, Any]) -> ListedModel | None:
+def _listed_model(name: str, row: Mapping[str, Any]) -> ListedModel | None:
     kind = KINDS.get(row.get("mode", ""))
     provider = row.get("litellm_provider", "")
     if kind is None or not provider:

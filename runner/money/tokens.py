@@ -247,7 +247,7 @@ class TokenBounds:
         self.most_output = max(most, self.most_output or 0)
         self.is_unproven = False
 
-    def why(self, request: Request) -> str:
+    def reservation_reason(self, request: Request) -> str:
         """Why a call reserves more output than its own limit; empty: it does not."""
         most = worst_output(request, self.most_output)
         if self.is_unproven and most < worst_output(request, LEAST_LEARNED):

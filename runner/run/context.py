@@ -33,13 +33,13 @@ class RunContext:
     clock: Clock
     environment: Mapping[str, str]  #: with what .env adds; holds the keys
     runs_dir: Path
-    tell: Callable[[str], None]  #: a sentence for people
+    notify: Callable[[str], None]  #: a sentence for people
     launched: Callable[[], None]  #: told once, before the first call
     watch: ProgressWatch  #: shows progress while the driver works
     broker: str | None = None  #: HOST:PORT of who lends a shard its limits and money
 
 
-ASKING = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
 
 
 class Interruptible(Protocol):
@@ -54,7 +54,7 @@ class Interruptible(Protocol):
         ...
 
 
-def obey_signals(worker: Interruptible, tell: Callable[[str], None]) -> None:
+def obey_signals(worker: Interruptible, notify: Callable[[str], None]) -> None:
     """Drain at the first signal, stop at the second.
 
     A terminal that is closed only ever drains: its hang-up comes twice, from the shell
@@ -67,12 +67,12 @@ def obey_signals(worker: Interruptible, tell: Callable[[str], None]) -> None:
     def obey(number: int) -> None:
         seen.append(number)
         if len(seen) == 1:
-            tell("Finishing the calls in flight; once more to stop at once.")
+            notify("Finishing the calls in flight; once more to stop at once.")
             worker.drain()
         else:
             worker.stop()
 
-    for number in ASKING:
+    for number in STOP_SIGNALS:
         loop.add_signal_handler(number, obey, number)
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         loop.add_signal_handler(signal.SIGHUP, worker.drain)

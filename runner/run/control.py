@@ -201,19 +201,21 @@ def _resume(command: Command, run: LiveRun) -> Act:
             effect=f"lifted: {scopes}", events=lifts(lifted, by=command.author)
         )
 
-    held = run.driver.statistics().pauses
-    if not held:
+    pauses = run.driver.statistics().pauses
+    if not pauses:
         raise CommandRefused("the run is not paused")
-    if not any(is_within(pause.scope, (stage, model)) for pause in held):
-        raise CommandRefused(f"that is not what is paused: {', '.join(map(str, held))}")
+    if not any(is_within(pause.scope, (stage, model)) for pause in pauses):
+        raise CommandRefused(
+            f"that is not what is paused: {', '.join(map(str, pauses))}"
+        )
     return act
 
 
-def lifts(held: Sequence[Pause], *, by: str) -> tuple[RunPaused, ...]:
+def lifts(pauses: Sequence[Pause], *, by: str) -> tuple[RunPaused, ...]:
     """The events that lift pauses."""
     return tuple(
         RunPaused(by=by, paused=False, stage=pause.stage, model=pause.model)
-        for pause in held
+        for pause in pauses
     )
 
 
@@ -317,7 +319,7 @@ def _withdraw(command: Command, run: LiveRun) -> Act:
 
 def _scope(command: Command, run: LiveRun) -> Scope:
     """The stage and model that a request names, both known to the run."""
-    stage, model = (command.payload.get(what) for what in ("stage", "model"))
+    stage, model = (command.payload.get(key) for key in ("stage", "model"))
     check_name("stage", stage, run.stages)
     check_name("model", model, run.models)
     return (
@@ -378,7 +380,7 @@ class Listener:
         clock: Clock,
         stages: tuple[str, ...],
         models: tuple[str, ...],
-        tell: Callable[[str], None],
+        notify: Callable[[str], None],
         initial_state: str | None = None,
         startup_limits: Collection[str] = (),
         answered: Collection[str] = (),
@@ -392,7 +394,7 @@ class Listener:
             clock: says when to look.
             stages: those of the job.
             models: all that are asked.
-            tell: takes a sentence for whoever takes the run up.
+            notify: takes a sentence for whoever takes the run up.
             initial_state: state of the run when this process started; None: it is new.
             startup_limits: names of the limits that this process was started with.
             answered: ids of requests that were carried out before there was this log.
@@ -403,7 +405,7 @@ class Listener:
         self._clock = clock
         self._stages = stages
         self._models = models
-        self.tell = tell  #: takes a sentence for people
+        self.notify = notify  #: takes a sentence for people
         self._initial_state = initial_state
         self._startup_limits = startup_limits
         self._tail = CommandTail(folder.control)
@@ -509,7 +511,7 @@ class Listener:
     def _answer(self, command: Command, initial_state: str | None, effect: str) -> None:
         """Tell what became of a request that waited: who asked may be gone by now."""
         if initial_state is not None:
-            self.tell(f"Waiting was {command.kind} (by {command.author}): {effect}.")
+            self.notify(f"Waiting was {command.kind} (by {command.author}): {effect}.")
 
     async def _check_state(self, command: Command, initial_state: str | None) -> None:
         """Refuse what was decided on a run that has changed meanwhile."""

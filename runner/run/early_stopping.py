@@ -98,14 +98,14 @@ def interim_scores(
     """The front of a run, scored; nothing is written."""
     # in this order: tasks may still be planned in between, and none before
     is_planned = status(reader).planning_exhausted
-    upto = last_seq(reader)
-    keys, before = _finished(reader, upto)
-    whole = answers(reader, run_started(reader), upto)
+    through_seq = last_seq(reader)
+    keys, before = _finished(reader, through_seq)
+    whole = answers(reader, run_started(reader), through_seq)
     card = job.score(dataset, whole if before is None else _Cut(whole, before))
     return InterimScores(
         comparable=card.comparable,
         finished=FinishedItems(keys=keys, is_whole=is_planned and before is None),
-        seq=upto,
+        seq=through_seq,
     )
 
 
@@ -123,11 +123,11 @@ def check(
 
 
 def _finished(
-    reader: sqlite3.Connection, upto: int
+    reader: sqlite3.Connection, through_seq: int
 ) -> tuple[tuple[str, ...], int | None]:
     """Keys of the items that are finished, and the first task that is not."""
     keys: dict[str, None] = {}
-    for root, rows in groupby(task_families(reader, upto), attrgetter("root")):
+    for root, rows in groupby(task_families(reader, through_seq), attrgetter("root")):
         family = list(rows)
         key = family[0].key
         if any(row.state.is_open for row in family):
@@ -219,7 +219,7 @@ class Decider:
         work: Workload,
         driver: Driver,
         clock: Clock,
-        tell: Callable[[str], None],
+        notify: Callable[[str], None],
         looking: DecisionContext | None,
     ) -> None:
         """Watch a run that is about to go on.
@@ -230,7 +230,7 @@ class Decider:
             work: what the run is about.
             driver: what is drained.
             clock: says when to look.
-            tell: takes a sentence for whoever started the process.
+            notify: takes a sentence for whoever started the process.
             looking: None: the run answers all that is planned.
         """
         self._folder = folder
@@ -238,7 +238,7 @@ class Decider:
         self._work = work
         self._driver = driver
         self._clock = clock
-        self._tell = tell
+        self._notify = notify
         self._looking = looking
         self._thread = ThreadPoolExecutor(max_workers=1)
         #: the thread's own: what the engine has loaded may belong to its thread
@@ -256,7 +256,7 @@ class Decider:
             async with run_alongside(self._driver.guard(self._watch)):
                 yield
 
-    async def look(self) -> None:
+    async def poll(self) -> None:
         """Look once, and record what is decided; nothing where it has been before."""
         looking = self._looking
         if looking is None or self.decided is not None:
@@ -267,13 +267,13 @@ class Decider:
         except UsageError as error:
             # the answers are worth having all the same
             self._looking = None
-            self._tell(f"The run goes on to its end: {error}")
+            self._notify(f"The run goes on to its end: {error}")
             return
         if decision is None or self.decided is not None:
             return
         self.decided = decision
         await self._log.append(decision)
-        self._tell(f"Decided: {sentence(decision)}.")
+        self._notify(f"Decided: {sentence(decision)}.")
 
     def _seen(self, looking: DecisionContext) -> ComparisonDecided | None:
         """What the log decides by now; read in a thread of its own."""
@@ -329,7 +329,7 @@ class Decider:
             if ended == last_ended:
                 continue
             last_ended = ended
-            await self.look()
+            await self.poll()
             pause_s = max(POLL_S, REST * (self._clock.monotonic() - began))
         if self.decided is not None:
             self._driver.drain()

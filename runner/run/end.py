@@ -98,7 +98,7 @@ class RunOutcome:
     """How the process's work on a run came out."""
 
     outcome: Outcome | Literal["cancelled", "decided", "given up"]
-    why: str | None = None  #: one sentence, where the run is not finished
+    reason: str | None = None  #: one sentence, where the run is not finished
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,7 +151,7 @@ class RunEnding:
                 clock=self.clock,
                 endpoints=self.endpoints,
                 settle_s=self.settle_s,
-                tell=self.listener.tell,
+                notify=self.listener.notify,
             )
             await cancelling.cancel(self.listener.cancels[-1].author)
         skipped = await cancel_rest(
@@ -160,12 +160,12 @@ class RunEnding:
         return cancelled(self.folder.run_id, skipped)
 
     async def _stop(self, decided: ComparisonDecided, still_open: int) -> RunOutcome:
-        why = (
+        reason = (
             f"{sentence(decided)}; {still_open:,} tasks stay open, ask them with: "
             f"siftlog resume {self.folder.run_id}"
         )
-        await self.log.append(RunDrained(by=BY, why=why, open=still_open))
-        return RunOutcome(outcome="decided", why=why)
+        await self.log.append(RunDrained(by=BY, why=reason, open=still_open))
+        return RunOutcome(outcome="decided", reason=reason)
 
     async def _left(self) -> str:
         """What becomes of the calls that are out, as the beginning of a sentence."""
@@ -173,10 +173,11 @@ class RunEnding:
         if self.endpoints:
             with open_reader(self.folder.log) as reader:
                 unknown -= sum(start.batched for start in sent_starts(reader))
-                there = open_batches(reader)
-            if there.count:
+                recorded_batches = open_batches(reader)
+            if recorded_batches.count:
                 batches_text = (
-                    f"{there.requests:,} requests stay in {there.count} open batches; "
+                    f"{recorded_batches.requests:,} requests stay in "
+                    f"{recorded_batches.count} open batches; "
                 )
         return (
             f"{unknown} calls in flight were given up; " if unknown else ""
@@ -194,7 +195,7 @@ class RunEnding:
             "USD)"
         )
         in_spite = f"{lost}go on all the same with: {command} {GO_ON}"
-        by, why = {
+        by, reason = {
             "finished": (
                 "operator",
                 f"Tasks were put back into the queue as the run ended; {go_on}",
@@ -215,9 +216,9 @@ class RunEnding:
                 f"Tasks with an unknown call are held; {go_on} --unknown retry",
             ),
         }[outcome]
-        await self.log.append(RunDrained(by=by, why=why, open=still_open))
+        await self.log.append(RunDrained(by=by, why=reason, open=still_open))
         return RunOutcome(
-            outcome="drained" if outcome == "finished" else outcome, why=why
+            outcome="drained" if outcome == "finished" else outcome, reason=reason
         )
 
 
@@ -225,7 +226,7 @@ def cancelled(run: str, skipped: int) -> RunOutcome:
     """How a run ends whose open tasks were skipped for good."""
     return RunOutcome(
         outcome="cancelled",
-        why=f"Cancelled; {skipped:,} open tasks were skipped. Score what there is "
+        reason=f"Cancelled; {skipped:,} open tasks were skipped. Score what there is "
         f"with: siftlog score {run}; bring them back with: siftlog retry {run} "
         f"--reason {REASON}",
     )

@@ -69,7 +69,7 @@ class Connections:
 def connect(
     work: Workload,
     options: RunOptions,
-    shell: RunContext,
+    context: RunContext,
     facts: Sequence[ParameterRefused] = (),
 ) -> Connections:
     """The connections to all models of a run.
@@ -77,19 +77,21 @@ def connect(
     Args:
         work: the run's job and settings.
         options: how calls are sent.
-        shell: what surrounds the run.
+        context: what surrounds the run.
         facts: what earlier processes have found out of endpoints.
 
     Raises:
         UsageError: one cannot be served, or none by batches though that was wanted.
     """
-    job, asks = work.job, terms(work, options)
-    ladders = {model: ladder(model, options, asks[model]) for model in asks}
+    job, terms_by_model = work.job, terms(work, options)
+    ladders = {
+        model: ladder(model, options, terms_by_model[model]) for model in terms_by_model
+    }
     for fallbacks in ladders.values():
         fallbacks.restore(facts)
     options_by_model = {
         model: replace(
-            client_options(job, options, model, shell), ladder=ladders.get(model)
+            client_options(job, options, model, context), ladder=ladders.get(model)
         )
         for model in assigned(job, options).all_models
     }
@@ -110,17 +112,17 @@ def connect(
             for model, model_options in options_by_model.items()
             if model in batched
         },
-        terms=asks,
+        terms=terms_by_model,
         ladders=ladders,
     )
 
 
-def ladder(model: str, options: RunOptions, asks: ModelTerms) -> Fallbacks:
+def ladder(model: str, options: RunOptions, model_terms: ModelTerms) -> Fallbacks:
     """What is known of the endpoint of a model before the first call."""
     return Fallbacks(
         endpoint_name(model, options.of(model).base_url),
         model,
-        terms=asks,
+        terms=model_terms,
         drops=options.drop_refused,
     )
 
@@ -139,22 +141,22 @@ def endpoint_name(model: str, base_url: str | None) -> str:
 
 
 def client_options(
-    job: Job, options: RunOptions, model: str, shell: RunContext
+    job: Job, options: RunOptions, model: str, context: RunContext
 ) -> ClientOptions:
     """What a model's client is opened with; raise `UsageError` for a missing key."""
     model_options = options.of(model)
-    headers, masked = _headers(options.parameters_of(model), model, shell.environment)
+    headers, masked = _headers(options.parameters_of(model), model, context.environment)
     return ClientOptions(
         base_url=model_options.base_url,
         api=api_of(model, options),
-        api_key=key_of(model, options, shell.environment),
+        api_key=key_of(model, options, context.environment),
         headers=headers,
         masked=masked,
         timeouts=Timeouts(total_s=options.timeout_s),
-        environment=shell.environment,
+        environment=context.environment,
         job=job,
-        runs_dir=shell.runs_dir,
-        clock=shell.clock,
+        runs_dir=context.runs_dir,
+        clock=context.clock,
     )
 
 
@@ -287,7 +289,7 @@ class SharedEndpoints:
             driver.stop()
 
 
-WANTED: Final = 1 << 16
+REQUESTED_FILES: Final = 1 << 16
 """Open files that are asked for: a machine has as many ports towards an address."""
 
 RESERVED: Final = 24
@@ -296,14 +298,14 @@ index, inputs, DNS, the response cache, a scoring. Sixteen were seen at most."""
 
 
 def with_room(
-    options: RunOptions, models: tuple[str, ...], tell: Callable[[str], None]
+    options: RunOptions, models: tuple[str, ...], notify: Callable[[str], None]
 ) -> RunOptions:
     """*options* with no more calls at a time than connections can be open.
 
     Args:
         options: how calls are sent.
         models: all that are asked.
-        tell: hears of a ceiling that was lowered.
+        notify: hears of a ceiling that was lowered.
 
     Raises:
         UsageError: there is no room for a single call.
@@ -318,17 +320,17 @@ def with_room(
     limit = raised_limit()
     free = limit - _open_files() - RESERVED
     per_model = free // len(online)
-    wanted = max(options.of(model).concurrency or 0 for model in online)
-    if per_model >= wanted:
+    concurrency = max(options.of(model).concurrency or 0 for model in online)
+    if per_model >= concurrency:
         return options
-    cure = f"raise the limit with: ulimit -n {max(1024, 2 * wanted * len(online))}"
+    cure = f"raise the limit with: ulimit -n {max(1024, 2 * concurrency * len(online))}"
     if per_model < 1:
         raise UsageError(
             f"This process may have {limit} files open (ulimit -n), which leaves room "
             f"for no call: {cure}"
         )
-    tell(
-        f"At most {per_model} calls at a time and model, not {wanted}: this "
+    notify(
+        f"At most {per_model} calls at a time and model, not {concurrency}: this "
         f"process may have {limit} files open (ulimit -n), and each call needs "
         f"one; {cure}"
     )
@@ -349,8 +351,12 @@ def raised_limit() -> int:
     """The limit of open files, raised as far as this process may."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
-        return WANTED
-    best = WANTED if hard == resource.RLIM_INFINITY else min(hard, WANTED)
+        return REQUESTED_FILES
+    best = (
+        REQUESTED_FILES
+        if hard == resource.RLIM_INFINITY
+        else min(hard, REQUESTED_FILES)
+    )
     if best > soft:
         resource.setrlimit(resource.RLIMIT_NOFILE, (best, hard))
     return max(soft, best)
@@ -389,7 +395,7 @@ def batch_clients(
     folder: RunFolder,
     log: Log,
     options: RunOptions,
-    shell: RunContext,
+    context: RunContext,
     *,
     endpoints: Mapping[str, BatchEndpoint],
     starts: Sequence[AttemptStarted],
@@ -401,7 +407,7 @@ def batch_clients(
         folder: the run's.
         log: the run's.
         options: how calls are sent.
-        shell: what surrounds the run.
+        context: what surrounds the run.
         endpoints: where these models are asked.
         starts: the attempts that go on.
         leaving: set as the process is about to end.
@@ -413,9 +419,9 @@ def batch_clients(
     setting = BatchContext(
         tag=tag_of(folder),
         log=log,
-        clock=shell.clock,
+        clock=context.clock,
         leaving=leaving,
-        tell=shell.tell,
+        notify=context.notify,
         ids=set(left.ids),
         adopted=left.adopted,
     )

@@ -170,9 +170,11 @@ def check_inputs(first: RunStarted, work: Workload) -> None:
     """
     before = {i.setting: i.sha256 for i in first.inputs}
     if (PROMPTS in before) != any(now.setting == PROMPTS for now in work.inputs):
-        named = PROMPTS in before
-        was = "prompts of a file" if named else "the shipped prompts"
-        back = "name that file with --prompts" if named else "leave --prompts out"
+        is_from_file = PROMPTS in before
+        was = "prompts of a file" if is_from_file else "the shipped prompts"
+        back = (
+            "name that file with --prompts" if is_from_file else "leave --prompts out"
+        )
         raise RunChanged(
             f"The run was started with {was}; {back} or add --accept-changes."
         )
@@ -250,7 +252,7 @@ def elsewhere(
 
 
 @contextmanager
-def held(runs_dir: Path, group: str) -> Iterator[Path]:
+def lock_group(runs_dir: Path, group: str) -> Iterator[Path]:
     """Work on a group alone while the body runs; its folder.
 
     Raises:

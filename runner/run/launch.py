@@ -52,7 +52,7 @@ from runner.run.folder import (
     check_requests,
     create,
     elsewhere,
-    held,
+    lock_group,
     owner,
     reads_differently,
 )
@@ -92,7 +92,7 @@ class RunSession:
     log: SqliteLog  #: open for writing; its beginning, or resumption, is recorded
     work: Workload
     options: RunOptions
-    shell: RunContext
+    context: RunContext
     connections: Connections
     prices: Mapping[str, Price | None]  #: by model
     taken_up: ResumeState
@@ -104,8 +104,8 @@ class RunSession:
             shared_endpoints: the runs that share endpoints and budget with it; None:
                 it is alone, and obeys the process's signals itself.
         """
-        shell, part = self.shell, self.taken_up.part
-        lessee = lease_client_of(self.folder, part, shell)
+        context, part = self.context, self.taken_up.part
+        lessee = lease_client_of(self.folder, part, context)
         shared = shared_endpoints or SharedEndpoints(
             holder=None if lessee is None else lessee.holder
         )
@@ -121,11 +121,11 @@ class RunSession:
             listener = self._listener(driver, tuple(clients))
             decider = self._decider(driver)
             if shared_endpoints is None:
-                obey_signals(driver, shell.tell)
+                obey_signals(driver, context.notify)
             stack.enter_context(shared.joined(driver))
-            shell.launched()
+            context.launched()
             carrier = await stack.enter_async_context(
-                shipping_log(self.folder, part, driver, shell)
+                shipping_log(self.folder, part, driver, context)
             )
             if lessee is not None:
                 await stack.enter_async_context(lessee.leasing(driver))
@@ -133,14 +133,14 @@ class RunSession:
                 # after what was waiting: a retry changes what is left to do
                 with open_reader(self.folder.log) as reader:
                     before = status(reader)
-                async with shell.watch(driver, planner, before), decider.deciding():
+                async with context.watch(driver, planner, before), decider.deciding():
                     outcome = await driver.run()
                     if outcome == "finished":
-                        await decider.look()
+                        await decider.poll()
             ending = RunEnding(
                 folder=self.folder,
                 log=self.log,
-                clock=shell.clock,
+                clock=context.clock,
                 planner=planner,
                 driver=driver,
                 listener=listener,
@@ -160,7 +160,7 @@ class RunSession:
             self.folder,
             self.log,
             self.options,
-            self.shell,
+            self.context,
             endpoints=self.connections.endpoints,
             starts=self.taken_up.carried,
             leaving=leaving,
@@ -181,7 +181,7 @@ class RunSession:
                 is_shuffled=self.taken_up.stopping is not None,
                 takes=None if part is None else takes_spec(part.shard, job, dataset),
             ),
-            faults=JobFaults(self.shell.tell),
+            faults=JobFaults(self.context.notify),
         )
 
     def _budget(self) -> Budget:
@@ -190,12 +190,12 @@ class RunSession:
         with open_reader(self.folder.log) as reader:
             money = spending(reader)
         if money.cap_pico is not None and not money.is_whole:
-            self.shell.tell(
+            self.context.notify(
                 "Answers of this run have no known price: the budget counts without "
                 "them."
             )
         if part is None:
-            runs_dir, group = self.shell.runs_dir, self.taken_up.group
+            runs_dir, group = self.context.runs_dir, self.taken_up.group
             others = elsewhere(runs_dir, group, but=self.folder)
         else:
             others = part.others.spent
@@ -215,18 +215,18 @@ class RunSession:
         leaving: asyncio.Event,
     ) -> EngineConfig:
         """What the driver works with; the cache is closed with *stack*."""
-        job, options, shell = self.work.job, self.options, self.shell
+        job, options, context = self.work.job, self.options, self.context
         part = self.taken_up.part
         cache = await stack.enter_async_context(
             response_cache(
                 options,
-                {m: client_options(job, options, m, shell) for m in clients},
+                {m: client_options(job, options, m, context) for m in clients},
                 run=self.folder.run_id,
-                clock=shell.clock,
-                tell=shell.tell,
+                clock=context.clock,
+                notify=context.notify,
             )
         )
-        affordable = with_room(options, tuple(clients), shell.tell)
+        affordable = with_room(options, tuple(clients), context.notify)
         scheduler = shared.scheduler(job, affordable, self._budget())
         bounds = self._bounds()
         self._probe(scheduler, bounds)
@@ -235,10 +235,10 @@ class RunSession:
                 job=job,
                 dataset=self.work.dataset,
                 log=self.log,
-                clock=shell.clock,
+                clock=context.clock,
                 scheduler=scheduler,
                 planner=planner,
-                tell=shell.tell,
+                notify=context.notify,
                 faults=planner.faults,
             ),
             endpoints=ModelEndpoints(
@@ -248,7 +248,7 @@ class RunSession:
                 batched=self.connections.endpoints.keys(),
             ),
             sources=AnswerSources(
-                known=None if part is None else part.others.known, cache=cache
+                other_logs=None if part is None else part.others.adopted, cache=cache
             ),
             costs=CostBounds(prices=self.prices, bounds=bounds),
             retries=RetryOptions(
@@ -301,7 +301,7 @@ class RunSession:
         roles = assigned(job, options)
         for model, ladder in self.connections.ladders.items():
             is_patient = bounds[model].is_unproven and not options.is_batched(model)
-            if ladder.is_known and not is_patient:
+            if ladder.has_family_rules and not is_patient:
                 continue  # a batch of one call costs hours
             stages = roles.stages_of(job, model)
             left = [stage for stage in stages if (stage, model) not in answered]
@@ -316,10 +316,10 @@ class RunSession:
             folder=self.folder,
             log=self.log,
             driver=driver,
-            clock=self.shell.clock,
+            clock=self.context.clock,
             stages=tuple(stage.name for stage in self.work.job.stages),
             models=models,
-            tell=self.shell.tell,
+            notify=self.context.notify,
             initial_state=self.taken_up.initial_state,
             startup_limits=self.taken_up.startup_limits,
             answered=() if part is None else part.others.settled,
@@ -333,8 +333,8 @@ class RunSession:
             log=self.log,
             work=self.work,
             driver=driver,
-            clock=self.shell.clock,
-            tell=self.shell.tell,
+            clock=self.context.clock,
+            notify=self.context.notify,
             looking=None
             if stopping is None
             else DecisionContext(stopping=stopping, decide=load_decide()),
@@ -345,7 +345,7 @@ async def start(
     folder: RunFolder,
     work: Workload,
     options: RunOptions,
-    shell: RunContext,
+    context: RunContext,
     *,
     shared_endpoints: SharedEndpoints | None = None,
     group: str | None = None,
@@ -357,24 +357,26 @@ async def start(
         folder: the run's.
         work: its job, settings and data.
         options: how calls are sent.
-        shell: what surrounds it.
+        context: what surrounds it.
         shared_endpoints: the runs that share endpoints and budget with it; None: it is
             alone, and obeys the process's signals itself.
         group: the name under which it was started with others, if it was.
         part: the shard that *folder* is of; None: the run is not split.
     """
     prices = prices_of(assigned(work.job, options).all_models, options)
-    connections = connect(work, options, shell)
+    connections = connect(work, options, context)
     if options.stopping is not None:
         check(work, options.model, options.stopping, load_decide())
-    expects = expected(work, options, shell.runs_dir, shell.clock, tell=shell.tell)
+    expects = expected(
+        work, options, context.runs_dir, context.clock, notify=context.notify
+    )
     for remark in remarks(work, options):
-        shell.tell(remark)
+        context.notify(remark)
     async with create(
         folder,
         work,
         options,
-        shell.clock,
+        context.clock,
         expects=expects,
         group=group,
         shard=None if part is None else part.shard,
@@ -384,7 +386,7 @@ async def start(
             log=log,
             work=work,
             options=options,
-            shell=shell,
+            context=context,
             connections=connections,
             prices=prices,
             taken_up=ResumeState(stopping=options.stopping, part=part),
@@ -396,7 +398,7 @@ async def resume(
     folder: RunFolder,
     work: Workload,
     options: RunOptions,
-    shell: RunContext,
+    context: RunContext,
     *,
     accept_changes: bool,
     accept_loss: bool = False,
@@ -410,7 +412,7 @@ async def resume(
         folder: the run's.
         work: its job, settings and data as they are now.
         options: how calls are sent.
-        shell: what surrounds it.
+        context: what surrounds it.
         accept_changes: whether inputs and prompts may differ from what they were.
         accept_loss: whether it goes on although acknowledged events are missing.
         startup_limits: names of the limits that were given for this process; commands
@@ -425,14 +427,14 @@ async def resume(
     """
     end = check_end(folder.log, accept_loss=accept_loss)
     if end.is_lost or end.acknowledged is None:
-        shell.tell(f"{end.sentence}.")
+        context.notify(f"{end.sentence}.")
     with open_reader(folder.log) as reader:
         first = run_started(reader)
         if options.budget is None:
             cap_usd = spending(reader).cap_usd
             options = options.model_copy(update={"budget": cap_usd})
         before = status(reader)
-    initial_state = liveness(before.signs, shell.clock.now_us(), is_alive=False)
+    initial_state = liveness(before.signs, context.clock.now_us(), is_alive=False)
     if first.imported:
         raise UsageError(
             f"Run {folder.run_id} was imported: its answers were made elsewhere and "
@@ -442,14 +444,14 @@ async def resume(
     if not accept_changes:
         check_inputs(first, work)
     prices = prices_of(assigned(work.job, options).all_models, options)
-    connections = connect(work, options, shell, before.refused)
+    connections = connect(work, options, context, before.refused)
     async with AsyncExitStack() as stack:
         if shared_endpoints is None and first.group is not None:
-            stack.enter_context(held(shell.runs_dir, first.group))
+            stack.enter_context(lock_group(context.runs_dir, first.group))
         log = await stack.enter_async_context(
             await SqliteLog.open(
                 folder.log,
-                clock=shell.clock,
+                clock=context.clock,
                 owner=owner(),
                 accept_loss=accept_loss,
             )
@@ -463,7 +465,7 @@ async def resume(
         )
         if unknown is not None:
             await log.append(unknown)
-            shell.tell(abandoned_text(folder.run_id, unknown))
+            context.notify(abandoned_text(folder.run_id, unknown))
         await log.append(
             RunResumed(
                 code_sha256=work.code_sha256,
@@ -477,13 +479,13 @@ async def resume(
         )
         if before.pauses:
             paused = ", ".join(map(str, before.pauses))
-            shell.tell(f"Paused was {paused}; resuming has lifted it.")
+            context.notify(f"Paused was {paused}; resuming has lifted it.")
         session = RunSession(
             folder=folder,
             log=log,
             work=work,
             options=options,
-            shell=shell,
+            context=context,
             connections=connections,
             prices=prices,
             taken_up=ResumeState(

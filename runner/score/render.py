@@ -180,7 +180,7 @@ def overview(card: Scorecard) -> tuple[PrintTable, ...]:
     )
 
 
-def sheets(card: Scorecard, names: Sequence[str] = ()) -> Iterator[PrintTable]:
+def print_tables(card: Scorecard, names: Sequence[str] = ()) -> Iterator[PrintTable]:
     """The tables of a scoring for print.
 
     Args:
@@ -190,21 +190,21 @@ def sheets(card: Scorecard, names: Sequence[str] = ()) -> Iterator[PrintTable]:
     Raises:
         UsageError: there is no such table, or its rows are in a file only.
     """
-    known = {table.name: table for table in card.tables if table.rows}
+    tables_by_name = {table.name: table for table in card.tables if table.rows}
     for name in names:
-        if name != METRICS and name not in known:
+        if name != METRICS and name not in tables_by_name:
             raise UsageError(
                 f"--table {name}: there is no such short table; there are: "
-                f"{', '.join((METRICS, *known))}."
+                f"{', '.join((METRICS, *tables_by_name))}."
             )
     if not names:
         yield from overview(card)
-        names = [table.name for table in known.values() if table.is_headline]
+        names = [table.name for table in tables_by_name.values() if table.is_headline]
     for name in names:
         if name == METRICS:
-            yield from metrics_sheets(card)
+            yield from metrics_tables(card)
         else:
-            yield sheet_of(known[name])
+            yield print_table(tables_by_name[name])
 
 
 def metrics_table(card: Scorecard) -> Table:
@@ -234,7 +234,7 @@ def metrics_table(card: Scorecard) -> Table:
     )
 
 
-def metrics_sheets(card: Scorecard) -> Iterator[PrintTable]:
+def metrics_tables(card: Scorecard) -> Iterator[PrintTable]:
     """Every metric of each model."""
     for model, metrics in card.models.items():
         by_path = {metric.path: metric for metric in metrics}
@@ -243,7 +243,7 @@ def metrics_sheets(card: Scorecard) -> Iterator[PrintTable]:
         )
 
 
-def sheet_of(table: Table) -> PrintTable:
+def print_table(table: Table) -> PrintTable:
     """A short table of a scorecard, the ends of intervals in one column."""
     names = table.columns
     ends = {

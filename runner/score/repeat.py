@@ -71,15 +71,15 @@ class ScoringBasis:
 
     def is_like(self, other: ScoringBasis) -> bool:
         """Whether settings and the content of inputs are equal, wherever they lie."""
-        mine, theirs = (
+        inputs, other_inputs = (
             [
                 (recorded_input.setting, recorded_input.sha256)
                 for recorded_input in basis.inputs
             ]
             for basis in (self, other)
         )
-        placed = {setting for setting, _ in mine}
-        return mine == theirs and all(
+        placed = {setting for setting, _ in inputs}
+        return inputs == other_inputs and all(
             self.settings.get(name) == other.settings.get(name)
             for name in {*self.settings, *other.settings} - placed
         )
@@ -145,7 +145,9 @@ class Rescorer:
         """
         settings = self.placed(basis)
         reader = self._reader(basis.seq)
-        return replayed(self.job, reader, settings, list(basis.inputs), upto=basis.seq)
+        return replayed(
+            self.job, reader, settings, list(basis.inputs), through_seq=basis.seq
+        )
 
     def placed(self, basis: ScoringBasis) -> BaseModel:
         """The settings of *basis*, naming files that hold what its inputs held.
@@ -156,9 +158,9 @@ class Rescorer:
         """
         values = dict(basis.settings)
         for recorded_input in basis.inputs:
-            place = str(self._place(basis, recorded_input))
-            if place != recorded_input.path:
-                values |= _renamed(values, recorded_input, place)
+            path = str(self._path_of(basis, recorded_input))
+            if path != recorded_input.path:
+                values |= _renamed(values, recorded_input, path)
         return validated(self.job, values)
 
     def stored(self, recorded: ScoringRecorded) -> bytes | None:
@@ -185,16 +187,16 @@ class Rescorer:
             self._readers[seq] = self._opened.enter_context(prefix.open_reader())
         return self._readers[seq]
 
-    def _place(self, basis: ScoringBasis, recorded_input: Input) -> Path:
+    def _path_of(self, basis: ScoringBasis, recorded_input: Input) -> Path:
         """Where the content of an input lies."""
         if recorded_input not in self._input_paths:
-            if self._is_there(basis, recorded_input):
+            if self._is_unchanged(basis, recorded_input):
                 self._input_paths[recorded_input] = Path(recorded_input.path)
             elif recorded_input.kept:
-                place = self.scratch / str(len(self._input_paths))
-                place.mkdir()
+                folder = self.scratch / str(len(self._input_paths))
+                folder.mkdir()
                 self._input_paths[recorded_input] = put_back(
-                    self.reader, recorded_input, place
+                    self.reader, recorded_input, folder
                 )
             else:
                 raise DatasetError(
@@ -204,7 +206,7 @@ class Rescorer:
                 )
         return self._input_paths[recorded_input]
 
-    def _is_there(self, basis: ScoringBasis, recorded_input: Input) -> bool:
+    def _is_unchanged(self, basis: ScoringBasis, recorded_input: Input) -> bool:
         """Whether the file or folder still is what it was; the job may say by what."""
         if not Path(recorded_input.path).exists():
             return False
@@ -241,7 +243,7 @@ def rescorer(folder: RunFolder) -> Iterator[Rescorer]:
 
 
 def _renamed(
-    values: Mapping[str, object], recorded_input: Input, place: str
+    values: Mapping[str, object], recorded_input: Input, new_path: str
 ) -> dict[str, object]:
     """The settings that name an input, naming another place instead.
 
@@ -251,10 +253,10 @@ def _renamed(
     renamed: dict[str, object] = {}
     for name, value in values.items():
         if value == recorded_input.path:
-            renamed[name] = place
+            renamed[name] = new_path
         elif isinstance(value, list) and recorded_input.path in value:
             renamed[name] = [
-                place if path == recorded_input.path else path for path in value
+                new_path if path == recorded_input.path else path for path in value
             ]
     if not renamed:
         raise _changed(recorded_input)
@@ -295,10 +297,10 @@ def redraw(folder: RunFolder, recorded: ScoringRecorded) -> Path:
                 f"siftlog score {folder.run_id} makes a new scoring."
             )
         # the run may have gone on since: how it stood then, the folder knows
-        course = target / OPERATIONS
+        operations_file = target / OPERATIONS
         operations = (
-            course.read_bytes()
-            if course.exists()
+            operations_file.read_bytes()
+            if operations_file.exists()
             else operations_json(
                 status(reader), usage_counts(reader), repeated.scorecard
             )

@@ -16,7 +16,7 @@ from typing import TextIO, assert_never
 
 from pydantic import BaseModel
 
-from runner.fingerprint import code_hash, files_of, input_hashes, listed
+from runner.fingerprint import code_hash, files_of, input_hashes, manifest
 from runner.job import Answer, Job, calling, parser_faults
 from runner.plan import answer_of
 from runner.run.folder import owner
@@ -88,15 +88,15 @@ def _contents(path: Path) -> tuple[str, list[Blob]]:
     if any("\n" in name for name in names):
         return "", []  # a line of the list would not tell it from two files
     hashes = (blob.sha256.hex() for blob in blobs)
-    return "folder", [_blob(listed(zip(names, hashes, strict=True))), *blobs]
+    return "folder", [_blob(manifest(zip(names, hashes, strict=True))), *blobs]
 
 
 def _blob(data: bytes) -> Blob:
     return Blob(sha256=hashlib.sha256(data).digest(), data=data)
 
 
-def put_back(conn: sqlite3.Connection, recorded_input: Input, place: Path) -> Path:
-    """Write an input that the log keeps into the empty folder *place*.
+def put_back(conn: sqlite3.Connection, recorded_input: Input, folder: Path) -> Path:
+    """Write an input that the log keeps into the empty folder *folder*.
 
     Returns:
         Where it is now, under the name that it had.
@@ -104,7 +104,7 @@ def put_back(conn: sqlite3.Connection, recorded_input: Input, place: Path) -> Pa
     Raises:
         CorruptLog: the log does not hold what its event says.
     """
-    target = place / (Path(recorded_input.path).name or "input")
+    target = folder / (Path(recorded_input.path).name or "input")
     whole = _part(conn, recorded_input.sha256)
     if recorded_input.kept == "file":
         target.write_bytes(whole)
@@ -139,7 +139,7 @@ class LogAnswers:
     """A run's answers up to one event, over a read-only connection."""
 
     connection: sqlite3.Connection
-    upto_seq: int
+    through_seq: int
     models: tuple[str, ...]
     replicates: int
     imported: bool
@@ -148,7 +148,7 @@ class LogAnswers:
         """Each first-stage answer with all that descend from it."""
         family: list[Answer] = []
         root = 0
-        for row, stored in families(self.connection, self.upto_seq):
+        for row, stored in families(self.connection, self.through_seq):
             if family and row.root != root:
                 yield tuple(family)
                 family = []
@@ -217,11 +217,13 @@ def _last_settings(reader: sqlite3.Connection) -> str:
     return latest
 
 
-def answers(reader: sqlite3.Connection, first: RunStarted, upto: int) -> LogAnswers:
+def answers(
+    reader: sqlite3.Connection, first: RunStarted, through_seq: int
+) -> LogAnswers:
     """A run's answers up to one event."""
     return LogAnswers(
         connection=reader,
-        upto_seq=upto,
+        through_seq=through_seq,
         models=tuple(first.models["subject"]),
         replicates=first.replicates,
         imported=first.imported,
@@ -257,8 +259,8 @@ async def score_run(
     inputs = input_hashes(job.inputs(settings))
     may_record = record and not folder.is_alive()
     with open_reader(folder.log) as reader:
-        upto = last_seq(reader)
-        result = replayed(job, reader, settings, inputs, upto=upto)
+        through_seq = last_seq(reader)
+        result = replayed(job, reader, settings, inputs, through_seq=through_seq)
         if not may_record:
             return result
         state = status(reader)
@@ -287,7 +289,7 @@ async def score_run(
                     code_sha256=code_hash(job),
                     settings=as_json(settings),
                     inputs=noted,
-                    seq=upto,
+                    seq=through_seq,
                     digest=result.digest,
                     milestone=_milestone(history_entry, result, state)
                     if history_entry
@@ -310,7 +312,7 @@ def replayed(
     settings: BaseModel,
     inputs: list[Input],
     *,
-    upto: int,
+    through_seq: int,
 ) -> Scoring:
     """What a run's answers up to one event come to; nothing is written.
 
@@ -320,7 +322,7 @@ def replayed(
     first = run_started(reader)
     state = status(reader)
     with calling(job, "score"), parser_faults() as faults:
-        card = job.score(job.load(settings), answers(reader, first, upto))
+        card = job.score(job.load(settings), answers(reader, first, through_seq))
     return Scoring(
         number=None,
         job=job.name,
@@ -331,7 +333,7 @@ def replayed(
         is_partial=state.tasks.open > 0 or not state.planning_exhausted,
         inputs=tuple(inputs),
         changed_inputs=_changed(first.inputs, inputs),
-        seq=upto,
+        seq=through_seq,
         ended=state.tasks.completed + state.tasks.failed,
         parser_faults=tuple(faults),
     )
@@ -401,8 +403,10 @@ def reported(
 
 
 def _changed(before: list[Input], now: list[Input]) -> tuple[str, ...]:
-    known = {i.setting: i.sha256 for i in before}
-    return tuple(i.setting for i in now if known.get(i.setting, i.sha256) != i.sha256)
+    hashes_before = {i.setting: i.sha256 for i in before}
+    return tuple(
+        i.setting for i in now if hashes_before.get(i.setting, i.sha256) != i.sha256
+    )
 
 
 def write_files(

@@ -1,6 +1,6 @@
 """Lends one run's limits and money to its shards, and serves them over a socket.
 
-`Broker` is sans-IO: `hear` takes what a shard says with the time it was heard, `step`
+`Broker` is sans-IO: `receive` takes what a shard says with the time it was heard, `step`
 gives what is to be said to whom, and when to look again. `BrokerServer` has a task for
 each connection, and one that looks at the clock.
 
@@ -109,16 +109,16 @@ class Broker:
             self._forget(process)
         if self._money_pool is not None:
             self._money_pool.join(hello)
-        self._tell(
+        self._enqueue(
             hello.process,
             Welcome(now=now, ttl_s=self._ttl_s),
             *(ControlLine(line=line) for line in self._lines),
         )
         if self._was_short:
-            self._tell(hello.process, MoneyShort(is_short=True))
+            self._enqueue(hello.process, MoneyShort(is_short=True))
         return None
 
-    def hear(self, process: str, message: ShardMessage, now: float) -> None:
+    def receive(self, process: str, message: ShardMessage, now: float) -> None:
         """A shard that was taken in says something."""
         member = self._roll.get(process)
         if member is None:
@@ -130,11 +130,11 @@ class Broker:
             case RenewLease():
                 self._renew(process, member, message, now)
             case RequestCredit() | ReturnCredit() | HeaderLimitSeen():
-                self._hear_of_limits(process, member, message, now)
+                self._receive_limits(process, member, message, now)
             case EndpointPaused():
                 self._cool(process, message, now)
             case RequestMoney() | ReturnMoney():
-                self._hear_of_money(process, member, message)
+                self._receive_money(process, member, message)
             case Goodbye():
                 self._forget(process)
                 if self._money_pool is not None:
@@ -149,9 +149,9 @@ class Broker:
         if self._money_pool is not None:
             self._money_pool.spent(process, renew.figures.spent_pico)
         if member.is_alive and member.is_renewed:
-            self._tell(process, LeaseRenewed(now=now))
+            self._enqueue(process, LeaseRenewed(now=now))
 
-    def _hear_of_limits(
+    def _receive_limits(
         self,
         process: str,
         member: MemberProcess,
@@ -171,7 +171,7 @@ class Broker:
                 if member.is_alive:
                     pool.ask(process, message)
 
-    def _hear_of_money(
+    def _receive_money(
         self, process: str, member: MemberProcess, message: RequestMoney | ReturnMoney
     ) -> None:
         if self._money_pool is None:
@@ -181,7 +181,7 @@ class Broker:
         elif member.is_alive:
             pico = self._money_pool.ask(process, message)
             if pico is not None:
-                self._tell(process, MoneyLease(pico=pico))
+                self._enqueue(process, MoneyLease(pico=pico))
 
     def _cool(self, process: str, waits: EndpointPaused, now: float) -> None:
         """Have everybody leave an endpoint alone, as one of them was asked to."""
@@ -190,9 +190,9 @@ class Broker:
             return
         self._paused[waits.endpoint] = until
         for other in self._roll.alive(but=process):
-            self._tell(other, waits)
+            self._enqueue(other, waits)
 
-    def _tell(self, process: str, *messages: BrokerMessage) -> None:
+    def _enqueue(self, process: str, *messages: BrokerMessage) -> None:
         self._say.setdefault(process, []).extend(messages)
 
     def _forget(self, process: str) -> None:
@@ -211,7 +211,7 @@ class Broker:
         """Have a line written to every shard's control file, later ones' too."""
         self._lines.append(line)
         for process in self._roll.alive():
-            self._tell(process, ControlLine(line=line))
+            self._enqueue(process, ControlLine(line=line))
 
     def set_limits(self, model: str, limits: Limits, now: float) -> None:
         """Go by other limits of a person's from now on."""
@@ -226,7 +226,7 @@ class Broker:
             return
         self._money_pool.add(pico)
         for process in self._roll.alive():
-            self._tell(process, BudgetRaised())
+            self._enqueue(process, BudgetRaised())
 
     # -- what to do --------------------------------------------------------------
 
@@ -235,7 +235,7 @@ class Broker:
         self._notice_silence(now)
         for (endpoint, model), pool in self._pools.items():
             for part in pool.lend(now, self._paused.get(endpoint, now)):
-                self._tell(
+                self._enqueue(
                     part.process,
                     CreditLease(
                         endpoint=endpoint,
@@ -269,11 +269,11 @@ class Broker:
                     cap_pico=money_pool.cap_pico, taken_pico=money_pool.taken_pico
                 )
             )
-            self._tell(loan.process, answer)
+            self._enqueue(loan.process, answer)
         if money_pool.is_short != self._was_short:
             self._was_short = money_pool.is_short
             for process in self._roll.alive():
-                self._tell(process, MoneyShort(is_short=self._was_short))
+                self._enqueue(process, MoneyShort(is_short=self._was_short))
 
     # -- where it stands -----------------------------------------------------------
 
@@ -356,7 +356,7 @@ class BrokerServer:
                 name = await self._greet(reader, writer)
             while name is not None and (line := await reader.readline()):
                 for message in decode_from_shard(line):
-                    self._broker.hear(name, message, self._clock.monotonic())
+                    self._broker.receive(name, message, self._clock.monotonic())
                 self._wake.set()
         except (OSError, ValueError, TimeoutError):
             pass  # it is gone, or makes no sense; its lease ends by itself
@@ -366,7 +366,7 @@ class BrokerServer:
             del self._attending[writer]
             writer.close()
 
-    async def hang_up(self) -> None:
+    async def disconnect_all(self) -> None:
         """End every connection."""
         tasks = [task for task in self._attending.values() if task is not None]
         for writer in self._attending:
@@ -435,5 +435,5 @@ async def serve_broker(
             yield server
         finally:
             socket.close()
-            await server.hang_up()
+            await server.disconnect_all()
             await socket.wait_closed()

@@ -115,7 +115,7 @@ class ShardExit:
     """How one placed process ended."""
 
     handle: ShardHandle
-    how: ExitKind
+    kind: ExitKind
     code: int | None = None  #: the exit code, negative for a signal; None: unknown
     last_line: str = ""  #: the last line that it said
 
@@ -215,8 +215,8 @@ class ShardProcess:
         code = self._process.wait()
         if self._process.stdin is not None:
             self._process.stdin.close()
-        how = ExitKind.FINISHED if code >= 0 else ExitKind.DIED
-        return how, code, self._last_line()
+        kind = ExitKind.FINISHED if code >= 0 else ExitKind.DIED
+        return kind, code, self._last_line()
 
     def drain(self) -> None:
         """Ask it to finish its calls in flight and to end."""
@@ -277,9 +277,9 @@ class ProcessEngine:
         return handle
 
     def _await(self, handle: ShardHandle, process: ShardProcess) -> None:
-        how, code, last_line = process.wait()
+        kind, code, last_line = process.wait()
         self._ends.put(
-            ShardExit(handle=handle, how=how, code=code, last_line=last_line)
+            ShardExit(handle=handle, kind=kind, code=code, last_line=last_line)
         )
 
     def wait_any(self, timeout_s: float) -> ShardExit | None:
@@ -324,14 +324,16 @@ class Placement:
     @property
     def words(self) -> str:
         """What is typed to place the run so once more."""
-        named = {
+        all_options = {
             "engine": self.engine,
             "shards": self.shards,
             "address": self.address,
             "local-dir": self.local_dir,
             "ship": self.ship,
         }
-        options = {name: value for name, value in named.items() if value is not None}
+        options = {
+            name: value for name, value in all_options.items() if value is not None
+        }
         return " ".join(
             f"--{name} {shlex.quote(str(value))}" for name, value in options.items()
         )

@@ -1,6 +1,6 @@
 """Connects a shard to its broker and holds what was lent to it.
 
-Sans-IO: `hear` takes what the broker says, `says` gives what is to be said to it, both
+Sans-IO: `receive` takes what the broker says, `says` gives what is to be said to it, both
 with the time of this process. The lease on the shard itself is its fence: without an
 answer of the broker's to something that was sent less than a TTL ago, nothing may be
 sent (`holds`). It runs from when the question was sent, the broker's own account from
@@ -108,7 +108,7 @@ class LeaseHolder:
         self._ttl_s = math.nan
         self._offset_s = math.nan  #: this clock less the broker's, at the least
         self._sent_at: float | None = None  #: when what is not answered was sent
-        self._held_from = -math.inf  #: when what was answered last was sent
+        self._renewed_at = -math.inf  #: when what was answered last was sent
 
     # -- what the engine asks ----------------------------------------------------
 
@@ -120,7 +120,9 @@ class LeaseHolder:
     def holds_until(self) -> float:
         """Until when calls may be sent, as things stand."""
         return (
-            self._held_from + self._ttl_s if self._held_from > -math.inf else -math.inf
+            self._renewed_at + self._ttl_s
+            if self._renewed_at > -math.inf
+            else -math.inf
         )
 
     def gates(
@@ -158,7 +160,7 @@ class LeaseHolder:
             granted_pico=self.money_share.granted_pico,
         )
 
-    def hear(self, message: BrokerMessage, now: float) -> None:
+    def receive(self, message: BrokerMessage, now: float) -> None:
         """The broker says something."""
         match message:
             case Welcome():
@@ -177,7 +179,7 @@ class LeaseHolder:
                 if endpoint is not None:
                     endpoint.pause(now + message.for_s)
             case MoneyLease() | MoneyExhausted() | MoneyShort() | BudgetRaised():
-                self.money_share.hear(message)
+                self.money_share.receive(message)
             case ControlLine():
                 self._on_line(message.line)
             case _:
@@ -186,7 +188,7 @@ class LeaseHolder:
     def _answered(self, broker_now: float) -> None:
         """What was sent last is answered; it was heard no earlier than it was sent."""
         if self._sent_at is not None:
-            self._held_from = self._sent_at
+            self._renewed_at = self._sent_at
             self._offset_s = self._sent_at - broker_now
             self._sent_at = None
 
@@ -216,7 +218,7 @@ class LeaseHolder:
 
     @property
     def _renews_at(self) -> float:
-        return self._held_from + DUE * self._ttl_s
+        return self._renewed_at + DUE * self._ttl_s
 
     def wake_at(self) -> float:
         """When to ask `says` again, at the latest."""
@@ -229,7 +231,7 @@ AGAIN_S = 0.5
 """Between two tries to connect."""
 ANSWER_S = 10.0
 """For a connection, and for the first answer on it."""
-PATIENCE_S = 2 * TTL_S
+WELCOME_TIMEOUT_S = 2 * TTL_S
 """For the first welcome: slices of a process that fell silent are not free at once."""
 
 
@@ -259,7 +261,7 @@ class ShardDriver(Protocol):
         """Its figures."""
         ...
 
-    def look_again(self) -> None:
+    def recheck(self) -> None:
         """Something was lent that calls may have waited for."""
         ...
 
@@ -278,7 +280,7 @@ class LeaseClient:
         *,
         clock: Clock,
         wake: asyncio.Event,
-        tell: Callable[[str], None],
+        notify: Callable[[str], None],
     ) -> None:
         """Not connected yet; use `leasing`.
 
@@ -287,14 +289,14 @@ class LeaseClient:
             address: the broker's.
             clock: the time of leases.
             wake: set where the holder has something to say.
-            tell: shows a sentence to people.
+            notify: shows a sentence to people.
         """
         self.holder = holder
         self.is_fenced = False  #: it ended for want of an answer
         self._address = address
         self._clock = clock
         self._wake = wake
-        self._tell = tell
+        self._notify = notify
         self._welcomed = asyncio.Event()
         self._writer: asyncio.StreamWriter | None = None
 
@@ -332,18 +334,18 @@ class LeaseClient:
         self, figures: Callable[[], ShardProgress], driver: ShardDriver
     ) -> None:
         """Be connected for as long as that is worth anything."""
-        patient_until = self._clock.monotonic() + PATIENCE_S
-        why = ""
+        patient_until = self._clock.monotonic() + WELCOME_TIMEOUT_S
+        reason = ""
         while self._holds or (
             not self._welcomed.is_set() and self._clock.monotonic() < patient_until
         ):
             try:
-                await self._converse(figures, driver.look_again)
+                await self._converse(figures, driver.recheck)
             except (OSError, ValueError, EOFError, TimeoutError) as error:
-                why = str(error) or type(error).__name__
+                reason = str(error) or type(error).__name__
             refused = self.holder.refused
             if refused is not None:
-                why = refused.why
+                reason = refused.why
                 if not refused.for_s:
                     break
             await self._clock.sleep_until(self._clock.monotonic() + AGAIN_S)
@@ -351,12 +353,12 @@ class LeaseClient:
         if not self._welcomed.is_set():
             raise RunnerError(
                 f"The broker at {name} does not take shard "
-                f"{self.holder.identity.shard} in: {why}; see whether the process "
+                f"{self.holder.identity.shard} in: {reason}; see whether the process "
                 "that started it is alive."
             )
-        self._tell(
-            f"The broker at {name} is lost ({why}): nothing more is sent, for another "
-            "process may have this part of the run by now."
+        self._notify(
+            f"The broker at {name} is lost ({reason}): nothing more is sent, for "
+            "another process may have this part of the run by now."
         )
         self.is_fenced = True
         driver.drain()
@@ -399,7 +401,7 @@ class LeaseClient:
         if not line:
             raise EOFError("it has hung up")
         for message in decode_from_broker(line):
-            self.holder.hear(message, self._clock.monotonic())
+            self.holder.receive(message, self._clock.monotonic())
         on_message()
         self._wake.set()
 
@@ -426,25 +428,25 @@ class LeaseClient:
 
 
 def lease_client_of(
-    folder: RunFolder, part: ShardPart | None, shell: RunContext
+    folder: RunFolder, part: ShardPart | None, context: RunContext
 ) -> LeaseClient | None:
     """What a process holds for its shard, not yet connected; None: it has no broker.
 
     Args:
         folder: the shard's; its log is open for writing.
         part: which part of the run it does; None: all.
-        shell: what surrounds the process.
+        context: what surrounds the process.
 
     Raises:
         UsageError: there is no such address, or no token.
     """
-    if part is None or shell.broker is None:
+    if part is None or context.broker is None:
         return None
-    shard, address = part.shard, shell.broker
+    shard, address = part.shard, context.broker
     host, _, port = address.rpartition(":")
     if not host or not port.isdecimal():
         raise UsageError(f"--broker {address}: write it as HOST:PORT.")
-    token = shell.environment.get(VARIABLE)
+    token = context.environment.get(VARIABLE)
     if not token:
         raise UsageError(
             f"--broker needs {VARIABLE} in the environment: siftlog run --engine sets "
@@ -470,7 +472,7 @@ def lease_client_of(
     return LeaseClient(
         holder,
         (host, int(port)),
-        clock=shell.clock,
+        clock=context.clock,
         wake=wake,
-        tell=shell.tell,
+        notify=context.notify,
     )

@@ -67,7 +67,7 @@ class CreditPool:
             MinuteGate(None, burst_s, window_s=WINDOW_S, first=0.0)
             for burst_s in (REQUEST_BURST_S, TOKEN_BURST_S)
         )
-        self._asks: dict[str, RequestCredit] = {}
+        self._pending_requests: dict[str, RequestCredit] = {}
         self.due: float | None = None  #: when the next part can be lent
         if limits is not None:
             self.set(limits, now)
@@ -80,17 +80,17 @@ class CreditPool:
     def limit_seen(self, limit_seen: HeaderLimitSeen, now: float) -> None:
         """Go by what the endpoint tells, where that is lower."""
         gate = self._requests if limit_seen.kind == "requests" else self._tokens
-        gate.hear(
+        gate.apply_quota(
             now, Quota(per_minute=limit_seen.per_minute, remaining=limit_seen.remaining)
         )
 
     def ask(self, process: str, ask: RequestCredit) -> None:
         """Have *process* wait for its part; asking anew does not cost it its turn."""
-        self._asks[process] = ask
+        self._pending_requests[process] = ask
 
     def forget(self, process: str) -> None:
         """Have it wait no more."""
-        self._asks.pop(process, None)
+        self._pending_requests.pop(process, None)
 
     def back(self, requests: int, tokens: int) -> None:
         """Take back what was lent and is not used; negative: more was."""
@@ -100,8 +100,8 @@ class CreditPool:
     def lend(self, now: float, paused_until: float) -> Iterator[LentCredit]:
         """The parts that can be lent now, in turn."""
         self.due = None
-        while self._asks:
-            process, ask = next(iter(self._asks.items()))
+        while self._pending_requests:
+            process, ask = next(iter(self._pending_requests.items()))
             part = self._part(process, ask)
             amounts = self._amounts(part.requests, part.tokens)
             ready = [bucket.ready_at(now, amount) for bucket, amount in amounts]
@@ -109,7 +109,7 @@ class CreditPool:
             if when > now:
                 self.due = when
                 return
-            del self._asks[process]
+            del self._pending_requests[process]
             for bucket, amount in amounts:
                 bucket.take(now, amount)
             yield part
@@ -158,7 +158,7 @@ class MoneyPool:
         self.cap_pico = cap_pico
         self._spent = spent_pico
         self._accounts: dict[str, _Account] = {}
-        self._asks: dict[str, int] = {}
+        self._pending_requests: dict[str, int] = {}
 
     @property
     def taken_pico(self) -> int:
@@ -168,7 +168,7 @@ class MoneyPool:
     @property
     def is_short(self) -> bool:
         """Whether somebody waits for money."""
-        return bool(self._asks)
+        return bool(self._pending_requests)
 
     def join(self, hello: Hello) -> None:
         """A process is there; an earlier broker may have lent it something already.
@@ -188,7 +188,7 @@ class MoneyPool:
         """What is lent at once; None: `lend` will say."""
         left = self.cap_pico - self.taken_pico
         if ask.need_pico > left or (ask.need_pico and self.is_short):
-            self._asks[process] = ask.need_pico
+            self._pending_requests[process] = ask.need_pico
             return None
         # nobody may have so much that the others soon have to wait for it to come back
         ahead = 0 if self.is_short else left // (2 * len(self._accounts))
@@ -209,13 +209,13 @@ class MoneyPool:
 
     def lost(self, process: str) -> None:
         """A shard is silent: what it was lent may have been spent."""
-        self._asks.pop(process, None)
+        self._pending_requests.pop(process, None)
         account = self._accounts[process]
         account.spent = max(account.spent, account.granted)
 
     def closed(self, process: str, spent_pico: int) -> None:
         """A shard has ended, and what it has spent is known for good."""
-        self._asks.pop(process, None)
+        self._pending_requests.pop(process, None)
         self._spent += spent_pico
         del self._accounts[process]
 
@@ -225,14 +225,14 @@ class MoneyPool:
 
     def lend(self) -> Iterator[MoneyLoan]:
         """What those that wait can be told now, the first of them first."""
-        for process, need in list(self._asks.items()):
+        for process, need in list(self._pending_requests.items()):
             left = self.cap_pico - self.taken_pico
             coming = sum(account.open for account in self._accounts.values())
             if need <= left:
                 self._accounts[process].granted += need
             elif need <= left + coming:
                 return
-            del self._asks[process]
+            del self._pending_requests[process]
             yield MoneyLoan(process=process, pico=need if need <= left else None)
 
 
@@ -289,11 +289,11 @@ class Membership:
             slices = Slices.parse(hello.slices)
         except ValueError as error:
             return ShardRefused(why=str(error), for_s=0.0)
-        known = self._members.get(hello.process)
-        if known is not None:
-            if not known.is_alive:
+        member = self._members.get(hello.process)
+        if member is not None:
+            if not member.is_alive:
                 return ShardRefused(why="the lease had run out", for_s=0.0)
-            self.renew(known, now)
+            self.renew(member, now)
             return None
         for other in self._members.values():
             is_free = other.hello.log == hello.log or not other.is_alive

@@ -109,13 +109,13 @@ class LeasedGate:
         self,
         credit: LeasedCredit,
         by_hand: float | None,
-        tell: Callable[[Quota], None],
+        notify: Callable[[Quota], None],
     ) -> None:
-        """A gate; *tell* has a limit told to the broker, who has the ones by hand."""
+        """A gate; *notify* has a limit told to the broker, who has the ones by hand."""
         self._credit = credit
         self._by_hand = by_hand
         self._header_limit: float | None = None
-        self._tell = tell
+        self._notify = notify
         self.bucket: LeasedCredit | None = None
         self._apply()
 
@@ -125,14 +125,14 @@ class LeasedGate:
         self._by_hand = by_hand
         self._apply()
 
-    def hear(self, now: float, quota: Quota | None) -> None:
+    def apply_quota(self, now: float, quota: Quota | None) -> None:
         """Take the lower of what is told and what a person set."""
         del now
         if quota is None or quota.per_minute == self._header_limit:
             return
         self._header_limit = quota.per_minute
         self._apply()
-        self._tell(quota)
+        self._notify(quota)
 
     def _apply(self) -> None:
         limits = [x for x in (self._by_hand, self._header_limit) if x is not None]
@@ -170,9 +170,11 @@ class CreditShare:
         self._requests, self._tokens = LeasedCredit(wake), LeasedCredit(wake)
         self.gates = (
             LeasedGate(
-                self._requests, rpm, lambda quota: self._tell("requests", quota)
+                self._requests, rpm, lambda quota: self._report_limit("requests", quota)
             ),
-            LeasedGate(self._tokens, tpm, lambda quota: self._tell("tokens", quota)),
+            LeasedGate(
+                self._tokens, tpm, lambda quota: self._report_limit("tokens", quota)
+            ),
         )
 
     @property
@@ -198,9 +200,9 @@ class CreditShare:
             is_due: something is said to it anyway. What is only to go back waits for
                 that, unless it can be lent to others.
         """
-        is_wanted = not self._is_waiting and self._is_wanted
-        requests = [self._ask()] if is_wanted else []
-        self._is_waiting |= is_wanted
+        is_requesting = not self._is_waiting and self._has_demand
+        requests = [self._ask()] if is_requesting else []
+        self._is_waiting |= is_requesting
         for credit in (self._requests, self._tokens):
             credit.expire(now)
             is_due = is_due or credit.is_back_due
@@ -208,7 +210,7 @@ class CreditShare:
         limit_messages, self._limit_messages = self._limit_messages, []
         return [*limit_messages, *back, *requests]
 
-    def _tell(self, kind: Literal["requests", "tokens"], quota: Quota) -> None:
+    def _report_limit(self, kind: Literal["requests", "tokens"], quota: Quota) -> None:
         self._limit_messages.append(
             HeaderLimitSeen(
                 endpoint=self._endpoint,
@@ -241,7 +243,7 @@ class CreditShare:
         return [gate.bucket for gate in self.gates if gate.bucket is not None]
 
     @property
-    def _is_wanted(self) -> bool:
+    def _has_demand(self) -> bool:
         return any(
             credit.needed
             or (credit.calls >= FEWEST_AHEAD / 2 and credit.level <= credit.taken)
@@ -271,7 +273,7 @@ CALLS_AHEAD: Final = 16
 """For whose worst case is asked at a time. A call mostly costs a small part of it, and
 the rest serves later ones: so there are many more calls than that to a question."""
 
-HELD_S: Final = 1.0
+HOLD_S: Final = 1.0
 """That money stays where it was lent for a call, though others wait for some: the call
 may wait for its rate, and money would go to and fro as fast as messages do."""
 
@@ -291,7 +293,7 @@ class MoneyShare(Budget):
         self._is_lean = False  #: nothing is lent ahead any more
         self._reported = 0  #: spent, as the broker knows it
         self._is_fresh = False  #: lent since anything was said
-        self._held_until = 0.0
+        self._hold_until = 0.0
         self._refused: MoneyExhausted | None = None
         self._never = 0  #: what was refused
 
@@ -355,7 +357,7 @@ class MoneyShare(Budget):
 
     # -- with the broker ---------------------------------------------------------
 
-    def hear(
+    def receive(
         self, message: MoneyLease | MoneyExhausted | MoneyShort | BudgetRaised
     ) -> None:
         """The broker says something of money."""
@@ -385,21 +387,21 @@ class MoneyShare(Budget):
     @property
     def gives_back_at(self) -> float:
         """When what was lent and not used yet goes to others, who wait for money."""
-        return self._held_until if self._is_short and self._room else math.inf
+        return self._hold_until if self._is_short and self._room else math.inf
 
     def says(self, now: float) -> list[LeaseMessage]:
         """What is to be said to the broker at *now*."""
         if self._is_fresh:
             self._is_fresh = False
-            self._held_until = now + HELD_S
-        asks = bool(self._needed) and not self._requested
+            self._hold_until = now + HOLD_S
+        is_requesting = bool(self._needed) and not self._requested
         messages: list[LeaseMessage] = []
         # whoever asks has nothing then: so two never wait for what the other has
-        if asks or (self._is_short and now >= self._held_until):
+        if is_requesting or (self._is_short and now >= self._hold_until):
             messages += self._back()
         if self._requested:
             return messages
-        if asks:
+        if is_requesting:
             self._requested = self._needed
             want = 0 if self._is_lean else self._needed * CALLS_AHEAD
             messages.append(RequestMoney(need_pico=self._needed, want_pico=want))

@@ -72,13 +72,15 @@ class AdoptedAnswers:
 
     async def find(self, requests: Sequence[tuple[Task, str]]) -> list[Received | None]:
         """The reply to each task's request, given by its hash, where there is one."""
-        answers = await asyncio.to_thread(self._look, [task for task, _ in requests])
+        answers = await asyncio.to_thread(
+            self._stored_answers, [task for task, _ in requests]
+        )
         return [
             None if answer is None else self._received(task, sha256, answer)
             for (task, sha256), answer in zip(requests, answers, strict=True)
         ]
 
-    def _look(self, tasks: Sequence[Task]) -> list[StoredAnswer | None]:
+    def _stored_answers(self, tasks: Sequence[Task]) -> list[StoredAnswer | None]:
         with open_reader(self._union) as reader:
             return find_answers(
                 reader, [(t.stage, t.key, t.model, t.replicate) for t in tasks]
@@ -123,21 +125,22 @@ def rival_warnings(
         now_us: microseconds since 1970 UTC.
     """
     for source in sources:
-        beat = source.heartbeat
-        age_s = (now_us - beat.at_us) / 1e6
+        heartbeat = source.heartbeat
+        age_s = (now_us - heartbeat.at_us) / 1e6
         if source.shard is None or source.last_kind in _ENDS or age_s > FRESH_S:
             continue
         both = Slices.parse(source.shard.slices) & Slices.parse(shard.slices)
         yield (
-            f"Shard {source.shard} was carried from {beat.host} {max(0, age_s):.0f} "
-            f"s ago, and has {len(both)} slices of Shard {shard}: if its process is "
-            "still there, end one of the two, or both ask and pay for the same."
+            f"Shard {source.shard} was carried from {heartbeat.host} "
+            f"{max(0, age_s):.0f} s ago, and has {len(both)} slices of Shard "
+            f"{shard}: if its process is still there, end one of the two, or both "
+            "ask and pay for the same."
         )
 
 
-LOOK_S = 0.2
+POLL_S = 0.2
 """Between two attempts to merge, while another process does."""
-PATIENCE_S = 600.0
+TIMEOUT_S = 600.0
 """Merging a million events takes a minute; the shards of a run may do so in turn."""
 
 
@@ -152,7 +155,7 @@ class OtherLogs:
     """Requests of people, by id, that they had answered before the shard's log began:
     it began with what came of them. Only limits are heard anew, for they stand nowhere
     else."""
-    known: AdoptedAnswers | None = None  #: their answers
+    adopted: AdoptedAnswers | None = None  #: their answers
     spent: GroupSpending = field(
         default_factory=GroupSpending
     )  #: for the shard's slices
@@ -172,7 +175,7 @@ async def read_other_logs(
     shard: Shard,
     place: Place | None,
     clock: Clock,
-    tell: Callable[[str], None],
+    notify: Callable[[str], None],
     *,
     accept_loss: bool = False,
 ) -> OtherLogs:
@@ -187,7 +190,7 @@ async def read_other_logs(
         shard: what it holds.
         place: where this shard's log is carried, beside the places that are known.
         clock: says when to look again.
-        tell: hears what of the place cannot be read, and who may be at work there.
+        notify: hears what of the place cannot be read, and who may be at work there.
         accept_loss: whether acknowledged events may be missing from logs that lie here.
 
     Raises:
@@ -203,9 +206,9 @@ async def read_other_logs(
     ]
     for folder in here:
         check_end(folder.log, accept_loss=accept_loss)
-    away = await asyncio.to_thread(_away, shard_folder, slices, place, tell)
+    away = await asyncio.to_thread(_away, shard_folder, slices, place, notify)
     for warning in rival_warnings(away, shard, clock.now_us()):
-        tell(warning)
+        notify(warning)
     if here or away:
         await _merge(shard_folder, here, away, clock)
     elif not shard_folder.whole.log.exists():
@@ -221,14 +224,14 @@ async def _merge(
 ) -> None:
     shard_folder.path.mkdir(parents=True, exist_ok=True)
     union, logs = shard_folder.whole.log, [folder.log for folder in here]
-    until = clock.monotonic() + PATIENCE_S
+    until = clock.monotonic() + TIMEOUT_S
     while await asyncio.to_thread(refresh, union, logs, away) is None:
         if clock.monotonic() > until:
             raise RunnerError(
                 f"Another process has been merging into {union} for long: wait until "
                 "it ends, then start the shard again."
             )
-        await clock.sleep_until(clock.monotonic() + LOOK_S)
+        await clock.sleep_until(clock.monotonic() + POLL_S)
 
 
 def _holds(other: RunFolder, slices: Slices) -> bool:
@@ -242,7 +245,7 @@ def _away(
     shard_folder: RunFolder,
     slices: Slices,
     place: Place | None,
-    tell: Callable[[str], None],
+    notify: Callable[[str], None],
 ) -> list[SegmentSource]:
     """The logs in places with some of the slices, but for a copy of the own one."""
     log = _id(shard_folder)
@@ -252,7 +255,7 @@ def _away(
     return [
         source
         for known_place in places.values()
-        for source in sources(known_place, lambda message: tell(f"{message}."))
+        for source in sources(known_place, lambda message: notify(f"{message}."))
         if source.identity.log != log
         and (source.shard is None or Slices.parse(source.shard.slices) & slices)
     ]
@@ -267,10 +270,10 @@ def _read(shard_folder: RunFolder, slices: Slices, now_us: int) -> OtherLogs:
     log = _id(shard_folder)
     spent = possible = 0
     with open_reader(union) as reader:
-        stand = union_progress(reader)
-        has_answers = stand is not None and any(
+        progress = union_progress(reader)
+        has_answers = progress is not None and any(
             bytes.fromhex(part.log) != log and part.slices & slices
-            for part in stand.parts
+            for part in progress.parts
         )
         first, cap_usd = run_started(reader), spending(reader).cap_usd
         signs = status(reader).signs
@@ -286,7 +289,7 @@ def _read(shard_folder: RunFolder, slices: Slices, now_us: int) -> OtherLogs:
         state=liveness(signs, now_us, is_alive=False),
         cap_usd=cap_usd,
         settled=settled,
-        known=AdoptedAnswers(union) if has_answers else None,
+        adopted=AdoptedAnswers(union) if has_answers else None,
         spent=GroupSpending(spent_pico=spent, possible_pico=possible),
     )
 

@@ -54,7 +54,7 @@ from store.runs import RunFolder, add_place
 from store.segments.place import Place
 from store.task import pico, usd
 
-LOOK_S: Final = 0.25
+POLL_S: Final = 0.25
 
 
 def check_split(folder: RunFolder) -> None:
@@ -88,7 +88,7 @@ def exclusive_driver(folder: RunFolder) -> Iterator[None]:
 
 
 async def wait_for_orphans(
-    folder: RunFolder, clock: Clock, tell: Callable[[str], None], longest_s: float
+    folder: RunFolder, clock: Clock, notify: Callable[[str], None], longest_s: float
 ) -> None:
     """Wait for the shards of a driver that died; they end by themselves.
 
@@ -97,9 +97,9 @@ async def wait_for_orphans(
     """
     until = clock.monotonic() + longest_s
     if folder.is_written():
-        tell("Shards of an earlier process still finish their calls.")
+        notify("Shards of an earlier process still finish their calls.")
     while folder.is_written() and clock.monotonic() < until:
-        await clock.sleep_until(clock.monotonic() + LOOK_S)
+        await clock.sleep_until(clock.monotonic() + POLL_S)
     if folder.is_written():
         raise RunnerError(
             f"Shards of run {folder.run_id} are at work that somebody else has "
@@ -143,7 +143,7 @@ async def drive(
     folder: RunFolder,
     work: Workload,
     options: RunOptions,
-    shell: RunContext,
+    context: RunContext,
     *,
     placement: Placement,
     show: ShowPlacedRun,
@@ -155,7 +155,7 @@ async def drive(
         folder: the run's.
         work: its job, settings and data.
         options: how calls are sent, of the whole run.
-        shell: what surrounds it.
+        context: what surrounds it.
         placement: how it is split.
         show: shows how it stands meanwhile.
         startup_limits: names of the limits that were given for this process; commands
@@ -177,7 +177,7 @@ async def drive(
     check_split(folder)
     fence_s = placement.ttl_s + options.grace_s + LATE_S
     with exclusive_driver(folder):
-        await wait_for_orphans(folder, shell.clock, shell.tell, fence_s)
+        await wait_for_orphans(folder, context.clock, context.notify, fence_s)
         token = secrets.token_urlsafe()
         engine = await asyncio.to_thread(
             open_engine,
@@ -201,10 +201,10 @@ async def drive(
                 folder=folder,
                 work=work,
                 options=options,
-                shell=shell,
+                context=context,
                 placement=placement,
                 engine=engine,
-                union=UnionRefresher(folder, shell),
+                union=UnionRefresher(folder, context),
                 startup_limits=startup_limits,
             )
             return await driven.carry_out(token, fence_s, show)
@@ -219,7 +219,7 @@ class _Drive:
     folder: RunFolder
     work: Workload
     options: RunOptions
-    shell: RunContext
+    context: RunContext
     placement: Placement
     engine: ShardEngine
     union: UnionRefresher
@@ -244,7 +244,7 @@ class _Drive:
         )
         supervisor = Supervisor(self.placement.shards, RestartPolicy(fence_s=fence_s))
         async with serve_broker(
-            broker, host=self.engine.host, token=token, clock=self.shell.clock
+            broker, host=self.engine.host, token=token, clock=self.context.clock
         ) as server:
             foreman = ShardPlacer(
                 specs=self._specs(server.address, cap_pico),
@@ -252,8 +252,8 @@ class _Drive:
                 supervisor=supervisor,
                 silence=lambda: _silence(server),
                 revoke=server.revoke,
-                clock=self.shell.clock,
-                tell=self.shell.tell,
+                clock=self.context.clock,
+                notify=self.context.notify,
             )
             relay = CommandRelay(
                 folder=self.folder,
@@ -262,13 +262,13 @@ class _Drive:
                 limits=limits,
             )
             relay.take_up(past.waiting)
-            obey_signals(foreman, self.shell.tell)
+            obey_signals(foreman, self.context.notify)
             async with (
-                show(lambda: self._stand(server, supervisor)),
+                show(lambda: self._run_status(server, supervisor)),
                 run_alongside(self.union.keep()),
             ):
                 await foreman.work(relay.listen)
-                await self.union.look(to_the_end=True)
+                await self.union.refresh(to_the_end=True)
         return self._ended(supervisor)
 
     def _limits(self, past: EarlierProgress) -> dict[str, Limits]:
@@ -315,14 +315,16 @@ class _Drive:
             for index in range(placement.shards)
         ]
 
-    def _stand(self, server: BrokerServer, supervisor: Supervisor) -> PlacedRunStatus:
-        seen = [one for one in server.seen() if one.is_alive]
+    def _run_status(
+        self, server: BrokerServer, supervisor: Supervisor
+    ) -> PlacedRunStatus:
+        seen = [record for record in server.seen() if record.is_alive]
         return PlacedRunStatus(
             status=self.union.status,
             at_work=len(seen),
             shards=supervisor.count,
             restarts=supervisor.restarts,
-            in_flight=sum(one.figures.in_flight for one in seen),
+            in_flight=sum(record.figures.in_flight for record in seen),
         )
 
     def _ended(self, supervisor: Supervisor) -> RunOutcome:
@@ -331,10 +333,10 @@ class _Drive:
             if shard.verdict is ShardVerdict.GIVEN_UP:
                 last_line = shard.last_line.removeprefix("siftlog: ")
                 name = f"{shard.index}/{supervisor.count}"
-                why = f"Shard {name} was given up; it had said: {last_line}"
+                reason = f"Shard {name} was given up; it had said: {last_line}"
                 if self.union.status is None:
-                    raise RunnerError(why)
-                return RunOutcome(outcome="given up", why=why)
+                    raise RunnerError(reason)
+                return RunOutcome(outcome="given up", reason=reason)
         verdicts = {shard.verdict for shard in supervisor.shards}
         run_id = self.folder.run_id
         go_on = f"go on with: siftlog resume {run_id} {self.placement.words}"
@@ -342,10 +344,10 @@ class _Drive:
             (s for s in supervisor.shards if s.verdict is ShardVerdict.FUTILE), None
         )
         if futile is not None and ShardVerdict.INTERRUPTED not in verdicts:
-            why = futile.last_line.partition("; go on")[0]
+            reason = futile.last_line.partition("; go on")[0]
             name = f"{futile.index}/{supervisor.count}"
             return RunOutcome(
-                outcome="futility", why=f"Shard {name}: {why}; {go_on} {GO_ON}"
+                outcome="futility", reason=f"Shard {name}: {reason}; {go_on} {GO_ON}"
             )
         if ShardVerdict.INTERRUPTED in verdicts:
             seen = self.union.status
@@ -353,10 +355,10 @@ class _Drive:
                 raise RunnerError(f"Ended before a shard had begun; {go_on}")
             if seen.signs.phase == "run_cancelled":
                 return cancelled(run_id, seen.skips.get(REASON, 0))
-            return RunOutcome(outcome="drained", why=f"Interrupted; {go_on}")
+            return RunOutcome(outcome="drained", reason=f"Interrupted; {go_on}")
         if ShardVerdict.BUDGET in verdicts:
             return RunOutcome(
-                outcome="budget", why=f"The budget is spent; {go_on} --budget USD"
+                outcome="budget", reason=f"The budget is spent; {go_on} --budget USD"
             )
         return RunOutcome(outcome="finished")
 

@@ -66,7 +66,7 @@ from store.read.usage import Spending, spending
 from store.runs import RunFolder
 from store.task import pico
 
-LOOK_S: Final = 0.2
+POLL_S: Final = 0.2
 """How long an engine is waited for at a time; what people ask is heard as late."""
 
 
@@ -82,7 +82,7 @@ class ShardPlacer:
         silence: Callable[[], Mapping[int, float]],
         revoke: Callable[[str], None],
         clock: Clock,
-        tell: Callable[[str], None],
+        notify: Callable[[str], None],
     ) -> None:
         """Nobody is at work yet.
 
@@ -93,7 +93,7 @@ class ShardPlacer:
             silence: seconds since a process of each was heard, of those that were.
             revoke: has what is left of a shard lose its lease, for good.
             clock: tells it how long things took.
-            tell: takes a sentence about a shard.
+            notify: takes a sentence about a shard.
         """
         self._specs = specs
         self._engine = engine
@@ -101,7 +101,7 @@ class ShardPlacer:
         self._silence = silence
         self._revoke = revoke
         self._clock = clock
-        self._tell = tell
+        self._notify = notify
         self._handles: dict[int, ShardHandle] = {}
         self._pending_events: list[SupervisorEvent] = []
 
@@ -126,7 +126,7 @@ class ShardPlacer:
         """
         await self._handle(Tick())
         while not self._supervisor.is_over:
-            ended = await asyncio.to_thread(self._engine.wait_any, LOOK_S)
+            ended = await asyncio.to_thread(self._engine.wait_any, POLL_S)
             listen()
             while self._pending_events:
                 await self._handle(self._pending_events.pop(0))
@@ -155,11 +155,11 @@ class ShardPlacer:
 
     def _event(self, ended: ShardExit) -> SupervisorEvent:
         index = ended.handle.index
-        if ended.how is ExitKind.FINISHED and ended.code is not None:
+        if ended.kind is ExitKind.FINISHED and ended.code is not None:
             return ShardFinished(
                 index=index, code=ended.code, last_line=ended.last_line
             )
-        if ended.how is ExitKind.DIED:
+        if ended.kind is ExitKind.DIED:
             if not self._supervisor.is_ending:
                 self._say(index, "died")
             return ShardDied(index=index)
@@ -186,8 +186,8 @@ class ShardPlacer:
                     at_once=isinstance(action, KillShard),
                 )
 
-    async def _place(self, place: PlaceShard) -> None:
-        index = place.index
+    async def _place(self, action: PlaceShard) -> None:
+        index = action.index
         before = self._handles.get(index)
         if before is not None:
             self._say(index, "is placed again")
@@ -195,13 +195,13 @@ class ShardPlacer:
             self._handles[index] = await asyncio.to_thread(
                 self._engine.place,
                 self._specs[index],
-                near=before if place.near else None,
+                near=before if action.near else None,
             )
         except RunnerError as error:
             await self._handle(ShardFinished(index=index, code=1, last_line=str(error)))
 
-    def _say(self, index: int, what: str) -> None:
-        self._tell(f"Shard {self._specs[index].name} {what}.")
+    def _say(self, index: int, message: str) -> None:
+        self._notify(f"Shard {self._specs[index].name} {message}.")
 
 
 REFRESH_S: Final = 1.0
@@ -210,17 +210,17 @@ REFRESH_S: Final = 1.0
 FIRST_S: Final = 0.1
 """While there is nothing to be seen yet, or somebody else is merging."""
 
-PATIENCE_S: Final = 3.0
+FAILURE_TIMEOUT_S: Final = 3.0
 """With a look that fails."""
 
 
 class UnionRefresher:
     """The union of one run, as it was last looked at."""
 
-    def __init__(self, folder: RunFolder, shell: RunContext) -> None:
+    def __init__(self, folder: RunFolder, context: RunContext) -> None:
         """Nothing was looked at; `shell.launched` is told when there is something."""
         self._folder = folder
-        self._shell = shell
+        self._context = context
         self._merging = threading.Lock()
         self.status: Status | None = None  #: None: no shard has written yet
 
@@ -229,24 +229,24 @@ class UnionRefresher:
 
         A sentence says so if it goes on failing: a log that is just being made is none.
         """
-        clock = self._shell.clock
+        clock = self._context.clock
         began: float | None = None  #: to fail
         is_announced = False
         while True:
             pause = FIRST_S if self.status is None else REFRESH_S
             await clock.sleep_until(clock.monotonic() + pause)
             try:
-                await self.look()
+                await self.refresh()
             except StoreError as error:
                 now = clock.monotonic()
                 began = now if began is None else began
-                if now - began > PATIENCE_S and not is_announced:
+                if now - began > FAILURE_TIMEOUT_S and not is_announced:
                     is_announced = True
-                    self._shell.tell(str(error))
+                    self._context.notify(str(error))
             else:
                 began, is_announced = None, False
 
-    async def look(self, *, to_the_end: bool = False) -> None:
+    async def refresh(self, *, to_the_end: bool = False) -> None:
         """Take in what the shards have written, and see how the run stands.
 
         Args:
@@ -255,10 +255,10 @@ class UnionRefresher:
         Raises:
             StoreError: a log, or a place where logs are, cannot be read.
         """
-        was_there = self.status is not None
+        had_status = self.status is not None
         self.status = await asyncio.to_thread(self._merged, to_the_end=to_the_end)
-        if self.status is not None and not was_there:
-            self._shell.launched()
+        if self.status is not None and not had_status:
+            self._context.launched()
 
     def _merged(self, *, to_the_end: bool) -> Status | None:
         folder = self._folder

@@ -140,7 +140,7 @@ class RayEngine:
         self._placed: dict[ShardHandle, _Placed] = {}
         self._nodes: dict[ShardHandle, str | None] = {}
         self._doubted: set[str] = set()  #: nodes on which a shard was out of reach
-        self._nothing = threading.Event()
+        self._never_set = threading.Event()
         cluster_address = address or os.environ.get("RAY_ADDRESS")
         local_options = {
             "num_cpus": shards,
@@ -161,12 +161,12 @@ class RayEngine:
                 f"The Ray cluster {cluster_address or 'of this machine'} cannot be "
                 f"joined: {error}; check --address and ray status."
             ) from error
-        places = int(ray.cluster_resources().get("CPU", 0))
-        if places < shards:
+        cpus = int(ray.cluster_resources().get("CPU", 0))
+        if cpus < shards:
             ray.shutdown()
             raise RunnerError(
-                f"The Ray cluster has {places} CPUs, and each shard takes one: add "
-                f"nodes or use --shards {max(places, 1)}."
+                f"The Ray cluster has {cpus} CPUs, and each shard takes one: add "
+                f"nodes or use --shards {max(cpus, 1)}."
             )
         self._host = ray.remote(ShardHost)
 
@@ -252,7 +252,7 @@ class RayEngine:
         """
         by_end = {placed.end: handle for handle, placed in self._placed.items()}
         if not by_end:
-            self._nothing.wait(timeout_s)
+            self._never_set.wait(timeout_s)
             return None
         with self._reached():
             ready, _ = self._ray.wait(list(by_end), num_returns=1, timeout=timeout_s)
@@ -262,9 +262,9 @@ class RayEngine:
         placed = self._placed.pop(handle)
         self._nodes[handle] = self._node_of(placed)
         ended = self._end(handle, placed)
-        if ended.how is ExitKind.UNAVAILABLE:
+        if ended.kind is ExitKind.UNAVAILABLE:
             self._doubt(placed)
-        if ended.how is not ExitKind.FINISHED:
+        if ended.kind is not ExitKind.FINISHED:
             # whatever is left of it and can be reached
             self._ray.kill(placed.actor)
         return ended
@@ -284,19 +284,19 @@ class RayEngine:
             # Ray says so of a lost node too, and of an actor as soon as it is to kill
             # it: there the shard may well be at work
             is_seen = not placed.is_killed and self._nodes[handle] in self._live_nodes()
-            how = ExitKind.DIED if is_seen else ExitKind.UNAVAILABLE
-            return ShardExit(handle=handle, how=how, last_line=_first_line(error))
+            kind = ExitKind.DIED if is_seen else ExitKind.UNAVAILABLE
+            return ShardExit(handle=handle, kind=kind, last_line=_first_line(error))
         except errors.RayError as error:
             last_line = _first_line(error)
             return ShardExit(
-                handle=handle, how=ExitKind.UNAVAILABLE, last_line=last_line
+                handle=handle, kind=ExitKind.UNAVAILABLE, last_line=last_line
             )
         if isinstance(result, str):
             return ShardExit(
-                handle=handle, how=ExitKind.FINISHED, code=1, last_line=result
+                handle=handle, kind=ExitKind.FINISHED, code=1, last_line=result
             )
-        how, code, last_line = result
-        return ShardExit(handle=handle, how=how, code=code, last_line=last_line)
+        kind, code, last_line = result
+        return ShardExit(handle=handle, kind=kind, code=code, last_line=last_line)
 
     def _live_nodes(self) -> set[str]:
         return {node["NodeID"] for node in self._ray.nodes() if node["Alive"]}

@@ -82,7 +82,7 @@ def check_same(
         RunChanged: it has other inputs.
         UsageError: it asks something else.
     """
-    models = {role: tuple(named) for role, named in first.models.items()}
+    models = {role: tuple(role_models) for role, role_models in first.models.items()}
     settings = _without_inputs(json.loads(first.settings), first)
     now = _without_inputs(json.loads(work.settings_json), first)
     differs = {
@@ -108,10 +108,10 @@ def check_place(place: Place, run_id: str) -> None:
         UsageError: it holds those of another run, and both would be spoiled.
     """
     place.prove()
-    held = {source.identity.run_id for source in sources(place)}
-    if held - {run_id}:
+    run_ids = {source.identity.run_id for source in sources(place)}
+    if run_ids - {run_id}:
         raise UsageError(
-            f"{place.address} holds the logs of run {min(held - {run_id})}: name "
+            f"{place.address} holds the logs of run {min(run_ids - {run_id})}: name "
             f"another --ship for run {run_id}, each run has a place of its own."
         )
 
@@ -120,16 +120,18 @@ def _without_inputs(
     settings: Mapping[str, object], first: RunStarted
 ) -> dict[str, object]:
     """Settings but for the names of files, which differ from machine to machine."""
-    named = {recorded_input.setting for recorded_input in first.inputs}
-    return {name: value for name, value in settings.items() if name not in named}
+    input_settings = {recorded_input.setting for recorded_input in first.inputs}
+    return {
+        name: value for name, value in settings.items() if name not in input_settings
+    }
 
 
-PATIENCE_S = 60.0
+TIMEOUT_S = 60.0
 """For a place that is away when all else is done, or before anything is: a file server
 changes over to its second head meanwhile, and a cluster that ends the job does not wait
 any longer."""
 
-LOOK_S = 1.0
+POLL_S = 1.0
 """Between two attempts; and so long it takes until a second Ctrl-C is heard."""
 
 
@@ -149,7 +151,7 @@ async def check_reachable(
         PlaceAway: it takes nothing.
         UsageError: it holds the logs of another run.
     """
-    until = clock.monotonic() + (PATIENCE_S if patient else 0.0)
+    until = clock.monotonic() + (TIMEOUT_S if patient else 0.0)
     while True:
         try:
             await asyncio.to_thread(check_place, place, run_id)
@@ -158,7 +160,7 @@ async def check_reachable(
                 raise
         else:
             return
-        await clock.sleep_until(clock.monotonic() + LOOK_S)
+        await clock.sleep_until(clock.monotonic() + POLL_S)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,7 +169,7 @@ class LogShipper:
 
     shipper: Shipper
     driver: Driver
-    shell: RunContext
+    context: RunContext
     folder: RunFolder
     address: str
 
@@ -176,7 +178,7 @@ class LogShipper:
         try:
             await self.shipper.run()
         except Unshipped as error:
-            self.shell.tell(f"{error}.")
+            self.context.notify(f"{error}.")
             self.driver.drain()
 
     async def conclude(self, ended: RunOutcome) -> RunOutcome:
@@ -187,24 +189,24 @@ class LogShipper:
         Returns:
             How the work came out: not finished while some of it lies here alone.
         """
-        clock = self.shell.clock
-        until = clock.monotonic() + PATIENCE_S
+        clock = self.context.clock
+        until = clock.monotonic() + TIMEOUT_S
         while not (is_carried := await self._carry_rest(ended)):
             if self.driver.is_stopping or clock.monotonic() >= until:
                 break
-            await clock.sleep_until(clock.monotonic() + LOOK_S)
+            await clock.sleep_until(clock.monotonic() + POLL_S)
         if is_carried:
             return ended
         left = self.shipper.statistics().unshipped_bytes
-        why = (
+        reason = (
             f"The last {left:,} bytes of {self.folder.log} were not carried to "
             f"{self.address}: keep the file, and start the shard again once the place "
             "takes them."
         )
-        if ended.why is not None:
-            self.shell.tell(ended.why)
+        if ended.reason is not None:
+            self.context.notify(ended.reason)
         outcome = "drained" if ended.outcome == "finished" else ended.outcome
-        return RunOutcome(outcome=outcome, why=why)
+        return RunOutcome(outcome=outcome, reason=reason)
 
     async def _carry_rest(self, ended: RunOutcome) -> bool:
         """Carry all there is, and that it is all; False: the place is away."""
@@ -215,7 +217,7 @@ class LogShipper:
 
 @asynccontextmanager
 async def shipping_log(
-    folder: RunFolder, part: ShardPart | None, driver: Driver, shell: RunContext
+    folder: RunFolder, part: ShardPart | None, driver: Driver, context: RunContext
 ) -> AsyncIterator[LogShipper | None]:
     """Carry a log beside the body, where that was asked for.
 
@@ -223,7 +225,7 @@ async def shipping_log(
         folder: of the log, which is open for writing.
         part: the shard; None: the run is not split.
         driver: is told where there is no going on.
-        shell: clock and words.
+        context: clock and words.
 
     Raises:
         PlaceAway: the place cannot be looked at.
@@ -235,8 +237,8 @@ async def shipping_log(
     async with Shipper.following(
         folder.log,
         place,
-        clock=shell.clock,
-        tell=lambda message: shell.tell(f"{message}."),
+        clock=context.clock,
+        notify=lambda message: context.notify(f"{message}."),
         siftlog_version=version("siftlog"),
         shard=part.shard,
         every_s=part.shipping.every_s,
@@ -244,7 +246,7 @@ async def shipping_log(
         carrier = LogShipper(
             shipper=shipper,
             driver=driver,
-            shell=shell,
+            context=context,
             folder=folder,
             address=place.address,
         )

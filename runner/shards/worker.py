@@ -28,7 +28,7 @@ async def work_on(
     shard: Shard,
     work: Workload,
     options: RunOptions,
-    shell: RunContext,
+    context: RunContext,
     *,
     startup_limits: Collection[str] = (),
     shipping: ShippingOptions | None = None,
@@ -42,7 +42,7 @@ async def work_on(
         shard: which part.
         work: the run's job, settings and data.
         options: how calls are sent.
-        shell: what surrounds the process.
+        context: what surrounds the process.
         startup_limits: names of the limits that were given for this process.
         shipping: where its log is carried; None: it stays where it is.
         accept_changes: whether inputs and prompts may differ from what they were.
@@ -66,22 +66,22 @@ async def work_on(
     check_others(folder, shard, work, options, accept_changes=accept_changes)
     place = None if shipping is None else shipping.place
     if place is not None:
-        is_placed = shell.broker is not None
-        await check_reachable(place, folder.run_id, shell.clock, patient=is_placed)
+        is_placed = context.broker is not None
+        await check_reachable(place, folder.run_id, context.clock, patient=is_placed)
     other_logs = await read_other_logs(
-        folder, shard, place, shell.clock, shell.tell, accept_loss=accept_loss
+        folder, shard, place, context.clock, context.notify, accept_loss=accept_loss
     )
     if other_logs.first is not None and not accept_changes:
         check_same(folder.whole.log, other_logs.first, work, options)
     first = log_beginning(folder)
     if first is None:
         launch.check_cancelled(folder.whole, other_logs.state)
-    known = {
+    recorded_budgets = {
         started.budget_usd
         for started in (first, other_logs.first)
         if started is not None
     }
-    if options.budget is None or options.budget in known:
+    if options.budget is None or options.budget in recorded_budgets:
         # the words of a submission are repeated; the cap may have been raised since
         cap_usd = other_logs.cap_usd if first is None else None
         options = options.model_copy(update={"budget": cap_usd})
@@ -89,7 +89,7 @@ async def work_on(
         later = _retries(folder.whole)
         other_logs = replace(other_logs, settled=other_logs.settled | later)
         part = ShardPart(shard=shard, shipping=shipping, others=other_logs)
-        ended = await launch.start(folder, work, options, shell, part=part)
+        ended = await launch.start(folder, work, options, context, part=part)
         if later and ended.outcome == "finished":
             # what is to be asked again had to be taken over first
             ended = await work_on(
@@ -97,7 +97,7 @@ async def work_on(
                 shard,
                 work,
                 options,
-                shell,
+                context,
                 startup_limits=startup_limits,
                 shipping=shipping,
                 accept_changes=accept_changes,
@@ -109,15 +109,15 @@ async def work_on(
             folder,
             work,
             options,
-            shell,
+            context,
             accept_changes=accept_changes,
             accept_loss=accept_loss,
             startup_limits=startup_limits,
             part=part,
         )
-    if other_logs.known is not None and other_logs.known.refused:
-        shell.tell(
-            f"{other_logs.known.refused:,} answers of the run are to other "
+    if other_logs.adopted is not None and other_logs.adopted.refused:
+        context.notify(
+            f"{other_logs.adopted.refused:,} answers of the run are to other "
             "requests than are sent now: these tasks were asked again."
         )
     return ended

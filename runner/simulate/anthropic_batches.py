@@ -68,7 +68,7 @@ class _Request(msgspec.Struct):
     params: msgspec.Raw
 
 
-class _Wanted(msgspec.Struct):
+class _CreateParams(msgspec.Struct):
     requests: list[_Request]
 
 
@@ -100,24 +100,24 @@ class AnthropicForm:
         """The body that tells of *refusal*."""
         return encoded(_error_body(refusal.status, str(refusal)))
 
-    def _create(self, asking: BatchRequest) -> BatchResponse:
+    def _create(self, batch_request: BatchRequest) -> BatchResponse:
         """The ids are checked at once; the params show what they are in the results."""
-        if len(asking.body) > MOST_BYTES:
+        if len(batch_request.body) > MOST_BYTES:
             raise BatchRefusal(f"A batch has at most {MOST_BYTES} bytes.", status=413)
-        requests = read(asking.body, _Wanted).requests
+        requests = read(batch_request.body, _CreateParams).requests
         if not 1 <= len(requests) <= MOST_REQUESTS:
             raise BatchRefusal(f"requests: a batch has 1 to {MOST_REQUESTS} of them")
-        known: set[str] = set()
+        custom_ids: set[str] = set()
         for index, request in enumerate(requests):
             if _CUSTOM_ID.fullmatch(request.custom_id) is None:
                 raise BatchRefusal(
                     f"requests.{index}.custom_id: 1 to 64 letters, digits, - and _"
                 )
-            if request.custom_id in known:
+            if request.custom_id in custom_ids:
                 raise BatchRefusal(
                     f"requests.{index}.custom_id: {request.custom_id} comes twice"
                 )
-            known.add(request.custom_id)
+            custom_ids.add(request.custom_id)
         if not self._office.has_room(len(requests)):
             raise BatchRefusal("Too many requests wait in batches.", status=429)
         stored_batch = self._office.create(
@@ -125,39 +125,44 @@ class AnthropicForm:
                 BatchOrder.of(request.custom_id, bytes(request.params))
                 for request in requests
             ],
-            asking.now_us,
+            batch_request.now_us,
             read_message,
             MESSAGES,
         )
         return BatchResponse(
-            body=encoded(_described(stored_batch, asking)), created=stored_batch.id
+            body=encoded(_described(stored_batch, batch_request)),
+            created=stored_batch.id,
         )
 
-    def _list(self, asking: BatchRequest) -> BatchResponse:
+    def _list(self, batch_request: BatchRequest) -> BatchResponse:
         part = page(
-            self._office.newest(asking.now_us),
-            asking,
+            self._office.newest(batch_request.now_us),
+            batch_request,
             after="after_id",
             before="before_id",
             most=1000,
         )
         batches = [
-            _described(self._office.find(batch_id, asking.now_us), asking)
+            _described(self._office.find(batch_id, batch_request.now_us), batch_request)
             for batch_id in part.ids
         ]
         return BatchResponse(body=part.body(batches))
 
-    def _batch(self, asking: BatchRequest, batch_id: str) -> BatchResponse:
+    def _batch(self, batch_request: BatchRequest, batch_id: str) -> BatchResponse:
         return BatchResponse(
-            body=encoded(_described(self._office.find(batch_id, asking.now_us), asking))
+            body=encoded(
+                _described(
+                    self._office.find(batch_id, batch_request.now_us), batch_request
+                )
+            )
         )
 
-    def _cancel(self, asking: BatchRequest, batch_id: str) -> BatchResponse:
-        stored_batch = self._office.cancel(batch_id, asking.now_us)
-        return BatchResponse(body=encoded(_described(stored_batch, asking)))
+    def _cancel(self, batch_request: BatchRequest, batch_id: str) -> BatchResponse:
+        stored_batch = self._office.cancel(batch_id, batch_request.now_us)
+        return BatchResponse(body=encoded(_described(stored_batch, batch_request)))
 
-    def _results(self, asking: BatchRequest, batch_id: str) -> BatchResponse:
-        stored_batch = self._office.find(batch_id, asking.now_us)
+    def _results(self, batch_request: BatchRequest, batch_id: str) -> BatchResponse:
+        stored_batch = self._office.find(batch_id, batch_request.now_us)
         if not stored_batch.batch.phase.is_terminal:
             raise BatchRefusal("The batch has not ended yet, so it has no results.")
         return BatchResponse(
@@ -168,7 +173,9 @@ class AnthropicForm:
         )
 
 
-def _described(stored_batch: StoredBatch, asking: BatchRequest) -> dict[str, Any]:
+def _described(
+    stored_batch: StoredBatch, batch_request: BatchRequest
+) -> dict[str, Any]:
     """A batch as Anthropic tells of it: no item counts as done before all are."""
     batch = stored_batch.batch
     entered = batch.entered
@@ -186,14 +193,14 @@ def _described(stored_batch: StoredBatch, asking: BatchRequest) -> dict[str, Any
             "processing": batch.total if ended_us is None else 0,
             **counts,
         },
-        "created_at": _moment(created_us),
-        "expires_at": _moment(created_us + WINDOW_US),
-        "ended_at": _moment(ended_us),
-        "cancel_initiated_at": _moment(entered.get(BatchPhase.CANCELLING)),
+        "created_at": _rfc3339(created_us),
+        "expires_at": _rfc3339(created_us + WINDOW_US),
+        "ended_at": _rfc3339(ended_us),
+        "cancel_initiated_at": _rfc3339(entered.get(BatchPhase.CANCELLING)),
         "archived_at": None,
         "results_url": None
         if ended_us is None
-        else f"{asking.base_url}/messages/batches/{stored_batch.id}/results",
+        else f"{batch_request.base_url}/messages/batches/{stored_batch.id}/results",
     }
 
 
@@ -215,9 +222,9 @@ def _error_body(status: int, message: str) -> dict[str, Any]:
     }
 
 
-def _moment(moment_us: int | None) -> str | None:
+def _rfc3339(at_us: int | None) -> str | None:
     """A time as RFC 3339 writes it."""
-    if moment_us is None:
+    if at_us is None:
         return None
-    moment = datetime.fromtimestamp(moment_us / 1_000_000, UTC)
-    return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
+    at = datetime.fromtimestamp(at_us / 1_000_000, UTC)
+    return at.isoformat(timespec="microseconds").replace("+00:00", "Z")

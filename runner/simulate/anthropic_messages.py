@@ -71,7 +71,7 @@ def read_message(body: bytes) -> SimulatedRequest:
     if not payload.messages:
         raise BadRequest("messages: at least one message is required")
     system = _parts(payload.system) if payload.system else ()
-    schema, tool = _wanted(payload)
+    schema, tool = _schema_and_tool(payload)
     request = ChatRequest(
         messages=(
             *([Message(role="system", parts=system)] if system else ()),
@@ -92,7 +92,7 @@ def _parts(content: str | list[_Text]) -> tuple[TextPart, ...]:
     return tuple(TextPart(text=text) for text in texts)
 
 
-def _wanted(payload: _Body) -> tuple[Schema | None, str]:
+def _schema_and_tool(payload: _Body) -> tuple[Schema | None, str]:
     """The schema of the answer, and the tool that it goes to."""
     choice = payload.tool_choice
     if choice is not None and choice.type == "tool":
@@ -206,11 +206,11 @@ def _anthropic_message(
 def _message_events(body: Mapping[str, Any]) -> Iterator[bytes]:
     """The events of a message."""
 
-    def named(kind: str, **values: Any) -> bytes:
+    def typed_event(kind: str, **values: Any) -> bytes:
         return event({"type": kind, **values}, kind)
 
     usage = body["usage"]
-    yield named(
+    yield typed_event(
         "message_start",
         message={
             **body,
@@ -219,7 +219,7 @@ def _message_events(body: Mapping[str, Any]) -> Iterator[bytes]:
             "usage": {**usage, "output_tokens": 1},
         },
     )
-    yield named("ping")
+    yield typed_event("ping")
     for index, block in enumerate(body["content"]):
         start: dict[str, Any]
         deltas: list[dict[str, str]]
@@ -246,16 +246,16 @@ def _message_events(body: Mapping[str, Any]) -> Iterator[bytes]:
                     {"type": "text_delta", "text": piece}
                     for piece in pieces(block["text"])
                 ]
-        yield named("content_block_start", index=index, content_block=start)
+        yield typed_event("content_block_start", index=index, content_block=start)
         for delta in deltas:
-            yield named("content_block_delta", index=index, delta=delta)
-        yield named("content_block_stop", index=index)
-    yield named(
+            yield typed_event("content_block_delta", index=index, delta=delta)
+        yield typed_event("content_block_stop", index=index)
+    yield typed_event(
         "message_delta",
         delta={"stop_reason": body["stop_reason"], "stop_sequence": None},
         usage={"output_tokens": usage["output_tokens"]},
     )
-    yield named("message_stop")
+    yield typed_event("message_stop")
 
 
 def _is_object(text: str) -> bool:

@@ -127,15 +127,15 @@ class SimulatedBatch:
 
         Time does not go back: an earlier time than before does nothing.
         """
-        known = len(self.ended)
+        ended_before = len(self.ended)
         while (due := self._next()) is not None and due[0] <= now_us:
-            moment_us, step = due
-            self._work(moment_us)
+            due_us, step = due
+            self._work(due_us)
             if step is BatchStep.WIND_DOWN:
                 self._abandon()
-            self._take(step, moment_us)
+            self._take(step, due_us)
         self._work(now_us)
-        return self.ended[known:]
+        return self.ended[ended_before:]
 
     def cancel(self, now_us: int) -> bool:
         """Ask it to stop; False: it is beyond that.
@@ -185,9 +185,9 @@ class SimulatedBatch:
         while self._waiting:
             self.ended.append(replace(self._waiting.pop(), ending=ItemEnding.CANCELED))
 
-    def _take(self, step: BatchStep, moment_us: int) -> None:
+    def _take(self, step: BatchStep, at_us: int) -> None:
         self.phase = TRANSITIONS[self.phase, step]
-        self.entered[self.phase] = moment_us
+        self.entered[self.phase] = at_us
 
 
 FAILING: Final = (500, 429, 529)
@@ -255,8 +255,8 @@ def _item(
     chance: Chance,
     reader: Callable[[bytes], SimulatedRequest],
 ) -> SimulatedItem:
-    draw, moment = chance.unit(), chance.unit()
-    due_us = times.admitted_us + int(moment * (times.worked_us - times.admitted_us))
+    draw, fraction = chance.unit(), chance.unit()
+    due_us = times.admitted_us + int(fraction * (times.worked_us - times.admitted_us))
     incoming, problem, ending, status = None, "", ItemEnding.SUCCEEDED, 200
     try:
         incoming = reader(order.body)
@@ -355,12 +355,12 @@ class BatchOffice:
         incoming = reader(self._provider.heeded(path, body))
         digest = hashlib.sha256(body).hexdigest()
         row = self._provider.row(digest, 0)
-        trouble = self._provider.refused(row, incoming, path)
-        if trouble is None:
+        refusal = self._provider.refused(row, incoming, path)
+        if refusal is None:
             draft = self._provider.draft(row, incoming, digest)
-            trouble = draft if isinstance(draft, RefusedRequest) else None
-        if trouble is not None:
-            raise BadRequest(trouble.message or row.body(trouble).decode())
+            refusal = draft if isinstance(draft, RefusedRequest) else None
+        if refusal is not None:
+            raise BadRequest(refusal.message or row.body(refusal).decode())
         return incoming
 
     def has_room(self, more: int) -> bool:

@@ -129,7 +129,7 @@ class Dialect:
     dated: str = ""  #: added to the model's name in replies
     fingerprints: tuple[str, ...] = ()  #: the first one is usual
     providers: tuple[str, ...] = ()  #: who may have served it, behind a router
-    tells_tier: bool = False
+    reports_tier: bool = False
     tiers: frozenset[str] = frozenset()  #: that may be asked for
     more: Callable[[ServedAnswer], Mapping[str, object]] = lambda _served: {}
     ids: Callable[[ServedAnswer], Mapping[str, str]] = lambda _served: {}
@@ -146,7 +146,7 @@ class Dialect:
         None  #: answers an output that ends inside its JSON
     )
 
-    def trouble(
+    def refusal(
         self, kind: RefusalKind, *, wait_s: float = 0.0, **values: object
     ) -> RefusedRequest:
         """The trouble of that kind in this dialect's words."""
@@ -172,10 +172,10 @@ class Dialect:
         )
 
     def body(
-        self, trouble: RefusedRequest, served: ServedAnswer | None = None
+        self, refusal: RefusedRequest, served: ServedAnswer | None = None
     ) -> bytes:
-        """The body that tells of *trouble*."""
-        body = self.error(trouble, served) if trouble.body is None else trouble.body
+        """The body that tells of *refusal*."""
+        body = self.error(refusal, served) if refusal.body is None else refusal.body
         return body.encode() if isinstance(body, str) else msgspec.json.encode(body)
 
 
@@ -281,7 +281,7 @@ def charged(tokens: BilledTokens, cost: Decimal) -> dict[str, Any]:
     }
 
 
-def untold(_tokens: BilledTokens, _cost: Decimal = Decimal(0)) -> None:
+def without_usage(_tokens: BilledTokens, _cost: Decimal = Decimal(0)) -> None:
     """No usage at all."""
 
 
@@ -319,82 +319,82 @@ def of_responses(tokens: BilledTokens, _cost: Decimal = Decimal(0)) -> dict[str,
 
 
 def openai_error(
-    trouble: RefusedRequest, _served: ServedAnswer | None = None
+    refusal: RefusedRequest, _served: ServedAnswer | None = None
 ) -> object:
     """`error` with message, type, param and code."""
     return {
         "error": {
-            "message": trouble.message,
-            "type": trouble.type,
-            "param": trouble.param,
-            "code": trouble.code,
+            "message": refusal.message,
+            "type": refusal.type,
+            "param": refusal.param,
+            "code": refusal.code,
         }
     }
 
 
 def anthropic_error(
-    trouble: RefusedRequest, served: ServedAnswer | None = None
+    refusal: RefusedRequest, served: ServedAnswer | None = None
 ) -> object:
     """Anthropic's `error` inside of a value of type `error`."""
     return {
         "type": "error",
-        "error": {"type": trouble.type, "message": trouble.message},
+        "error": {"type": refusal.type, "message": refusal.message},
         "request_id": served.request_id if served else None,
     }
 
 
-def azure_error(trouble: RefusedRequest, served: ServedAnswer | None = None) -> object:
+def azure_error(refusal: RefusedRequest, served: ServedAnswer | None = None) -> object:
     """Limits in two fields with the status as a text, all else as OpenAI."""
-    if trouble.code == str(trouble.status):
-        return {"error": {"code": trouble.code, "message": trouble.message}}
-    return openai_error(trouble, served)
+    if refusal.code == str(refusal.status):
+        return {"error": {"code": refusal.code, "message": refusal.message}}
+    return openai_error(refusal, served)
 
 
 def google_error(
-    trouble: RefusedRequest, _served: ServedAnswer | None = None
+    refusal: RefusedRequest, _served: ServedAnswer | None = None
 ) -> object:
     """A list of one error, with the wait among its details."""
     wait = {
         "@type": "type.googleapis.com/google.rpc.RetryInfo",
-        "retryDelay": f"{math.ceil(trouble.wait_s)}s",
+        "retryDelay": f"{math.ceil(refusal.wait_s)}s",
     }
     return [
         {
             "error": {
-                "code": trouble.status,
-                "message": trouble.message,
-                "status": trouble.type,
-                **({"details": [wait]} if trouble.wait_s else {}),
+                "code": refusal.status,
+                "message": refusal.message,
+                "status": refusal.type,
+                **({"details": [wait]} if refusal.wait_s else {}),
             }
         }
     ]
 
 
-def xai_error(trouble: RefusedRequest, _served: ServedAnswer | None = None) -> object:
+def xai_error(refusal: RefusedRequest, _served: ServedAnswer | None = None) -> object:
     """The error is a text, and the code another one."""
-    return {"code": trouble.type, "error": trouble.message}
+    return {"code": refusal.type, "error": refusal.message}
 
 
-def flat_error(trouble: RefusedRequest, _served: ServedAnswer | None = None) -> object:
+def flat_error(refusal: RefusedRequest, _served: ServedAnswer | None = None) -> object:
     """Mistral, and older vLLM: all fields at the top."""
     return {
         "object": "error",
-        "message": trouble.message,
-        "type": trouble.type,
-        "param": trouble.param,
-        "code": trouble.code,
+        "message": refusal.message,
+        "type": refusal.type,
+        "param": refusal.param,
+        "code": refusal.code,
     }
 
 
 def openrouter_error(
-    trouble: RefusedRequest, served: ServedAnswer | None = None
+    refusal: RefusedRequest, served: ServedAnswer | None = None
 ) -> object:
     """The status as a number in the body, and who failed."""
     provider = served.provider if served else None
     return {
         "error": {
-            "message": trouble.message,
-            "code": trouble.status,
+            "message": refusal.message,
+            "code": refusal.status,
             **({"metadata": {"provider_name": provider}} if provider else {}),
         },
         "user_id": "user_simulated",
@@ -402,31 +402,31 @@ def openrouter_error(
 
 
 def numbered_error(
-    trouble: RefusedRequest, _served: ServedAnswer | None = None
+    refusal: RefusedRequest, _served: ServedAnswer | None = None
 ) -> object:
     """llama.cpp: the status as a number, then message and type."""
     return {
         "error": {
-            "code": trouble.status,
-            "message": trouble.message,
-            "type": trouble.type,
+            "code": refusal.status,
+            "message": refusal.message,
+            "type": refusal.type,
         }
     }
 
 
-def tgi_error(trouble: RefusedRequest, _served: ServedAnswer | None = None) -> object:
+def tgi_error(refusal: RefusedRequest, _served: ServedAnswer | None = None) -> object:
     """A text, and its type."""
-    return {"error": trouble.message, "error_type": trouble.type}
+    return {"error": refusal.message, "error_type": refusal.type}
 
 
-def proxy_error(trouble: RefusedRequest, _served: ServedAnswer | None = None) -> object:
+def proxy_error(refusal: RefusedRequest, _served: ServedAnswer | None = None) -> object:
     """LiteLLM's proxy: numbers and missing values as texts."""
     return {
         "error": {
-            "message": trouble.message,
-            "type": trouble.type,
-            "param": trouble.param or "None",
-            "code": str(trouble.code or trouble.status),
+            "message": refusal.message,
+            "type": refusal.type,
+            "param": refusal.param or "None",
+            "code": str(refusal.code or refusal.status),
         }
     }
 
@@ -443,7 +443,7 @@ def anthropic_limits(gauges: Mapping[str, LimitGauge], now_s: float) -> dict[str
             head = f"anthropic-ratelimit-{kind}"
             headers[f"{head}-limit"] = f"{gauge.per_minute:.0f}"
             headers[f"{head}-remaining"] = f"{gauge.remaining:.0f}"
-            headers[f"{head}-reset"] = moment(now_s + gauge.full_in_s)
+            headers[f"{head}-reset"] = rfc3339(now_s + gauge.full_in_s)
     return headers
 
 
@@ -500,7 +500,7 @@ def whole_seconds(wait_s: float) -> dict[str, str]:
     return {"retry-after": str(math.ceil(wait_s))}
 
 
-def moment(at_s: float) -> str:
+def rfc3339(at_s: float) -> str:
     """A time as RFC 3339 writes it, in whole seconds."""
     at = datetime.fromtimestamp(math.ceil(at_s), UTC)
     return at.isoformat(timespec="seconds").replace("+00:00", "Z")

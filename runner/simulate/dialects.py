@@ -35,8 +35,8 @@ from runner.simulate.dialect import (
     tgi_error,
     three,
     timed,
-    untold,
     whole_seconds,
+    without_usage,
 )
 from runner.simulate.hosted_dialects import (
     ANTHROPIC,
@@ -311,7 +311,7 @@ LITELLM: Final = Dialect(
     usage=inside,
     dated="-2024-07-18",
     fingerprints=("fp_44709d6fcb",),
-    tells_tier=True,
+    reports_tier=True,
     tiers=DEAR_TIERS,
     ids=lambda served: {
         "x-litellm-call-id": served.request_id,
@@ -376,18 +376,18 @@ def _texts(tokens: BilledTokens, cost: Decimal) -> dict[str, object]:
 
 
 UNREADABLE: Final[frozenset[UsageWriter]] = frozenset(
-    {untold, _no_usage, _nulls, _only_total}
+    {without_usage, _no_usage, _nulls, _only_total}
 )
 """Forms of usage of which nobody can tell what is billed."""
 
-TELLS_CACHE: Final[frozenset[UsageWriter]] = frozenset(
+REPORTS_CACHE: Final[frozenset[UsageWriter]] = frozenset(
     {inside, outside, only_in_total, hit_and_miss, charged}
 )
 """Forms that tell what was cached."""
 
 _USAGES: Final[tuple[UsageWriter, ...]] = (
     *(inside, three, outside, only_in_total, hit_and_miss, timed, charged),
-    *(_floats, _texts, untold, _no_usage, _nulls, _only_total),
+    *(_floats, _texts, without_usage, _no_usage, _nulls, _only_total),
 )
 _ENDS: Final[tuple[Mapping[str, object], ...]] = (
     {},
@@ -402,7 +402,7 @@ def settled(dialect: Dialect, seed: int) -> Dialect:
     """The dialect of a server: a hostile one refuses the parameters of another's."""
     if dialect.name != HOSTILE.name:
         return dialect
-    other = Chance("hostile", seed).pick(_SPOKEN)
+    other = Chance("hostile", seed).pick(_IMITATED)
     return replace(dialect, rules=other.rules, caps=other.caps, ignored=other.ignored)
 
 
@@ -411,8 +411,8 @@ def of_request(dialect: Dialect, seed: int, digest: str, seen: int) -> Dialect:
     if dialect.name != HOSTILE.name:
         return dialect
     chance = Chance("row", seed, digest, seen)
-    errors, served = chance.pick(_SPOKEN), chance.pick(_SPOKEN)
-    limits = chance.pick(_SPOKEN)
+    errors, served = chance.pick(_IMITATED), chance.pick(_IMITATED)
+    limits = chance.pick(_IMITATED)
     usage = chance.pick(_USAGES)
     return replace(
         dialect,
@@ -439,7 +439,7 @@ def of_request(dialect: Dialect, seed: int, digest: str, seen: int) -> Dialect:
     )
 
 
-_SPOKEN: Final = tuple(
+_IMITATED: Final = tuple(
     row
     for row in DIALECTS.values()
     if row.name not in {PLAIN.name, HOSTILE.name, ONLY_RESPONSES.name}

@@ -88,7 +88,7 @@ ANTHROPIC: Final = Dialect(
     caps=("max_tokens", "max_completion_tokens"),
     ignored=frozenset({"response_format"}),
     dated="-20250929",
-    tells_tier=True,
+    reports_tier=True,
     tiers=frozenset({"priority"}),
     ids=lambda served: {
         "request-id": served.request_id,
@@ -328,7 +328,7 @@ GROQ: Final = Dialect(
         *(r.unsupported(name) for name in ("logprobs", "logit_bias", "top_logprobs")),
     ),
     fingerprints=("fp_179b0f92c9", "fp_80501ff3a1"),
-    tells_tier=True,
+    reports_tier=True,
     tiers=frozenset({"flex"}),
     more=lambda served: {"x_groq": {"id": f"req_{served.request_id}"}},
     ids=lambda served: {"x-request-id": served.request_id},

@@ -109,11 +109,15 @@ def read_orders(
             )
             continue
         model = model or line_model
-        is_known = line.custom_id in orders
+        is_duplicate = line.custom_id in orders
         problems += (
             LineProblem(code=code, message=message, line=number, param=param)
             for is_broken, code, param, message in _rules(
-                line, line_model, endpoint=endpoint, model=model, is_known=is_known
+                line,
+                line_model,
+                endpoint=endpoint,
+                model=model,
+                is_duplicate=is_duplicate,
             )
             if is_broken
         )
@@ -122,7 +126,7 @@ def read_orders(
 
 
 def _rules(
-    line: _Line, line_model: str, *, endpoint: str, model: str, is_known: bool
+    line: _Line, line_model: str, *, endpoint: str, model: str, is_duplicate: bool
 ) -> tuple[tuple[bool, str, str, str], ...]:
     """Rules for a line: whether it breaks them, code, field, and what to say then."""
     return (
@@ -133,7 +137,7 @@ def _rules(
             f"A custom_id has 1 to {LONGEST_ID} characters.",
         ),
         (
-            is_known,
+            is_duplicate,
             "duplicate_custom_id",
             "custom_id",
             f"The custom_id {line.custom_id} stands in another line too.",
@@ -317,7 +321,7 @@ _MOST_TAGS, _LONGEST_NAME, _LONGEST_VALUE = 16, 64, 512
 """Of a batch's metadata (API reference, "Create batch")."""
 
 
-class _Wanted(msgspec.Struct):
+class _CreateParams(msgspec.Struct):
     input_file_id: str
     endpoint: str
     completion_window: str
@@ -328,7 +332,7 @@ class _Wanted(msgspec.Struct):
 class _Bought:
     """What is known of a batch beside its course."""
 
-    wanted: _Wanted
+    params: _CreateParams
     problems: tuple[LineProblem, ...]
 
 
@@ -381,68 +385,75 @@ class OpenAIForm:
         """The body that tells of *refusal*."""
         return encoded(error_body(refusal.status, str(refusal), refusal.param))
 
-    def _upload(self, asking: BatchRequest) -> BatchResponse:
+    def _upload(self, batch_request: BatchRequest) -> BatchResponse:
         """`POST /files`: a form with the file and its purpose."""
-        file, purpose = asking.fields.get("file"), asking.fields.get("purpose")
+        file, purpose = (
+            batch_request.fields.get("file"),
+            batch_request.fields.get("purpose"),
+        )
         if file is None:
             raise BatchRefusal("There is no file in the form.", param="file")
         if purpose is None or purpose.content != b"batch":
             raise BatchRefusal("Only files for batches are kept.", param="purpose")
         stored_file = self._files.add(
-            file.name, file.content, asking.now_us, purpose="batch"
+            file.name, file.content, batch_request.now_us, purpose="batch"
         )
         self._ledger.write(
             BatchLine(
-                act=BatchAct.UPLOADED, id=stored_file.id, at_ms=asking.now_us // 1000
+                act=BatchAct.UPLOADED,
+                id=stored_file.id,
+                at_ms=batch_request.now_us // 1000,
             )
         )
         return BatchResponse(body=encoded(stored_file.described()))
 
-    def _list_files(self, asking: BatchRequest) -> BatchResponse:
-        ids = self._files.newest(asking.query.get("purpose"))
-        part = page(ids, asking, after="after", most=10_000, usual=10_000)
+    def _list_files(self, batch_request: BatchRequest) -> BatchResponse:
+        ids = self._files.newest(batch_request.query.get("purpose"))
+        part = page(ids, batch_request, after="after", most=10_000, usual=10_000)
         files = [self._files.find(file_id).described() for file_id in part.ids]
         return BatchResponse(body=part.body(files, object="list"))
 
-    def _file(self, _asking: BatchRequest, file_id: str) -> BatchResponse:
+    def _file(self, _batch_request: BatchRequest, file_id: str) -> BatchResponse:
         return BatchResponse(body=encoded(self._files.find(file_id).described()))
 
-    def _delete(self, _asking: BatchRequest, file_id: str) -> BatchResponse:
+    def _delete(self, _batch_request: BatchRequest, file_id: str) -> BatchResponse:
         self._files.delete(file_id)
         return BatchResponse(
             body=encoded({"id": file_id, "object": "file", "deleted": True})
         )
 
-    def _content(self, _asking: BatchRequest, file_id: str) -> BatchResponse:
+    def _content(self, _batch_request: BatchRequest, file_id: str) -> BatchResponse:
         return BatchResponse(body=self._files.find(file_id).content, is_download=True)
 
-    def _create(self, asking: BatchRequest) -> BatchResponse:
+    def _create(self, batch_request: BatchRequest) -> BatchResponse:
         """`POST /batches`: what is wrong with the file shows only later."""
-        wanted = read(asking.body, _Wanted)
-        file = self._checked(wanted)
-        orders, problems = read_orders(file.content, wanted.endpoint)
+        params = read(batch_request.body, _CreateParams)
+        file = self._checked(params)
+        orders, problems = read_orders(file.content, params.endpoint)
         if not self._office.has_room(len(orders)):
             problems = [TOO_MANY_WAITING]
         stored_batch = self._office.create(
             [] if problems else orders,
-            asking.now_us,
-            ENDPOINTS[wanted.endpoint],
-            wanted.endpoint.removeprefix("/v1"),
+            batch_request.now_us,
+            ENDPOINTS[params.endpoint],
+            params.endpoint.removeprefix("/v1"),
             is_sound=not problems,
         )
-        self._bought[stored_batch.id] = _Bought(wanted=wanted, problems=tuple(problems))
+        self._bought[stored_batch.id] = _Bought(params=params, problems=tuple(problems))
         return BatchResponse(
             body=encoded(self._described(stored_batch)), created=stored_batch.id
         )
 
-    def _checked(self, wanted: _Wanted) -> StoredFile:
+    def _checked(self, params: _CreateParams) -> StoredFile:
         """The file of a batch that may be created."""
-        if wanted.endpoint not in ENDPOINTS:
-            known = ", ".join(ENDPOINTS)
-            raise BatchRefusal(f"The endpoint is none of {known}.", param="endpoint")
-        if wanted.completion_window != "24h":
+        if params.endpoint not in ENDPOINTS:
+            endpoints = ", ".join(ENDPOINTS)
+            raise BatchRefusal(
+                f"The endpoint is none of {endpoints}.", param="endpoint"
+            )
+        if params.completion_window != "24h":
             raise BatchRefusal("The only window is 24h.", param="completion_window")
-        tags = wanted.metadata or {}
+        tags = params.metadata or {}
         if len(tags) > _MOST_TAGS or any(
             len(name) > _LONGEST_NAME or len(value) > _LONGEST_VALUE
             for name, value in tags.items()
@@ -452,26 +463,33 @@ class OpenAIForm:
                 f"{_LONGEST_NAME} and values of at most {_LONGEST_VALUE} characters.",
                 param="metadata",
             )
-        file = self._files.find(wanted.input_file_id)
+        file = self._files.find(params.input_file_id)
         if file.purpose != "batch":
             raise BatchRefusal("The file is not for batches.", param="input_file_id")
         return file
 
-    def _list(self, asking: BatchRequest) -> BatchResponse:
-        part = page(self._office.newest(asking.now_us), asking, after="after", most=100)
+    def _list(self, batch_request: BatchRequest) -> BatchResponse:
+        part = page(
+            self._office.newest(batch_request.now_us),
+            batch_request,
+            after="after",
+            most=100,
+        )
         batches = [
-            self._described(self._office.find(batch_id, asking.now_us))
+            self._described(self._office.find(batch_id, batch_request.now_us))
             for batch_id in part.ids
         ]
         return BatchResponse(body=part.body(batches, object="list"))
 
-    def _batch(self, asking: BatchRequest, batch_id: str) -> BatchResponse:
+    def _batch(self, batch_request: BatchRequest, batch_id: str) -> BatchResponse:
         return BatchResponse(
-            body=encoded(self._described(self._office.find(batch_id, asking.now_us)))
+            body=encoded(
+                self._described(self._office.find(batch_id, batch_request.now_us))
+            )
         )
 
-    def _cancel(self, asking: BatchRequest, batch_id: str) -> BatchResponse:
-        stored_batch = self._office.cancel(batch_id, asking.now_us)
+    def _cancel(self, batch_request: BatchRequest, batch_id: str) -> BatchResponse:
+        stored_batch = self._office.cancel(batch_id, batch_request.now_us)
         return BatchResponse(body=encoded(self._described(stored_batch)))
 
     def _file_results(
@@ -495,19 +513,20 @@ class OpenAIForm:
         batch, bought = stored_batch.batch, self._bought[stored_batch.id]
         results = self._results.get(stored_batch.id, _Results())
         moments = {
-            phase: moment_us // 1_000_000 for phase, moment_us in batch.entered.items()
+            phase: entered_us // 1_000_000
+            for phase, entered_us in batch.entered.items()
         }
         created_at = moments[BatchPhase.VALIDATING]
         return {
             "id": stored_batch.id,
             "object": "batch",
-            "endpoint": bought.wanted.endpoint,
+            "endpoint": bought.params.endpoint,
             "model": stored_batch.model or None,
             "errors": _errors(bought.problems)
             if batch.phase is BatchPhase.FAILED
             else None,
-            "input_file_id": bought.wanted.input_file_id,
-            "completion_window": bought.wanted.completion_window,
+            "input_file_id": bought.params.input_file_id,
+            "completion_window": bought.params.completion_window,
             "status": batch.phase,
             "output_file_id": results.output,
             "error_file_id": results.error,
@@ -524,7 +543,7 @@ class OpenAIForm:
                 "failed": batch.count(ItemEnding.ERRORED),
             },
             "usage": _usage(stored_batch) if batch.phase.is_terminal else None,
-            "metadata": bought.wanted.metadata,
+            "metadata": bought.params.metadata,
         }
 
 

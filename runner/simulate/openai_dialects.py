@@ -366,7 +366,7 @@ OPENAI: Final = Dialect(
     usage=inside,
     dated="-2025-08-07",
     fingerprints=("fp_44709d6fcb", "fp_b376dfbbd5", "fp_0aa8d3e20b"),
-    tells_tier=True,
+    reports_tier=True,
     tiers=DEAR_TIERS,
     ids=lambda served: {
         "x-request-id": served.request_id,

@@ -29,7 +29,7 @@ from runner.simulate.dialect import (
 )
 from runner.simulate.dialects import (
     DIALECTS,
-    TELLS_CACHE,
+    REPORTS_CACHE,
     UNREADABLE,
     of_request,
     settled,
@@ -118,9 +118,9 @@ class Provider:
     ) -> RefusedRequest | None:
         """Why a request is refused before it is read."""
         if path not in self.dialect.paths:
-            return row.trouble(RefusalKind.PATH, path=f"/v1{path}")
+            return row.refusal(RefusalKind.PATH, path=f"/v1{path}")
         if not has_key and (self.dialect.needs_key or path == MESSAGES):
-            return row.trouble(RefusalKind.KEY)
+            return row.refusal(RefusalKind.KEY)
         return None
 
     def heeded(self, path: str, body: bytes) -> bytes:
@@ -133,8 +133,8 @@ class Provider:
         """What to say of a request that could not be read for *error*."""
         fields = fields_of(body)
         if fields and not fields.get("model"):
-            return row.trouble(RefusalKind.NO_MODEL)
-        return row.trouble(RefusalKind.BODY, detail=str(error))
+            return row.refusal(RefusalKind.NO_MODEL)
+        return row.refusal(RefusalKind.BODY, detail=str(error))
 
     def refused(
         self, row: Dialect, incoming: SimulatedRequest, path: str
@@ -142,17 +142,17 @@ class Provider:
         """Why a request that was read is refused, apart from limits."""
         models, quota = self._options.models, self._options.quota_usd
         if not incoming.model:
-            return row.trouble(RefusalKind.NO_MODEL)
+            return row.refusal(RefusalKind.NO_MODEL)
         if incoming.fields.get("messages") == []:
-            return row.trouble(RefusalKind.NO_MESSAGES)
+            return row.refusal(RefusalKind.NO_MESSAGES)
         if models and incoming.model not in models:
-            return row.trouble(RefusalKind.MODEL, model=incoming.model)
+            return row.refusal(RefusalKind.MODEL, model=incoming.model)
         for rule in self.dialect.rules:
-            trouble = rule(incoming, path)
-            if trouble is not None:
-                return trouble
+            refusal = rule(incoming, path)
+            if refusal is not None:
+                return refusal
         if quota is not None and self.spent >= quota:
-            return row.trouble(RefusalKind.QUOTA, detail=f"{self.spent:f}")
+            return row.refusal(RefusalKind.QUOTA, detail=f"{self.spent:f}")
         return None
 
     def tokens_in(self, incoming: SimulatedRequest) -> int:
@@ -248,7 +248,7 @@ class Provider:
         rate = self._options.rate_refuse
         if rate and Chance("refuse", seed, digest).unit() < rate:
             if row.name == "azure":
-                return row.trouble(RefusalKind.FILTER)
+                return row.refusal(RefusalKind.FILTER)
             tokens = BilledTokens(fresh=fresh, visible=self._count(REFUSAL))
             return ReplyDraft(
                 answers=(REFUSAL,), finish="content_filter", tokens=tokens
@@ -315,7 +315,7 @@ class Provider:
         is_chat = isinstance(incoming.request, ChatRequest)
         if not least or tokens.fresh < least or not is_chat:
             return tokens
-        if path == CHAT and row.usage not in TELLS_CACHE:
+        if path == CHAT and row.usage not in REPORTS_CACHE:
             return tokens
         marks = incoming.cache_marks() if row.cache_writes else []
         if row.cache_writes and not marks:
@@ -337,16 +337,16 @@ class Provider:
         self, row: Dialect, incoming: SimulatedRequest, chance: Chance
     ) -> str | None:
         """The tier that served it: now and then not the one that was asked for."""
-        wanted = incoming.fields.get("service_tier")
+        requested = incoming.fields.get("service_tier")
         draw = chance.unit()
-        if not isinstance(wanted, str):
+        if not isinstance(requested, str):
             return None
         if row.name == "anthropic":
             # Anthropic grants priority by capacity; nobody can ask for it alone
-            return "priority" if wanted == "auto" and draw < 0.5 else None  # noqa: PLR2004
-        if wanted not in row.tiers or draw < 0.1:  # noqa: PLR2004 - a share
+            return "priority" if requested == "auto" and draw < 0.5 else None  # noqa: PLR2004
+        if requested not in row.tiers or draw < 0.1:  # noqa: PLR2004 - a share
             return None
-        return wanted
+        return requested
 
     def _count(self, text: str) -> int:
         if self._tokenizer is None:
@@ -420,5 +420,7 @@ def _usually_first(choices: tuple[str, ...], chance: Chance) -> str | None:
 
 
 def _request_id(seed: int, digest: str, seen: int, is_batch: bool) -> str:
-    drawn = hashlib.sha256(f"{seed} {digest} {seen} {is_batch}".encode()).hexdigest()
-    return f"req_{drawn[:32]}"
+    hex_digest = hashlib.sha256(
+        f"{seed} {digest} {seen} {is_batch}".encode()
+    ).hexdigest()
+    return f"req_{hex_digest[:32]}"

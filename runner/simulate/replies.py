@@ -121,7 +121,7 @@ def _completion(
     usage = row.usage(served.tokens, served.cost)
     if usage is not None:
         body["usage"] = usage
-    if row.tells_tier:
+    if row.reports_tier:
         # a batch's results are told from others by where they come from
         tier = None if served.tier == "batch" else served.tier
         body["service_tier"] = tier or "default"
@@ -317,7 +317,7 @@ def write_vectors(
     tokens, answer = served.tokens.prompt, draft.answers[0]
     match answer:
         case Vectors():
-            listed: list[str] | list[tuple[float, ...]] = (
+            vectors: list[str] | list[tuple[float, ...]] = (
                 [b64encode(vector).decode() for vector in answer.packed]
                 if incoming.packed
                 else answer.numbers()
@@ -326,7 +326,7 @@ def write_vectors(
                 "object": "list",
                 "data": [
                     {"object": "embedding", "index": index, "embedding": vector}
-                    for index, vector in enumerate(listed)
+                    for index, vector in enumerate(vectors)
                 ],
                 "model": served.model,
                 "usage": {"prompt_tokens": tokens, "total_tokens": tokens},
@@ -356,7 +356,7 @@ def model_body(name: str) -> dict[str, Any]:
 async def deliver(
     request: web.BaseRequest,
     reply: web.Response,
-    destined: PlannedOutcome,
+    planned: PlannedOutcome,
     note: Callable[[RequestOutcome], None],
 ) -> None:
     """Send *reply* and tell what became of it.
@@ -364,13 +364,13 @@ async def deliver(
     Args:
         request: What is answered.
         reply: The answer, at best.
-        destined: Whether it is to arrive, and after how long.
+        planned: Whether it is to arrive, and after how long.
         note: Told the outcome before the first byte leaves, and `GONE` in the end
             where the client left.
     """
-    outcome = destined.outcome
+    outcome = planned.outcome
     try:
-        await asyncio.sleep(destined.latency_s)
+        await asyncio.sleep(planned.latency_s)
         transport = request.transport
         if transport is None or transport.is_closing():
             raise ConnectionResetError
@@ -378,7 +378,7 @@ async def deliver(
         if outcome is RequestOutcome.HANG:
             await asyncio.Event().wait()
         if outcome is RequestOutcome.DROPPED:
-            await _cut(request, reply, destined.shape)
+            await _cut(request, reply, planned.shape)
             return
         # Draining then waits for the last byte: "answered" means all of it.
         transport.set_write_buffer_limits(high=0)

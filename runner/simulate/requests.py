@@ -45,8 +45,8 @@ class SimulatedRequest:
     @property
     def choices(self) -> int:
         """The number of answers asked for."""
-        wanted = self.fields.get("n")
-        return wanted if isinstance(wanted, int) and wanted > 1 else 1
+        requested = self.fields.get("n")
+        return requested if isinstance(requested, int) and requested > 1 else 1
 
     def cap(self, names: tuple[str, ...]) -> int | None:
         """The limit on the output, from the first of *names* that is set."""
@@ -175,10 +175,10 @@ def read_request(body: bytes) -> SimulatedRequest:
 def read_responses(body: bytes) -> SimulatedRequest:
     """The input of OpenAI's Responses API; raise `BadRequest` where there is none."""
     payload = decoded(body, _ResponsesBody, "a responses")
-    spoken = payload.input
+    content = payload.input
     messages = [
         *([_Message("system", payload.instructions)] if payload.instructions else ()),
-        *([_Message("user", spoken)] if isinstance(spoken, str) else spoken),
+        *([_Message("user", content)] if isinstance(content, str) else content),
     ]
     form = payload.text.format if payload.text is not None else None
     schema = None
@@ -375,18 +375,18 @@ class ListPage:
 
 def page(
     ids: Sequence[str],
-    asking: BatchRequest,
+    batch_request: BatchRequest,
     *,
     after: str,
     most: int,
     usual: int = 20,
     before: str = "",
 ) -> ListPage:
-    """The page of *ids* that *asking* names.
+    """The page of *ids* that *batch_request* names.
 
     Args:
         ids: All there are, the first one first.
-        asking: Its query says how many, and behind or before which id.
+        batch_request: Its query says how many, and behind or before which id.
         after: The name of the parameter for the id behind which the page begins.
         most: The longest page there is.
         usual: How long it is where nobody says.
@@ -395,7 +395,7 @@ def page(
     Raises:
         Refusal: The parameters are none.
     """
-    query = asking.query
+    query = batch_request.query
     try:
         limit = int(query.get("limit", usual))
     except ValueError:

@@ -1,6 +1,6 @@
 """Serves an endpoint on loopback that speaks one dialect, with faults by seed.
 
-The shell around the pure parts: `request_fate` decides, `Provider` answers and bills,
+The shell around the pure parts: `planned_outcome` decides, `Provider` answers and bills,
 `SimulatedLimits` refuses, `Ledger` remembers. aiohttp's low-level server does the HTTP.
 
 Tests start it in their own process and compare with its bill:
@@ -121,7 +121,7 @@ class BatchEndpoints:
         fields = await _fields(request)
         body = b"" if fields else await request.content.read()
         self.advance()
-        asking = BatchRequest(
+        batch_request = BatchRequest(
             now_us=self._clock.now_us(),
             base_url=f"{request.scheme}://{request.host}/v1",
             query=request.query,
@@ -130,17 +130,17 @@ class BatchEndpoints:
             fields=fields,
         )
         pattern, handler, ids = _route(form, request.method, path)
-        key = _key(request.method, pattern, asking)
-        destined = planned_outcome(
+        key = _key(request.method, pattern, batch_request)
+        planned = planned_outcome(
             self._options, key, self._seen[key], self._dialect.statuses
         )
         reply, answer = _batch_reply(
-            form, asking, destined, partial(handler, asking, *ids)
+            form, batch_request, planned, partial(handler, batch_request, *ids)
         )
         if answer is not None and answer.created and self._is_lost(key):
-            destined = replace(destined, outcome=RequestOutcome.DROPPED, shape=1.0)
+            planned = replace(planned, outcome=RequestOutcome.DROPPED, shape=1.0)
         self._seen[key] += 1
-        await deliver(request, reply, destined, partial(self._note, answer))
+        await deliver(request, reply, planned, partial(self._note, answer))
         return reply
 
     def _is_lost(self, key: str) -> bool:
@@ -167,51 +167,51 @@ def _route(
     """The pattern that *path* follows, what answers it, and the id in it."""
     parts = path.split("/")
     for (routed, pattern), handler in form.routes.items():
-        wanted = pattern.split("/")
-        if routed == method and len(wanted) == len(parts):
-            pairs = list(zip(wanted, parts, strict=True))
+        pattern_parts = pattern.split("/")
+        if routed == method and len(pattern_parts) == len(parts):
+            pairs = list(zip(pattern_parts, parts, strict=True))
             if all(want in {"*", part} for want, part in pairs):
                 return pattern, handler, tuple(p for want, p in pairs if want == "*")
     return "", _nowhere, ()
 
 
-def _nowhere(_asking: BatchRequest) -> BatchResponse:
+def _nowhere(_batch_request: BatchRequest) -> BatchResponse:
     raise BatchRefusal("There is nothing of that kind here.", status=NOT_FOUND)
 
 
 def _batch_reply(
     form: BatchForm,
-    asking: BatchRequest,
-    destined: PlannedOutcome,
+    batch_request: BatchRequest,
+    planned: PlannedOutcome,
     answered: Callable[[], BatchResponse],
 ) -> tuple[web.Response, BatchResponse | None]:
     """The reply as it is sent, and the answer if the request was heard."""
-    if destined.outcome in UNHEARD:
-        refusal = BatchRefusal("The simulated endpoint failed.", status=destined.status)
+    if planned.outcome in UNHEARD:
+        refusal = BatchRefusal("The simulated endpoint failed.", status=planned.status)
         headers = (
             retry_after(FAULT_WAIT_S)
-            if destined.outcome is RequestOutcome.RATE_LIMITED
+            if planned.outcome is RequestOutcome.RATE_LIMITED
             else {}
         )
-        return _json(form.complaint(refusal), destined.status or 200, headers), None
+        return _json(form.complaint(refusal), planned.status or 200, headers), None
     try:
-        _check(asking, form.headers)
+        _check(batch_request, form.headers)
         answer = answered()
     except BatchRefusal as refusal:
         return _json(form.complaint(refusal), refusal.status), None
     body = answer.body
-    if destined.outcome is RequestOutcome.MALFORMED:
+    if planned.outcome is RequestOutcome.MALFORMED:
         body = (
-            body[: int(len(body) * destined.shape)]
+            body[: int(len(body) * planned.shape)]
             if answer.is_download
-            else malformed(body, destined.shape)
+            else malformed(body, planned.shape)
         )
     return _json(body), answer
 
 
-def _check(asking: BatchRequest, headers: Mapping[tuple[str, ...], int]) -> None:
+def _check(batch_request: BatchRequest, headers: Mapping[tuple[str, ...], int]) -> None:
     for names, status in headers.items():
-        if not any(name in asking.headers for name in names):
+        if not any(name in batch_request.headers for name in names):
             raise BatchRefusal(f"{names[0]}: the header is required", status=status)
 
 
@@ -223,12 +223,12 @@ def _json(
     )
 
 
-def _key(method: str, pattern: str, asking: BatchRequest) -> str:
+def _key(method: str, pattern: str, batch_request: BatchRequest) -> str:
     """What the faults of a request depend on: not on ids, which never come again."""
     digest = hashlib.sha256(f"{method} {pattern}".encode())
     for content in (
-        asking.body,
-        *(upload.content for upload in asking.fields.values()),
+        batch_request.body,
+        *(upload.content for upload in batch_request.fields.values()),
     ):
         digest.update(content)
     return digest.hexdigest()
@@ -377,16 +377,16 @@ class _Endpoint:
         if read is None:
             return _error_response(
                 self._provider.dialect,
-                self._provider.dialect.trouble(RefusalKind.PATH, path=request.path),
+                self._provider.dialect.refusal(RefusalKind.PATH, path=request.path),
             )
         return await self._answer(request, await request.content.read(), path)
 
     def _models(self, name: str) -> web.Response:
         """`GET /models`: those that there are, or one of them."""
-        row, known = self._provider.dialect, self._options.models
-        if name and known and name not in known:
-            return _error_response(row, row.trouble(RefusalKind.MODEL, model=name))
-        models = [model_body(model) for model in ([name] if name else known)]
+        row, served_models = self._provider.dialect, self._options.models
+        if name and served_models and name not in served_models:
+            return _error_response(row, row.refusal(RefusalKind.MODEL, model=name))
+        models = [model_body(model) for model in ([name] if name else served_models)]
         body = models[0] if name else {"object": "list", "data": models}
         return _reply(200, msgspec.json.encode(body))
 
@@ -408,27 +408,27 @@ class _Endpoint:
             authorized=any(request.headers.get(name) for name in KEY_HEADERS),
             path=path,
         )
-        destined, reply, line = self._destined(body, path, line)
-        await deliver(request, reply, destined, partial(self._note, line))
+        planned, reply, line = self._plan_reply(body, path, line)
+        await deliver(request, reply, planned, partial(self._note, line))
         return reply
 
-    def _destined(
+    def _plan_reply(
         self, body: bytes, path: str, line: LedgerLine
     ) -> tuple[PlannedOutcome, web.Response, LedgerLine]:
         """What will become of a request, the reply it gets at best, and its line."""
         provider, digest, seen = self._provider, line.request, line.seen
         row = provider.row(digest, seen)
-        trouble = provider.turned_away(row, path, has_key=line.authorized)
-        if trouble is not None:
-            return self._refused(row, trouble, line)
+        refusal = provider.turned_away(row, path, has_key=line.authorized)
+        if refusal is not None:
+            return self._refused(row, refusal, line)
         try:
             incoming = READERS[path](provider.heeded(path, body))
         except BadRequest as error:
             return self._refused(row, provider.unreadable(row, body, error), line)
         line = replace(line, model=incoming.model)
-        trouble = provider.refused(row, incoming, path)
-        if trouble is not None:
-            return self._refused(row, trouble, line)
+        refusal = provider.refused(row, incoming, path)
+        if refusal is not None:
+            return self._refused(row, refusal, line)
         return self._worked(row, incoming, path, line)
 
     def _worked(
@@ -438,24 +438,24 @@ class _Endpoint:
         now = self._clock.monotonic()
         tokens = self._provider.tokens_in(incoming)
         wait_s = self._limits.admit(tokens, now)
-        destined = LIMITED if wait_s else self._planned_outcome(row, line)
+        planned = LIMITED if wait_s else self._planned_outcome(row, line)
         headers = dict(row.limits(self._limits.gauges(now), self._now_ms() / 1000))
-        line = replace(line, outcome=destined.outcome, status=destined.status)
-        match destined.outcome:
+        line = replace(line, outcome=planned.outcome, status=planned.status)
+        match planned.outcome:
             case RequestOutcome.RATE_LIMITED:
                 wait_s = wait_s or FAULT_WAIT_S
-                trouble = row.trouble(
+                refusal = row.refusal(
                     RefusalKind.RATE, model=incoming.model, wait_s=wait_s
                 )
                 headers |= row.waits(wait_s)
-                destined = replace(destined, status=trouble.status)
-                line = replace(line, status=trouble.status)
-                return destined, _error_response(row, trouble, headers), line
+                planned = replace(planned, status=refusal.status)
+                line = replace(line, status=refusal.status)
+                return planned, _error_response(row, refusal, headers), line
             case RequestOutcome.SERVER_ERROR:
-                reply = _error_response(row, row.failure(destined.status), headers)
-                return destined, reply, replace(line, tokens=tokens)
+                reply = _error_response(row, row.failure(planned.status), headers)
+                return planned, reply, replace(line, tokens=tokens)
             case RequestOutcome.HANG:
-                return destined, _reply(200, b"{}"), replace(line, tokens=tokens)
+                return planned, _reply(200, b"{}"), replace(line, tokens=tokens)
             case outcome:
                 draft = self._provider.draft(row, incoming, line.request)
                 if isinstance(draft, RefusedRequest):
@@ -468,23 +468,23 @@ class _Endpoint:
                 line = replace(line, tokens=tokens + out, **billed_fields(answer))
                 body, media = answer.body, answer.media
                 if outcome is RequestOutcome.MALFORMED:
-                    body, media = malformed(body, destined.shape), JSON
+                    body, media = malformed(body, planned.shape), JSON
                 headers |= answer.headers
-                return destined, _reply(200, body, headers, media), line
+                return planned, _reply(200, body, headers, media), line
 
     def _planned_outcome(self, row: Dialect, line: LedgerLine) -> PlannedOutcome:
         return planned_outcome(self._options, line.request, line.seen, row.statuses)
 
     @staticmethod
     def _refused(
-        row: Dialect, trouble: RefusedRequest, line: LedgerLine
+        row: Dialect, refusal: RefusedRequest, line: LedgerLine
     ) -> tuple[PlannedOutcome, web.Response, LedgerLine]:
-        """A request that gets *trouble* and costs nothing."""
-        is_server = trouble.status >= SERVER
+        """A request that gets *refusal* and costs nothing."""
+        is_server = refusal.status >= SERVER
         outcome = RequestOutcome.SERVER_ERROR if is_server else RequestOutcome.REFUSED
-        destined = replace(REFUSED, outcome=outcome, status=trouble.status)
-        line = replace(line, outcome=outcome, status=trouble.status)
-        return destined, _error_response(row, trouble), line
+        planned = replace(REFUSED, outcome=outcome, status=refusal.status)
+        line = replace(line, outcome=outcome, status=refusal.status)
+        return planned, _error_response(row, refusal), line
 
     def _note(self, line: LedgerLine, outcome: RequestOutcome) -> None:
         self._ledger.write(replace(line, outcome=outcome, finished_ms=self._now_ms()))
@@ -494,10 +494,10 @@ class _Endpoint:
 
 
 def _error_response(
-    row: Dialect, trouble: RefusedRequest, headers: Mapping[str, str] | None = None
+    row: Dialect, refusal: RefusedRequest, headers: Mapping[str, str] | None = None
 ) -> web.Response:
-    """The reply that tells of *trouble* in the form of *row*."""
-    return _reply(trouble.status, row.body(trouble), headers, trouble.media)
+    """The reply that tells of *refusal* in the form of *row*."""
+    return _reply(refusal.status, row.body(refusal), headers, refusal.media)
 
 
 def _reply(

@@ -124,7 +124,7 @@ SLOT_BYTES: Final = 4096
 LINE_BYTES: Final = 320
 """Of a record, padded: a shorter one leaves nothing of a longer one behind it."""
 _SLOTS: Final = 2
-_LOOKS: Final = 3
+_READ_ATTEMPTS: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -272,7 +272,7 @@ def read_head(log: Path) -> LogHead | None:
 
     It may be written meanwhile: one slot is always whole, but both can be met torn.
     """
-    for _ in range(_LOOKS):
+    for _ in range(_READ_ATTEMPTS):
         try:
             data = heads_path(log).read_bytes()
         except OSError:
@@ -297,7 +297,7 @@ class LogEnd:
     """Events that were acknowledged; None: unproven, there is no sidecar to be read."""
     is_changed: bool = False  #: the last acknowledged event is there, and another one
     is_closed: bool = False  #: it was closed in good order
-    why: str = ""  #: what seems to be damaged, or why the end is unproven
+    reason: str = ""  #: what seems to be damaged, or why the end is unproven
 
     @property
     def missing(self) -> int:
@@ -318,7 +318,7 @@ class LogEnd:
         """Raise `EventsLost` where acknowledged events are missing or were changed."""
         if self.is_lost:
             run = self.log.parent.name
-            next_step = _what_next(self.log, is_empty=not self.events)
+            next_step = _advice(self.log, is_empty=not self.events)
             raise EventsLost(f"{run}: {self.sentence}: {next_step}")
 
     @property
@@ -327,17 +327,17 @@ class LogEnd:
         name = self.log.name
         if self.acknowledged is None:
             return f"whether events are missing at the end of {name} is unproven: " + (
-                self.why
+                self.reason
             )
         if self.is_changed:
             return (
                 f"event {self.acknowledged:,} of {name}, the last one acknowledged, is "
-                f"not what it was ({self.why})"
+                f"not what it was ({self.reason})"
             )
         if self.missing:
             return (
                 f"{name} ends with event {self.events:,}, but {self.acknowledged:,} "
-                f"were acknowledged: {self.missing:,} are missing ({self.why})"
+                f"were acknowledged: {self.missing:,} are missing ({self.reason})"
             )
         return f"all {self.acknowledged:,} acknowledged events are in {name}"
 
@@ -364,7 +364,7 @@ def compare_end(log: Path) -> LogEnd:
             raise
         raise EventsLost(
             f"{log} cannot be read, in which {head.seq:,} events were acknowledged "
-            f"({error}; {_damage(log, head)}): {_what_next(log, is_empty=True)}"
+            f"({error}; {_damage(log, head)}): {_advice(log, is_empty=True)}"
         ) from error
 
 
@@ -409,20 +409,22 @@ def _end_of(reader: LogReader, head: LogHead | None) -> LogEnd:
     tail = reader.execute(SQL["tail"]).fetchone()
     events = 0 if tail is None else int(tail[0])
     if head is None:
-        how = "cannot be read" if sidecar.exists() else "is not there"
-        return LogEnd(log=log, events=events, why=f"{sidecar.name} {how}")
+        problem = "cannot be read" if sidecar.exists() else "is not there"
+        return LogEnd(log=log, events=events, reason=f"{sidecar.name} {problem}")
     run_id, _epoch, config_sha256, created_us = reader.execute(SQL["run"]).fetchone()
     is_same = genesis(run_id, config_sha256, created_us).hex() == head.log
     row = reader.execute(SQL["link_at"], (head.seq,)).fetchone()
-    is_there = head.seq == 0 or (row is not None and row[0].hex() == head.link)
-    why = "" if is_there else _damage(log, head)
+    is_present = head.seq == 0 or (row is not None and row[0].hex() == head.link)
+    reason = "" if is_present else _damage(log, head)
     return LogEnd(
         log=log,
         events=events,
         acknowledged=head.seq,
-        is_changed=not is_same or (events >= head.seq and not is_there),
+        is_changed=not is_same or (events >= head.seq and not is_present),
         is_closed=head.closed,
-        why=why if is_same else f"{sidecar.name} is of another log than {log.name}",
+        reason=reason
+        if is_same
+        else f"{sidecar.name} is of another log than {log.name}",
     )
 
 
@@ -436,7 +438,7 @@ def _damage(log: Path, head: LogHead) -> str:
     return f"{wal.name} is damaged or cut short"
 
 
-def _what_next(log: Path, *, is_empty: bool) -> str:
+def _advice(log: Path, *, is_empty: bool) -> str:
     run, sidecar = log.parent.name, heads_path(log).name
     if is_empty:  # there is no beginning left to go on from
         return (

@@ -100,7 +100,7 @@ def fresh_tables(source: sqlite3.Connection, target: sqlite3.Connection) -> None
 
 
 def fold_between(
-    source: sqlite3.Connection, target: sqlite3.Connection, after: int, upto: int
+    source: sqlite3.Connection, target: sqlite3.Connection, after: int, through_seq: int
 ) -> Iterator[int]:
     """Fold a stretch of *source*'s events into the projections of *target*.
 
@@ -110,7 +110,7 @@ def fold_between(
         source: a log.
         target: holds the projections of its events up to *after*.
         after: the last event that is folded already; 0: none is.
-        upto: the last event to be folded.
+        through_seq: the last event to be folded.
 
     Yields:
         The event that the projections have come to, after every `BATCH` of them.
@@ -121,7 +121,7 @@ def fold_between(
     """
     parts = folding.parts_by_epoch(source) if is_union(source) else None
     while rows := source.execute(
-        SQL["events_for_fold"], (after, upto, BATCH)
+        SQL["events_for_fold"], (after, through_seq, BATCH)
     ).fetchall():
         event_rows = [_Row._make(row) for row in rows]
         after = event_rows[-1].seq
@@ -135,9 +135,9 @@ def fold_between(
             for part, of_part in groupby(
                 event_rows, lambda row: parts.get(row.epoch, 0)
             ):
-                stretch = list(of_part)
-                last = stretch[-1].seq
-                folding.fold_part(source, target, part, _items(stretch), last)
+                part_rows = list(of_part)
+                last = part_rows[-1].seq
+                folding.fold_part(source, target, part, _items(part_rows), last)
         yield after
 
 
@@ -205,7 +205,7 @@ def prepare(conn: sqlite3.Connection, path: Path) -> None:
             raise StoreError(no_wal(path, row[0]))
 
 
-def _nothing(conn: sqlite3.Connection) -> None:
+def _no_setup(conn: sqlite3.Connection) -> None:
     del conn
 
 
@@ -217,7 +217,7 @@ def create(
     owner: str,
     config_sha256: bytes,
     now_us: int,
-    extra_setup: Callable[[sqlite3.Connection], None] = _nothing,
+    extra_setup: Callable[[sqlite3.Connection], None] = _no_setup,
 ) -> None:
     """Make an empty log, whole or not at all, with what *extra_setup* makes in it."""
     conn.execute(SQL["page_size"])
@@ -278,11 +278,11 @@ def ready(conn: sqlite3.Connection, path: Path) -> Position:
 def _check_kinds(conn: sqlite3.Connection, path: Path) -> None:
     """Refuse to go on with a log that holds events of a later siftlog."""
     for name, _id, version in conn.execute(SQL["kinds"]).fetchall():
-        known = KINDS.get(name)
-        if known is not None and version > known.VERSION:
+        event_class = KINDS.get(name)
+        if event_class is not None and version > event_class.VERSION:
             raise NewerLog(
                 f"{path} holds {name!r} events of version {version}, known up to "
-                f"{known.VERSION}: upgrade siftlog; it can still be read"
+                f"{event_class.VERSION}: upgrade siftlog; it can still be read"
             )
 
 
@@ -340,10 +340,10 @@ def check_tail(conn: sqlite3.Connection, path: Path) -> None:
         raise _changed(path, f"task {min(behind)}")
 
 
-def _changed(path: Path, what: str) -> CorruptLog:
+def _changed(path: Path, subject: str) -> CorruptLog:
     return CorruptLog(
-        f"{path} was changed or damaged near its end ({what}): see 'siftlog verify', "
-        "then restore a copy of the run's folder"
+        f"{path} was changed or damaged near its end ({subject}): see 'siftlog "
+        "verify', then restore a copy of the run's folder"
     )
 
 
@@ -379,6 +379,6 @@ def begin_heads(
         file = open_slots(heads_path(path))
     except OSError:
         return None  # the log is as good without it; its end is unproven then
-    heads = HeadWriter(file, log=opened.genesis, epoch=opened.epoch)
-    heads.begin(opened.position.seq, opened.position.link)
-    return heads
+    head_writer = HeadWriter(file, log=opened.genesis, epoch=opened.epoch)
+    head_writer.begin(opened.position.seq, opened.position.link)
+    return head_writer

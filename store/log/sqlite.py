@@ -202,7 +202,7 @@ class SqliteLog:
                 Writer,
                 epoch=opened.epoch,
                 position=opened.position,
-                heads=opening.begin_heads(path, opened, open_slots),
+                head_writer=opening.begin_heads(path, opened, open_slots),
             )
         except BaseException as error:
             if connecting is not None:
@@ -289,7 +289,7 @@ class SqliteLog:
         now_us = self._clock.now_us()
         self._check_files()
         try:
-            await self._thread.run(lambda _conn: self._writer.beat(now_us))
+            await self._thread.run(lambda _conn: self._writer.write_heartbeat(now_us))
         except sqlite3.Error as error:
             raise self._committer.fail(error) from error
 

@@ -83,7 +83,7 @@ class BlobStore:
     def __init__(self, conn: sqlite3.Connection, packer: Packer) -> None:
         self._conn = conn
         self._packer = packer
-        self._known: OrderedDict[bytes, None] = OrderedDict()
+        self._stored_hashes: OrderedDict[bytes, None] = OrderedDict()
 
     def write(self, blobs: Iterable[Blob]) -> tuple[list[bytes], int]:
         """Store the new ones of *blobs* in the open transaction.
@@ -96,8 +96,8 @@ class BlobStore:
         rows = []
         size = 0
         for blob in blobs:
-            if blob.sha256 in self._known:
-                self._known.move_to_end(blob.sha256)
+            if blob.sha256 in self._stored_hashes:
+                self._stored_hashes.move_to_end(blob.sha256)
                 continue
             if blob.sha256 in fresh:
                 continue
@@ -114,9 +114,9 @@ class BlobStore:
     def remember(self, hashes: Iterable[bytes]) -> None:
         """Skip the lookup of these from now on: they are durable."""
         for sha256 in hashes:
-            self._known[sha256] = None
-        while len(self._known) > REMEMBERED:
-            self._known.popitem(last=False)
+            self._stored_hashes[sha256] = None
+        while len(self._stored_hashes) > REMEMBERED:
+            self._stored_hashes.popitem(last=False)
 
 
 class PreparedEntry(NamedTuple):
@@ -175,7 +175,7 @@ class Writer:
         *,
         epoch: int,
         position: Position,
-        heads: HeadWriter | None = None,
+        head_writer: HeadWriter | None = None,
     ) -> None:
         """Go on from where a log ends.
 
@@ -183,10 +183,10 @@ class Writer:
             conn: the log's, to which nobody else writes.
             epoch: which opening of the log this is.
             position: where it ends.
-            heads: notes every commit outside of the database; None: nothing does.
+            head_writer: notes every commit outside of the database; None: nothing does.
         """
         self._conn = conn
-        self._heads = heads
+        self._head_writer = head_writer
         self._epoch = epoch
         self._position = position
         self._packer = Packer()
@@ -214,7 +214,7 @@ class Writer:
                 return [error]
             return [outcome for unit in units for outcome in self.commit([unit])]
 
-    def beat(self, now_us: int) -> None:
+    def write_heartbeat(self, now_us: int) -> None:
         """Say that the process is alive; a plain row, outside of the events."""
         sign = (now_us, self._epoch, os.getpid(), socket.gethostname())
         self._conn.execute(SQL["set_heartbeat"], sign)
@@ -224,13 +224,13 @@ class Writer:
         # a courtesy to whoever copies the file: the next opening would do as well
         with contextlib.suppress(sqlite3.Error):
             self._conn.execute(SQL["checkpoint_truncate"]).fetchone()
-        if self._heads is not None:
-            self._heads.end(self._position.seq, self._position.link)
+        if self._head_writer is not None:
+            self._head_writer.end(self._position.seq, self._position.link)
 
     def release(self) -> None:
         """Let go of what was opened for it; harmless when repeated."""
-        if self._heads is not None:
-            self._heads.close()
+        if self._head_writer is not None:
+            self._head_writer.close()
 
     def _transact(self, units: Sequence[Sequence[PreparedEntry]]) -> list[int]:
         conn = self._conn
@@ -243,9 +243,9 @@ class Writer:
             if conn.in_transaction:
                 conn.execute(SQL["rollback"])
             raise
-        if self._heads is not None:
+        if self._head_writer is not None:
             # not earlier: what a power cut takes back must never have been noted
-            self._heads.note(position.seq, position.link)
+            self._head_writer.note(position.seq, position.link)
         self._blobs.remember(fresh)
         seq = self._position.seq
         self._position = position
@@ -408,7 +408,7 @@ class Committer:
         """Return when everything queued so far has been committed, or has failed."""
         while self._queue.units:
             # the thread works in order, so each turn comes after a batch
-            await self._thread.run(_nothing)
+            await self._thread.run(_no_op)
 
     def _announce(self) -> None:
         if not self._queue.is_announced:
@@ -456,9 +456,9 @@ class Committer:
             "then resume the run; what was acknowledged is safe"
         )
 
-    def close(self, why: str) -> LogClosed:
-        """Write nothing more, for the reason *why*; the error to be raised."""
-        self.failure = LogClosed(why)
+    def close(self, reason: str) -> LogClosed:
+        """Write nothing more, for the reason *reason*; the error to be raised."""
+        self.failure = LogClosed(reason)
         return self.failure
 
     def _acknowledge(
@@ -490,5 +490,5 @@ def _settle(durable: asyncio.Future[int] | None, outcome: int | StoreError) -> N
         durable.set_result(outcome)
 
 
-def _nothing(_conn: sqlite3.Connection) -> None:
+def _no_op(_conn: sqlite3.Connection) -> None:
     """Only wait for one's turn."""

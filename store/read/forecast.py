@@ -316,16 +316,16 @@ def _draws(minutes: Sequence[tuple[int, float]]) -> list[tuple[float, float]]:
     ]
     chance = random.Random(SEED)  # noqa: S311 - the same screen for the same log
     times = -(-n // length)
-    drawn = []
+    samples = []
     for _ in range(DRAWS):
         picked = chance.choices(blocks, k=times)
-        drawn.append(
+        samples.append(
             (
                 sum(tasks for tasks, _ in picked) / (times * length),
                 sum(usd for _, usd in picked) / (times * length),
             )
         )
-    return drawn
+    return samples
 
 
 def _interval(values: list[float], middle: float) -> tuple[float, float]:

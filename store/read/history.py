@@ -66,10 +66,12 @@ def minute_buckets(
         width: minutes a bucket.
         model: None: all models.
     """
-    named = {"since": since, "until": until, "width": width, "model": model}
+    parameters = {"since": since, "until": until, "width": width, "model": model}
     return [
         BucketRow(number=number, **traffic(columns))
-        for number, *columns in conn.execute(SQL["minute_buckets"], named).fetchall()
+        for number, *columns in conn.execute(
+            SQL["minute_buckets"], parameters
+        ).fetchall()
     ]
 
 
@@ -78,8 +80,8 @@ def sent_before(conn: sqlite3.Connection, minute: int, model: str | None) -> int
 
     Abandoned ones are among them. Reads all minutes before that one.
     """
-    named = {"until": minute, "model": model}
-    (sent,) = conn.execute(SQL["sent_before"], named).fetchone()
+    parameters = {"until": minute, "model": model}
+    (sent,) = conn.execute(SQL["sent_before"], parameters).fetchone()
     return int(sent)
 
 
@@ -96,13 +98,13 @@ def heartbeat_us(conn: sqlite3.Connection) -> int | None:
 
 
 def limits_observed(
-    conn: sqlite3.Connection, after: int, upto: int
+    conn: sqlite3.Connection, after: int, through_seq: int
 ) -> Iterable[ConcurrencyLimit]:
-    """The limits recorded by events above *after* up to *upto*, ascending.
+    """The limits recorded by events above *after* up to *through_seq*, ascending.
 
     Reads every event in between: go through a long log in steps.
     """
-    for row in recorded_rows(conn, SQL["limits_observed"], (after, upto)):
+    for row in recorded_rows(conn, SQL["limits_observed"], (after, through_seq)):
         if isinstance(row.event, LimitObserved):
             yield ConcurrencyLimit(
                 at_us=row.ts_us,
@@ -254,7 +256,7 @@ class EventMatches:
 def find_events(
     conn: sqlite3.Connection,
     query: EventQuery,
-    stretch: SeqRange,
+    seq_range: SeqRange,
     *,
     limit: int,
     is_backward: bool,
@@ -264,14 +266,14 @@ def find_events(
     Args:
         conn: from `open_reader`; another thread may stop it.
         query: which events.
-        stretch: where to look; for the next step, the `rest` of this one.
+        seq_range: where to look; for the next step, the `rest` of this one.
         limit: at most so many.
         is_backward: whether to begin at its last event, instead of its first.
     """
-    pointed = _pointed(conn, query, stretch, limit=limit, is_backward=is_backward)
-    part = stretch
+    pointed = _pointed(conn, query, seq_range, limit=limit, is_backward=is_backward)
+    part = seq_range
     if pointed is None:
-        part = _near(stretch, SPAN, is_backward=is_backward)
+        part = _near(seq_range, SPAN, is_backward=is_backward)
         statement = SQL["events_back" if is_backward else "events_on"]
         events = recorded_rows(
             conn,
@@ -290,16 +292,16 @@ def find_events(
         part = _up_to(part, seen[-1], is_backward=is_backward)
     return EventMatches(
         events=tuple(sorted(events, key=lambda event: event.seq)),
-        rest=SeqRange(stretch.first, part.first - 1)
+        rest=SeqRange(seq_range.first, part.first - 1)
         if is_backward
-        else SeqRange(part.last + 1, stretch.last),
+        else SeqRange(part.last + 1, seq_range.last),
     )
 
 
 def _pointed(
     conn: sqlite3.Connection,
     query: EventQuery,
-    stretch: SeqRange,
+    seq_range: SeqRange,
     *,
     limit: int,
     is_backward: bool,
@@ -307,14 +309,14 @@ def _pointed(
     """Seqs that an index points to, the nearest *limit*; None: there is no index."""
     if query.task is not None:
         chain = (event.seq for event in task_events(conn, query.task))
-        seqs = [seq for seq in chain if stretch.first <= seq <= stretch.last]
+        seqs = [seq for seq in chain if seq_range.first <= seq <= seq_range.last]
     elif MARKED.issuperset(query.kinds):
         statement = SQL["marks_back" if is_backward else "marks_on"]
         seqs = [
             seq
             for kind in sorted(query.kinds)
             for (seq,) in conn.execute(
-                statement, (kind, stretch.first, stretch.last, limit)
+                statement, (kind, seq_range.first, seq_range.last, limit)
             ).fetchall()
         ]
     else:
@@ -322,11 +324,13 @@ def _pointed(
     return sorted(seqs, reverse=is_backward)[:limit]
 
 
-def _near(stretch: SeqRange, length: int, *, is_backward: bool) -> SeqRange:
+def _near(seq_range: SeqRange, length: int, *, is_backward: bool) -> SeqRange:
     """The part of a stretch that a step begins with."""
     if is_backward:
-        return SeqRange(max(stretch.first, stretch.last - length + 1), stretch.last)
-    return SeqRange(stretch.first, min(stretch.last, stretch.first + length - 1))
+        return SeqRange(
+            max(seq_range.first, seq_range.last - length + 1), seq_range.last
+        )
+    return SeqRange(seq_range.first, min(seq_range.last, seq_range.first + length - 1))
 
 
 def _up_to(part: SeqRange, seq: int, *, is_backward: bool) -> SeqRange:
@@ -348,8 +352,8 @@ def bodies(conn: sqlite3.Connection) -> Iterator[tuple[str, bytes]]:
         while page := conn.execute(SQL[statement], (after, BODIES_PAGE)).fetchall():
             for number, encoding, size, data in page:
                 after = number
-                where = f"{kind} {number}"
+                location = f"{kind} {number}"
                 try:
-                    yield where, unpack(encoding, data, size)
+                    yield location, unpack(encoding, data, size)
                 except ValueError as error:
-                    raise damaged(where, error) from error
+                    raise damaged(location, error) from error

@@ -218,7 +218,7 @@ def union_progress(conn: sqlite3.Connection) -> UnionProgress | None:
         )
         for part, slices, state, _limits in conn.execute(UNION["parts"]).fetchall()
     ]
-    held = {number for part in parts for number in part.slices}
+    assigned = {number for part in parts for number in part.slices}
     done = {n for part in parts if part.has_ended for n in part.slices}
     repeated = dict(conn.execute(SQL["counters"]).fetchall()).get("answers_repeated", 0)
     digest = sha256()
@@ -226,7 +226,7 @@ def union_progress(conn: sqlite3.Connection) -> UnionProgress | None:
         digest.update(log + seq.to_bytes(8, "big") + link)
     return UnionProgress(
         parts=tuple(sorted(parts, key=lambda part: (part.slices.ranges, part.log))),
-        missing=Slices.holding(number for number in ALL if number not in held),
+        missing=Slices.holding(number for number in ALL if number not in assigned),
         unfinished=Slices.holding(number for number in ALL if number not in done),
         repeated=repeated,
         digest=digest.hexdigest(),
@@ -343,22 +343,22 @@ def live_status(conn: sqlite3.Connection, now_us: int, *, is_held: bool) -> Live
         NotALog: it never began.
     """
     with read_transaction(conn):
-        stand = status(conn)
+        run_status = status(conn)
         return LiveStatus(
-            status=stand,
+            status=run_status,
             rows=minutes(conn, now_us // US_PER_MINUTE - HOUR),
             now_us=now_us,
-            is_alive=is_working(is_held, stand.heartbeat),
+            is_alive=is_working(is_held, run_status.heartbeat),
             parts=union_progress(conn),
         )
 
 
-def is_working(is_held: bool, beat: Heartbeat | None) -> bool | None:
+def is_working(is_held: bool, heartbeat: Heartbeat | None) -> bool | None:
     """Whether the run's process is there; None where it is another machine's.
 
     A lock that is not held says nothing of a process elsewhere.
     """
-    is_elsewhere = beat is not None and beat.host != socket.gethostname()
+    is_elsewhere = heartbeat is not None and heartbeat.host != socket.gethostname()
     return None if is_elsewhere and not is_held else is_held
 
 

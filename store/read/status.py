@@ -87,18 +87,18 @@ class _Seen:
     @property
     def silence_s(self) -> float:
         """Since the last sign of life; beginning to work is one."""
-        beat_us = max(self.signs.heartbeat_us or 0, self.signs.phase_us)
-        return (self.now_us - beat_us) / US_PER_S
+        last_sign_us = max(self.signs.heartbeat_us or 0, self.signs.phase_us)
+        return (self.now_us - last_sign_us) / US_PER_S
 
     @property
     def is_stalled(self) -> bool:
         """Whether calls are made and none has succeeded for too long."""
         signs = self.signs
-        patience_s = max(STALL_S, STALL_LATENCIES * (signs.p95_ms or 0.0) / 1000)
+        timeout_s = max(STALL_S, STALL_LATENCIES * (signs.p95_ms or 0.0) / 1000)
         success_us = max(signs.success_us or 0, signs.phase_us)
         if signs.batches:
             return False
-        return signs.running > 0 and (self.now_us - success_us) / US_PER_S > patience_s
+        return signs.running > 0 and (self.now_us - success_us) / US_PER_S > timeout_s
 
 
 #: The first that holds is the state; none of them: live.
@@ -138,8 +138,8 @@ class Pause:
     def __str__(self) -> str:
         """What is held back, and by whom, in a few words."""
         names = [
-            f"{what} {name}"
-            for what, name in (("stage", self.stage), ("model", self.model))
+            f"{label} {name}"
+            for label, name in (("stage", self.stage), ("model", self.model))
             if name is not None
         ]
         return f"{' of '.join(names) or 'the run'} (by {self.by})"
@@ -155,19 +155,19 @@ def pauses(conn: sqlite3.Connection, run: RunState) -> tuple[Pause, ...]:
 
 
 def paused_by(
-    held: Sequence[Pause], open_keys: Iterable[tuple[str, str]]
+    active_pauses: Sequence[Pause], open_keys: Iterable[tuple[str, str]]
 ) -> str | None:
     """Who holds the run back as a whole: by one pause, or lane by lane.
 
     Args:
-        held: the pauses.
+        active_pauses: the pauses.
         open_keys: stage and model of the tasks that are open.
     """
-    whole = [pause.by for pause in held if pause.scope == (None, None)]
+    whole = [pause.by for pause in active_pauses if pause.scope == (None, None)]
     keys = list(open_keys)
-    is_held = all(any(pause.holds(*key) for pause in held) for key in keys)
-    if keys and is_held:
-        whole += [pause.by for pause in held]
+    is_paused = all(any(pause.holds(*key) for pause in active_pauses) for key in keys)
+    if keys and is_paused:
+        whole += [pause.by for pause in active_pauses]
     return whole[0] if whole else None
 
 
@@ -348,28 +348,28 @@ def status(conn: sqlite3.Connection) -> Status:
     first, started_us = _beginning(conn)
     run_id, created_us, last_seq = conn.execute(SQL["run_header"]).fetchone()
     run = load_run_state(conn)
-    held = pauses(conn, run)
+    active_pauses = pauses(conn, run)
     counters = dict(conn.execute(SQL["counters"]).fetchall())
     queues = _queue_counts(conn.execute(SQL["counts"]).fetchall())
     states: Counter[TaskState] = Counter()
     for queue in queues:
         states.update(queue.states)
-    beat = conn.execute(SQL["heartbeat"]).fetchone()
+    row = conn.execute(SQL["heartbeat"]).fetchone()
     heartbeat = (
-        None if beat is None else Heartbeat(at_us=beat[0], pid=beat[1], host=beat[2])
+        None if row is None else Heartbeat(at_us=row[0], pid=row[1], host=row[2])
     )
     errors: Counter[str] = Counter()
     for error in error_counts(conn):
         errors[error.error] += error.n
     reasons: dict[str, dict[str, int]] = {"skip": {}, "parse": {}, "re-ask": {}}
     served: list[tuple[str, str, int]] = []
-    for what, reason, n in conn.execute(SQL["reasons"]).fetchall():
-        if what.startswith(PREFIX):
-            served.append((what, reason, n))
+    for kind, reason, n in conn.execute(SQL["reasons"]).fetchall():
+        if kind.startswith(PREFIX):
+            served.append((kind, reason, n))
         else:
-            reasons[what][reason] = n
+            reasons[kind][reason] = n
     money = spending(conn)
-    there = open_batches(conn)
+    batches = open_batches(conn)
     so_far = UsageSoFar(
         # what was there already was no call, and used no token
         calls=counters.get("attempts_answered", 0) - counters.get("answers_cached", 0),
@@ -409,7 +409,7 @@ def status(conn: sqlite3.Connection) -> Status:
         queues=queues,
         replies=reply_shares(conn),
         limits=_limits(conn),
-        pauses=held,
+        pauses=active_pauses,
         errors=dict(sorted(errors.items())),
         skips=reasons["skip"],
         parse_failures=reasons["parse"],
@@ -441,16 +441,18 @@ def status(conn: sqlite3.Connection) -> Status:
             phase=run.phase,
             phase_by=run.phase_by,
             phase_us=run.phase_us or started_us,
-            paused_by=paused_by(held, (queue.key for queue in queues if queue.is_open)),
+            paused_by=paused_by(
+                active_pauses, (queue.key for queue in queues if queue.is_open)
+            ),
             draining_by=run.draining_by,
             heartbeat_us=None if heartbeat is None else heartbeat.at_us,
             success_us=run.success_us,
             running=states[TaskState.RUNNING],
             p95_ms=percentile_ms(conn.execute(SQL["latencies"]).fetchall(), 0.95),
-            batches=there.count,
+            batches=batches.count,
         ),
         why=run.phase_why,
-        batches=there,
+        batches=batches,
         estimate_accuracy=estimate_accuracy(
             first.expected, run.consumed, queues, so_far
         )
@@ -493,11 +495,11 @@ def percentile_ms(buckets: Iterable[tuple[int, int]], share: float) -> float | N
         share: such as 0.95.
     """
     counted = list(buckets)
-    wanted = share * sum(n for _, n in counted)
+    rank = share * sum(n for _, n in counted)
     seen = 0
     for bucket, n in counted:
         seen += n
-        if seen >= wanted:
+        if seen >= rank:
             return float(BUCKET_RATIO ** (bucket + 1))
     return None
 

@@ -145,7 +145,7 @@ def _numbers(rows: Sequence[tuple[int, int]]) -> array[int]:
     return array("q", [number for number, _ in rows])
 
 
-EVERYTHING = Query()
+MATCH_ALL = Query()
 
 QueueKey: TypeAlias = tuple[str, str]
 """A stage and a model."""
@@ -167,7 +167,7 @@ class AttemptRow:
 
 def tasks(
     conn: sqlite3.Connection,
-    query: Query = EVERYTHING,
+    query: Query = MATCH_ALL,
     *,
     after: int = 0,
     limit: int = 200,
@@ -210,8 +210,8 @@ def events(
 
 def event_times(conn: sqlite3.Connection, seqs: Iterable[int]) -> dict[int, int]:
     """When events were recorded, in microseconds since 1970 UTC, by seq."""
-    named = json.dumps(list(seqs))
-    return dict(conn.execute(SQL["event_times"], (named,)).fetchall())
+    seqs_json = json.dumps(list(seqs))
+    return dict(conn.execute(SQL["event_times"], (seqs_json,)).fetchall())
 
 
 def attempts(conn: sqlite3.Connection, task: int) -> list[AttemptRow]:
@@ -280,7 +280,7 @@ def parts(conn: sqlite3.Connection, hashes: Iterable[bytes]) -> dict[bytes, byte
 class AttemptEnd:
     """One attempt with its outcome."""
 
-    took_us: int | None  #: from its start to its outcome; None: no request of ours
+    duration_us: int | None  #: from its start to its outcome; None: no request of ours
     outcome: AttemptAnswered | AttemptFailed
 
 
@@ -328,8 +328,8 @@ def _attempts(
                 began[task] = (attempt, ts_us)
             case AttemptAnswered() | AttemptFailed():
                 attempt, at_us = began.get(task, (0, 0))
-                took_us = ts_us - at_us if attempt == event.attempt else None
-                ended = AttemptEnd(took_us=took_us, outcome=event)
+                duration_us = ts_us - at_us if attempt == event.attempt else None
+                ended = AttemptEnd(duration_us=duration_us, outcome=event)
                 ends.setdefault(task, []).append(ended)
             case _:
                 pass

@@ -16,7 +16,7 @@ from typing import Final
 
 import msgspec
 
-from store.database import SQL, UNION, has_places
+from store.database import SQL, UNION, has_plan_positions
 from store.events import (
     AttemptStarted,
     BatchCreated,
@@ -128,7 +128,7 @@ def sent_starts(conn: sqlite3.Connection) -> list[AttemptStarted]:
 
 def lost_starts(conn: sqlite3.Connection) -> list[AttemptStarted]:
     """The starts of such calls, ascending; none where a run is not split."""
-    if not has_places(conn):
+    if not has_plan_positions(conn):
         return []
     starts = (
         event_in(seq, "attempt_started", version, facts)
@@ -365,9 +365,9 @@ def served_counts(counted: Iterable[tuple[str, str, int]]) -> tuple[ServedCount,
         counted: words of `served_keys` with the answers that were counted under them.
     """
     names: dict[tuple[str, str], Counter[str]] = {}
-    for what, word, n in counted:
+    for kind, word, n in counted:
         model, _, name = word.partition("\n")
-        names.setdefault((model, what.removeprefix(PREFIX)), Counter())[name] += n
+        names.setdefault((model, kind.removeprefix(PREFIX)), Counter())[name] += n
     return tuple(
         ServedCount(model=model, field=field, answers=dict(counter.most_common()))
         for (model, field), counter in sorted(names.items())

@@ -28,9 +28,9 @@ _TMP = ".tmp"
 _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
 
 
-def address_of(named: str) -> str:
+def address_of(location: str) -> str:
     """A folder or a URL as a person names it, to be remembered: found from anywhere."""
-    return named if "://" in named else str(Path(named).absolute())
+    return location if "://" in location else str(Path(location).absolute())
 
 
 class Place(ABC):

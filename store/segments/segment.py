@@ -71,7 +71,7 @@ class SegmentRange:
         return f"{FOLDER}/{self.log.hex()}/{events}.{parts}{rolled}.zst"
 
     @classmethod
-    def named(cls, name: str) -> SegmentRange | None:
+    def parse(cls, name: str) -> SegmentRange | None:
         """The span of that *name*; None: it is no segment's."""
         match = _NAME.fullmatch(name)
         if match is None:
@@ -205,25 +205,25 @@ def decode_segment(data: bytes, span: SegmentRange, address: str) -> Segment:
     return segment
 
 
-def _refused(path: str, why: str) -> CorruptLog:
+def _refused(path: str, reason: str) -> CorruptLog:
     return CorruptLog(
-        f"{path} is no sound segment ({why}): delete it, and ship the log it is from "
-        "once more"
+        f"{path} is no sound segment ({reason}): delete it, and ship the log it is "
+        "from once more"
     )
 
 
 def _check_chain(segment: Segment, path: str) -> None:
-    stretch = segment.stretch
-    rows, at, head = stretch.rows, 0, segment.link_before
+    commits = segment.stretch
+    rows, at, head = commits.rows, 0, segment.link_before
     if segment.start.seq == 0 and head != segment.origin.log.genesis:
         raise _refused(path, "it does not begin as its run does")
     if [row.seq for row in rows] != list(
         range(segment.start.seq + 1, segment.end.seq + 1)
     ):
         raise _refused(path, "events are missing in it")
-    if {row.epoch for row in rows} != set(stretch.writers):
+    if {row.epoch for row in rows} != set(commits.writers):
         raise _refused(path, "it does not name its writers")
-    for last, link in stretch.links:
+    for last, link in commits.links:
         end = last - segment.start.seq
         head = link_of_stored(head, rows[at:end])
         if head != link:
@@ -233,51 +233,49 @@ def _check_chain(segment: Segment, path: str) -> None:
         raise _refused(path, f"event {rows[at].seq} stands outside of every commit")
 
 
-def commits_after(stretch: CommitRange, seq: int) -> CommitRange:
+def commits_after(commits: CommitRange, seq: int) -> CommitRange:
     """What of a stretch follows event *seq*, the end of a commit."""
-    at = bisect_right(stretch.rows, seq, key=lambda row: row.seq)
-    rows = stretch.rows[at:]
+    at = bisect_right(commits.rows, seq, key=lambda row: row.seq)
+    rows = commits.rows[at:]
     epochs = {row.epoch for row in rows}
     return CommitRange(
         rows=rows,
-        blobs=stretch.blobs,
-        links=[link for link in stretch.links if link[0] > seq],
-        writers={e: w for e, w in stretch.writers.items() if e in epochs},
-        blobs_upto=stretch.blobs_upto,
+        blobs=commits.blobs,
+        links=[link for link in commits.links if link[0] > seq],
+        writers={e: w for e, w in commits.writers.items() if e in epochs},
+        blobs_upto=commits.blobs_upto,
     )
 
 
-def commits_bytes(stretch: CommitRange) -> int:
+def commits_bytes(commits: CommitRange) -> int:
     """Bytes of its facts, bodies and parts, as the log stores them."""
-    return sum(len(row.facts) + len(row.body or b"") for row in stretch.rows) + sum(
-        len(blob.data) for blob in stretch.blobs
+    return sum(len(row.facts) + len(row.body or b"") for row in commits.rows) + sum(
+        len(blob.data) for blob in commits.blobs
     )
 
 
-def joined_commits(
-    stretches: Iterable[CommitRange], most: int
-) -> Iterator[CommitRange]:
+def joined_commits(ranges: Iterable[CommitRange], most: int) -> Iterator[CommitRange]:
     """Neighbouring stretches in one, as far as they weigh less than *most* bytes."""
-    held: list[CommitRange] = []
-    held_bytes = 0
-    for stretch in stretches:
-        size = commits_bytes(stretch)
-        if held and held_bytes + size > most:
-            yield _one(held)
-            held, held_bytes = [], 0
-        held.append(stretch)
-        held_bytes += size
-    if held:
-        yield _one(held)
+    pending: list[CommitRange] = []
+    pending_bytes = 0
+    for commits in ranges:
+        size = commits_bytes(commits)
+        if pending and pending_bytes + size > most:
+            yield _concatenated(pending)
+            pending, pending_bytes = [], 0
+        pending.append(commits)
+        pending_bytes += size
+    if pending:
+        yield _concatenated(pending)
 
 
-def _one(stretches: list[CommitRange]) -> CommitRange:
+def _concatenated(ranges: list[CommitRange]) -> CommitRange:
     return CommitRange(
-        rows=[row for stretch in stretches for row in stretch.rows],
-        blobs=[blob for stretch in stretches for blob in stretch.blobs],
-        links=[link for stretch in stretches for link in stretch.links],
-        writers={e: w for stretch in stretches for e, w in stretch.writers.items()},
-        blobs_upto=max(stretch.blobs_upto for stretch in stretches),
+        rows=[row for commits in ranges for row in commits.rows],
+        blobs=[blob for commits in ranges for blob in commits.blobs],
+        links=[link for commits in ranges for link in commits.links],
+        writers={e: w for commits in ranges for e, w in commits.writers.items()},
+        blobs_upto=max(commits.blobs_upto for commits in ranges),
     )
 
 
@@ -305,13 +303,13 @@ class CompleteLog:
 
 
 def complete_logs(
-    place: Place, tell: Callable[[str], None] = ignore_progress
+    place: Place, notify: Callable[[str], None] = ignore_progress
 ) -> list[CompleteLog]:
     """The logs that have come to an end, each with its last word.
 
     Args:
         place: where they are kept.
-        tell: hears of each file that cannot be read, and is passed over.
+        notify: hears of each file that cannot be read, and is passed over.
 
     Raises:
         PlaceAway: the place cannot be read.
@@ -324,7 +322,7 @@ def complete_logs(
         try:
             done = msgspec.json.decode(data, type=CompleteLog)
         except msgspec.DecodeError as error:
-            tell(
+            notify(
                 f"{place.address}/{name} does not say which log came to its end "
                 f"({error}): delete it, and start that shard once more"
             )

@@ -42,7 +42,7 @@ from store.segments.segment import (
     joined_commits,
 )
 from store.slices import Shard
-from store.union.source import STRETCH_BYTES, LocalLogSource
+from store.union.source import RANGE_BYTES, LocalLogSource
 
 ROLL_UP_AFTER = 256
 """Small segments that become larger ones: ten hours make 7,200 every five seconds, and
@@ -87,10 +87,10 @@ class SegmentSender:
             siftlog_version=siftlog_version,
         )
         names = place.names(f"{FOLDER}/{self._source.identity.log.hex()}")
-        spans = [span for span in map(SegmentRange.named, names) if span is not None]
+        spans = [span for span in map(SegmentRange.parse, names) if span is not None]
         rolled = [span for span in spans if span.is_rolled]
         self._small = [span for span in spans if not span.is_rolled]
-        self._rolled_upto = contiguous_end(contiguous_from(rolled, LogPosition()))
+        self._rolled_end = contiguous_end(contiguous_from(rolled, LogPosition()))
         led = contiguous_from(spans, LogPosition())
         self.mark = contiguous_end(led)
         self.sent = SentTotals()
@@ -143,7 +143,7 @@ class SegmentSender:
         Raises:
             PlaceAway: the place refused; what it took is not carried again.
         """
-        self._carry(self.mark, STRETCH_BYTES, is_rolled=False)
+        self._carry(self.mark, RANGE_BYTES, is_rolled=False)
         if len(self._small) >= ROLL_UP_AFTER:
             self._roll_up()
 
@@ -167,14 +167,14 @@ class SegmentSender:
 
     def _carry(self, start: LogPosition, most: int, *, is_rolled: bool) -> None:
         link = self._link_at(start.seq) or b""
-        stretches = self._source.stretches(start.seq, start.parts)
-        for stretch in joined_commits(stretches, most):
+        ranges = self._source.commit_ranges(start.seq, start.parts)
+        for commits in joined_commits(ranges, most):
             segment = Segment(
                 origin=self._origin,
                 made_us=self._now_us(),
                 start=start,
                 link_before=link,
-                stretch=stretch,
+                stretch=commits,
             )
             span = segment.span(is_rolled=is_rolled)
             data = encode_segment(segment)
@@ -183,10 +183,10 @@ class SegmentSender:
             self.sent.bytes += len(data)
             start, link = segment.end, segment.link
             if is_rolled:
-                self._rolled_upto = start
+                self._rolled_end = start
             else:
                 self._small.append(span)
-                waiting = self.unshipped_bytes - commits_bytes(stretch)
+                waiting = self.unshipped_bytes - commits_bytes(commits)
                 self.unshipped_bytes = max(0, waiting)
             self.mark = self.mark.joined(start)
         # the source went to the end of the log, past all that had been measured
@@ -195,10 +195,10 @@ class SegmentSender:
     def _roll_up(self) -> None:
         """Hold in a few segments what many hold; those go once these are there."""
         if len(self._small) > 1:
-            self._carry(self._rolled_upto, ROLLED_BYTES, is_rolled=True)
+            self._carry(self._rolled_end, ROLLED_BYTES, is_rolled=True)
         remaining = []
         for span in self._small:
-            if self._rolled_upto.reaches(span.end):
+            if self._rolled_end.reaches(span.end):
                 self._place.remove(span.name)
             else:
                 remaining.append(span)
@@ -215,7 +215,7 @@ SEGMENT_BYTES = 1 << 20
 MOST_BYTES = 1 << 30
 """What may wait while the place is away."""
 
-LOOK_S = 1.0
+POLL_S = 1.0
 """How often it is seen how much waits; two short queries."""
 
 _P = ParamSpec("_P")
@@ -251,7 +251,7 @@ class Shipper:
         sending: SegmentSender,
         *,
         clock: Clock,
-        tell: Callable[[str], None],
+        notify: Callable[[str], None],
         every_s: float,
         most_bytes: int,
     ) -> None:
@@ -260,7 +260,7 @@ class Shipper:
         self._thread = thread
         self._sending = sending
         self._clock = clock
-        self._tell = tell
+        self._notify = notify
         self._every_s = every_s
         self._most_bytes = most_bytes
         self._turn = asyncio.Lock()
@@ -275,7 +275,7 @@ class Shipper:
         place: Place,
         *,
         clock: Clock,
-        tell: Callable[[str], None],
+        notify: Callable[[str], None],
         siftlog_version: str,
         shard: Shard | None = None,
         every_s: float = EVERY_S,
@@ -290,7 +290,7 @@ class Shipper:
             path: a log that has been opened for writing.
             place: where its segments go.
             clock: says when.
-            tell: hears when the place is away, and when it is back.
+            notify: hears when the place is away, and when it is back.
             siftlog_version: written into each segment.
             shard: what the log plans; None: a whole run.
             every_s: how often segments are made.
@@ -318,7 +318,7 @@ class Shipper:
                 thread,
                 sending,
                 clock=clock,
-                tell=tell,
+                notify=notify,
                 every_s=every_s,
                 most_bytes=most_bytes,
             )
@@ -339,7 +339,7 @@ class Shipper:
         due = self._clock.monotonic() + self._every_s
         while True:
             now = self._clock.monotonic()
-            await self._clock.sleep_until(now + min(LOOK_S, self._every_s or LOOK_S))
+            await self._clock.sleep_until(now + min(POLL_S, self._every_s or POLL_S))
             await self._measure()
             waiting = self._sending.unshipped_bytes
             is_full = waiting >= SEGMENT_BYTES and not self._is_away
@@ -386,7 +386,7 @@ class Shipper:
             await self._measure()
             if self._is_away:
                 self._is_away = False
-                self._tell(f"{self._place.address} is back, and has all there was")
+                self._notify(f"{self._place.address} is back, and has all there was")
             return True
 
     async def _measure(self) -> None:
@@ -408,7 +408,7 @@ class Shipper:
     def _say_away(self, error: PlaceAway) -> None:
         if not self._is_away:
             self._is_away = True
-            self._tell(f"{error}; the run goes on, and {self._waiting()}")
+            self._notify(f"{error}; the run goes on, and {self._waiting()}")
 
     def _waiting(self) -> str:
         mib = self._sending.unshipped_bytes / 2**20

@@ -52,14 +52,14 @@ class SegmentSource:
         self,
         place: Place,
         spans: list[SegmentRange],
-        tell: Callable[[str], None] = ignore_progress,
+        notify: Callable[[str], None] = ignore_progress,
     ) -> None:
         """The source over the *spans* of one log.
 
         Args:
             place: where they are kept.
             spans: what there is; of one log, and at least one.
-            tell: hears of each segment that cannot be read.
+            notify: hears of each segment that cannot be read.
 
         Raises:
             PlaceAway: the place cannot be read.
@@ -69,7 +69,7 @@ class SegmentSource:
         self._log = spans[0].log
         self._spans = spans
         self._unread: set[SegmentRange] = set()
-        self._tell = tell
+        self._notify = notify
         self.origin, recorded_us, self.last_kind = self._latest()
         origin = self.origin
         self.identity: LogIdentity = origin.log
@@ -87,7 +87,7 @@ class SegmentSource:
         read = (span for span in self._spans if span not in self._unread)
         return contiguous_end(contiguous_from(read, LogPosition()))
 
-    def stretches(self, after: int, blobs_after: int = 0) -> Iterator[CommitRange]:
+    def commit_ranges(self, after: int, blobs_after: int = 0) -> Iterator[CommitRange]:
         """What follows event *after*, and the parts above the mark *blobs_after*.
 
         Raises:
@@ -97,11 +97,11 @@ class SegmentSource:
         while span := next(iter(contiguous_from(self._spans, mark)), None):
             segment = self._tried(_segment, span)
             if segment is None:
-                self._spans = self._listed()
+                self._spans = self._list_spans()
                 continue
             has_link = segment.end.seq >= mark.seq
             if has_link and link is not None and segment.link_at(mark.seq) != link:
-                self._tell(
+                self._notify(
                     f"{span.name} does not follow on from the events before it, as if "
                     "a log had been copied and both were written: it is read up to "
                     f"event {mark.seq}; find out which of the two is the run's"
@@ -112,7 +112,7 @@ class SegmentSource:
             mark = mark.joined(segment.end)
         ahead = [span.start.seq for span in self._spans if not mark.reaches(span.end)]
         if ahead:
-            self._tell(
+            self._notify(
                 f"{self._place.address} lacks what follows event {mark.seq} of log "
                 f"{self._log.hex()}, though there is more after event {min(ahead)}: "
                 f"it is read up to event {mark.seq}; ship that log once more"
@@ -120,9 +120,9 @@ class SegmentSource:
 
     def has_more(self, after: int, blobs_after: int) -> bool:
         """Whether there is anything to read after these marks of `stretches`."""
-        return next(iter(self.stretches(after, blobs_after)), None) is not None
+        return next(iter(self.commit_ranges(after, blobs_after)), None) is not None
 
-    def held(self) -> AbstractContextManager[None]:
+    def snapshot(self) -> AbstractContextManager[None]:
         """Segments hold events alone."""
         return nullcontext()
 
@@ -149,14 +149,14 @@ class SegmentSource:
         except FileNotFoundError:
             pass  # rolled up since it was listed
         except CorruptLog as error:
-            self._tell(str(error))
+            self._notify(str(error))
         self._unread.add(span)
         return None
 
-    def _listed(self) -> list[SegmentRange]:
+    def _list_spans(self) -> list[SegmentRange]:
         """What there is now, but for what could not be read."""
         spans = map(
-            SegmentRange.named, self._place.names(f"{FOLDER}/{self._log.hex()}")
+            SegmentRange.parse, self._place.names(f"{FOLDER}/{self._log.hex()}")
         )
         return [span for span in spans if span and span not in self._unread]
 
@@ -188,31 +188,31 @@ def _provenance(place: Place, span: SegmentRange) -> _Provenance:
 
 
 def sources(
-    place: Place, tell: Callable[[str], None] = ignore_progress
+    place: Place, notify: Callable[[str], None] = ignore_progress
 ) -> list[SegmentSource]:
     """The logs in a place, by their ids.
 
     Args:
         place: where segments are kept.
-        tell: hears a sentence on whatever cannot be read, and is passed over.
+        notify: hears a sentence on whatever cannot be read, and is passed over.
 
     Raises:
         PlaceAway: the place cannot be read.
     """
     spans = []
     for name in place.names(FOLDER):
-        span = SegmentRange.named(name)
+        span = SegmentRange.parse(name)
         if span is None:
-            tell(f"{place.address}/{name} is no segment, and is passed over")
+            notify(f"{place.address}/{name} is no segment, and is passed over")
         else:
             spans.append(span)
     segment_sources = []
     # by name, hence by log
     for _, of_log in groupby(spans, attrgetter("log")):
         try:
-            segment_sources.append(SegmentSource(place, list(of_log), tell))
+            segment_sources.append(SegmentSource(place, list(of_log), notify))
         except CorruptLog as error:
-            tell(str(error))
+            notify(str(error))
     return segment_sources
 
 
@@ -259,18 +259,20 @@ class PlaceSurvey:
         return left_by(log.slices for log in self.logs if log.has_ended)
 
 
-def survey(place: Place, tell: Callable[[str], None] = ignore_progress) -> PlaceSurvey:
+def survey(
+    place: Place, notify: Callable[[str], None] = ignore_progress
+) -> PlaceSurvey:
     """Look at what a place holds.
 
     Args:
         place: where segments are kept.
-        tell: hears a sentence on whatever cannot be read, and is passed over.
+        notify: hears a sentence on whatever cannot be read, and is passed over.
 
     Raises:
         PlaceAway: the place cannot be read.
     """
-    ends = {done.log: done.last_seq for done in complete_logs(place, tell)}
-    logs = [_carried(source, ends) for source in sources(place, tell)]
+    ends = {done.log: done.last_seq for done in complete_logs(place, notify)}
+    logs = [_carried(source, ends) for source in sources(place, notify)]
     return PlaceSurvey(
         logs=tuple(sorted(logs, key=lambda log: (log.slices.ranges, log.log)))
     )
@@ -315,15 +317,15 @@ def compact(place: Place, source: SegmentSource) -> int:
     start, link = LogPosition(), source.identity.genesis
     for span in contiguous_from((s for s in source.spans if s.is_rolled), start):
         start, link = start.joined(span.end), _stored_segment(place, span).link
-    for stretch in joined_commits(
-        source.stretches(start.seq, start.parts), ROLLED_BYTES
+    for commits in joined_commits(
+        source.commit_ranges(start.seq, start.parts), ROLLED_BYTES
     ):
         segment = Segment(
             origin=source.origin,
             made_us=source.heartbeat.at_us,
             start=start,
             link_before=link,
-            stretch=stretch,
+            stretch=commits,
         )
         span, data = segment.span(is_rolled=True), encode_segment(segment)
         # whether it follows on, before others are removed for it

@@ -141,28 +141,28 @@ def fold_part(
     target: sqlite3.Connection,
     part: int,
     items: Sequence[FoldItem],
-    upto: int,
+    applied_seq: int,
 ) -> None:
-    """Take consecutive events of one log in, the last of which is *upto*.
+    """Take consecutive events of one log in, the last of which is *applied_seq*.
 
     Args:
         facts: the union; it holds the events already.
         target: holds the projections, in an open transaction.
         part: which log's they are; 0: the union's own.
         items: those that this siftlog understands.
-        upto: what the projections then are of.
+        applied_seq: what the projections then are of.
     """
     events = [item.event for item in items]
     loaded = tables.load_fold(target, events)
     if part == 0:
         for item in items:
             loaded.apply(*item)
-        tables.write_fold(target, loaded, upto)
+        tables.write_fold(target, loaded, applied_seq)
         return
-    _Batch(facts, target, part, loaded).take_in(items, upto)
+    _Batch(facts, target, part, loaded).take_in(items, applied_seq)
 
 
-class _Stand(NamedTuple):
+class _CountKey(NamedTuple):
     """What a task is counted by."""
 
     stage: str
@@ -171,8 +171,8 @@ class _Stand(NamedTuple):
     reason: str | None
 
 
-def _stand(row: TaskDraft) -> _Stand:
-    return _Stand(row.stage, row.model, row.state, row.reason)
+def _count_key(row: TaskDraft) -> _CountKey:
+    return _CountKey(row.stage, row.model, row.state, row.reason)
 
 
 class _Batch:
@@ -189,7 +189,7 @@ class _Batch:
         self._target = target
         self._part = part
         self._rows = loaded.tasks  #: as the union has them; this log's own move
-        self._stood = {task: _stand(row) for task, row in loaded.tasks.items()}
+        self._stood = {task: _count_key(row) for task, row in loaded.tasks.items()}
         self._total = loaded.run
         self._claims = self._stored_claims()
         self._parts = parts.stored_parts(facts, target)
@@ -252,7 +252,7 @@ class _Batch:
 
     # -- the events ------------------------------------------------------------------
 
-    def take_in(self, items: Sequence[FoldItem], upto: int) -> None:
+    def take_in(self, items: Sequence[FoldItem], applied_seq: int) -> None:
         """Fold *items* and write what changed."""
         for item in items:
             counted = self._uncounted if _is_adopted(item.event) else self._fold
@@ -262,7 +262,7 @@ class _Batch:
                 self._slices = slices or self._slices
         self._fold.marks += self._uncounted.marks
         self._join()
-        self._write(upto)
+        self._write(applied_seq)
 
     # -- after -----------------------------------------------------------------------
 
@@ -293,10 +293,10 @@ class _Batch:
         logs = parts.part_logs(self._facts) if contested else {}
         for task in contested:
             claims = self._claims[task]
-            known = _repeats(claims.values(), replies)
+            repeats_before = _repeats(claims.values(), replies)
             claims[self._part] = fold.moved[task]
             repeats = _repeats(claims.values(), replies)
-            fold.counters["answers_repeated"] += repeats - known
+            fold.counters["answers_repeated"] += repeats - repeats_before
         for task, draft in fold.moved.items():
             row = (
                 best_claim(self._claims[task], replies, reopened.get(task, {}), logs)
@@ -305,8 +305,8 @@ class _Batch:
             )
             before = self._stood.get(task)
             if before is None:
-                before = _stand(TaskDraft.planned(task, planned[task], 0))
-            after = _stand(row)
+                before = _count_key(TaskDraft.planned(task, planned[task], 0))
+            after = _count_key(row)
             if after != before:
                 self._count(before, -1)
                 self._count(after, +1)
@@ -340,21 +340,21 @@ class _Batch:
             counts.setdefault(task, {})[part] = n
         return counts
 
-    def _count(self, stand: _Stand, n: int) -> None:
+    def _count(self, key: _CountKey, n: int) -> None:
         """Add a task to what is counted by where it stands, or take it away."""
         fold = self._fold
-        fold.counts[stand.stage, stand.model, stand.state] += n
-        if stand.reason is None:
+        fold.counts[key.stage, key.model, key.state] += n
+        if key.reason is None:
             return
-        if stand.state is TaskState.SKIPPED:
-            fold.reasons["skip", stand.reason] += n
-        elif stand.state is TaskState.COMPLETED:
-            fold.reasons["parse", stand.reason] += n
+        if key.state is TaskState.SKIPPED:
+            fold.reasons["skip", key.reason] += n
+        elif key.state is TaskState.COMPLETED:
+            fold.reasons["parse", key.reason] += n
             fold.counters["tasks_unparsed"] += n
 
     def _write(self, seq: int) -> None:
         fold, part = self._fold, self._part
-        known = self._parts.get(part)
+        previous = self._parts.get(part)
         self._target.executemany(
             UNION["set_claim"],
             [
@@ -367,7 +367,7 @@ class _Batch:
             log=parts.part_logs(self._facts)[part],
             slices=self._slices,
             state=fold.run,
-            limits={**(known.limits if known else {}), **fold.limiters},
+            limits={**(previous.limits if previous else {}), **fold.limiters},
         )
         parts.write_parts(self._target, self._parts, part, fold, seq)
 

@@ -114,18 +114,20 @@ class Merger:
                 f"cannot be merged into {self._path}: give every shard of a run the "
                 "same options"
             )
-        conn, known = self._conn, self._known(identity)
-        before = known.seq
+        conn, progress = self._conn, self._progress_of(identity)
+        before = progress.seq
         if before == 0:
-            known = self._grafted(known, source)
-        for stretch in source.stretches(known.seq, known.blobs_upto):
+            progress = self._grafted(progress, source)
+        for commits in source.commit_ranges(progress.seq, progress.blobs_upto):
             with self._transaction():
-                after = self._copied(known, stretch)
-                deque(fold_between(conn, conn, known.end.seq, after.end.seq), maxlen=0)
-            self._end, known = after.end, after
-        return known.seq - before
+                after = self._copied(progress, commits)
+                deque(
+                    fold_between(conn, conn, progress.end.seq, after.end.seq), maxlen=0
+                )
+            self._end, progress = after.end, after
+        return progress.seq - before
 
-    def _known(self, identity: LogIdentity) -> _Progress:
+    def _progress_of(self, identity: LogIdentity) -> _Progress:
         conn = self._conn
         row = conn.execute(UNION["known_log"], (identity.log,)).fetchone()
         if row is None:
@@ -154,25 +156,25 @@ class Merger:
                 self._conn.execute(SQL["rollback"])
             raise
 
-    def _grafted(self, known: _Progress, source: UnionSource) -> _Progress:
+    def _grafted(self, progress: _Progress, source: UnionSource) -> _Progress:
         """How far a new log is in when all of it was taken over, or nothing was."""
-        after = known
+        after = progress
         try:
-            with source.held() as log, self._transaction():
+            with source.snapshot() as log, self._transaction():
                 if log is None:
-                    return known
-                graft = Graft(self._conn, known.part)
-                for stretch in log.stretches(0, known.blobs_upto):
-                    after = self._copied(after, stretch, graft)
-                graft.write(log.reader, known.end.seq, known.tasks, after.end.seq)
+                    return progress
+                graft = Graft(self._conn, progress.part)
+                for commits in log.commit_ranges(0, progress.blobs_upto):
+                    after = self._copied(after, commits, graft)
+                graft.write(log.reader, progress.end.seq, progress.tasks, after.end.seq)
         except _MeetsAnother:
             self._kinds = KindIds(self._conn)  # ids that were rolled back are forgotten
-            return known
+            return progress
         self._end = after.end
         return after
 
     def _copied(
-        self, known: _Progress, stretch: CommitRange, graft: Graft | None = None
+        self, progress: _Progress, commits: CommitRange, graft: Graft | None = None
     ) -> _Progress:
         """How far a log is in with a stretch, whose rows are written here.
 
@@ -180,30 +182,30 @@ class Merger:
             CorruptLog: it does not follow what is here.
             _MeetsAnother: it cannot be grafted.
         """
-        head = self._followed(known, stretch)
-        self._conn.executemany(UNION["add_blob"], stretch.blobs)
+        head = self._followed(progress, commits)
+        self._conn.executemany(UNION["add_blob"], commits.blobs)
         after = replace(
-            known,
+            progress,
             link=head,
-            seq=stretch.rows[-1].seq if stretch.rows else known.seq,
-            blobs_upto=max(known.blobs_upto, stretch.blobs_upto),
+            seq=commits.rows[-1].seq if commits.rows else progress.seq,
+            blobs_upto=max(progress.blobs_upto, commits.blobs_upto),
         )
-        if stretch.rows:
-            after = self._recorded(after, stretch, graft)
+        if commits.rows:
+            after = self._recorded(after, commits, graft)
         self._conn.execute(
             UNION["took_in"], (after.seq, after.link, after.blobs_upto, after.part)
         )
         return after
 
-    def _followed(self, known: _Progress, stretch: CommitRange) -> bytes:
+    def _followed(self, progress: _Progress, commits: CommitRange) -> bytes:
         """The log's link after a stretch, which must follow what is here.
 
         Raises:
             CorruptLog: it does not.
         """
-        head, at, first = known.link, known.seq, known.seq
-        for end_seq, stored in stretch.links:
-            commit = stretch.rows[at - first : end_seq - first]
+        head, at, first = progress.link, progress.seq, progress.seq
+        for end_seq, stored in commits.links:
+            commit = commits.rows[at - first : end_seq - first]
             dense = [row.seq for row in commit] == list(range(at + 1, end_seq + 1))
             head = link_of_stored(head, commit)
             if not dense or head != stored:
@@ -217,16 +219,16 @@ class Merger:
         return head
 
     def _recorded(
-        self, known: _Progress, stretch: CommitRange, graft: Graft | None
+        self, progress: _Progress, commits: CommitRange, graft: Graft | None
     ) -> _Progress:
-        conn, end, seq = self._conn, known.end, known.end.seq
-        epochs = self._openings(known.part, stretch)
-        numbers = TaskNumbers(conn, known.part, stretch.rows, known.tasks)
-        last_of = self._last_events(numbers.known)
-        moved = seq + 1 - stretch.rows[0].seq
-        conn.execute(UNION["add_origin"], (seq + 1, stretch.rows[0].seq))
+        conn, end, seq = self._conn, progress.end, progress.end.seq
+        epochs = self._openings(progress.part, commits)
+        numbers = TaskNumbers(conn, progress.part, commits.rows, progress.tasks)
+        last_of = self._last_events(numbers.known_tasks)
+        moved = seq + 1 - commits.rows[0].seq
+        conn.execute(UNION["add_origin"], (seq + 1, commits.rows[0].seq))
         rows: list[EventRow] = []
-        for row in stretch.rows:
+        for row in commits.rows:
             seq += 1
             (
                 _,
@@ -246,7 +248,7 @@ class Merger:
             if log_task is None:
                 event, ver, enc, blen, facts, body = numbers.of_many(row)
                 if graft is not None and not isinstance(event, UnknownEvent):
-                    graft.hear(seq, ts_us, event)
+                    graft.apply(seq, ts_us, event)
             else:
                 task, facts = numbers.of_one(row, log_task)
                 if graft is None:
@@ -277,23 +279,23 @@ class Merger:
         conn.execute(SQL["insert_link"], (seq, head))
         ts_us = max(end.ts_us, *(row.ts_us for row in rows))
         return replace(
-            known,
+            progress,
             end=Position(seq=seq, ts_us=ts_us, link=head),
             tasks=numbers.tasks,
         )
 
-    def _openings(self, part: int, stretch: CommitRange) -> dict[int, int]:
+    def _openings(self, part: int, commits: CommitRange) -> dict[int, int]:
         """The union's number for each opening of the log, by the log's own."""
         conn = self._conn
         openings: dict[int, int] = {}
-        for epoch, writer in stretch.writers.items():
+        for epoch, writer in commits.writers.items():
             row = conn.execute(UNION["opening_of"], (writer,)).fetchone()
             if row is None:
                 (lowest,) = conn.execute(UNION["lowest_opening"]).fetchone()
                 row = (lowest - 1, part)
                 conn.execute(UNION["add_opening"], row)
                 conn.execute(
-                    UNION["add_writer"], (row[0], writer, stretch.rows[0].ts_us)
+                    UNION["add_writer"], (row[0], writer, commits.rows[0].ts_us)
                 )
             openings[epoch] = row[0]
         return openings
@@ -379,9 +381,9 @@ def _followed(log: Path, sources: Sequence[UnionSource]) -> int:
         ):
             return 0
         marks = {log: mark for log, *mark in union.execute(UNION["marks"]).fetchall()}
-        beat = union.execute(SQL["heartbeat"]).fetchone()
+        union_heartbeat = union.execute(SQL["heartbeat"]).fetchone()
         is_behind = any(
-            _is_later(source.heartbeat, beat)
+            _is_later(source.heartbeat, union_heartbeat)
             or (mark := marks.get(source.identity.log)) is None
             or source.has_more(*mark)
             for source in sources
@@ -393,8 +395,10 @@ def _merged(
     conn: sqlite3.Connection, log: Path, sources: Sequence[UnionSource]
 ) -> RefreshResult:
     if not conn.execute(SQL["tables"]).fetchone()[0]:
-        named = [s for s in sources if s.identity.run_id == log.parent.name]
-        create_union(conn, log, (named or sources)[0].identity, owner="union")
+        matching_sources = [s for s in sources if s.identity.run_id == log.parent.name]
+        create_union(
+            conn, log, (matching_sources or sources)[0].identity, owner="union"
+        )
     elif not is_union(conn):
         raise StoreError(
             f"{log} is the log of a run that is not split: give the shards "
@@ -404,9 +408,12 @@ def _merged(
     events = sum(merger.merge(source) for source in _in_order(sources))
     (logs,) = conn.execute(UNION["count_logs"]).fetchone()
     for source in sources:
-        beat = source.heartbeat
-        if _is_later(beat, conn.execute(SQL["heartbeat"]).fetchone()):
-            conn.execute(SQL["set_heartbeat"], (beat.at_us, 0, beat.pid, beat.host))
+        heartbeat = source.heartbeat
+        if _is_later(heartbeat, conn.execute(SQL["heartbeat"]).fetchone()):
+            conn.execute(
+                SQL["set_heartbeat"],
+                (heartbeat.at_us, 0, heartbeat.pid, heartbeat.host),
+            )
     return RefreshResult(logs=logs, events=events)
 
 
@@ -416,7 +423,7 @@ def _in_order(sources: Sequence[UnionSource]) -> list[UnionSource]:
 
 
 def _is_later(
-    beat: Heartbeat | None, known: tuple[int, int, str] | None
+    heartbeat: Heartbeat | None, stored: tuple[int, int, str] | None
 ) -> TypeGuard[Heartbeat]:
     """Whether a shard's sign of life is later than the one that a union has."""
-    return beat is not None and (known is None or known[0] < beat.at_us)
+    return heartbeat is not None and (stored is None or stored[0] < heartbeat.at_us)

@@ -93,18 +93,18 @@ class TaskNumbers:
             for row in rows
             if isinstance(self._events.get(row.seq), TasksPlanned)
         }
-        named = {row.task for row in rows if row.task is not None}
+        referenced_tasks = {row.task for row in rows if row.task is not None}
         for event in self._events.values():
             if not isinstance(event, UnknownEvent):
-                named.update(touched(event))
+                referenced_tasks.update(touched(event))
         for plans in self._manifests.values():
-            named.update(plan.root for plan in plans)
+            referenced_tasks.update(plan.root for plan in plans)
         self._here: dict[int, int] = dict(
             conn.execute(
-                UNION["numbers_of"], (part, json.dumps(sorted(named)))
+                UNION["numbers_of"], (part, json.dumps(sorted(referenced_tasks)))
             ).fetchall()
         )
-        self.known = tuple(self._here.values())
+        self.known_tasks = tuple(self._here.values())
         self._planned: list[tuple[int, int, str | None]] = []
         self._fresh: dict[bytes, int] = {}
 
@@ -169,13 +169,13 @@ class TaskNumbers:
             task_digest(plan.stage, plan.key, plan.model, plan.replicate)
             for plan in manifest
         ]
-        known = self._identified(names)
+        tasks_by_name = self._identified(names)
         for i, (plan, name) in enumerate(zip(manifest, names, strict=True)):
             log_task = event.first + i
-            task = known.get(name)
+            task = tasks_by_name.get(name)
             if task is None:
                 self.tasks += 1
-                task = known[name] = self._fresh[name] = self.tasks
+                task = tasks_by_name[name] = self._fresh[name] = self.tasks
                 root = task if plan.root == log_task else self._here[plan.root]
                 fresh.append(plan if root == plan.root else plan.under(root))
                 places += event.places[i : i + 1] if event.places else ()
@@ -204,7 +204,7 @@ class TaskNumbers:
     def write(self) -> None:
         """Keep the new numbers in the open transaction."""
         self._conn.executemany(
-            UNION["add_number"], [(self._part, *named) for named in self._planned]
+            UNION["add_number"], [(self._part, *row) for row in self._planned]
         )
         # ascending: names are chance, and pages are so visited once
         self._conn.executemany(UNION["add_identity"], sorted(self._fresh.items()))
@@ -241,18 +241,18 @@ class StoredAnswer:
 
 
 def find_answers(
-    reader: sqlite3.Connection, wanted: Iterable[TaskIdentity]
+    reader: sqlite3.Connection, identities: Iterable[TaskIdentity]
 ) -> list[StoredAnswer | None]:
     """The answers to tasks of these identities; None: there is none, or no longer.
 
     Args:
         reader: of a union.
-        wanted: who the tasks are.
+        identities: who the tasks are.
 
     Raises:
         CorruptLog: an answer cannot be read.
     """
-    return [_stored_answer(reader, task_digest(*identity)) for identity in wanted]
+    return [_stored_answer(reader, task_digest(*identity)) for identity in identities]
 
 
 def _stored_answer(reader: sqlite3.Connection, name: bytes) -> StoredAnswer | None:

@@ -67,15 +67,15 @@ def limits_of(parts: Iterable[PartState]) -> dict[str, Limit]:
 
     Of a model, those at work are summed; where none that asks it is, all of them.
     """
-    asking: dict[str, list[PartState]] = {}
+    parts_by_model: dict[str, list[PartState]] = {}
     for part in sorted(parts, key=lambda part: part.log):
         for model in part.limits:
-            asking.setdefault(model, []).append(part)
-    held = {}
-    for model, every in sorted(asking.items()):
+            parts_by_model.setdefault(model, []).append(part)
+    model_limits = {}
+    for model, every in sorted(parts_by_model.items()):
         at_work = [part for part in every if part.state.phase in WORKING]
-        held[model] = _sum([part.limits[model] for part in at_work or every])
-    return held
+        model_limits[model] = _sum([part.limits[model] for part in at_work or every])
+    return model_limits
 
 
 def _sum(limits: Sequence[Limit]) -> Limit:
@@ -212,7 +212,7 @@ def write_parts(
     parts: Mapping[int, PartState],
     changed_part: int,
     fold: Fold,
-    upto: int,
+    applied_seq: int,
 ) -> None:
     """Keep what one log says by now, and what all of them come to.
 
@@ -221,14 +221,14 @@ def write_parts(
         parts: what each log says.
         changed_part: the one that has said something new.
         fold: what has changed beside that.
-        upto: what the projections then are of.
+        applied_seq: what the projections then are of.
     """
     part = parts[changed_part]
     state, limits = (_ENCODER.encode(it).decode() for it in (part.state, part.limits))
     target.execute(UNION["set_part"], (changed_part, str(part.slices), state, limits))
     fold.limiters = limits_of(parts.values())
     fold.run = whole_state(parts.values(), part.state.tasks)
-    tables.write_fold(target, fold, upto)
+    tables.write_fold(target, fold, applied_seq)
 
 
 #: How a log's rows are read, and how they are added to those of the union.
@@ -270,36 +270,36 @@ class Graft:
         #: of its events, what depends on their order or on how they were written
         self._fold = Fold(run=RunState(), tasks={})
 
-    def hear(self, seq: int, ts_us: int, event: Event) -> None:
+    def apply(self, seq: int, ts_us: int, event: Event) -> None:
         """Take in an event that is not about one task, with the union's numbers."""
         self._slices = record_part_event(self._union, self._part, event) or self._slices
         if isinstance(event, LimitObserved | RunPaused):
             self._fold.apply(seq, ts_us, event)
 
-    def write(self, log: LogReader, seqs: int, tasks: int, upto: int) -> None:
+    def write(self, log: LogReader, seqs: int, tasks: int, applied_seq: int) -> None:
         """Add the log's projections to those of the union.
 
         Args:
             log: as it was after its last event that was taken in.
             seqs: what its events' numbers are moved by.
             tasks: what its tasks' numbers are moved by.
-            upto: what the union's projections then are of.
+            applied_seq: what the union's projections then are of.
         """
         union = self._union
         moved = {"seqs": seqs, "tasks": tasks}
         union.executemany(UNION["graft_task"], self._tasks(log, moved))
         for read, add in TABLES:
             union.executemany(SQL[add], log.execute(UNION[read], moved))
-        known = stored_parts(union, union)
+        part_states = stored_parts(union, union)
         run = load_run_state(log)
-        known[self._part] = PartState(
+        part_states[self._part] = PartState(
             log=part_logs(union)[self._part],
             slices=self._slices,
             state=replace(run, tasks=tasks + run.tasks),
             limits=self._fold.limiters,
         )
         fold = Fold(run=run, tasks={}, pauses=self._fold.pauses)
-        write_parts(union, known, self._part, fold, upto)
+        write_parts(union, part_states, self._part, fold, applied_seq)
 
     def _tasks(
         self, log: LogReader, moved: dict[str, int]

@@ -21,8 +21,8 @@ from store.log.interface import Heartbeat
 from store.tables import last_seq
 
 #: What one stretch holds of a log, but for one large commit or blob.
-STRETCH_ROWS = 2000
-STRETCH_BYTES = 4 << 20
+RANGE_ROWS = 2000
+RANGE_BYTES = 4 << 20
 #: Bodies travel as they are stored, but a plan is read: its tasks take in memory so
 #: many times the bytes of its text.
 PLAN_WEIGHT = 8
@@ -77,7 +77,7 @@ class UnionSource(Protocol):
         """Its writer's last sign of life; None: none is known."""
         ...
 
-    def stretches(self, after: int, blobs_after: int = 0) -> Iterator[CommitRange]:
+    def commit_ranges(self, after: int, blobs_after: int = 0) -> Iterator[CommitRange]:
         """What follows event *after*, and the parts above the mark *blobs_after*."""
         ...
 
@@ -85,7 +85,7 @@ class UnionSource(Protocol):
         """Whether there is anything to read after these marks of `stretches`."""
         ...
 
-    def held(self) -> AbstractContextManager[LocalLogSource | None]:
+    def snapshot(self) -> AbstractContextManager[LocalLogSource | None]:
         """The log as it is at one moment, with projections that are of that moment.
 
         None: it does not lie here, or its projections are another siftlog's. Its
@@ -123,39 +123,39 @@ class LocalLogSource:
     @property
     def heartbeat(self) -> Heartbeat | None:
         """Its writer's last sign of life."""
-        beat = self.reader.execute(SQL["heartbeat"]).fetchone()
-        if beat is None:
+        row = self.reader.execute(SQL["heartbeat"]).fetchone()
+        if row is None:
             return None
-        return Heartbeat(at_us=beat[0], pid=beat[1], host=beat[2])
+        return Heartbeat(at_us=row[0], pid=row[1], host=row[2])
 
     def ends(self) -> tuple[int, int]:
         """The last event that there is, and the last part."""
-        upto, _ = self.reader.execute(UNION["last_link"]).fetchone() or (0, b"")
+        end_seq, _ = self.reader.execute(UNION["last_link"]).fetchone() or (0, b"")
         # looked at later, so that what the events use is among them
         (most,) = self.reader.execute(UNION["last_blob"]).fetchone()
-        return upto, most
+        return end_seq, most
 
     def has_more(self, after: int, blobs_after: int) -> bool:
         """Whether there is anything to read after these marks of `stretches`."""
-        upto, most = self.ends()
-        return upto > after or most > blobs_after
+        end_seq, most = self.ends()
+        return end_seq > after or most > blobs_after
 
-    def stretches(self, after: int, blobs_after: int = 0) -> Iterator[CommitRange]:
+    def commit_ranges(self, after: int, blobs_after: int = 0) -> Iterator[CommitRange]:
         """What follows event *after*, and the parts above the mark *blobs_after*."""
         reader = self.reader
-        upto, most = self.ends()
+        end_seq, most = self.ends()
         writers = dict(reader.execute(UNION["writers"]).fetchall())
         while blobs_after < most:
             blob_rows = reader.execute(
-                UNION["blobs_after"], (blobs_after, most, STRETCH_BYTES)
+                UNION["blobs_after"], (blobs_after, most, RANGE_BYTES)
             ).fetchall()
             blobs_after = blob_rows[-1][0]
             yield CommitRange(
                 blobs=[BlobRow(*row[1:]) for row in blob_rows], blobs_upto=blobs_after
             )
-        while after < upto:
+        while after < end_seq:
             links = reader.execute(
-                UNION["links_after"], (after, upto, STRETCH_ROWS)
+                UNION["links_after"], (after, end_seq, RANGE_ROWS)
             ).fetchall()
             rows = self._fitting(after, [seq for seq, _ in links])
             after = rows[-1].seq
@@ -168,7 +168,7 @@ class LocalLogSource:
             )
 
     @contextmanager
-    def held(self) -> Iterator[LocalLogSource | None]:
+    def snapshot(self) -> Iterator[LocalLogSource | None]:
         """The log as it is at one moment, with projections that are of that moment."""
         with read_transaction(self.reader):
             is_current = tables.projections_are_current(
@@ -183,7 +183,7 @@ class LocalLogSource:
             after: the event before them.
             ends: the last event of each of the commits that follow.
         """
-        ends = [end for end in ends if end - after <= STRETCH_ROWS] or ends[:1]
+        ends = [end for end in ends if end - after <= RANGE_ROWS] or ends[:1]
         rows: list[EventRow] = []
         weight = 0
         with closing(
@@ -191,7 +191,7 @@ class LocalLogSource:
         ) as cursor:
             for row in map(EventRow._make, cursor):
                 weight += _weight(row)
-                if weight > STRETCH_BYTES and row.seq > ends[0]:
+                if weight > RANGE_BYTES and row.seq > ends[0]:
                     last = max(end for end in ends if end < row.seq)
                     return rows[: last - after]
                 rows.append(row)
@@ -222,19 +222,22 @@ class LocalLogFile:
                 raise NotALog(f"{path} holds no event yet: wait for its shard")
             log = LocalLogSource(reader)
             self.identity, self.heartbeat = log.identity, log.heartbeat
-            self._upto, self._blobs_upto = log.ends()
+            self._end_seq, self._blobs_upto = log.ends()
 
     def has_more(self, after: int, blobs_after: int) -> bool:
         """Whether there was anything to read after these marks of `stretches`."""
-        return self._upto > after or self._blobs_upto > blobs_after
+        return self._end_seq > after or self._blobs_upto > blobs_after
 
-    def stretches(self, after: int, blobs_after: int = 0) -> Iterator[CommitRange]:
+    def commit_ranges(self, after: int, blobs_after: int = 0) -> Iterator[CommitRange]:
         """What follows event *after*, and the parts above the mark *blobs_after*."""
         with open_reader(self._path) as reader:
-            yield from LocalLogSource(reader).stretches(after, blobs_after)
+            yield from LocalLogSource(reader).commit_ranges(after, blobs_after)
 
     @contextmanager
-    def held(self) -> Iterator[LocalLogSource | None]:
+    def snapshot(self) -> Iterator[LocalLogSource | None]:
         """The log as it is at one moment, with projections that are of that moment."""
-        with open_reader(self._path) as reader, LocalLogSource(reader).held() as log:
+        with (
+            open_reader(self._path) as reader,
+            LocalLogSource(reader).snapshot() as log,
+        ):
             yield log

@@ -85,7 +85,7 @@ def _round(path: Path, folder: Path) -> tuple[float, ...]:
     with open_reader(path) as reader:
         stored = _stored(reader)
         cursor_s = _timed(lambda: _all(reader.execute(SQL["link_rows"], (0, 1 << 62))))
-        log_s = _timed(lambda: _all(LocalLogSource(reader).stretches(0)))
+        log_s = _timed(lambda: _all(LocalLogSource(reader).commit_ranges(0)))
         sending = SegmentSender(
             reader,
             place,
@@ -95,7 +95,7 @@ def _round(path: Path, folder: Path) -> tuple[float, ...]:
         )
         out_s = _timed(sending.send)
     (source,) = sources(place)
-    in_s = _timed(lambda: _all(source.stretches(0)))
+    in_s = _timed(lambda: _all(source.commit_ranges(0)))
     return stored, sending.sent.bytes, cursor_s, log_s, out_s, in_s
 
 

@@ -67,7 +67,7 @@ def _estimate(items: int) -> None:
 
 def _what_if(items: int) -> None:
     """Every fourth item is followed by one more call."""
-    call = RecordedAttempt(took_s=0.2, tokens_in=500, tokens_out=20)
+    call = RecordedAttempt(duration_s=0.2, tokens_in=500, tokens_out=20)
 
     def recorded() -> Iterator[RecordedItem]:
         first = RecordedTask(stage="read", model="m", attempts=(call,))

@@ -15,7 +15,7 @@ from dataclasses import replace
 import numpy as np
 
 from jobs.evidence_retrieval.metrics.judged import rules_of
-from jobs.evidence_retrieval.queries import EvidenceSheet
+from jobs.evidence_retrieval.queries import ScoringInput
 from jobs.evidence_retrieval.score import score
 from jobs.metrics.areas import auprc_of, auroc_of, cluster_index
 from jobs.metrics.classification import auprc, auroc
@@ -71,7 +71,7 @@ def _whole() -> list[Row]:
     ]
 
 
-def _held(sheet: EvidenceSheet) -> EvidenceSheet:
+def _held(sheet: ScoringInput) -> ScoringInput:
     """With lists in memory, as an import of a file of this size has them."""
     gold = sheet.queries.gold
     return replace(

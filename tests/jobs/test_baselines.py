@@ -56,7 +56,7 @@ def baseline(value: float | None, *, lower: bool = False) -> TrivialBaseline:
         name="chance",
         value=value,
         n=9,
-        how="a share",
+        formula="a share",
         lower_is_better=lower,
     )
 

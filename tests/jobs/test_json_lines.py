@@ -20,8 +20,8 @@ from runner.json_entries import LINE_BYTES, lines_of
 Reader = Callable[[Path], Iterable[object]]
 
 READERS: dict[str, Reader] = {
-    "rows": lambda path: list(read_jsonl(path, ("a",), noticed=InputFindings())),
-    "csv": lambda path: list(read_csv(path, ("a",), noticed=InputFindings())),
+    "rows": lambda path: list(read_jsonl(path, ("a",), findings=InputFindings())),
+    "csv": lambda path: list(read_csv(path, ("a",), findings=InputFindings())),
     "bench": lambda path: list(read_rows(path, "strict", InputFindings())),
     "papers": lambda path: [read_papers(path)],
 }
@@ -47,7 +47,7 @@ def test_a_small_file_that_unpacks_to_one_long_line_is_refused(tmp_path: Path) -
             file.write(bytes(1 << 20))
     assert path.stat().st_size < 2 << 20
     with pytest.raises(DatasetError, match=r"rows.jsonl.gz line 1: longer than"):
-        list(read_jsonl(path, ("a",), noticed=InputFindings()))
+        list(read_jsonl(path, ("a",), findings=InputFindings()))
 
 
 @pytest.mark.parametrize("end", [b"", b"\n"])

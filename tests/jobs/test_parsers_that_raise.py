@@ -46,7 +46,7 @@ def test_scoring_counts_what_a_raising_parser_leaves_as_unparsed(
 
     def scored() -> tuple[set[str], tuple[str, ...]]:
         with open_reader(folder.log) as reader:
-            made = replayed(job, reader, settings, [], upto=last_seq(reader))
+            made = replayed(job, reader, settings, [], through_seq=last_seq(reader))
             details = list(made.scorecard.details)
         rules = {each.rule for each in details if isinstance(each, Verdict)}
         return rules, made.parser_faults

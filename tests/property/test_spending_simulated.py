@@ -357,7 +357,7 @@ class Simulated:
                         planning=await self.log.planning(), must_catch_up=False
                     ),
                 ),
-                tell=lambda _: None,
+                notify=lambda _: None,
             ),
             endpoints=ModelEndpoints(
                 clients={

@@ -126,7 +126,7 @@ class Process:
             clock=self._clock,
             stages=tuple(stage.name for stage in self._job.stages),
             models=tuple(lane.model for lane in self._scenario.lanes),
-            tell=lambda _: None,
+            notify=lambda _: None,
         )
         async with listener.listening():
             outcome = await driver.run()
@@ -205,7 +205,7 @@ class Process:
                 clock=self._clock,
                 scheduler=self._scheduler,
                 planner=growth,
-                tell=lambda _: None,
+                notify=lambda _: None,
             ),
             endpoints=ModelEndpoints(
                 clients={

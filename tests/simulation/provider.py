@@ -271,7 +271,7 @@ class Provider:
 def _bearable(error: type[e.AttemptError]) -> int:
     """Failures of a class that a task survives; a wrong key never is its fault."""
     rule = RETRY_RULES[error]
-    return MOST_FAULTS if rule.stops_endpoint else rule.tries - 1
+    return MOST_FAULTS if rule.stops_endpoint else rule.max_attempts - 1
 
 
 def _waits(rules: Rules, wait_s: float) -> dict[str, str]:

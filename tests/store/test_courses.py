@@ -47,7 +47,7 @@ def test_attempts_stand_in_order_with_the_time_that_they_took(tmp_path: Path) ->
     )
     with open_reader(path) as reader:
         ((course,),) = attempt_histories(reader, "m-large")
-    assert [round((e.took_us or 0) / 1e6, 3) for e in course.attempts] == [2, 3]
+    assert [round((e.duration_us or 0) / 1e6, 3) for e in course.attempts] == [2, 3]
     outcomes = [type(ended.outcome).__name__ for ended in course.attempts]
     assert outcomes == ["AttemptFailed", "AttemptAnswered"]
     last = course.attempts[-1].outcome
@@ -78,7 +78,7 @@ def test_an_answer_made_elsewhere_took_nobody_knows_how_long(tmp_path: Path) -> 
     )
     with open_reader(path) as reader:
         ((course,),) = attempt_histories(reader, "m-large")
-    assert course.attempts[0].took_us is None
+    assert course.attempts[0].duration_us is None
 
 
 def test_families_come_by_pages_of_one_model(tmp_path: Path) -> None:

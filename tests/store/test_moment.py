@@ -104,7 +104,7 @@ def test_who_recorded_more_later_was_at_work(
     reader: LogReader, seconds: int, is_alive: bool, beat_s: int
 ) -> None:
     moment = moment_at(reader, START_US + seconds * S)
-    assert (moment.is_alive, moment.beat_us) == (is_alive, START_US + beat_s * S)
+    assert (moment.is_alive, moment.last_sign_us) == (is_alive, START_US + beat_s * S)
 
 
 def test_who_opened_the_log_was_there_before_recording_anything(tmp_path: Path) -> None:
@@ -143,8 +143,8 @@ def test_a_process_that_is_there_now_was_there_since(tmp_path: Path) -> None:
         after = moment_at(reader, START_US + 21 * S)
         held = moment_at(reader, START_US + 21 * S, is_held=True)
     assert (beaten.is_alive, after.is_alive, held.is_alive) == (True, False, True)
-    assert after.beat_us == START_US + 20 * S
-    assert held.beat_us == held.at_us
+    assert after.last_sign_us == START_US + 20 * S
+    assert held.last_sign_us == held.at_us
 
 
 def test_nobody_was_there_between_two_processes(reader: LogReader) -> None:

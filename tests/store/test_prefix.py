@@ -114,7 +114,7 @@ def test_a_move_that_is_not_wanted_any_more_leaves_everything(path: Path) -> Non
         before = seen(reader)
         with open_reader(path) as whole:
             moment = moment_of(whole, last_seq(whole))
-        assert not prefix.move_to(moment, is_wanted=lambda _: False)
+        assert not prefix.move_to(moment, should_continue=lambda _: False)
         assert (prefix.seq, seen(reader)) == (3, before)
 
 

@@ -113,7 +113,7 @@ def test_the_monitor_shows_what_the_verb_says(busy: LiveStatus, tmp_path: Path) 
             raise AssertionError(when)
 
     with RunSource(RunFolder(tmp_path), Clock()) as source:
-        seen = source.look()
+        seen = source.poll()
     assert isinstance(seen, RunSnapshot)
     facts = replace(seen.facts, status=busy.status, minutes=tuple(busy.rows))
     shown = replace(seen, facts=facts, is_alive=True)
@@ -125,7 +125,7 @@ def test_the_monitor_shows_what_the_verb_says(busy: LiveStatus, tmp_path: Path) 
 def test_a_lock_that_is_free_says_nothing_of_another_machine() -> None:
     here = Heartbeat(at_us=1, pid=1, host=socket.gethostname())
     there = replace(here, host="elsewhere")
-    assert is_working(is_held=True, beat=there) is True
-    assert is_working(is_held=False, beat=there) is None
-    assert is_working(is_held=False, beat=here) is False
-    assert is_working(is_held=False, beat=None) is False
+    assert is_working(is_held=True, heartbeat=there) is True
+    assert is_working(is_held=False, heartbeat=there) is None
+    assert is_working(is_held=False, heartbeat=here) is False
+    assert is_working(is_held=False, heartbeat=None) is False

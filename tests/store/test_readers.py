@@ -128,7 +128,7 @@ def test_a_log_that_cannot_be_copied_for_a_look_is_told(
     (tmp_path / "log.db").touch()
     monkeypatch.setattr(database.shutil, "copyfile", refuse)
     with pytest.raises(StoreError, match=r"No space left.*make room for temporary"):
-        database._look_at_copy(tmp_path / "log.db")
+        database._open_copy(tmp_path / "log.db")
 
 
 @pytest.mark.parametrize(

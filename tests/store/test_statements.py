@@ -10,7 +10,7 @@ import pytest
 
 import store
 from store.database import SQL, UNION
-from store.statements import named, script
+from store.statements import script, statements_by_name
 
 STORE = Path(store.__file__).parent
 SOURCES = {path: path.read_text("utf-8") for path in sorted(STORE.rglob("*.py"))}
@@ -66,7 +66,7 @@ def test_statements_are_read_with_their_names_and_without_comments() -> None:
     text = (
         "-- a file\n\n-- name: one\nSELECT 1;\n-- why\n\n-- name: two\nSELECT\n  2;\n"
     )
-    assert named(text) == {"one": "SELECT 1", "two": "SELECT\n  2"}
+    assert statements_by_name(text) == {"one": "SELECT 1", "two": "SELECT\n  2"}
 
 
 def test_projections_can_be_made_again_over_old_ones() -> None:

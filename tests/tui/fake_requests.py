@@ -35,7 +35,7 @@ class FakeRequests:
     is_closed: bool = False
     reckoned: list[tuple[str, Payload]] = field(default_factory=list)
 
-    async def look(self) -> CommandRequests:
+    async def poll(self) -> CommandRequests:
         if self.trouble is not None:
             raise self.trouble
         return CommandRequests(

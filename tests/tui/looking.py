@@ -79,7 +79,7 @@ def main() -> None:
         print("ready", flush=True)
         while not is_last:
             is_last = bool(select.select([sys.stdin], [], [], EVERY_S)[0])
-            sight = source.look()
+            sight = source.poll()
             if isinstance(sight, RunSnapshot):
                 said[sight.status.last_seq] = seen(sight)
     print(*map(json.dumps, said.values()), sep="\n")

@@ -72,7 +72,7 @@ class Seat:
             self.source.sights = [sight]
         screen = self.app.screen
         assert isinstance(screen, RefreshingScreen)
-        screen.look()
+        screen.poll()
         await self.pilot.pause()
 
 

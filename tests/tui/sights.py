@@ -36,7 +36,7 @@ def snapshot(folder: Path, **signs: Any) -> RunSnapshot:
     if not run.log.exists():
         written(run.log, *LIVELY)
     with RunSource(run, FakeClock()) as source:
-        seen = source.look()
+        seen = source.poll()
     assert isinstance(seen, RunSnapshot)
     return with_signs(replace(seen, is_alive=True), **signs)
 
@@ -96,7 +96,7 @@ class FakeSource:
     looks: int = 0
     is_closed: bool = False
 
-    def look(self) -> SnapshotOrProblem:
+    def poll(self) -> SnapshotOrProblem:
         self.looks += 1
         return self.sights.pop(0) if len(self.sights) > 1 else self.sights[0]
 
@@ -130,5 +130,5 @@ class FakeListing:
     listed: list[ListedRun] = field(default_factory=list)
     runs_dir: Path = Path("runs")
 
-    def look(self) -> list[ListedRun]:
+    def poll(self) -> list[ListedRun]:
         return list(self.listed)

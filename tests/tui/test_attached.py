@@ -214,7 +214,7 @@ def test_a_process_that_is_killed_is_lost_at_once_and_one_that_hangs_in_15_s(
     clock = SetClock()
 
     def state() -> str:
-        sight = source.look()
+        sight = source.poll()
         assert isinstance(sight, RunSnapshot)
         return sight.state
 
@@ -240,10 +240,10 @@ def test_a_process_that_is_killed_is_lost_at_once_and_one_that_hangs_in_15_s(
             clock.set_us = beat.at_us + silent_s * 1_000_000
             states.append(state())
         assert states == ["quiet", "quiet", "lost"]
-        assert not source.look().is_ended  # it holds the log, and may go on
+        assert not source.poll().is_ended  # it holds the log, and may go on
         clock.set_us = None
         writer.kill()
         writer.wait()
         assert state() == "lost"
-        assert source.look().is_ended
+        assert source.poll().is_ended
         assert b"siftlog resume r1" in terminal.read_until(b"siftlog resume r1")

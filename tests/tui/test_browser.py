@@ -15,7 +15,7 @@ import pytest
 from store.runs import RunFolder
 from tests.processes import SIFTLOG, environment, siftlog
 from tests.store.logs import COURSE, written
-from tui.browser import is_loopback, is_named
+from tui.browser import is_loopback, matches_host
 
 
 @contextmanager
@@ -130,7 +130,7 @@ def test_what_cannot_be_served_is_a_sentence(
 def test_only_our_own_names_are_answered(
     netloc: str, host: str, *, expected: bool
 ) -> None:
-    assert is_named(netloc, host, 8177) is expected
+    assert matches_host(netloc, host, 8177) is expected
 
 
 def test_loopback_is_this_machine_only() -> None:

@@ -79,7 +79,7 @@ class Seat:
         self.source.sights = [sight]
         screen = self.app.screen
         assert isinstance(screen, RefreshingScreen)
-        screen.look()
+        screen.poll()
         await settled(self.pilot)
 
     def write(self, about: str, *, has_styles: bool = True) -> None:

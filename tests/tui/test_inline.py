@@ -26,7 +26,7 @@ def inline(
             screen = app.screen
             assert isinstance(screen, InlineScreen)
             for _ in sights[1:]:
-                screen.look()
+                screen.poll()
                 await pilot.pause()
             strips = screen._compositor.render_strips()
             await pilot.press(*keys)

@@ -103,7 +103,7 @@ def _steps_of_a_look(source: RunSource) -> int:
 
     if source._reader is not None:
         source._reader.set_progress_handler(count, 100)
-    sight = source.look()
+    sight = source.poll()
     assert isinstance(sight, RunSnapshot)
     header(sight, ROOM)
     for part in RUN_PANELS:
@@ -138,7 +138,7 @@ async def test_no_place_of_the_monitor_keeps_the_writer_from_resetting_its_wal(
                 assert await is_reset(), key
         # who holds a cursor does keep it: the question can be answered otherwise
         with RunSource(folder, clock) as source:
-            source.look()
+            source.poll()
             assert source._reader is not None
             cursor = source._reader.execute("SELECT seq FROM event")
             cursor.fetchone()

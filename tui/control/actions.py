@@ -111,19 +111,19 @@ class Action:
     """What it offers of a run, to whoever looks at the tasks of a filter."""
 
 
-def _pausing(seen: RunSnapshot, aim: str) -> tuple[CommandChoice, ...]:
-    del aim
+def _pausing(seen: RunSnapshot, task_filter: str) -> tuple[CommandChoice, ...]:
+    del task_filter
     if not seen.is_alive or seen.state in ENDED or seen.state == "draining":
         return ()
-    held = seen.status.pauses
-    is_whole = any(pause.scope == (None, None) for pause in held)
-    return (*_lifts(held), *(() if is_whole else _pauses(seen)))
+    pauses = seen.status.pauses
+    is_whole = any(pause.scope == (None, None) for pause in pauses)
+    return (*_lifts(pauses), *(() if is_whole else _pauses(seen)))
 
 
-def _lifts(held: tuple[Pause, ...]) -> Iterator[CommandChoice]:
-    if held:
+def _lifts(pauses: tuple[Pause, ...]) -> Iterator[CommandChoice]:
+    if pauses:
         yield CommandChoice(words="resume: all that is paused", kind="resume")
-    for pause in held:
+    for pause in pauses:
         if pause.scope != (None, None):
             yield CommandChoice(
                 words=f"resume: {pause}",
@@ -134,16 +134,16 @@ def _lifts(held: tuple[Pause, ...]) -> Iterator[CommandChoice]:
 
 def _pauses(seen: RunSnapshot) -> Iterator[CommandChoice]:
     yield CommandChoice(words="pause: the run", kind="pause")
-    held = {pause.scope for pause in seen.status.pauses}
+    paused_scopes = {pause.scope for pause in seen.status.pauses}
     open_queues = [queue for queue in seen.status.queues if queue.is_open]
     for stage in dict.fromkeys(queue.stage for queue in open_queues):
-        if (stage, None) not in held:
+        if (stage, None) not in paused_scopes:
             payload = {"stage": stage}
             yield CommandChoice(
                 words=f"pause: stage {stage}", kind="pause", payload=payload
             )
     for model in dict.fromkeys(queue.model for queue in open_queues):
-        if (None, model) not in held:
+        if (None, model) not in paused_scopes:
             payload = {"model": model}
             yield CommandChoice(
                 words=f"pause: model {model}", kind="pause", payload=payload
@@ -157,8 +157,8 @@ _CEILINGS: tuple[tuple[str, str, Callable[[str], Value]], ...] = (
 )
 
 
-def _limiting(seen: RunSnapshot, aim: str) -> tuple[CommandChoice, ...]:
-    del aim
+def _limiting(seen: RunSnapshot, task_filter: str) -> tuple[CommandChoice, ...]:
+    del task_filter
     if seen.state in {"finished", "cancelled"} or seen.status.imported:
         return ()
     choices = [
@@ -185,21 +185,21 @@ def _now(limits: ObservedLimits, key: str) -> str:
     return "none" if value is None else amount(value)
 
 
-def _retrying(seen: RunSnapshot, aim: str) -> tuple[CommandChoice, ...]:
+def _retrying(seen: RunSnapshot, task_filter: str) -> tuple[CommandChoice, ...]:
     if seen.status.imported:
         return ()
     which = Field(
         key="filter",
         label="filter",
         read=as_typed,
-        value=aim or "state:failed",
+        value=task_filter or "state:failed",
         is_number=False,
     )
     return (CommandChoice(words="ask final tasks again", kind="retry", field=which),)
 
 
-def _cancelling(seen: RunSnapshot, aim: str) -> tuple[CommandChoice, ...]:
-    del aim
+def _cancelling(seen: RunSnapshot, task_filter: str) -> tuple[CommandChoice, ...]:
+    del task_filter
     if seen.state in {"finished", "cancelled"} or seen.status.imported:
         return ()
     drain = CommandChoice(
@@ -221,8 +221,8 @@ def _cancelling(seen: RunSnapshot, aim: str) -> tuple[CommandChoice, ...]:
     return (cancel, now) if seen.state == "draining" else (drain, cancel, now)
 
 
-def _scoring(seen: RunSnapshot, aim: str) -> tuple[CommandChoice, ...]:
-    del aim
+def _scoring(seen: RunSnapshot, task_filter: str) -> tuple[CommandChoice, ...]:
+    del task_filter
     answers = seen.status.tasks.completed
     if seen.is_alive or not answers:
         return ()  # a run under way is scored in part, and nothing of that is kept
@@ -250,7 +250,7 @@ def withdrawing(request: CommandRecord) -> Action:
         key="x",
         title="Withdraw",
         about="Take back a request that still waits",
-        choices=lambda seen, aim: (choice,),  # noqa: ARG005 - whatever the run does
+        choices=lambda seen, task_filter: (choice,),  # noqa: ARG005 - whatever the run does
     )
 
 

@@ -115,7 +115,7 @@ def expected_state(seen: RunSnapshot) -> str:
     return "live" if is_slow else seen.state
 
 
-def is_named(kind: str, preview: CommandPreview) -> bool:
+def requires_name(kind: str, preview: CommandPreview) -> bool:
     """Whether the run's name must be typed: what it does cannot be taken back."""
     if kind == "retry":
         if preview.usd is None:
@@ -163,7 +163,7 @@ def command_line(kind: str, payload: Payload, run_id: str) -> str:
     return shlex.join(words)
 
 
-PATIENCE_S = 5.0
+TIMEOUT_S = 5.0
 """From here on a run that has not answered is said not to have."""
 
 
@@ -212,10 +212,14 @@ class FollowedCommand:
                 sentence=f"{self.words}: queued, for no process works on "
                 f"{self.run_id}; siftlog resume {self.run_id} takes it up"
             )
-        if now_us - self.requested_us < PATIENCE_S * US_PER_S:
+        if now_us - self.requested_us < TIMEOUT_S * US_PER_S:
             return None
-        beat = requests.heartbeat_us
-        age = None if beat is None else max(0.0, (now_us - beat) / US_PER_S)
+        heartbeat_us = requests.heartbeat_us
+        age = (
+            None
+            if heartbeat_us is None
+            else max(0.0, (now_us - heartbeat_us) / US_PER_S)
+        )
         return CommandNotice(
             sentence=f"{self.words}: the run has not answered (heartbeat "
             f"{duration(age)} ago); the command stays queued: a opens the commands "

@@ -26,7 +26,7 @@ from store.control import Payload, preview_sentence, words_of
 from store.errors import StoreError
 from store.printable import printable
 from tui.control.actions import Action, CommandChoice, NotAValue
-from tui.control.commands import command_line, is_futile, is_named
+from tui.control.commands import command_line, is_futile, requires_name
 from tui.render.glyphs import Glyphs, substitute_glyphs
 from tui.render.layout import one_line
 from tui.screens.base import Modal
@@ -246,7 +246,7 @@ class Dialog(Modal[ConfirmedCommand | None]):
             command_line(choice.kind, payload, self._run_id),
         )
         self._ask_name(
-            is_required=self._is_previewed and is_named(choice.kind, preview)
+            is_required=self._is_previewed and requires_name(choice.kind, preview)
         )
 
     def _say(self, effect: str, line: str) -> None:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from tui.screens.commands import CommandsScreen
 
 
-LOOK_S = 0.5
+POLL_S = 0.5
 """Between two looks at what became of a request, while an answer is due."""
 FINAL_NOTICE_S, PASSING_S = 8.0, 3.0
 """How long the last word on a request is shown, and any before it."""
@@ -65,24 +65,24 @@ class CommandController:
         self._source.close()
         self._control.close()
 
-    def begin(self, action: Action, seen: RunSnapshot, aim: str) -> None:
+    def begin(self, action: Action, seen: RunSnapshot, task_filter: str) -> None:
         """Open the dialog of an action.
 
         Args:
             action: what is to be asked.
             seen: the run, as whoever decides sees it.
-            aim: the filter of the tasks that are looked at; empty: of none.
+            task_filter: the filter of the tasks that are looked at; empty: of none.
         """
         from tui.control.dialog import Dialog  # noqa: PLC0415 - not for the first paint
 
-        choices = action.choices(seen, aim)
+        choices = action.choices(seen, task_filter)
         if not choices:
             return
         state = expected_state(seen)
 
-        def decided(wish: ConfirmedCommand | None) -> None:
-            if wish is not None:
-                self._ask(wish, state)
+        def decided(command: ConfirmedCommand | None) -> None:
+            if command is not None:
+                self._ask(command, state)
 
         dialog = Dialog(
             action,
@@ -94,22 +94,24 @@ class CommandController:
         )
         self._app.push_screen(dialog, decided)
 
-    def _ask(self, wish: ConfirmedCommand, state: str) -> None:
-        if wish.kind == "score":
-            self._work(self._score(wish))
+    def _ask(self, command: ConfirmedCommand, state: str) -> None:
+        if command.kind == "score":
+            self._work(self._score(command))
             return
         try:
             # to take something back is right in whatever state
-            expected = None if wish.kind == "withdraw" else state
-            name = self._control.ask(wish.kind, wish.payload, expected)
+            expected = None if command.kind == "withdraw" else state
+            name = self._control.ask(command.kind, command.payload, expected)
         except OSError as error:
             problem = f"nothing was asked: {error.strerror}; check the run's folder"
-            self._tell(CommandNotice(sentence=problem, is_bad=True))
+            self._notify(CommandNotice(sentence=problem, is_bad=True))
             return
-        self._tell(CommandNotice(sentence=f"{wish.words}: requested", is_passing=True))
+        self._notify(
+            CommandNotice(sentence=f"{command.words}: requested", is_passing=True)
+        )
         followed = FollowedCommand(
             id=name,
-            words=wish.words,
+            words=command.words,
             run_id=self._run_id,
             requested_us=self._clock.now_us(),
         )
@@ -120,28 +122,30 @@ class CommandController:
             work, group="asking", exit_on_error=False
         )
 
-    async def _score(self, wish: ConfirmedCommand) -> None:
-        self._tell(CommandNotice(sentence=f"{wish.words}: begun", is_passing=True))
+    async def _score(self, command: ConfirmedCommand) -> None:
+        self._notify(CommandNotice(sentence=f"{command.words}: begun", is_passing=True))
         try:
             report = await self._control.score()
         except CommandFailed as error:
-            self._tell(CommandNotice(sentence=f"{wish.words}: {error}", is_bad=True))
+            self._notify(
+                CommandNotice(sentence=f"{command.words}: {error}", is_bad=True)
+            )
         else:
-            self._tell(CommandNotice(sentence=f"{wish.words}: {report}"))
+            self._notify(CommandNotice(sentence=f"{command.words}: {report}"))
 
     async def _follow(self, followed: FollowedCommand) -> None:
         while not (followed.is_over or self._is_closed):
             try:
-                requests = await self._source.look()
+                requests = await self._source.poll()
             except (StoreError, sqlite3.Error, OSError):
                 pass  # the screen in front says what is wrong with the log
             else:
                 followed, news = followed.see(requests, self._clock.now_us())
                 if news is not None:
-                    self._tell(news)
-            await self._clock.sleep_until(self._clock.monotonic() + LOOK_S)
+                    self._notify(news)
+            await self._clock.sleep_until(self._clock.monotonic() + POLL_S)
 
-    def _tell(self, news: CommandNotice) -> None:
+    def _notify(self, news: CommandNotice) -> None:
         self._app.notify(
             printable(f"{news.sentence}."),
             severity="warning" if news.is_bad else "information",
@@ -165,14 +169,14 @@ class TerminalControlApp(TerminalApp):
         for action in ACTIONS
         if action.key is not None
     ]
-    _asking: CommandController | None = None  #: None: nothing may be asked
+    _controller: CommandController | None = None  #: None: nothing may be asked
 
     def ask_of(self, watched: WatchedRun) -> None:
         """From now on that run is asked, where anybody may."""
-        if self._asking is not None:
-            self._asking.close()
+        if self._controller is not None:
+            self._controller.close()
         control = watched.control
-        self._asking = (
+        self._controller = (
             None if control is None else CommandController(self, watched, control)
         )
 
@@ -194,8 +198,8 @@ class TerminalControlApp(TerminalApp):
         seen = self.seen
         if seen is None:
             return False
-        wanted = next(action for action in ACTIONS if action.name == parameters[0])
-        is_open = self._asking is not None and wanted.choices(seen, "")
+        chosen = next(action for action in ACTIONS if action.name == parameters[0])
+        is_open = self._controller is not None and chosen.choices(seen, "")
         return True if is_open else None
 
     def keyless(self) -> Iterator[SystemCommand]:
@@ -206,18 +210,20 @@ class TerminalControlApp(TerminalApp):
 
     def action_ask(self, name: str) -> None:
         """Say what an action would come to, and ask it of the run if it is meant."""
-        wanted = next(action for action in ACTIONS if action.name == name)
-        aim = self.screen.aim if isinstance(self.screen, SelectingScreen) else ""
-        self._begin(wanted, aim)
+        chosen = next(action for action in ACTIONS if action.name == name)
+        task_filter = (
+            self.screen.task_filter if isinstance(self.screen, SelectingScreen) else ""
+        )
+        self._begin(chosen, task_filter)
 
     def on_commands_screen_withdrawn(self, message: CommandsScreen.Withdrawn) -> None:
         """Say what taking a request back means, and do it if it is meant."""
         self._begin(withdrawing(message.request), "")
 
-    def _begin(self, action: Action, aim: str) -> None:
+    def _begin(self, action: Action, task_filter: str) -> None:
         for screen in self.screen_stack:
             if isinstance(screen, RunScreen):
-                screen.look()  # another one may have been in front for long
+                screen.poll()  # another one may have been in front for long
         seen = self.seen
-        if self._asking is not None and seen is not None:
-            self._asking.begin(action, seen, aim)
+        if self._controller is not None and seen is not None:
+            self._controller.begin(action, seen, task_filter)

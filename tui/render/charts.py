@@ -67,7 +67,7 @@ def bar(fraction: float, width: int, glyphs: Glyphs, mark: float | None = None) 
     return "".join(cells)
 
 
-def course(
+def sparkline(
     values: Sequence[float | None],
     width: int,
     glyphs: Glyphs,
@@ -218,13 +218,13 @@ def plot(
     is_low = room.height < _LOW
     height = max(1, room.height - (1 if is_low else 2))
     top = nice_top(max((v for v in (*values, *ceiling) if v is not None), default=0))
-    place = _Places(count=axis.count, capacity=cells * _in_cell(room.glyphs))
-    lines = curve(place.spread(values), cells, height, room.glyphs, top)
+    columns = _CurveColumns(count=axis.count, capacity=cells * _in_cell(room.glyphs))
+    lines = curve(columns.spread(values), cells, height, room.glyphs, top)
     if ceiling:
-        lines = _with_ceiling(lines, place.spread(ceiling), top, room.glyphs)
+        lines = _with_ceiling(lines, columns.spread(ceiling), top, room.glyphs)
     cursor = None
     if axis.cursor is not None:
-        cursor = place.middle(axis.cursor) // _in_cell(room.glyphs)
+        cursor = columns.middle(axis.cursor) // _in_cell(room.glyphs)
     labels = {height - 1: "0", 0: figure(top)}
     if height >= _HALF_FROM and height % 2:
         labels[height // 2] = figure(top / 2)
@@ -232,9 +232,9 @@ def plot(
         _row(labels.get(number, ""), line, cursor, room.glyphs)
         for number, line in enumerate(lines)
     ]
-    flags = {place.middle(number) // _in_cell(room.glyphs) for number in axis.flagged}
+    flags = {columns.middle(number) // _in_cell(room.glyphs) for number in axis.flagged}
     taken = flags if is_low else set()
-    rule, words = _times(axis, place, cells, room.glyphs, taken)
+    rule, words = _times(axis, columns, cells, room.glyphs, taken)
     below = [
         _axis_rule(_inscribed(rule, words) if is_low else rule, flags, cursor, room)
     ]
@@ -248,7 +248,7 @@ def _in_cell(glyphs: Glyphs) -> int:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Places:
+class _CurveColumns:
     """Where values stand in a curve's columns: all are used, from end to end."""
 
     count: int
@@ -278,7 +278,7 @@ def _with_ceiling(
 ) -> list[str]:
     """A line where the ceiling is, seen through what is drawn below it."""
     width, height, per_cell = len(lines[0]), len(lines), _in_cell(glyphs)
-    drawn = [list(line) for line in lines]
+    cells = [list(line) for line in lines]
     ends = bucketed(ceiling, per_cell * width)[::-1][::per_cell]
     for back, value in enumerate(ends, start=1):
         if value is not None:
@@ -287,26 +287,26 @@ def _with_ceiling(
                 - 1
                 - min(height - 1, max(0, math.ceil(value / top * height) - 1))
             )
-            if drawn[row][-back] == " ":
-                drawn[row][-back] = glyphs.rule
-    return ["".join(line) for line in drawn]
+            if cells[row][-back] == " ":
+                cells[row][-back] = glyphs.rule
+    return ["".join(line) for line in cells]
 
 
 def _row(label: str, line: str, cursor: int | None, glyphs: Glyphs) -> Content:
     left = Content.styled(f"{label[: LABEL - 1]:>{LABEL - 1}} ", MUTED)
     if cursor is None:
-        return left + _drawn(line, glyphs)
+        return left + _styled_line(line, glyphs)
     is_free = line[cursor] in {" ", glyphs.rule}
     style = "$state-running bold" if is_free else "$state-running bold reverse"
     return Content.assemble(
         left,
-        _drawn(line[:cursor], glyphs),
+        _styled_line(line[:cursor], glyphs),
         (glyphs.mark if is_free else line[cursor], style),
-        _drawn(line[cursor + 1 :], glyphs),
+        _styled_line(line[cursor + 1 :], glyphs),
     )
 
 
-def _drawn(line: str, glyphs: Glyphs) -> Content:
+def _styled_line(line: str, glyphs: Glyphs) -> Content:
     """A line of a curve; what it stays below has another colour."""
     content = Content.styled(line, "$state-done")
     begin = line.find(glyphs.rule)
@@ -319,13 +319,17 @@ def _drawn(line: str, glyphs: Glyphs) -> Content:
 
 
 def _times(
-    axis: PlotAxis, place: _Places, cells: int, glyphs: Glyphs, taken: AbstractSet[int]
+    axis: PlotAxis,
+    columns: _CurveColumns,
+    cells: int,
+    glyphs: Glyphs,
+    taken: AbstractSet[int],
 ) -> tuple[str, str]:
     """The line under a curve, and its times where cells are not taken."""
     rule, words = [glyphs.rule] * cells, [" "] * cells
     free = 0
     for minute in _ticks(axis, cells):
-        at = place.left((minute - axis.first) // axis.width) // _in_cell(glyphs)
+        at = columns.left((minute - axis.first) // axis.width) // _in_cell(glyphs)
         word = _clock(minute, axis)
         end = at + len(word) + 1
         if free <= at and end <= cells and taken.isdisjoint(range(at, end)):
@@ -368,6 +372,6 @@ def _ticks(axis: PlotAxis, cells: int) -> range:
 
 def _clock(minute: int, axis: PlotAxis) -> str:
     """A time of day; with its date where the axis is longer than that."""
-    moment = datetime.fromtimestamp(minute * 60, UTC)
+    timestamp = datetime.fromtimestamp(minute * 60, UTC)
     is_long = axis.count * axis.width > _DAY
-    return moment.strftime("%m-%d %H:%M" if is_long else "%H:%M")
+    return timestamp.strftime("%m-%d %H:%M" if is_long else "%H:%M")

@@ -69,9 +69,9 @@ class ColourTheme:
             variables={
                 **self.states.variables(),
                 **{
-                    f"{cursor}-{what}": colour
+                    f"{cursor}-{role}": colour
                     for cursor in ("block-cursor", "block-cursor-blurred")
-                    for what, colour in (
+                    for role, colour in (
                         ("background", self.foreground),
                         ("foreground", self.background),
                     )

@@ -65,13 +65,13 @@ def rows(comparison: PricedComparison) -> Iterator[ComparisonRow]:
         yield ComparisonRow(pair=pair, name=COST, figures=costs)
 
 
-def rows_wanted(
-    listed: Mapping[int, ComparisonRow], part: str
+def filter_rows(
+    numbered_rows: Mapping[int, ComparisonRow], part: str
 ) -> dict[int, ComparisonRow]:
     """The metrics whose names have *part*, below the two models they are of."""
     matching_rows: dict[int, ComparisonRow] = {}
     head: dict[int, ComparisonRow] = {}
-    for number, row in listed.items():
+    for number, row in numbered_rows.items():
         if row.figures is None:
             head = {number: row}
         elif has(row.name, part):
@@ -80,9 +80,11 @@ def rows_wanted(
     return matching_rows
 
 
-def items_wanted(listed: Mapping[int, ItemPair], part: str) -> dict[int, ItemPair]:
+def filter_items(
+    numbered_items: Mapping[int, ItemPair], part: str
+) -> dict[int, ItemPair]:
     """The items whose keys have *part*."""
-    return {n: gap for n, gap in listed.items() if has(gap.item, part)}
+    return {n: gap for n, gap in numbered_items.items() if has(gap.item, part)}
 
 
 def has(text: str, part: str) -> bool:
@@ -108,8 +110,8 @@ def number(value: float | None, *, is_signed: bool = False) -> str:
         return UNKNOWN
     size = abs(value)
     # what is larger needs fewer places: the first digits are those that count
-    places = sum(size < limit for limit in (9.9995, 99.995, 999.95))
-    figure = f"{size:,.{places}f}" if size < _MANY - 0.5 else amount(size)
+    decimals = sum(size < limit for limit in (9.9995, 99.995, 999.95))
+    figure = f"{size:,.{decimals}f}" if size < _MANY - 0.5 else amount(size)
     if not figure.strip("0."):
         return figure  # what is rounded to nothing has no side
     if value < 0:
@@ -316,18 +318,18 @@ def sides(words: Words) -> str:
     return f"A {a}  ↔  B {b}"
 
 
-def waiting(what: str, seconds: float) -> str:
+def waiting(activity: str, seconds: float) -> str:
     """That a process works on it, since when, and what it does to the runs: nothing."""
     return (
-        f"{what}: {duration(seconds)} so far.\n\n"
+        f"{activity}: {duration(seconds)} so far.\n\n"
         "A process of its own reads the logs, at low priority: the runs are not "
         "disturbed. Stop it with esc."
     )
 
 
-def stopped(what: str, seconds: float) -> str:
+def stopped(activity: str, seconds: float) -> str:
     """That nobody works on it any more."""
-    return f"{what}: stopped after {duration(seconds)}"
+    return f"{activity}: stopped after {duration(seconds)}"
 
 
 def failed(sentence: str) -> str:
@@ -339,17 +341,17 @@ def failed(sentence: str) -> str:
     )
 
 
-def no_choice(job: str, runs_dir: str, wanted: str, *, is_whole: bool) -> str:
+def no_choice(job: str, runs_dir: str, typed: str, *, is_whole: bool) -> str:
     """Why there is nothing to choose, and what to do about it.
 
     Args:
         job: of the run that is watched.
         runs_dir: the folder whose runs are offered.
-        wanted: what was typed; empty: nothing.
+        typed: what was typed; empty: nothing.
         is_whole: whether all runs of the folder have been read.
     """
-    if wanted:
-        return f"Nothing listed fits {wanted}: enter compares with it as it is typed."
+    if typed:
+        return f"Nothing listed fits {typed}: enter compares with it as it is typed."
     if not is_whole:
         return "Looking for runs …"
     return (
@@ -408,7 +410,9 @@ def pair_details(compared: ComparisonResult, pair: ComparedPair) -> str:
     ]
     for name, paths in (("A", pair.only_a), ("B", pair.only_b)):
         lines += (f"only {name} has {path}" for path in paths)
-    lines += (f"not compared: {path}: {why}" for path, why in pair.not_compared.items())
+    lines += (
+        f"not compared: {path}: {reason}" for path, reason in pair.not_compared.items()
+    )
     lines.append("")
     lines += (f"{path}: {m.definition}" for path, m in pair.metrics.items())
     return "\n".join(lines)
@@ -434,12 +438,14 @@ def _quoted(value: str) -> str:
     return part if part.isprintable() and " " not in part and part else f'"{part}"'
 
 
-def choices_wanted(
-    listed: Mapping[int, ComparisonChoice], part: str
+def filter_choices(
+    numbered_choices: Mapping[int, ComparisonChoice], part: str
 ) -> dict[int, ComparisonChoice]:
     """The choices whose runs or models have *part*."""
     return {
-        n: choice for n, choice in listed.items() if has(" ".join(choice.words), part)
+        n: choice
+        for n, choice in numbered_choices.items()
+        if has(" ".join(choice.words), part)
     }
 
 

@@ -41,10 +41,10 @@ class ErrorRow:
     @property
     def next(self) -> str:
         """What becomes of it, the most frequent first."""
-        known = [(outcome, n) for outcome, n in self.outcomes.most_common() if n]
-        if not known:
+        counts = [(outcome, n) for outcome, n in self.outcomes.most_common() if n]
+        if not counts:
             return UNKNOWN
-        (first, _), *others = known
+        (first, _), *others = counts
         rest = [f"{tight(n)} {_WORDS[outcome]}" for outcome, n in others]
         return ", ".join([_WORDS[first], *rest])
 
@@ -113,12 +113,12 @@ def errors(snapshot: RunSnapshot, room: Room) -> Content:
     if not error_rows(snapshot):
         return lines_of(["No attempt has failed.", *findings], room)
     below = findings[: max(0, room.height - LEAST)]
-    drawn = _failures(snapshot, replace(room, height=room.height - len(below)))
+    table = _failures(snapshot, replace(room, height=room.height - len(below)))
     if not below:
-        return drawn
+        return table
     if len(below) < len(findings):
         below[-1] = f"{below[-1]}; and {len(findings) - len(below):,} more findings"
-    return Content.assemble(drawn, "\n", lines_of(below, room))
+    return Content.assemble(table, "\n", lines_of(below, room))
 
 
 def _failures(snapshot: RunSnapshot, room: Room) -> Content:
@@ -145,8 +145,8 @@ def _failures(snapshot: RunSnapshot, room: Room) -> Content:
     if not last or room.height < 4:  # noqa: PLR2004 - a head, a row and the words
         return table_lines(columns, rows, room)
     above = replace(room, height=room.height - 1)
-    drawn = table_lines(columns, rows, above)
-    return Content.assemble(drawn, "\n", lines_of([last], room, MUTED))
+    table = table_lines(columns, rows, above)
+    return Content.assemble(table, "\n", lines_of([last], room, MUTED))
 
 
 def last_words(snapshot: RunSnapshot) -> str:

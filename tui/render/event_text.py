@@ -55,7 +55,7 @@ from tui.render.json_text import readable
 
 DECIDED = {"better": "better than", "worse": "worse than", "close": "as good as"}
 """What the verdict of a comparison is in a sentence."""
-NAMED = 5
+MAX_NAMED_TASKS = 5
 """Tasks that are named one by one; the others are counted."""
 
 
@@ -80,9 +80,9 @@ def event_line(event: Event | UnknownEvent) -> str:  # noqa: C901, PLR0911, PLR0
                 _budget(event.budget_usd),
             )
         case RunPaused():
-            what = ", ".join(filter(None, (event.stage, event.model))) or "the run"
+            scope = ", ".join(filter(None, (event.stage, event.model))) or "the run"
             done = "paused" if event.paused else "goes on"
-            return f"{what} {done}, by {event.by}"
+            return f"{scope} {done}, by {event.by}"
         case RunDrained():
             return _joined(event.why, f"by {event.by}", f"{count(event.open)} open")
         case RunCancelled():
@@ -164,17 +164,19 @@ def _batch(event: BatchEventBase) -> str:
     """What happened to a batch."""
     match event:
         case BatchPrepared():
-            what = f"{count(event.requests)} requests of {event.model} are to be sent"
+            summary = (
+                f"{count(event.requests)} requests of {event.model} are to be sent"
+            )
         case BatchCreated():
-            what = f"{'found' if event.found else 'created'} as {event.id}"
+            summary = f"{'found' if event.found else 'created'} as {event.id}"
         case BatchPolled() | BatchEnded():
-            what = event.outcome if isinstance(event, BatchEnded) else event.status
-            what += f", {count(event.done)} done, {count(event.failed)} failed"
+            summary = event.outcome if isinstance(event, BatchEnded) else event.status
+            summary += f", {count(event.done)} done, {count(event.failed)} failed"
         case BatchCancelled():
-            what = f"cancelled by {event.by}"
+            summary = f"cancelled by {event.by}"
         case _:
-            what = ""
-    return _joined(f"batch {event.batch}: {what}", getattr(event, "why", None) or "")
+            summary = ""
+    return _joined(f"batch {event.batch}: {summary}", getattr(event, "why", None) or "")
 
 
 def _answered(event: AttemptAnswered) -> str:
@@ -216,9 +218,9 @@ def _planned(event: TasksPlanned) -> str:
 
 
 def _tasks(tasks: Sequence[int]) -> str:
-    named = ", ".join(map(task_name, tasks[:NAMED]))
-    more = len(tasks) - NAMED
-    return f"{named} and {count(more)} more" if more > 0 else named
+    names = ", ".join(map(task_name, tasks[:MAX_NAMED_TASKS]))
+    more = len(tasks) - MAX_NAMED_TASKS
+    return f"{names} and {count(more)} more" if more > 0 else names
 
 
 def _attempts(number: int) -> str:

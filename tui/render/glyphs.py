@@ -139,7 +139,7 @@ def substitute_glyphs(glyphs: Glyphs, content: Content) -> Content:
     return Content("".join(signs), spans=list(content.spans))
 
 
-def drawn(glyphs: Glyphs, text: str) -> str:
+def displayable_text(glyphs: Glyphs, text: str) -> str:
     """*text* in signs that the terminal has, in as many cells."""
     if not glyphs.plain or text.isascii():
         return text
@@ -165,7 +165,7 @@ class OnlyAscii(LineFilter):
             segment
             if segment.text.isascii()
             else segment._replace(
-                text=drawn(self._glyphs, segment.text.translate(_FRAMES))
+                text=displayable_text(self._glyphs, segment.text.translate(_FRAMES))
             )
             for segment in segments
         ]

@@ -71,8 +71,8 @@ def tree(value: Any, *, fault: str = "", sign: str = "✗") -> str:  # noqa: ANN
       [1]
         b  "x"  ✗ not a number
     """
-    place, _, message = fault.partition(": ")
-    fault_path = _deepest(value, place.split(".")) if message else None
+    location, _, message = fault.partition(": ")
+    fault_path = _deepest(value, location.split(".")) if message else None
     lines = []
     for path, line in islice(_lines((), value), MOST):
         is_wrong = fault_path and path == fault_path
@@ -143,7 +143,7 @@ class EmbeddedJson:
 
     value: Any
     broken_at: int | None = None  #: index in the text; None: it is whole
-    why: str = ""  #: why it breaks off there, in a parser's words
+    reason: str = ""  #: why it breaks off there, in a parser's words
 
 
 def find_json(text: str) -> EmbeddedJson | None:
@@ -168,7 +168,7 @@ def find_json(text: str) -> EmbeddedJson | None:
             broken = EmbeddedJson(
                 value=_as_far(text[begin : error.pos]),
                 broken_at=error.pos,
-                why=error.msg,
+                reason=error.msg,
             )
             candidates.append((is_object, error.pos - begin, broken))
         except (ValueError, RecursionError):
@@ -208,7 +208,7 @@ _NAMES = ("content", "text", "output_text")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SpokenReply:
+class ReplyText:
     """A reply and, within it, the model's own words."""
 
     reply: Any  #: JSON; of a reply that is none: its text
@@ -220,17 +220,19 @@ class SpokenReply:
         return _put(self.reply, self.path, self.text[:at] + mark + self.text[at:])
 
 
-def spoken(body: bytes) -> SpokenReply:
+def reply_text(body: bytes) -> ReplyText:
     """The words in a reply: the longest text that is called one, else the longest."""
     text = body.decode(errors="replace")
     try:
         reply = json.loads(text)
         texts = list(_texts((), reply))
     except (ValueError, RecursionError):
-        return SpokenReply(reply=text, path=(), text=text)
-    named = [pair for pair in texts if set(_NAMES).intersection(pair[0][-1:])]
-    path, words = max(named or texts, key=lambda pair: len(pair[1]), default=((), ""))
-    return SpokenReply(reply=reply, path=path, text=words)
+        return ReplyText(reply=text, path=(), text=text)
+    named_texts = [pair for pair in texts if set(_NAMES).intersection(pair[0][-1:])]
+    path, words = max(
+        named_texts or texts, key=lambda pair: len(pair[1]), default=((), "")
+    )
+    return ReplyText(reply=reply, path=path, text=words)
 
 
 def _texts(path: Path, value: Any) -> Iterator[tuple[Path, str]]:  # noqa: ANN401 - any JSON

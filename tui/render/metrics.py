@@ -159,25 +159,25 @@ SERIES = (
 """In the order that the eye goes through them: what comes out, in, and why not more."""
 
 
-def chart(series: Series, course: ChartedHistory, room: Room) -> Content:
+def chart(series: Series, charted: ChartedHistory, room: Room) -> Content:
     """A figure's course, or why there is none."""
-    columns = course.history.columns
+    columns = charted.history.columns
     values = [series.value(column) for column in columns]
-    reason = _emptiness(series, course, values)
+    reason = _emptiness(series, charted, values)
     if reason:
         return Content.styled(one_line(reason, room.width * max(1, room.height)), MUTED)
     limit = series.ceiling
     ceiling = [] if limit is None else [limit(column) for column in columns]
-    return plot(values, course.axis, room, series.figure, ceiling)
+    return plot(values, charted.axis, room, series.figure, ceiling)
 
 
 def _emptiness(
-    series: Series, course: ChartedHistory, values: Sequence[float | None]
+    series: Series, charted: ChartedHistory, values: Sequence[float | None]
 ) -> str:
-    history = course.history
+    history = charted.history
     if history.is_before_first_minute:
         return "No whole minute is over yet: the charts begin with the first."
-    if series.name == COST and not course.is_priced:
+    if series.name == COST and not charted.is_priced:
         return (
             "The price of an answer is unknown, so no cost an hour can be told: see "
             "'siftlog models'."
@@ -192,16 +192,16 @@ def _emptiness(
     return ""
 
 
-def figures(course: ChartedHistory, width: int) -> str:
+def figures(charted: ChartedHistory, width: int) -> str:
     """All figures of the column that is read off, on a line."""
-    column = course.column
+    column = charted.column
     if column is None:
         return ""
     if not column.lived:
         return "no process worked on the run"
     values = [
         series.labelled_value(column)
-        if series.name != COST or course.is_priced
+        if series.name != COST or charted.is_priced
         else "cost ?"
         for series in SERIES
     ]
@@ -209,26 +209,26 @@ def figures(course: ChartedHistory, width: int) -> str:
     return line if len(line) <= width else "  ".join(values)
 
 
-def moment(course: ChartedHistory) -> str:
+def column_caption(charted: ChartedHistory) -> str:
     """When that column was, and what happened to the run then, or last before."""
-    column = course.column
+    column = charted.column
     if column is None:
         return ""
     begin, end = (
         utc(minute * US_PER_MINUTE)
-        for minute in (column.first, column.first + course.history.width)
+        for minute in (column.first, column.first + charted.history.width)
     )
     same = "" if begin[:10] == end[:10] else end[:10] + " "
     when = f"{begin[:10]} {begin[11:16]}–{same}{end[11:16]} UTC"
     position = (
-        len(course.history.columns) - 1 if course.cursor is None else course.cursor
+        len(charted.history.columns) - 1 if charted.cursor is None else charted.cursor
     )
-    here = course.flags.get(position, [])
+    here = charted.flags.get(position, [])
     marks = [f"{utc(mark.at_us)[11:19]} {mark.text}" for mark in here]
     if not marks:
-        before = [at for at in course.flags if at < position]
+        before = [at for at in charted.flags if at < position]
         if before:
-            mark = course.flags[max(before)][-1]
+            mark = charted.flags[max(before)][-1]
             marks = [f"last before: {utc(mark.at_us)[11:19]} {mark.text}"]
     return " · ".join([when, *marks])
 
@@ -239,19 +239,19 @@ _VALUE = 9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HeadlineMoment:
+class HeadlineState:
     """The headline as far as it is known, at a moment."""
 
     reckoning: HeadlineProgress
     now_s: float  #: by the clock of the reckoning
 
 
-def headline(headline_moment: HeadlineMoment, room: Room) -> Content:
+def headline(headline_state: HeadlineState, room: Room) -> Content:
     """A line of what it is made of, and a table of metrics."""
     # a table leaves a cell free at its left, where others have a cursor
     room = replace(room, width=room.width - 1)
-    source_line = _aside(provenance(headline_moment), room)
-    scores = headline_moment.reckoning.headline
+    source_line = _aside(provenance(headline_state), room)
+    scores = headline_state.reckoning.headline
     if scores is None:
         return source_line
     if not scores.metrics:
@@ -306,20 +306,20 @@ def _columns(scores: Headline, width: int) -> list[PanelColumn]:
     return columns
 
 
-def provenance(headline_moment: HeadlineMoment) -> str:
+def provenance(headline_state: HeadlineState) -> str:
     """Of how many tasks, up to which event, how old; or what stands in its way."""
-    reckoning, parts = headline_moment.reckoning, []
+    reckoning, parts = headline_state.reckoning, []
     scores = reckoning.headline
-    if scores is not None and reckoning.known_s is not None:
+    if scores is not None and reckoning.received_s is not None:
         so_far = "so far, " if scores.is_partial else ""
-        age = duration(headline_moment.now_s - reckoning.known_s)
+        age = duration(headline_state.now_s - reckoning.received_s)
         parts.append(
             f"{so_far}of {count(scores.ended)} ended tasks, as of event "
             f"{count(scores.seq)}, computed {age} ago"
         )
     if reckoning.is_busy and reckoning.began_s is not None:
         parts.append(
-            f"computing for {duration(headline_moment.now_s - reckoning.began_s)}"
+            f"computing for {duration(headline_state.now_s - reckoning.began_s)}"
         )
     elif reckoning.failure:
         # first: where there is little room, it is what a person has to know

@@ -167,9 +167,9 @@ def _barred(use: LimitUse, usage: str, width: int, room: Room) -> Content:
     style = "$state-waiting bold" if use.is_full else ""
     if not width:
         return Content.styled(usage, style)
-    drawn = " " * width if use.share is None else bar(use.share, width, room.glyphs)
+    limit_bar = " " * width if use.share is None else bar(use.share, width, room.glyphs)
     tone = "$state-waiting" if use.is_full else "$state-done"
-    return Content.assemble((drawn, tone), " ", (usage, style))
+    return Content.assemble((limit_bar, tone), " ", (usage, style))
 
 
 def short_names(models: Iterable[str]) -> dict[str, str]:

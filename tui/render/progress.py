@@ -13,7 +13,7 @@ from store.read.forecast import StageForecast
 from store.read.history import RecentLatencies
 from store.read.live import AT_WORK, Latencies
 from store.task import TaskState
-from tui.render.charts import bar, course
+from tui.render.charts import bar, sparkline
 from tui.render.format import (
     UNKNOWN,
     amount,
@@ -82,14 +82,14 @@ def stage_rows(snapshot: RunSnapshot) -> list[StageRow]:
     due = _due(snapshot)
     rows = []
     for stage, states in by_stage.items():
-        known = forecasts.get(stage)
+        forecast = forecasts.get(stage)
         open_ = sum(n for state, n in states.items() if state.is_open)
         rows.append(
             StageRow(
                 stage=stage,
                 states=states,
-                left=known.left if known else open_,
-                forecast=known,
+                left=forecast.left if forecast else open_,
+                forecast=forecast,
                 retry_s=due.get(stage),
             )
         )
@@ -142,8 +142,8 @@ def stages(snapshot: RunSnapshot, room: Room) -> Content:
     for row in planned_stages:
         cells: list[str | Content] = [row.stage]
         if has_bar:
-            drawn = bar(row.share, bars.width, room.glyphs)
-            cells.append(Content.styled(drawn, "$state-done"))
+            progress_bar = bar(row.share, bars.width, room.glyphs)
+            cells.append(Content.styled(progress_bar, "$state-done"))
         cells.append(percent(row.share))
         cells += [
             figure(row.states[state], width, style)
@@ -165,7 +165,7 @@ def figure(n: int, width: int, style: str) -> Content:
 
 ROOMY_GOODPUT = 40
 """Cells from which on a latency has room for minutes."""
-WHERE = 16
+MIN_NAMES_WIDTH = 16
 """The shortest column for both a stage and a model."""
 
 
@@ -174,14 +174,14 @@ def goodput(snapshot: RunSnapshot, room: Room) -> Content:
     window, best = snapshot.recent_minutes, snapshot.facts.best
     share = "" if snapshot.of_best is None else f", {percent(snapshot.of_best)} of best"
     if snapshot.rate is None:
-        lines: list[str | Content] = [_why_not(snapshot)]
+        lines: list[str | Content] = [_no_rate_reason(snapshot)]
     else:
         lines = [f"{amount(snapshot.rate)}, last {window} min{share}"]
     if room.height > len(lines) + 2:
         lines.append(f"best 10 min {amount(best)}")
     if room.height > len(lines) + 1:
-        drawn = course(snapshot.course, room.width, room.glyphs)
-        lines.append(Content.styled(drawn, "$state-done"))
+        hourly_line = sparkline(snapshot.completed_by_minute, room.width, room.glyphs)
+        lines.append(Content.styled(hourly_line, "$state-done"))
     tokens_in = sum(row.tokens_in for row in snapshot.recent)
     tokens_out = sum(row.tokens_out for row in snapshot.recent)
     is_known = snapshot.rate is not None
@@ -192,7 +192,7 @@ def goodput(snapshot: RunSnapshot, room: Room) -> Content:
     return lines_of(lines, room)
 
 
-def _why_not(snapshot: RunSnapshot) -> str:
+def _no_rate_reason(snapshot: RunSnapshot) -> str:
     """Why there is no rate."""
     if snapshot.is_ended:
         return "no process works on it"
@@ -231,8 +231,8 @@ def latencies(snapshot: RunSnapshot, room: Room) -> Content:
     if room.height <= len(rows) + 1:
         return table_lines([name, *figures], rows, room)
     above = replace(room, height=room.height - 1)
-    drawn = table_lines([name, *figures], rows, above)
-    return Content.assemble(drawn, "\n", lines_of([window], room, MUTED))
+    table = table_lines([name, *figures], rows, above)
+    return Content.assemble(table, "\n", lines_of([window], room, MUTED))
 
 
 def cost(snapshot: RunSnapshot, room: Room) -> Content:
@@ -270,7 +270,7 @@ def oldest(snapshot: RunSnapshot, room: Room) -> Content:
         PanelColumn("where", max(0, room.width - 26), is_right=False),
     ]
     # the model says more of a slow call than the stage does
-    is_narrow = columns[-1].width < WHERE
+    is_narrow = columns[-1].width < MIN_NAMES_WIDTH
     rows = [
         [
             task_name(call.task),

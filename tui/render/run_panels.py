@@ -53,29 +53,29 @@ def overview(snapshot: RunSnapshot, room: Room) -> Content:
         *_some(models, space - len(few), "models"),
         *tail,
     ]
-    drawn = [lines_of(lines, room)]
+    parts = [lines_of(lines, room)]
     left = room.height - len(lines)
     for height, draw in ((_PACE, _pace), (left - _PACE, oldest)):
         if height >= _PACE and left >= height:
             below = replace(room, height=height)
-            drawn.append(draw(snapshot, below))
+            parts.append(draw(snapshot, below))
             left -= height
-    return Content("\n").join(drawn)
+    return Content("\n").join(parts)
 
 
 def _pace(snapshot: RunSnapshot, room: Room) -> Content:
     """What has a title of its own where there is room for panels."""
     title = lines_of([Content.styled("completed a minute, last hour", MUTED)], room)
-    drawn = goodput(snapshot, replace(room, height=room.height - 1))
-    return Content("\n").join([title, drawn])
+    pace = goodput(snapshot, replace(room, height=room.height - 1))
+    return Content("\n").join([title, pace])
 
 
-def _some(lines: list[Content], height: int, what: str) -> list[Content]:
+def _some(lines: list[Content], height: int, noun: str) -> list[Content]:
     """As many lines as fit; the last of them counts those that do not."""
     if len(lines) <= height:
         return lines
     visible_n = max(0, height - 1)
-    more = f"and {len(lines) - visible_n} more {what}: see their own part with tab"
+    more = f"and {len(lines) - visible_n} more {noun}: see their own part with tab"
     return [*lines[:visible_n], Content.styled(more, MUTED)][:height]
 
 
@@ -106,8 +106,8 @@ def _model(row: ModelRow, snapshot: RunSnapshot) -> Content:
     )
     whole = {percentiles.model: percentiles for percentiles in snapshot.facts.latencies}
     is_over = snapshot.state in ENDED
-    took = whole.get(row.model) if is_over else recent.get(row.model)
-    p50, p95 = (took.p50_ms, took.p95_ms) if took else (None, None)
+    percentiles = whole.get(row.model) if is_over else recent.get(row.model)
+    p50, p95 = (percentiles.p50_ms, percentiles.p95_ms) if percentiles else (None, None)
     wait = duration(row.wait_s) if row.wait_s else UNKNOWN
     return Content.assemble(
         clip(row.name, _NAME),
@@ -142,9 +142,9 @@ def _oldest(snapshot: RunSnapshot) -> list[str]:
     for call in snapshot.facts.oldest:
         age = duration(snapshot.age_s(call.since_us))
         model = names_of(snapshot).get(call.model, call.model)
-        where = f"{task_name(call.task)} {call.stage} {model} {age}"
+        call_text = f"{task_name(call.task)} {call.stage} {model} {age}"
         after = f" after {call.error}" if call.error else ""
-        return [f"oldest in flight: {where}, try {call.attempt}{after}"]
+        return [f"oldest in flight: {call_text}, try {call.attempt}{after}"]
     return ["oldest in flight: none"]
 
 
@@ -272,12 +272,12 @@ def state_of(snapshot: RunSnapshot, glyphs: Glyphs) -> Content:
 def header(snapshot: RunSnapshot, room: Room) -> Content:
     """Both lines; the second says what a person may have to act upon."""
     status = snapshot.status
-    beat = snapshot.heartbeat_s
+    heartbeat_s = snapshot.heartbeat_s
     share = snapshot.ended / snapshot.total_tasks if snapshot.total_tasks else None
     alive = (
         ""
-        if snapshot.state in ENDED or beat is None
-        else f" (heartbeat {duration(beat)})"
+        if snapshot.state in ENDED or heartbeat_s is None
+        else f" (heartbeat {duration(heartbeat_s)})"
     )
     name = one_line(status.run_id, max(12, room.width // 3))
     job = f" · {status.job} {status.job_version}" if room.width >= WIDE else ""
@@ -301,7 +301,7 @@ def _second(snapshot: RunSnapshot, room: Room) -> Content:
         if key and len(notice) + len(key) + len(DOT) <= room.width:
             notice = f"{notice}{DOT}{key}"
         return Content.styled(one_line(notice, room.width), "$state-waiting")
-    held = limited_by(snapshot)
+    limit = limited_by(snapshot)
     share = snapshot.of_best
     # what limits the run comes before how it compares, which stands below too
     is_compared = share is not None and room.width >= WIDE
@@ -310,7 +310,7 @@ def _second(snapshot: RunSnapshot, room: Room) -> Content:
     parts = [
         spent(snapshot),
         f"{amount(snapshot.rate)} a minute{window}{rate}",
-        *([f"limited by {held}"] if held else []),
+        *([f"limited by {limit}"] if limit else []),
         f"{snapshot.status.job} {snapshot.status.job_version}",
     ]
     return Content(one_line(DOT.join(parts), room.width))

@@ -21,28 +21,28 @@ def utc(at_us: int) -> str:
     >>> utc(1_767_225_600_000_000)
     '2026-01-01T00:00:00Z'
     """
-    moment = datetime.fromtimestamp(at_us // US_PER_S, UTC)
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+    timestamp = datetime.fromtimestamp(at_us // US_PER_S, UTC)
+    return timestamp.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def age(snapshot: RunSnapshot, held: RunSnapshot | None) -> str:
+def age(snapshot: RunSnapshot, frozen: RunSnapshot | None) -> str:
     """How old what is shown is.
 
     Args:
         snapshot: what was seen last.
-        held: what is shown instead; None: nothing is held.
+        frozen: what is shown instead; None: nothing is held.
     """
-    if held is None:
+    if frozen is None:
         seen = f"event {count(snapshot.status.last_seq)}"
         return f"{seen} · as of {utc(snapshot.now_us)[11:19]} UTC"
-    seconds = (snapshot.now_us - held.now_us) / US_PER_S
-    missed = snapshot.status.last_seq - held.status.last_seq
+    seconds = (snapshot.now_us - frozen.now_us) / US_PER_S
+    missed = snapshot.status.last_seq - frozen.status.last_seq
     return f"FROZEN {duration(seconds)}, {missed:,} events since: space goes on"
 
 
 def sentence(snapshot: RunSnapshot) -> str:
     """What the run's state means and what to do about it; empty where all is well."""
-    return _SENTENCES.get(snapshot.state, _nothing)(snapshot)
+    return _SENTENCES.get(snapshot.state, _live)(snapshot)
 
 
 def farewell(snapshot: RunSnapshot | None) -> str:
@@ -85,7 +85,7 @@ def _without_success(snapshot: RunSnapshot) -> str:
     return duration(snapshot.age_s(max(signs.success_us or 0, signs.phase_us)))
 
 
-def _took(snapshot: RunSnapshot) -> str:
+def _elapsed(snapshot: RunSnapshot) -> str:
     ended_us = snapshot.status.signs.phase_us
     return f"took {duration((ended_us - snapshot.created_us) / US_PER_S)}"
 
@@ -98,7 +98,7 @@ _ENDINGS: Mapping[str, Callable[[RunSnapshot], str]] = {
     "stalled": lambda seen: f"no success {_without_success(seen)}",
     "paused": lambda seen: f"paused by {seen.status.signs.paused_by}",
     "lost": lambda seen: f"silent {duration(seen.heartbeat_s)}",
-    "finished": _took,
+    "finished": _elapsed,
     "drained": _ended,
     "budget_stop": _ended,
     "cancelled": _ended,
@@ -120,13 +120,13 @@ def spent(snapshot: RunSnapshot) -> str:
     return cost if budget is None else f"{cost} of {money(budget)}"
 
 
-def _nothing(snapshot: RunSnapshot) -> str:
+def _live(snapshot: RunSnapshot) -> str:
     """Of a run that goes on as it should."""
     if not snapshot.status.tasks.planned:
         return "nothing is planned yet"
-    held = " and ".join(map(str, snapshot.status.pauses))
+    pauses = " and ".join(map(str, snapshot.status.pauses))
     lift = f"'siftlog resume {snapshot.status.run_id}' lifts it"
-    return f"paused in part: {held}; {lift}" if held else ""
+    return f"paused in part: {pauses}; {lift}" if pauses else ""
 
 
 def _quiet(snapshot: RunSnapshot) -> str:
@@ -138,13 +138,13 @@ def _stalled(snapshot: RunSnapshot) -> str:
     since = _without_success(snapshot)
     failure, errors = snapshot.facts.last_failure, snapshot.facts.errors
     if failure is None:
-        why = ""
+        reason = ""
     elif failure.times > 1:
-        why = f", {failure.error} {failure.times:,} times in a row"
+        reason = f", {failure.error} {failure.times:,} times in a row"
     else:
         n = sum(error.n for error in errors if error.error == failure.error)
-        why = f", last failure {failure.error} ({n:,} so far)"
-    return f"calls are made and none has succeeded for {since}{why}"
+        reason = f", last failure {failure.error} ({n:,} so far)"
+    return f"calls are made and none has succeeded for {since}{reason}"
 
 
 def _lost(snapshot: RunSnapshot) -> str:
@@ -152,20 +152,20 @@ def _lost(snapshot: RunSnapshot) -> str:
     run = snapshot.status.run_id
     if snapshot.is_alive:
         return f"its process has not been heard of for {silence}, and is still there"
-    beat = snapshot.status.heartbeat
-    if snapshot.is_alive is None and beat is not None:
+    heartbeat = snapshot.status.heartbeat
+    if snapshot.is_alive is None and heartbeat is not None:
         return (
-            f"not heard of for {silence}; it ran on {beat.host}: look there, or take "
-            f"the run up here with 'siftlog resume {run}'"
+            f"not heard of for {silence}; it ran on {heartbeat.host}: look there, "
+            f"or take the run up here with 'siftlog resume {run}'"
         )
     return f"its process is gone: take the run up again with 'siftlog resume {run}'"
 
 
 def _paused(snapshot: RunSnapshot) -> str:
     by, run = snapshot.status.signs.paused_by, snapshot.status.run_id
-    held = snapshot.status.pauses
-    what = " and ".join(map(str, held)) or f"the run (by {by})"
-    return f"nothing is started: go on with 'siftlog resume {run}' · paused: {what}"
+    pauses = snapshot.status.pauses
+    scope = " and ".join(map(str, pauses)) or f"the run (by {by})"
+    return f"nothing is started: go on with 'siftlog resume {run}' · paused: {scope}"
 
 
 def _draining(snapshot: RunSnapshot) -> str:
@@ -174,8 +174,8 @@ def _draining(snapshot: RunSnapshot) -> str:
 
 
 def _drained(snapshot: RunSnapshot) -> str:
-    why = snapshot.status.why or "it was asked to end"
-    return f"go on with 'siftlog resume {snapshot.status.run_id}' · {why}"
+    reason = snapshot.status.why or "it was asked to end"
+    return f"go on with 'siftlog resume {snapshot.status.run_id}' · {reason}"
 
 
 def _budget_stop(snapshot: RunSnapshot) -> str:

@@ -129,12 +129,12 @@ def attempt_columns() -> tuple[TableColumn[AttemptLine], ...]:
         TableColumn(title="try", width=3, text=lambda line: count(line.row.attempt)),
         TableColumn(title="UTC", width=8, text=_started, drops=5),
         TableColumn(title="waited", width=8, text=_waited, is_right=True, drops=4),
-        TableColumn(title="took", width=8, text=_took, is_right=True),
+        TableColumn(title="took", width=8, text=_latency, is_right=True),
         TableColumn(title="in / out", width=13, text=_tokens, is_right=True, drops=2),
         TableColumn(title="finish", width=7, text=_finish, drops=3),
         TableColumn(title="outcome", width=15, text=_outcome, tone=_outcome_tone),
         TableColumn(title="cost", width=8, text=_cost, is_right=True, drops=1),
-        TableColumn(title="why next", width=16, text=why_next, grows=True),
+        TableColumn(title="why next", width=16, text=next_reason, grows=True),
     )
 
 
@@ -148,7 +148,7 @@ def time_of_day(at_us: int) -> str:
     return f"{seconds // 3600 % 24:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
 
 
-def why_next(line: AttemptLine) -> str:
+def next_reason(line: AttemptLine) -> str:
     """What led from an attempt to the next one, or why there is none."""
     match line.row.outcome:
         case AttemptAnswered(reask=str()):
@@ -163,8 +163,8 @@ def why_next(line: AttemptLine) -> str:
             return ""
 
 
-def _with_fault(what: str, line: AttemptLine) -> str:
-    return " · ".join(filter(None, (what, line.row.fault)))
+def _with_fault(text: str, line: AttemptLine) -> str:
+    return " · ".join(filter(None, (text, line.row.fault)))
 
 
 def _after_failure(failed: AttemptFailed) -> list[str]:
@@ -186,7 +186,7 @@ def _waited(line: AttemptLine) -> str:
     return duration(line.waited_s)
 
 
-def _took(line: AttemptLine) -> str:
+def _latency(line: AttemptLine) -> str:
     outcome = line.row.outcome
     return UNKNOWN if outcome is None else latency(outcome.latency_ms)
 

@@ -57,22 +57,22 @@ class PageScreen(Screen[None]):
     class Write(Message):
         """The text is to be written to a file."""
 
-        def __init__(self, what: str, text: str) -> None:
+        def __init__(self, label: str, text: str) -> None:
             super().__init__()
-            self.what = what
+            self.label = label
             self.text = text
 
-    def __init__(self, what: str, heading: str, text: str, glyphs: Glyphs) -> None:
+    def __init__(self, label: str, heading: str, text: str, glyphs: Glyphs) -> None:
         """A page.
 
         Args:
-            what: names its file.
+            label: names its file.
             heading: stands above it.
             text: what is to be read.
             glyphs: the signs that the terminal can show.
         """
         super().__init__()
-        self._what = what
+        self._label = label
         self._heading = heading
         self._text = text
         self._glyphs = glyphs
@@ -103,7 +103,7 @@ class PageScreen(Screen[None]):
 
     def action_write(self) -> None:
         """Write the text to a file."""
-        self.post_message(self.Write(self._what, self._text))
+        self.post_message(self.Write(self._label, self._text))
 
     def action_back(self) -> None:
         """To where one came from."""

@@ -30,8 +30,8 @@ from tui.widgets.panel import TextBlock, TooSmall
 
 _CELLS = (19, 18, 9, 8)
 """Of all columns but the last, which takes what is left."""
-_HEADS = ("asked, UTC", "by", "answer", "after", "what")
-_MOMENT = slice(0, 19)
+_HEADERS = ("asked, UTC", "by", "answer", "after", "what")
+_TIMESTAMP = slice(0, 19)
 """Of a moment in UTC, without the Z: the column says it."""
 _SENTENCES = {
     CommandOutcome.WAITING: "Nobody has answered it yet.",
@@ -42,16 +42,16 @@ _SENTENCES = {
 }
 
 
-def heads(width: int) -> str:
+def header_line(width: int) -> str:
     """The names of the columns."""
-    return _line("  ", _HEADS, width)
+    return _line("  ", _HEADERS, width)
 
 
 def row(request: CommandRecord, width: int, glyphs: Glyphs, *, is_current: bool) -> str:
     """A request on one line."""
     cells = (
-        _moment(request.asked_us),
-        _who(request),
+        _timestamp(request.asked_us),
+        _author(request),
         request.answer.value,
         _after(request, request.answered_us or request.accepted_us),
         request.words,
@@ -64,7 +64,7 @@ def about(request: CommandRecord) -> str:
     condition = request.expected_state
     reply = request.said
     parts = (
-        f"{request.words}, asked by {_who(request)}",
+        f"{request.words}, asked by {_author(request)}",
         f" on condition that the run is {condition}" if condition else "",
         f". {_SENTENCES[request.answer]}",
         f" {reply}." if reply else "",
@@ -84,8 +84,8 @@ def summary(requests: Sequence[CommandRecord], *, is_alive: bool) -> str:
     counts = f"{len(requests):,} asked"
     if not waiting:
         return counts
-    whom = "" if is_alive else "; no process works on the run, the next one reads them"
-    return f"{counts}, {waiting:,} without an answer{whom}"
+    note = "" if is_alive else "; no process works on the run, the next one reads them"
+    return f"{counts}, {waiting:,} without an answer{note}"
 
 
 def _line(mark: str, cells: Sequence[str], width: int) -> str:
@@ -93,13 +93,13 @@ def _line(mark: str, cells: Sequence[str], width: int) -> str:
     return one_line(f"{mark}{'  '.join(fitted)}  {cells[-1]}", width)
 
 
-def _who(request: CommandRecord) -> str:
+def _author(request: CommandRecord) -> str:
     host = "" if request.host is None else f"@{request.host}"
     return f"{request.author}{host}"
 
 
-def _moment(at_us: int | None) -> str:
-    return UNKNOWN if at_us is None else utc(at_us)[_MOMENT].replace("T", " ")
+def _timestamp(at_us: int | None) -> str:
+    return UNKNOWN if at_us is None else utc(at_us)[_TIMESTAMP].replace("T", " ")
 
 
 def _after(request: CommandRecord, at_us: int | None) -> str:
@@ -111,11 +111,11 @@ def _after(request: CommandRecord, at_us: int | None) -> str:
 
 MAX_REQUESTS = 200
 """The newest are shown: people make few, and a program's thousands help nobody."""
-NOTHING = (
+NO_REQUESTS = (
     "Nothing was asked of this run. Where they are not grey, P pauses it, L sets its "
     "limits, R asks tasks again and C ends it; esc goes back."
 )
-NOTHING_ALLOWED = (
+NO_REQUESTS_READ_ONLY = (
     "Nothing was asked of this run, and read-only nothing can be: esc goes back."
 )
 _PADDING = 2
@@ -162,9 +162,9 @@ class CommandsScreen(Screen[None]):
         self._is_read_only = watched.control is None
         self._last_read: CommandRequests | None = None
         self._requests: list[CommandRecord] = []  # as they are listed
-        self._drawn_lines: list[Content] = []
+        self._rendered_lines: list[Content] = []
         self._options = OptionList(id="requests", markup=False)
-        self._heading, self._columns, self._full, self._nothing = (
+        self._heading, self._columns, self._full, self._empty = (
             TextBlock(name, self._glyphs)
             for name in ("heading", "columns", "full", "nothing")
         )
@@ -174,7 +174,7 @@ class CommandsScreen(Screen[None]):
         yield self._heading
         yield self._columns
         yield self._options
-        yield self._nothing
+        yield self._empty
         yield TooSmall(self._glyphs)
         yield self._full
         yield KeyLine(self._glyphs)
@@ -182,7 +182,7 @@ class CommandsScreen(Screen[None]):
     def on_mount(self) -> None:
         """Begin to look."""
         self._explain("Reading what was asked of this run …")
-        self.look()
+        self.poll()
 
     def on_unmount(self) -> None:
         """Let go of the log."""
@@ -190,7 +190,7 @@ class CommandsScreen(Screen[None]):
 
     def on_screen_resume(self) -> None:
         """What was missed while another screen was in front."""
-        self.look()
+        self.poll()
 
     def on_resize(self) -> None:
         """Lines are as long as the screen is wide."""
@@ -198,18 +198,18 @@ class CommandsScreen(Screen[None]):
 
     # What is shown
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """See whether anything was asked or answered; called by the app's timer."""
         if not any(worker.group == "look" for worker in self.workers):
             _: Worker[None] = self.run_worker(
-                self._look(), group="look", exit_on_error=False
+                self._poll(), group="look", exit_on_error=False
             )
 
-    async def _look(self) -> None:
+    async def _poll(self) -> None:
         try:
-            requests = await self._source.look()
+            requests = await self._source.poll()
         except (StoreError, sqlite3.Error, OSError) as error:
-            self._last_read, self._requests, self._drawn_lines = None, [], []
+            self._last_read, self._requests, self._rendered_lines = None, [], []
             self._options.clear_options()
             self._explain(f"{error}. Back with esc.")
             return
@@ -224,7 +224,7 @@ class CommandsScreen(Screen[None]):
         if ids != [request.id for request in self._requests]:
             self._options.clear_options()
             self._options.add_options(Option("") for _ in ids)
-            self._drawn_lines = []
+            self._rendered_lines = []
             is_still_listed = current is not None and current.id in ids
             at = ids.index(current.id) if current and is_still_listed else 0
             self._requests = requests
@@ -234,13 +234,13 @@ class CommandsScreen(Screen[None]):
         if requests:
             self.remove_class("-nothing")
         else:
-            self._explain(NOTHING_ALLOWED if self._is_read_only else NOTHING)
+            self._explain(NO_REQUESTS_READ_ONLY if self._is_read_only else NO_REQUESTS)
         self._draw()
         self.refresh_bindings()
 
     def _explain(self, sentence: str) -> None:
         self.add_class("-nothing")
-        self._nothing.say(printable(sentence))
+        self._empty.say(printable(sentence))
         self._draw()
 
     def _draw(self) -> None:
@@ -252,7 +252,7 @@ class CommandsScreen(Screen[None]):
             counts = summary(self._last_read.records, is_alive=self._last_read.is_alive)
         head = f"COMMANDS LOG {self._run_id}  {counts}{mode}"
         self._heading.say(one_line(head, width))
-        self._columns.say(heads(width))
+        self._columns.say(header_line(width))
         lines = [
             substitute_glyphs(
                 self._glyphs,
@@ -268,9 +268,9 @@ class CommandsScreen(Screen[None]):
             for at, request in enumerate(self._requests)
         ]
         for at, line in enumerate(lines):
-            if not self._drawn_lines or not line.is_same(self._drawn_lines[at]):
+            if not self._rendered_lines or not line.is_same(self._rendered_lines[at]):
                 self._options.replace_option_prompt_at_index(at, line)
-        self._drawn_lines = lines
+        self._rendered_lines = lines
         current = self.current
         self._full.say("" if current is None else printable(about(current)))
 

@@ -98,7 +98,7 @@ class CompareScreen(Screen[None]):
         self._view = CompareView.CHOICES
         self._head = TextLine(self._glyphs, id="head")
         self._foot = TextLine(self._glyphs, id="foot", is_rule=True)
-        self._asking = ProgressLine("said", self._glyphs, self._clock)
+        self._progress = ProgressLine("said", self._glyphs, self._clock)
         self._notes, self._about = (
             TextBlock(name, self._glyphs) for name in ("notes", "row")
         )
@@ -106,13 +106,13 @@ class CompareScreen(Screen[None]):
         self._choices = ComparisonPicker(watched, self._reference, id=choices)
         self._metrics = FilteredTable(
             GroupedTable(drawing.METRIC_COLUMNS, self._glyphs, lambda row: row.heading),
-            drawing.rows_wanted,
+            drawing.filter_rows,
             "a part of a metric's name",
             id=CompareView.METRICS.value,
         )
         self._items = FilteredTable(
             PagedTable(drawing.ITEM_COLUMNS, self._glyphs),
-            drawing.items_wanted,
+            drawing.filter_items,
             "a part of an item's key",
             id=CompareView.ITEMS.value,
         )
@@ -121,7 +121,7 @@ class CompareScreen(Screen[None]):
     def compose(self) -> ComposeResult:
         """The heading, one of the views or a sentence, the foot."""
         yield self._head
-        yield self._asking
+        yield self._progress
         with Container(id="views"):
             yield from (self._choices, self._metrics, self._items, self._more)
         yield TooSmall(self._glyphs)
@@ -140,11 +140,11 @@ class CompareScreen(Screen[None]):
 
     def on_screen_resume(self) -> None:
         """What was missed while another screen was in front."""
-        self.look()
+        self.poll()
 
     def on_resize(self) -> None:
         """Lines are as long as the screen is wide."""
-        self._tell()
+        self._show_status()
 
     @property
     def _pane(self) -> FilteredTable[Any] | None:
@@ -163,18 +163,18 @@ class CompareScreen(Screen[None]):
 
     # What is shown
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """Show how long it takes, which runs there are, or what has come since."""
         now = self._clock.monotonic()
-        if not self._asking.is_silent:
-            self._asking.look()
+        if not self._progress.is_silent:
+            self._progress.poll()
         elif self._view is CompareView.CHOICES:
-            self._choices.look()
+            self._choices.poll()
         elif self._comparison is not None and now - self._checked >= CHECK_S:
             self._checked = now
             checking = partial(self._checking, self._comparison)
             _: Worker[None] = self.run_worker(checking, exclusive=True)
-        self._tell()
+        self._show_status()
 
     async def _checking(self, comparison: PricedComparison) -> None:
         try:
@@ -183,16 +183,16 @@ class CompareScreen(Screen[None]):
             return  # what is shown stays as true as it says; comparing again tells
         if comparison is self._comparison:
             self._now = now
-            self._tell()
+            self._show_status()
 
     def _turn_to(self, view: CompareView) -> None:
         self._view = view
         for candidate in CompareView:
             self.set_class(candidate is view, f"-{candidate.value}")
         self._front.focus()
-        self.look()
+        self.poll()
 
-    def _tell(self) -> None:
+    def _show_status(self) -> None:
         """Say what is shown, how it was made and how old it is."""
         head, right, foot, notes = (
             f"COMPARE  {self._reference} with …",
@@ -210,9 +210,9 @@ class CompareScreen(Screen[None]):
         self._foot.say(*foot)
         self._notes.say(one_line(notes, 2 * (self.size.width - 4)))
         self.set_class(bool(notes), "-noted")
-        self._tell_row()
+        self._describe_row()
 
-    def _tell_row(self) -> None:
+    def _describe_row(self) -> None:
         """What there is to say of the row under the cursor, on two lines."""
         words = ""
         if self._view is CompareView.CHOICES and self._choices.table.row is not None:
@@ -227,8 +227,8 @@ class CompareScreen(Screen[None]):
 
     def _compare(self, words: Words) -> None:
         self._words = words
-        what = f"Comparing {words_of.sides(words)}"
-        self._asking.ask(what, partial(self._comparing, words))
+        activity = f"Comparing {words_of.sides(words)}"
+        self._progress.ask(activity, partial(self._comparing, words))
 
     async def _comparing(self, words: Words) -> None:
         before, self._comparison = self._comparison, await self._source.compare(words)
@@ -251,14 +251,14 @@ class CompareScreen(Screen[None]):
 
     async def _listing_tasks(self, filters: Sequence[str]) -> None:
         if self._comparison is not None:
-            wanted = await self._source.fitting(self._comparison, filters)
-            self.post_message(RunScreen.TasksWanted(wanted))
+            expression = await self._source.fitting(self._comparison, filters)
+            self.post_message(RunScreen.TasksRequested(expression))
 
     # What happens
 
     @on(PagedTable.Moved)
     def _moved(self) -> None:
-        self._tell_row()
+        self._describe_row()
 
     @on(ComparisonPicker.Chosen)
     def _begun(self, message: ComparisonPicker.Chosen) -> None:
@@ -266,15 +266,15 @@ class CompareScreen(Screen[None]):
 
     @on(ComparisonPicker.Refused)
     def _refused(self, message: ComparisonPicker.Refused) -> None:
-        self._asking.refuse(message.sentence)
+        self._progress.refuse(message.sentence)
 
     @on(ProgressLine.Changed)
     def _progress_changed(self) -> None:
-        has_progress = not self._asking.is_silent
+        has_progress = not self._progress.is_silent
         self.set_class(has_progress, "-said")
         if not has_progress:
             self._front.focus()  # it was lost with what was hidden
-        self.look()
+        self.poll()
 
     @on(PagedTable.Chosen)
     def _chosen(self, message: PagedTable.Chosen) -> None:
@@ -288,11 +288,11 @@ class CompareScreen(Screen[None]):
                 notice = f"{printable(name)} has no value for each item."
                 self.notify(notice, markup=False)
             case drawing.ComparisonRow(figures=MetricPair(), name=name) as row:
-                what = f"Listing the items that differ in {name}"
-                self._asking.ask(what, partial(self._listing_items, row))
+                activity = f"Listing the items that differ in {name}"
+                self._progress.ask(activity, partial(self._listing_items, row))
             case ItemPair(item=item) if self._row is not None:
                 filters = words_of.tasks_of(self._row.pair, item)
-                self._asking.ask("Its tasks", partial(self._listing_tasks, filters))
+                self._progress.ask("Its tasks", partial(self._listing_tasks, filters))
             case _:
                 pass
 
@@ -313,23 +313,23 @@ class CompareScreen(Screen[None]):
 
     def action_other(self) -> None:
         """Choose something else to compare with."""
-        self._asking.stop()
-        self._asking.hush()
+        self._progress.stop()
+        self._progress.hush()
         self._turn_to(CompareView.CHOICES)
 
     def action_again(self) -> None:
         """Compare what is shown as the logs are now, or try again."""
-        if self._words and not self._asking.is_silent:
+        if self._words and not self._progress.is_silent:
             self._compare(self._words)
         elif self._comparison is not None:
             self._compare(self._comparison.words)
 
     def action_back(self) -> None:
         """Leave what is computed, the filter, the view, the screen."""
-        if self._asking.is_busy:
-            self._asking.stop()
-        elif not self._asking.is_silent:
-            self._asking.hush()
+        if self._progress.is_busy:
+            self._progress.stop()
+        elif not self._progress.is_silent:
+            self._progress.hush()
         elif self.focused is not self._front:
             self._front.focus()
         elif self._view is not CompareView.METRICS and self._comparison is not None:

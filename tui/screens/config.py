@@ -59,10 +59,10 @@ def masked(value: Any, name: str = "") -> Any:  # noqa: ANN401 - as JSON and TOM
     if not isinstance(value, str):
         return value
     words = {word.lower() for word in _WORDS.findall(name)}
-    return MASK if value and words & _SECRET_WORDS else mask_looks(value)
+    return MASK if value and words & _SECRET_WORDS else mask_secrets(value)
 
 
-def mask_looks(text: str) -> str:
+def mask_secrets(text: str) -> str:
     """*text* without what looks like a key."""
     return _SECRETS.sub(
         lambda match: f"{match['lead'] or match['user'] or ''}{MASK}", text
@@ -125,7 +125,7 @@ def _section(name: str, rows: Sequence[tuple[str, str]]) -> Iterator[str]:
         yield name
     width = max((len(key) for key, _ in rows), default=0)
     for key, value in rows or [("", "none")]:
-        first, *more = mask_looks(value).split("\n")
+        first, *more = mask_secrets(value).split("\n")
         yield f"  {key:<{width}}  {first}"
         yield from (f"  {'':<{width}}  {line}" for line in more)
 

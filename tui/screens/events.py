@@ -149,7 +149,7 @@ class EventsScreen(FilteredScreen):
     def on_mount(self) -> None:
         """Begin at the end."""
         self.set_focus(self._table)
-        self.look()
+        self.poll()
 
     def on_unmount(self) -> None:
         """Let go of the log."""
@@ -171,16 +171,16 @@ class EventsScreen(FilteredScreen):
 
     # What is shown
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """See whether anything has happened; called by the application's timer."""
         if self._tail.is_loading and not self._is_at_work("read"):
             # at first, and where the log could not be read the last time
             self._work(self._to_end, "read")
         if not self._is_at_work("look"):
-            self._work(self._look, "look")
+            self._work(self._poll, "look")
 
-    async def _look(self) -> None:
-        if await self._reader.look(may_feed=not self._is_at_work("read")):
+    async def _poll(self) -> None:
+        if await self._reader.poll(may_feed=not self._is_at_work("read")):
             self._show(is_bottom=True)
         self._say()
         self._fill_gaps()
@@ -197,7 +197,7 @@ class EventsScreen(FilteredScreen):
     def _show(self, *, is_bottom: bool = False) -> None:
         """The lines of the tail; the one under the cursor does not move."""
         with self.app.batch_update():
-            rows = {line.recorded.seq: line for line in self._tail.ring.lines}
+            rows = {line.recorded.seq: line for line in self._tail.window.lines}
             self._table.show(rows)
             if is_bottom:
                 self._table.to_bottom()
@@ -234,10 +234,10 @@ class EventsScreen(FilteredScreen):
         self._show()
 
     async def _seek(self, *, is_backward: bool) -> None:
-        lines = self._tail.ring
-        seq = self._table.chosen or self._tail.ring.searched.first
+        lines = self._tail.window
+        seq = self._table.chosen or self._tail.window.searched.first
         match_seq = await self._reader.seek(seq, is_backward=is_backward)
-        if self._tail.ring is not lines:
+        if self._tail.window is not lines:
             self._show()
         if match_seq is None:
             way = "before" if is_backward else "after"
@@ -259,13 +259,13 @@ class EventsScreen(FilteredScreen):
     def _neared(self, message: EventTable.EdgeNeared) -> None:
         if self._is_at_work("read"):
             return
-        ring = self._tail.ring
-        left = ring.newer(self._tail.tip.seq) if message.is_last else ring.older
+        window = self._tail.window
+        left = window.newer(self._tail.tip.seq) if message.is_last else window.older
         if len(left):
             self._work(partial(self._read_on, is_backward=not message.is_last), "read")
 
-    @on(EventTable.EndWanted)
-    def _end_wanted(self, message: EventTable.EndWanted) -> None:
+    @on(EventTable.EndRequested)
+    def _end_requested(self, message: EventTable.EndRequested) -> None:
         self._work(self._to_end if message.is_last else self._to_beginning, "read")
 
     @on(PagedTable.Chosen, "#events")
@@ -330,7 +330,7 @@ class EventsScreen(FilteredScreen):
 
     def action_match(self, by: int) -> None:
         """The next event that fits the filter, or fitted the one before."""
-        if self._reader.sought.terms:
+        if self._reader.last_query.terms:
             self._work(partial(self._seek, is_backward=by < 0), "read")
         else:
             self.notify("nothing is sought: / says what", timeout=3, markup=False)
@@ -339,7 +339,7 @@ class EventsScreen(FilteredScreen):
         """Let nothing change by itself, or go on; the run goes on all the time."""
         self._reader.tail = self._tail.frozen()
         self._say()
-        self.look()
+        self.poll()
 
     def action_task(self) -> None:
         """Everything about the task that the event is about."""

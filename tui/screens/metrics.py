@@ -24,11 +24,11 @@ from tui.render.glyphs import Glyphs
 from tui.render.metrics import (
     SERIES,
     ChartedHistory,
-    HeadlineMoment,
+    HeadlineState,
     chart,
+    column_caption,
     figures,
     headline,
-    moment,
 )
 from tui.render.run_panels import sign_of
 from tui.render.sentences import age, sentence
@@ -41,7 +41,7 @@ from tui.widgets.keys import KeyLine
 from tui.widgets.panel import TextBlock, TextLine, TitledPanel, TooSmall
 
 
-class HeadlinePanel(TitledPanel[HeadlineMoment]):
+class HeadlinePanel(TitledPanel[HeadlineState]):
     """Shows what is known, how old it is, and that it is being computed."""
 
     def __init__(
@@ -56,7 +56,7 @@ class HeadlinePanel(TitledPanel[HeadlineMoment]):
         """End the child."""
         self._source.close()
 
-    def look(self, seq: int) -> None:
+    def poll(self, seq: int) -> None:
         """Have it computed where that is due.
 
         Args:
@@ -70,7 +70,7 @@ class HeadlinePanel(TitledPanel[HeadlineMoment]):
         if not self._reckoning.is_busy:
             self._reckoning = self._reckoning.started(self._clock.monotonic())
             _: Worker[None] = self.run_worker(self._compute, exit_on_error=False)
-        self.tell()
+        self.redraw()
 
     async def _compute(self) -> None:
         try:
@@ -82,12 +82,12 @@ class HeadlinePanel(TitledPanel[HeadlineMoment]):
             self._reckoning = self._reckoning.answered(
                 self._clock.monotonic(), latest_headline
             )
-        self.tell()
+        self.redraw()
 
-    def tell(self) -> None:
+    def redraw(self) -> None:
         """Show what is known, with its present age."""
         now = self._clock.monotonic()
-        self.show(HeadlineMoment(reckoning=self._reckoning, now_s=now))
+        self.show(HeadlineState(reckoning=self._reckoning, now_s=now))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,7 +191,9 @@ class MetricsScreen(Screen[None]):
         self._run = sources.run(watched.folder)
         self._source = sources.history(watched.folder, sources.clock)
         self._snapshot: RunSnapshot | None = None
-        self._held: RunSnapshot | None = None  # what was seen when it was frozen
+        self._frozen_snapshot: RunSnapshot | None = (
+            None  # what was seen when it was frozen
+        )
         self._history: RunHistory | None = None
         self._last_request: HistoryRequest | None = None
         self._failing = ""  # why the log could not be read the last time
@@ -213,10 +215,10 @@ class MetricsScreen(Screen[None]):
             glyphs,
             _HEADLINE,
         )
-        self._head, self._figures, self._moment = (
+        self._head, self._figures, self._caption = (
             TextLine(glyphs, id=name) for name in ("head", "figures", "moment")
         )
-        self._tabs, self._why, self._trouble, self._age = (
+        self._tabs, self._explanation, self._problem, self._age = (
             TextBlock(name, glyphs) for name in ("tabs", "why", "trouble", "age")
         )
         self.set_class(bool(glyphs.plain), "-ascii")
@@ -225,13 +227,13 @@ class MetricsScreen(Screen[None]):
         """The heading, the charts, what the cursor reads off, the headline."""
         yield self._head
         yield self._tabs
-        yield self._trouble
+        yield self._problem
         yield TooSmall(self._glyphs)
-        yield self._why
+        yield self._explanation
         with Container(id="charts"):
             yield from self._charts.values()
         yield self._figures
-        yield self._moment
+        yield self._caption
         yield self._headline
         yield self._age
         yield KeyLine(self._glyphs)
@@ -248,32 +250,32 @@ class MetricsScreen(Screen[None]):
     def on_screen_resume(self, event: events.ScreenResume) -> None:
         """What was missed while another screen was in front."""
         del event
-        self.look()
+        self.poll()
 
     def on_resize(self, event: events.Resize) -> None:
         """As many columns as there is room for."""
         del event
-        self.call_after_refresh(self.look)
+        self.call_after_refresh(self.poll)
 
     # What is shown
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """Look, and show what has changed; called by the application's timer."""
-        snapshot = self._run.look()
+        snapshot = self._run.poll()
         self.set_class(isinstance(snapshot, ReadProblem), "-trouble")
         if isinstance(snapshot, ReadProblem):
-            self._trouble.say(
+            self._problem.say(
                 f"{printable(snapshot.sentence)}.\n\n"
                 "Leave with q, or go to all runs with 1."
             )
             return
         self._snapshot = snapshot
         self._say()
-        if self._held is not None:
+        if self._frozen_snapshot is not None:
             return
         if not snapshot.status.imported and self._is_stale(snapshot):
             self._read()
-        self._headline.look(snapshot.status.last_seq)
+        self._headline.poll(snapshot.status.last_seq)
 
     def _is_stale(self, snapshot: RunSnapshot) -> bool:
         """Whether to read anew: a minute is over, or something else happened."""
@@ -324,20 +326,20 @@ class MetricsScreen(Screen[None]):
 
     def _say(self) -> None:
         """Show what is known, as it was where it is frozen."""
-        snapshot = self._held or self._snapshot
+        snapshot = self._frozen_snapshot or self._snapshot
         if snapshot is None:
             return
         self.set_class(snapshot.status.imported, "-imported")
         with self.app.batch_update():
-            self._tell_head(snapshot)
-            self._tell_course(snapshot)
-            self._headline.tell()
-            self._tell_age()
+            self._show_heading(snapshot)
+            self._show_charts(snapshot)
+            self._headline.redraw()
+            self._show_age()
 
-    def _tell_head(self, snapshot: RunSnapshot) -> None:
-        beat = snapshot.heartbeat_s
-        ended = snapshot.state in ENDED or beat is None
-        alive = "" if ended else f" (heartbeat {duration(beat)})"
+    def _show_heading(self, snapshot: RunSnapshot) -> None:
+        heartbeat_s = snapshot.heartbeat_s
+        ended = snapshot.state in ENDED or heartbeat_s is None
+        alive = "" if ended else f" (heartbeat {duration(heartbeat_s)})"
         state = (
             f"{sign_of(snapshot.state, self._glyphs)} "
             f"{snapshot.state.replace('_', ' ')}"
@@ -348,36 +350,36 @@ class MetricsScreen(Screen[None]):
             f"{WINDOWS[self._window][1]}{by} · {self._model or 'all models'}",
         )
 
-    def _tell_course(self, snapshot: RunSnapshot) -> None:
+    def _show_charts(self, snapshot: RunSnapshot) -> None:
         if snapshot.status.imported:
-            self._why.say(
+            self._explanation.say(
                 "This run was made elsewhere and imported: its log has no course over "
                 "time, only answers. What they come to stands below."
             )
             return
         if self._history is None:
-            self._moment.say(self._failing or "the log is being read")
+            self._caption.say(self._failing or "the log is being read")
             return
-        course = ChartedHistory(
+        charted = ChartedHistory(
             history=self._history,
             cursor=self._cursor.position(self._history),
             is_priced=snapshot.status.cost_usd is not None,
         )
-        if course != self._charted:
-            self._charted = course
+        if charted != self._charted:
+            self._charted = charted
             for panel in self._charts.values():
-                panel.show(course)
+                panel.show(charted)
         room = self.size.width - 2
-        self._figures.say(figures(course, room))
+        self._figures.say(figures(charted, room))
         # what a person may have to do comes first, until a time is read off
         has_notice = self._cursor.minute is None and snapshot.state != "finished"
         notice = sentence(snapshot) if has_notice else ""
-        self._moment.say(self._failing or notice or moment(course))
+        self._caption.say(self._failing or notice or column_caption(charted))
 
-    def _tell_age(self) -> None:
-        self.set_class(self._held is not None, "-frozen")
+    def _show_age(self) -> None:
+        self.set_class(self._frozen_snapshot is not None, "-frozen")
         if self._snapshot is not None:
-            self._age.say(age(self._snapshot, self._held))
+            self._age.say(age(self._snapshot, self._frozen_snapshot))
 
     # The cursor
 
@@ -432,13 +434,13 @@ class MetricsScreen(Screen[None]):
 
     def action_freeze(self) -> None:
         """Hold what is shown, or go on; the run goes on anyhow."""
-        self._held = None if self._held else self._snapshot
-        self.look()
+        self._frozen_snapshot = None if self._frozen_snapshot else self._snapshot
+        self.poll()
 
     def action_part(self, by: int) -> None:
         """The next part, where there is room for one at a time."""
         self._turn_to((self._part + by) % (len(self._charts) + 1))
-        self.call_after_refresh(self.look)
+        self.call_after_refresh(self.poll)
 
     def _turn_to(self, part: int) -> None:
         self._part = part

@@ -23,7 +23,7 @@ from textual.widgets import Input, OptionList, Static
 from store.printable import printable
 from store.runs import RunFolder
 from store.task import TaskState
-from tui.render.glyphs import Glyphs, drawn
+from tui.render.glyphs import Glyphs, displayable_text
 from tui.screens.base import Modal
 from tui.sources.filters import Filters
 from tui.sources.run_snapshot import RunSnapshot
@@ -96,14 +96,14 @@ class PaletteCommands(Provider):
     def _typed(self, query: str) -> Iterable[SystemCommand]:
         """What the words themselves name."""
         app = self.app
-        return app.named(query) if isinstance(app, TypedCommands) else ()
+        return app.commands_for(query) if isinstance(app, TypedCommands) else ()
 
 
 @runtime_checkable
 class TypedCommands(Protocol):
     """An application that has a command for some words as they are typed."""
 
-    def named(self, typed: str) -> Iterable[SystemCommand]:
+    def commands_for(self, typed: str) -> Iterable[SystemCommand]:
         """What those words name."""
 
 
@@ -171,10 +171,10 @@ def filter_commands(
 
 
 def theme_commands(
-    names: Iterable[str], ours: Iterable[str], use: Callable[[str], None]
+    names: Iterable[str], preferred: Iterable[str], use: Callable[[str], None]
 ) -> Iterator[SystemCommand]:
     """A command for each theme; those of others are found by typing only."""
-    first = list(ours)
+    first = list(preferred)
     for name in [*first, *(name for name in sorted(names) if name not in first)]:
         yield SystemCommand(
             f"Theme {name}", "Use these colours", partial(use, name), name in first
@@ -192,7 +192,7 @@ class HelpScreen(Modal[None]):
 
     def __init__(self, keys: Iterable[Key], glyphs: Glyphs) -> None:
         super().__init__()
-        self._text = drawn(glyphs, "\n".join(help_lines(keys)))
+        self._text = displayable_text(glyphs, "\n".join(help_lines(keys)))
 
     def compose(self) -> ComposeResult:
         """The keys, and what they do."""

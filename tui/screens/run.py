@@ -128,7 +128,7 @@ class RunScreen(Screen[None]):
         Binding("escape,h,left", "app.runs", "Runs", id="back"),
     ]
 
-    class TasksWanted(Message):
+    class TasksRequested(Message):
         """Tasks are to be listed, those that a filter lets through."""
 
         def __init__(self, expression: str) -> None:
@@ -142,13 +142,13 @@ class RunScreen(Screen[None]):
         self._source = source
         self._glyphs = glyphs
         self._is_read_only = is_read_only
-        self._held: RunSnapshot | None = None  # what is shown while frozen
+        self._frozen_snapshot: RunSnapshot | None = None  # what is shown while frozen
         self._last: RunSnapshot | None = None
         self._part = 0
         self._is_jumping = False
         self._header = TitledPanel(header, "", glyphs, "header")
         self._panels = {part.name: RowPanel(part, glyphs) for part in RUN_PANELS}
-        self._tabs, self._trouble, self._age = (
+        self._tabs, self._problem, self._age = (
             TextBlock(name, glyphs) for name in ("tabs", "trouble", "age")
         )
         self.set_class(bool(glyphs.plain), "-ascii")
@@ -157,7 +157,7 @@ class RunScreen(Screen[None]):
         """A header, the panels, the keys."""
         yield self._header
         yield self._tabs
-        yield self._trouble
+        yield self._problem
         yield TooSmall(self._glyphs)
         with Container(id="body"):
             yield self._panels[OVERVIEW.name]
@@ -179,19 +179,19 @@ class RunScreen(Screen[None]):
     def on_screen_resume(self, event: events.ScreenResume) -> None:
         """What was missed while another screen was in front."""
         del event
-        self.look()
+        self.poll()
 
     @property
     def snapshot(self) -> RunSnapshot | None:
         """What was seen last."""
         return self._last
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """Look, and show what has changed."""
-        snapshot = self._source.look()
+        snapshot = self._source.poll()
         self.set_class(isinstance(snapshot, ReadProblem), "-trouble")
         if isinstance(snapshot, ReadProblem):
-            self._trouble.say(
+            self._problem.say(
                 f"{printable(snapshot.sentence)}.\n\n"
                 "Leave with q, or go to all runs with 1."
             )
@@ -206,18 +206,22 @@ class RunScreen(Screen[None]):
     def _show(self, snapshot: RunSnapshot) -> None:
         with self.app.batch_update():
             for panel in (self._header, *self._panels.values()):
-                panel.show(self._held or snapshot)
-            self._tell_age(snapshot)
+                panel.show(self._frozen_snapshot or snapshot)
+            self._show_age(snapshot)
 
-    def _tell_age(self, snapshot: RunSnapshot) -> None:
+    def _show_age(self, snapshot: RunSnapshot) -> None:
         """How old what is shown is, and whether nothing can be asked from here."""
-        self.set_class(self._held is not None, "-frozen")
-        mode = "read-only · " if self._is_read_only and self._held is None else ""
-        self._age.say(f"{mode}{age(snapshot, self._held)}")
+        self.set_class(self._frozen_snapshot is not None, "-frozen")
+        mode = (
+            "read-only · "
+            if self._is_read_only and self._frozen_snapshot is None
+            else ""
+        )
+        self._age.say(f"{mode}{age(snapshot, self._frozen_snapshot)}")
 
     def action_freeze(self) -> None:
         """Hold what is shown, or go on; the run and the looks at it go on anyhow."""
-        self._held = None if self._held else self._last
+        self._frozen_snapshot = None if self._frozen_snapshot else self._last
         if self._last is not None:
             self._show(self._last)
 
@@ -249,7 +253,7 @@ class RunScreen(Screen[None]):
     def action_open(self) -> None:
         """List the tasks that the row under the cursor is about."""
         if self._current.goal is not None:
-            self.post_message(self.TasksWanted(self._current.goal))
+            self.post_message(self.TasksRequested(self._current.goal))
 
     def on_row_panel_picked(self, message: RowPanel.Picked) -> None:
         """A panel was clicked; a second click on a row opens it."""

@@ -16,7 +16,7 @@ from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
 from store.runs import RunFolder
-from tui.render.charts import bar, course
+from tui.render.charts import bar, sparkline
 from tui.render.format import amount, duration, money, percent
 from tui.render.glyphs import Glyphs, substitute_glyphs
 from tui.render.layout import clip, one_line
@@ -32,7 +32,7 @@ MIDDLE, WIDE, WIDEST = 98, 118, 150
 """Columns of a screen from which on there is a bar, a course, and the job."""
 _CURSOR, _STATE, _NAME, _DONE, _RATE = 2, 13, 32, 9, 9
 _SPENT, _COST, _END = 9, 19, 15
-_BAR, _COURSE, _JOB = 12, 10, 20
+_BAR, _SPARKLINE, _JOB = 12, 10, 20
 
 _RANKS = {
     "live": 0,
@@ -49,16 +49,16 @@ _RANKS = {
 _UNKNOWN = 5
 
 
-def rank(listed: ListedRun) -> int:
+def rank(listed_run: ListedRun) -> int:
     """Where a run stands in a list: those at work first, then what needs a person."""
-    snapshot = listed.snapshot
+    snapshot = listed_run.snapshot
     return _RANKS[snapshot.state] if isinstance(snapshot, RunSnapshot) else _UNKNOWN
 
 
-def matches(listed: ListedRun, words: str) -> bool:
+def matches(listed_run: ListedRun, words: str) -> bool:
     """Whether a run's name, job, state or group has each of some words in it."""
-    snapshot = listed.snapshot
-    searched = [listed.folder.run_id]
+    snapshot = listed_run.snapshot
+    searched = [listed_run.folder.run_id]
     if isinstance(snapshot, RunSnapshot):
         searched += [snapshot.status.job, snapshot.state.replace("_", " ")]
         searched += [snapshot.status.group or ""]
@@ -75,10 +75,12 @@ class RunRows:
     glyphs: Glyphs
 
     @classmethod
-    def of(cls, listed: Sequence[ListedRun], width: int, glyphs: Glyphs) -> RunRows:
+    def of(
+        cls, listed_runs: Sequence[ListedRun], width: int, glyphs: Glyphs
+    ) -> RunRows:
         """For the rows of one list."""
         longest = max(
-            (len(listed_run.folder.run_id) for listed_run in listed), default=0
+            (len(listed_run.folder.run_id) for listed_run in listed_runs), default=0
         )
         return cls(width=width, longest=longest, glyphs=glyphs)
 
@@ -86,7 +88,7 @@ class RunRows:
     def name(self) -> int:
         """The width of the ids, within reason and as far as there is room."""
         others = _CURSOR + _STATE + 2 + _DONE + _RATE + 2 + self.cost + 2 + _END
-        for from_width, more in ((MIDDLE, _BAR), (WIDE, _COURSE), (WIDEST, _JOB)):
+        for from_width, more in ((MIDDLE, _BAR), (WIDE, _SPARKLINE), (WIDEST, _JOB)):
             others += more + 2 if self.width >= from_width else 0
         return max(8, min(_NAME, self.width - others, self.longest))
 
@@ -95,7 +97,7 @@ class RunRows:
         """The width of what was spent; of a budget there is more room."""
         return _SPENT if self.width < WIDE else _COST
 
-    def heads(self) -> str:
+    def header_line(self) -> str:
         """What stands in the columns."""
         parts = [" " * _CURSOR, clip("state", _STATE), "  ", clip("run", self.name)]
         if self.width >= WIDEST:
@@ -104,16 +106,16 @@ class RunRows:
             parts.append(" " * (_BAR + 2))
         parts.append(clip("done", _DONE, is_right=True))
         if self.width >= WIDE:
-            parts.append(" " * (_COURSE + 2))
+            parts.append(" " * (_SPARKLINE + 2))
         parts.append(clip("per min", _RATE, is_right=True))
         parts += ["  ", clip("cost", self.cost, is_right=True), "  ends in"]
         return clip("".join(parts), self.width)
 
-    def row(self, listed: ListedRun, *, is_current: bool) -> Content:
+    def row(self, listed_run: ListedRun, *, is_current: bool) -> Content:
         """One run."""
         cursor = clip(self.glyphs.cursor if is_current else "", _CURSOR)
-        name = clip(listed.folder.run_id, self.name)
-        snapshot = listed.snapshot
+        name = clip(listed_run.folder.run_id, self.name)
+        snapshot = listed_run.snapshot
         if isinstance(snapshot, RunSnapshot):
             return self._seen(snapshot, cursor, name)
         sign = "" if snapshot is None else f"{self.glyphs.stalled} unreadable"
@@ -137,7 +139,12 @@ class RunRows:
             parts += ["  ", (bar(share or 0.0, _BAR, self.glyphs), "$state-done")]
         parts.append(clip(percent(share, tenths=True), _DONE, is_right=True))
         if self.width >= WIDE:
-            parts += ["  ", course(seen.course[-_COURSE:], _COURSE, self.glyphs)]
+            parts += [
+                "  ",
+                sparkline(
+                    seen.completed_by_minute[-_SPARKLINE:], _SPARKLINE, self.glyphs
+                ),
+            ]
         rate = amount(seen.rate)
         parts += [clip(rate, _RATE, is_right=True), "  "]
         cost = spent(seen) if self.cost == _COST else money(seen.status.cost_usd)
@@ -147,26 +154,25 @@ class RunRows:
         return Content.assemble(used, clip(ending(seen), left))
 
 
-def about(listed: ListedRun) -> tuple[str, str]:
+def about(listed_run: ListedRun) -> tuple[str, str]:
     """What is worth knowing of a run beyond its row, in two lines."""
-    snapshot = listed.snapshot
+    snapshot = listed_run.snapshot
     if not isinstance(snapshot, RunSnapshot):
-        return listed.folder.run_id, _unseen(snapshot)
+        return listed_run.folder.run_id, _unseen(snapshot)
     tasks = snapshot.status.tasks
     share = tasks.failed / snapshot.total_tasks if snapshot.total_tasks else None
     oldest, failure = snapshot.facts.oldest, snapshot.facts.last_failure
-    held = limited_by(snapshot)
+    limit = limited_by(snapshot)
     parts = [
         f"{snapshot.ended:,} of {snapshot.total_tasks:,} tasks",
         f"failed {tasks.failed:,} ({percent(share, tenths=True)})",
         f"retry-waiting {tasks.waiting:,}",
         *([f"oldest in flight {_ago(snapshot, oldest[0].since_us)}"] if oldest else []),
-        *([f"limited by {held}"] if held else []),
+        *([f"limited by {limit}"] if limit else []),
         *([f"last error {_ago(snapshot, failure.at_us)} ago"] if failure else []),
     ]
-    job = (
-        f"{listed.folder.run_id} · {snapshot.status.job} {snapshot.status.job_version}"
-    )
+    status = snapshot.status
+    job = f"{listed_run.folder.run_id} · {status.job} {status.job_version}"
     group = snapshot.status.group and f"group {snapshot.status.group}"
     title_parts = [job, *filter(None, [group, sentence(snapshot)])]
     return " · ".join(title_parts), " · ".join(parts)
@@ -176,7 +182,7 @@ def _ago(seen: RunSnapshot, at_us: int) -> str:
     return duration(seen.age_s(at_us))
 
 
-def summary(listed: Sequence[ListedRun]) -> str:
+def summary(listed_runs: Sequence[ListedRun]) -> str:
     """How many runs are in which state."""
     words = Counter(
         listed_run.snapshot.state
@@ -184,7 +190,7 @@ def summary(listed: Sequence[ListedRun]) -> str:
         else "unread"
         if listed_run.snapshot is None
         else "unreadable"
-        for listed_run in listed
+        for listed_run in listed_runs
     )
     states = sorted(words, key=lambda word: (_RANKS.get(word, _UNKNOWN), word))
     return " · ".join(f"{words[word]} {word.replace('_', ' ')}" for word in states)
@@ -232,8 +238,8 @@ class RunsScreen(Screen[None]):
         self._listing = listing
         self._glyphs = glyphs
         self._all: list[ListedRun] = []  # in the order of the rows
-        self._listed: list[ListedRun] = []  # those that are shown
-        self._drawn_rows: dict[int, Content] = {}
+        self._visible_runs: list[ListedRun] = []  # those that are shown
+        self._rendered_rows: dict[int, Content] = {}
         self._is_frozen = False  # nothing changes by itself
         self._is_settled = False  # a person has moved: nothing changes its place
         self._words = ""
@@ -263,31 +269,31 @@ class RunsScreen(Screen[None]):
     def current(self) -> RunFolder | None:
         """The run under the cursor."""
         at = self._options.highlighted
-        return None if at is None else self._listed[at].folder
+        return None if at is None else self._visible_runs[at].folder
 
     def on_resize(self) -> None:
         """Lines are as long as the screen is wide."""
-        self.look()
+        self.poll()
 
     def on_screen_resume(self) -> None:
         """What was missed while another screen was in front."""
-        self.look()
+        self.poll()
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """Look, and show what has changed."""
         with self.app.batch_update():
             if not self._is_frozen:
-                self._take_in(self._listing.look())
+                self._take_in(self._listing.poll())
             self._arrange()
             self._draw()
-            self._tell()
+            self._show_heading()
 
-    def _take_in(self, listed: list[ListedRun]) -> None:
+    def _take_in(self, listed_runs: list[ListedRun]) -> None:
         """What was seen; rows stay in their order, new ones come on top."""
         if not self._is_settled:
-            self._all = sorted(listed, key=rank)
+            self._all = sorted(listed_runs, key=rank)
             return
-        new = {listed_run.folder.run_id: listed_run for listed_run in listed}
+        new = {listed_run.folder.run_id: listed_run for listed_run in listed_runs}
         order = [listed_run.folder.run_id for listed_run in self._all]
         known_runs = [new.pop(run_id) for run_id in order if run_id in new]
         self._all = [*new.values(), *known_runs]
@@ -296,19 +302,19 @@ class RunsScreen(Screen[None]):
         """Show the rows that are wanted; the cursor stays on its run."""
         options = self._options
         at = options.highlighted
-        current = "" if at is None else self._listed[at].folder.run_id
-        order = [listed_run.folder.run_id for listed_run in self._listed]
-        self._listed = [
+        current = "" if at is None else self._visible_runs[at].folder.run_id
+        order = [listed_run.folder.run_id for listed_run in self._visible_runs]
+        self._visible_runs = [
             listed_run
             for listed_run in self._all
             if not self._words or matches(listed_run, self._words)
         ]
-        ids = [listed_run.folder.run_id for listed_run in self._listed]
+        ids = [listed_run.folder.run_id for listed_run in self._visible_runs]
         if len(ids) != len(order):
             options.clear_options()
             options.add_options(Option("") for _ in ids)
         if ids != order:
-            self._drawn_rows = {}
+            self._rendered_rows = {}
             if ids:
                 position = ids.index(current) if current in ids else 0
                 options.highlighted = position if self._is_settled else 0
@@ -316,31 +322,31 @@ class RunsScreen(Screen[None]):
     def _draw(self) -> None:
         """The lines in sight that look otherwise than before."""
         options = self._options
-        rows = RunRows.of(self._listed, self.size.width - _PADDING, self._glyphs)
+        rows = RunRows.of(self._visible_runs, self.size.width - _PADDING, self._glyphs)
         first = round(options.scroll_offset.y)
-        last = min(len(self._listed), first + max(1, options.size.height) + 1)
+        last = min(len(self._visible_runs), first + max(1, options.size.height) + 1)
         for at in range(min(first, last), last):
             is_current = at == options.highlighted
             line = substitute_glyphs(
-                self._glyphs, rows.row(self._listed[at], is_current=is_current)
+                self._glyphs, rows.row(self._visible_runs[at], is_current=is_current)
             )
-            known = self._drawn_rows.get(at)
-            if known is None or not line.is_same(known):
-                self._drawn_rows[at] = line
+            previous_line = self._rendered_rows.get(at)
+            if previous_line is None or not line.is_same(previous_line):
+                self._rendered_rows[at] = line
                 options.replace_option_prompt_at_index(at, line)
-        self._columns.say(rows.heads())
+        self._columns.say(rows.header_line())
         current = options.highlighted
-        words = ("", "") if current is None else about(self._listed[current])
+        words = ("", "") if current is None else about(self._visible_runs[current])
         if self._is_frozen:
             words = ("FROZEN: space goes on", words[0])
         width = self.size.width - _PADDING
         self._about.say("\n".join(one_line(line, width) for line in words))
 
-    def _tell(self) -> None:
-        where = one_line(str(self._listing.runs_dir), 60)
+    def _show_heading(self) -> None:
+        folder = one_line(str(self._listing.runs_dir), 60)
         mode = "read-only" if self._is_read_only else ""
         match_count = (
-            f"{len(self._listed):,} of {len(self._all):,} found · x shows all · "
+            f"{len(self._visible_runs):,} of {len(self._all):,} found · x shows all · "
         )
         seen = [
             listed_run.snapshot
@@ -351,18 +357,18 @@ class RunsScreen(Screen[None]):
         as_of = "" if now is None else f"as of {utc(now)[11:19]} UTC"
         words = (
             f"RUNS  {match_count if self._words else ''}{summary(self._all)}  "
-            f"in {where}"
+            f"in {folder}"
         )
         right = " · ".join(filter(None, (as_of, mode)))
         # never cut: how old all this is, and that nothing can be asked
         self._heading.say(laid_out(words, right, self.size.width)[1:-1])
-        self.set_class(not self._listed, "-empty")
+        self.set_class(not self._visible_runs, "-empty")
         if not self._all:
             self._empty.say(
-                f"There is no run in {where} yet. Start one with 'siftlog run JOB'; it "
-                "appears here by itself. Leave with q."
+                f"There is no run in {folder} yet. Start one with 'siftlog run "
+                "JOB'; it appears here by itself. Leave with q."
             )
-        elif not self._listed:
+        elif not self._visible_runs:
             self._empty.say(
                 f"No run has {one_line(self._words, 40)!r} in its name, job or state. "
                 "Show all of them with esc."
@@ -374,13 +380,13 @@ class RunsScreen(Screen[None]):
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         """Open the run that was clicked or entered."""
-        self.post_message(self.Opened(self._listed[event.option_index].folder))
+        self.post_message(self.Opened(self._visible_runs[event.option_index].folder))
 
     def action_open(self) -> None:
         """Open the run under the cursor."""
         self._options.action_select()
 
-    def action_move(self, where: str) -> None:
+    def action_move(self, direction: str) -> None:
         """Move the cursor."""
         self._is_settled = True
         options = self._options
@@ -390,19 +396,19 @@ class RunsScreen(Screen[None]):
             "first": options.action_first,
             "last": options.action_last,
         }
-        moves[where]()
+        moves[direction]()
 
     def action_sort(self) -> None:
         """Those at work first, then the latest, as of now."""
         self._is_settled = False
-        self.look()
+        self.poll()
         self._is_settled = True
 
     def action_freeze(self) -> None:
         """Hold what is shown, or go on; the runs go on anyhow."""
         self._is_frozen = not self._is_frozen
         self.set_class(self._is_frozen, "-frozen")
-        self.look()
+        self.poll()
 
     def action_find(self) -> None:
         """Show only runs with some words in their name, job or state."""
@@ -417,7 +423,7 @@ class RunsScreen(Screen[None]):
     def on_input_changed(self, event: Input.Changed) -> None:
         """Other words."""
         self._words = event.value
-        self.look()
+        self.poll()
 
     def on_input_submitted(self) -> None:
         """The words stay; the keys go back to the list."""

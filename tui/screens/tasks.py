@@ -52,14 +52,14 @@ class TaskScreen(Screen[None]):
     def on_mount(self) -> None:
         """Read it."""
         self.query_one(PagedTable).focus()
-        self.look()
+        self.poll()
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """Read it again if anything has happened; called by the application's timer."""
-        self._pane.look(self._number)
+        self._pane.poll(self._number)
 
     @property
-    def aim(self) -> str:
+    def task_filter(self) -> str:
         """This task alone."""
         return f"task:{task_name(self._number)}"
 
@@ -166,7 +166,7 @@ class TasksScreen(FilteredScreen):
             columns, watched.glyphs, id="tasks"
         )
         self._lister = TaskLister(self._source, self._table, self._say)
-        self._drawn = self._clock.monotonic()
+        self._ages_drawn_s = self._clock.monotonic()
         self._is_frozen = False
 
     def compose(self) -> ComposeResult:
@@ -186,7 +186,7 @@ class TasksScreen(FilteredScreen):
         self.set_focus(self._table)
         self._begin(Query(), "", TaskOrder.NUMBER)
         self._type(self._first)
-        self.look()
+        self.poll()
 
     def on_unmount(self) -> None:
         """Let go of the log."""
@@ -202,34 +202,34 @@ class TasksScreen(FilteredScreen):
 
     # What is shown
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """See whether anything has happened; called by the application's timer."""
         if self._is_frozen:
             return
         if not any(worker.group == "look" for worker in self.workers):
-            self._work(self._look, "look")
+            self._work(self._poll, "look")
 
-    async def _look(self) -> None:
-        if await self._lister.look():
+    async def _poll(self) -> None:
+        if await self._lister.poll():
             self._field.offer(self._lister.names)
         else:
             self._redraw_ages()
 
     def _redraw_ages(self) -> None:
         now = self._clock.monotonic()
-        if now - self._drawn >= AGE_S:
-            self._drawn = now
+        if now - self._ages_drawn_s >= AGE_S:
+            self._ages_drawn_s = now
             self._table.refresh()
 
     def _say(self) -> None:
-        listed = self._lister.list
+        task_list = self._lister.list
         head = f"TASKS {self._source.run_id}"
-        self.query_one("#head", TextLine).say(head, listed.heading)
-        self._table.explain(listed.emptiness)
-        self._table.count_on(is_counting=not listed.is_whole)
+        self.query_one("#head", TextLine).say(head, task_list.heading)
+        self._table.explain(task_list.emptiness)
+        self._table.count_on(is_counting=not task_list.is_whole)
         numbers = self._table.numbers
         row = f"row {count(self._table.cursor + 1)}" if numbers else ""
-        right = " · ".join(filter(None, (row, listed.news)))
+        right = " · ".join(filter(None, (row, task_list.news)))
         frozen = "FROZEN: space goes on" if self._is_frozen else ""
         self.query_one("#foot", TextLine).say(frozen, right)
 
@@ -242,13 +242,13 @@ class TasksScreen(FilteredScreen):
 
     # What happens
 
-    @on(PagedTable.Wanted)
-    def _read(self, message: PagedTable.Wanted) -> None:
+    @on(PagedTable.PageRequested)
+    def _read(self, message: PagedTable.PageRequested) -> None:
         if message.table is self._table:
             message.stop()
             self._work(partial(self._reading, message), "page")
 
-    async def _reading(self, message: PagedTable.Wanted) -> None:
+    async def _reading(self, message: PagedTable.PageRequested) -> None:
         try:
             rows = await self._source.lines(message.ask.numbers)
         except BaseException:
@@ -287,7 +287,7 @@ class TasksScreen(FilteredScreen):
         self.set_focus(self._table)
 
     @property
-    def aim(self) -> str:
+    def task_filter(self) -> str:
         """The task beside the table while one is in it, or all that are listed."""
         if self._pane.is_inside(self.focused) and self._table.chosen is not None:
             return f"task:{task_name(self._table.chosen)}"
@@ -320,27 +320,28 @@ class TasksScreen(FilteredScreen):
         """Give the filter a star, or take it away."""
         words = self._lister.list.expression
         if not words:
-            self._tell("There is no filter to give a star: / types one.")
+            self._notify("There is no filter to give a star: / types one.")
         elif self._memory.turn(words):
-            self._tell(f"{words} has a star: up finds it in the filter, : too.")
+            self._notify(f"{words} has a star: up finds it in the filter, : too.")
         else:
-            self._tell(f"{words} has no star any more.")
+            self._notify(f"{words} has no star any more.")
 
     def action_match(self, step: int) -> None:
         """The next task of the list that the last filter lets through."""
-        if self._lister.sought.expression:
+        if self._lister.last_filtered.expression:
             self._work(partial(self._matching, step), "match")
         else:
-            self._tell("There is nothing to look for: / types a filter.")
+            self._notify("There is nothing to look for: / types a filter.")
 
     async def _matching(self, step: int) -> None:
         if not await self._lister.match(step):
-            where = "after" if step > 0 else "before"
-            self._tell(
-                f"No task {where} this one fits {self._lister.sought.expression}."
+            direction = "after" if step > 0 else "before"
+            self._notify(
+                f"No task {direction} this one fits "
+                f"{self._lister.last_filtered.expression}."
             )
 
-    def _tell(self, sentence: str) -> None:
+    def _notify(self, sentence: str) -> None:
         self.notify(printable(sentence), timeout=3, markup=False)
 
     def action_sort(self) -> None:
@@ -361,14 +362,14 @@ class TasksScreen(FilteredScreen):
         """Let nothing change by itself, or go on; the run goes on all the time."""
         self._is_frozen = not self._is_frozen
         self._say()
-        self.look()
+        self.poll()
 
     def action_copy(self) -> None:
         """Copy the task's name."""
         if self._table.chosen is not None:
             name = task_name(self._table.chosen)
             self.app.copy_to_clipboard(name)
-            self._tell(copied(name))
+            self._notify(copied(name))
 
     def action_back(self) -> None:
         """Leave the filter, then the task beside, then the screen."""

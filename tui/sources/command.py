@@ -190,8 +190,10 @@ def _reason(command: str, code: int, stderr: str) -> str:
     """Why a child ended before its response did: the last line that it wrote."""
     if stderr := stderr.strip():
         return stderr.rpartition("\n")[2].removesuffix(".")
-    how = f"signal {-code}" if code < 0 else f"code {code}"
-    return f"siftlog {command} ended with {how} and said nothing: run it yourself"
+    exit_status = f"signal {-code}" if code < 0 else f"code {code}"
+    return (
+        f"siftlog {command} ended with {exit_status} and said nothing: run it yourself"
+    )
 
 
 MAX_ANSWERS = 16
@@ -218,26 +220,26 @@ class CommandAnswers:
 
     def __init__(self, max_answers: int = MAX_ANSWERS) -> None:
         self._max_answers = max_answers
-        self._held: OrderedDict[tuple[tuple[str, ...], LogPositions], list[Record]]
-        self._held = OrderedDict()
+        self._answers: OrderedDict[tuple[tuple[str, ...], LogPositions], list[Record]]
+        self._answers = OrderedDict()
 
     def get(self, arguments: Sequence[str], logs: LogPositions) -> list[Record] | None:
         """What was answered; None: nobody has asked this yet, or it is forgotten."""
         key = (tuple(arguments), logs)
-        if key not in self._held:
+        if key not in self._answers:
             return None
-        self._held.move_to_end(key)
-        return self._held[key]
+        self._answers.move_to_end(key)
+        return self._answers[key]
 
     def put(
         self, arguments: Sequence[str], logs: LogPositions, records: list[Record]
     ) -> None:
         """Keep an answer."""
         key = (tuple(arguments), logs)
-        self._held[key] = records
-        self._held.move_to_end(key)
-        while len(self._held) > self._max_answers:
-            self._held.popitem(last=False)
+        self._answers[key] = records
+        self._answers.move_to_end(key)
+        while len(self._answers) > self._max_answers:
+            self._answers.popitem(last=False)
 
 
 def log_at(folder: RunFolder) -> LogAt:

@@ -37,7 +37,7 @@ from tui.sources.run_snapshot import RunSnapshot
 
 _T = TypeVar("_T")
 
-LISTED = 1_000
+MAX_ITEMS = 1_000
 """Items that are listed of a metric, those that differ most."""
 
 Words: TypeAlias = tuple[str, ...]
@@ -178,7 +178,7 @@ class ComparisonSource:
         a, b = (run_of(comparison.words[at]) for at in (0, -1))
         both = (f"{a}:{pair.a.model}", f"{b}:{pair.b.model}")
         # intervals are not shown of items, and are most of the work
-        more = ("--metric", path, "--items", path, "--top", str(LISTED), "--b", "0")
+        more = ("--metric", path, "--items", path, "--top", str(MAX_ITEMS), "--b", "0")
         compared = await self._compared(both, more)
         return tuple(item for pair in compared.pairs for item in pair.items)
 
@@ -242,8 +242,8 @@ class ComparisonSource:
         """What *view* says of the runs that *words* name, in a thread of its own."""
 
         def work() -> _T:
-            named = (resolve(self._runs_dir, run_of(word)) for word in words)
-            return view(tuple(dict.fromkeys(named)))
+            folders = (resolve(self._runs_dir, run_of(word)) for word in words)
+            return view(tuple(dict.fromkeys(folders)))
 
         try:
             return await asyncio.to_thread(work)
@@ -311,7 +311,7 @@ class ComparisonChoice:
 
 
 def comparison_choices(
-    snapshot_a: RunSnapshot, name: str, listed: Sequence[ListedRun]
+    snapshot_a: RunSnapshot, name: str, listed_runs: Sequence[ListedRun]
 ) -> Iterator[ComparisonChoice]:
     """All that the run *snapshot_a* can be compared with, the likeliest first.
 
@@ -320,32 +320,34 @@ def comparison_choices(
     Args:
         snapshot_a: the run that is A.
         name: how the command is told of it: its id, or its folder.
-        listed: the runs of the folder; those of other jobs are passed over.
+        listed_runs: the runs of the folder; those of other jobs are passed over.
     """
-    mine = _models(snapshot_a)
-    if len(mine) > 1:
-        yield _choice(snapshot_a, (name,), f"its {len(mine)} models", "each with each")
-    for a, b in itertools.combinations(mine, 2):
+    models_a = _models(snapshot_a)
+    if len(models_a) > 1:
+        yield _choice(
+            snapshot_a, (name,), f"its {len(models_a)} models", "each with each"
+        )
+    for a, b in itertools.combinations(models_a, 2):
         yield _choice(snapshot_a, (f"{name}:{a}", f"{name}:{b}"), a, b)
-    others = list(_others(snapshot_a, name, listed))
+    others = list(_others(snapshot_a, name, listed_runs))
     for run, seen in others:
-        shared = [model for model in mine if model in _models(seen)]
+        shared = [model for model in models_a if model in _models(seen)]
         if len(shared) > 1:
             meet = f"{run}  each with itself"
             yield _choice(seen, (name, run), f"{len(shared)} models", meet)
         for model in shared:
             yield _pair(seen, (name, model), (run, model))
     for run, seen in others:
-        for a, b in itertools.product(mine, _models(seen)):
+        for a, b in itertools.product(models_a, _models(seen)):
             if a != b:
                 yield _pair(seen, (name, a), (run, b))
 
 
 def _others(
-    snapshot_a: RunSnapshot, name: str, listed: Sequence[ListedRun]
+    snapshot_a: RunSnapshot, name: str, listed_runs: Sequence[ListedRun]
 ) -> Iterator[tuple[str, RunSnapshot]]:
     """The other runs of its job that the command can be told of."""
-    for listed_run in listed:
+    for listed_run in listed_runs:
         run, seen = listed_run.folder.run_id, listed_run.snapshot
         is_other = RunFolder.is_valid_id(run) and run != name
         if (

@@ -15,7 +15,14 @@ from store.events import RecordedEvent
 from store.query import EventQuery
 from store.read.history import SeqRange
 from tui.render.format import count
-from tui.sources.events import LINES, EventSource, EventWindow, Tip, one_of, thinned
+from tui.sources.events import (
+    LINES,
+    EventSource,
+    EventWindow,
+    Tip,
+    sampling_interval,
+    thinned,
+)
 
 ENDED: Mapping[str, str] = {
     "run_finished": "the run has finished: nothing more will come",
@@ -31,7 +38,7 @@ class EventTail:
 
     query: EventQuery
     expression: str = ""  #: the filter as it was typed
-    ring: EventWindow
+    window: EventWindow
     tip: Tip
     is_loading: bool = True  #: nothing has been read for this filter yet
     is_following: bool = True
@@ -43,12 +50,12 @@ class EventTail:
     @property
     def has_gaps(self) -> bool:
         """Whether lines were left out that somebody who follows no more may miss."""
-        return self.ring.is_sampled and not self.is_following
+        return self.window.is_sampled and not self.is_following
 
     @property
     def wants_feed(self) -> bool:
         """Whether there are events that should be shown by themselves."""
-        is_behind = len(self.ring.newer(self.tip.seq)) > 0
+        is_behind = len(self.window.newer(self.tip.seq)) > 0
         return (
             self.is_following
             and self.frozen_at is None
@@ -82,16 +89,16 @@ class EventTail:
         if self.query.terms and not self.is_loading:
             total = f"{self._fitting} of {total}"
         share = f"showing 1 of {count(self.share)}" if self.share > 1 else ""
-        is_going = self.is_following and self.frozen_at is None and not self._ended
-        mode = "following" if is_going else ""
+        is_live = self.is_following and self.frozen_at is None and not self._ended
+        mode = "following" if is_live else ""
         return " · ".join(filter(None, (share, mode, total)))
 
     @property
     def _fitting(self) -> str:
         """How many events the filter lets through, as far as they were looked at."""
-        searched = self.ring.searched
+        searched = self.window.searched
         is_whole = searched.first <= 1 and searched.last >= self.tip.seq
-        line_count = count(len(self.ring.lines))
+        line_count = count(len(self.window.lines))
         return line_count if is_whole else f"{line_count} found so far,"
 
     @property
@@ -109,11 +116,11 @@ class EventTail:
         """Whether what is new is shown, and if not, how much there is of it."""
         if self.is_following or self._ended:
             return self._ended
-        newer = len(self.ring.newer(self.tip.seq))
+        newer = len(self.window.newer(self.tip.seq))
         news = f"{count(newer)} newer" if newer else ""
         left = "the cursor left the bottom" if self.has_left else ""
-        why = " · ".join(filter(None, (left, news)))
-        return f"{why}: f follows" if why else ""
+        reason = " · ".join(filter(None, (left, news)))
+        return f"{reason}: f follows" if reason else ""
 
     @property
     def _ended(self) -> str:
@@ -124,7 +131,7 @@ class EventTail:
     @property
     def _searched(self) -> str:
         """How far back a filter has been looked for."""
-        older = self.ring.older
+        older = self.window.older
         if not self.query.terms or self.is_loading or not len(older):
             return ""
         return f"searched back to event {count(older.last + 1)}: N goes on"
@@ -132,16 +139,16 @@ class EventTail:
     @property
     def emptiness(self) -> str:
         """Why there is no line and what to do about it; empty if there is one."""
-        if self.ring.lines:
+        if self.window.lines:
             return ""
         if self.is_loading or self.reached is not None:
             return "Looking for events …"
         if not self.query.terms:
             return "Nothing is recorded yet: events appear here as soon as they are."
         keys = "x clears the filter, / changes it"
-        if not len(self.ring.older):
+        if not len(self.window.older):
             return f"No event fits {self.expression}: {keys}."
-        since = count(self.ring.searched.first)
+        since = count(self.window.searched.first)
         return (
             f"No event from {since} on fits {self.expression}: N searches on, {keys}."
         )
@@ -179,10 +186,10 @@ class EventTailReader:
         """
         self.tail = EventTail(
             query=EventQuery(),
-            ring=EventWindow.at(0),
+            window=EventWindow.at(0),
             tip=Tip(seq=0, phase="", is_alive=True),
         )
-        self.sought = EventQuery()  #: the last filter with terms
+        self.last_query = EventQuery()  #: the last filter with terms
         self._source = source
         self._clock = clock
         self._is_at_bottom = is_at_bottom
@@ -192,7 +199,7 @@ class EventTailReader:
     def filter(self, query: EventQuery, expression: str) -> None:
         """Another filter; what fits it is still to be read."""
         if query.terms:
-            self.sought = query
+            self.last_query = query
         self.tail = replace(
             self.tail,
             query=query,
@@ -212,7 +219,7 @@ class EventTailReader:
         if tail.is_following and not tail.is_loading and not self._is_at_bottom():
             self.tail = tail.left()
 
-    async def look(self, *, may_feed: bool) -> bool:
+    async def poll(self, *, may_feed: bool) -> bool:
         """See what is new, and take it in if it is followed; say whether it was.
 
         Args:
@@ -226,46 +233,48 @@ class EventTailReader:
 
     async def _feed(self) -> bool:
         """Take in what is new; where nobody could read it, some of it."""
-        tail, ring = self.tail, self.tail.ring
+        tail, window = self.tail, self.tail.window
         now_s = self._clock.monotonic()
         since_s = now_s - self._fed_s
-        stretch = ring.newer(tail.tip.seq)
+        seqs = window.newer(tail.tip.seq)
         events, rest = await self._collect(
-            tail.query, stretch, limit=LINES, is_backward=True
+            tail.query, seqs, limit=LINES, is_backward=True
         )
         self.notice()
-        if self.tail.ring is not ring or not self.tail.wants_feed:
+        if self.tail.window is not window or not self.tail.wants_feed:
             return False
         self._fed_s = now_s
-        total = len(events) * len(stretch) / (len(stretch) - len(rest))
-        share = one_of(total, RATE * since_s) if 0 < since_s < LONGEST_S else 1
+        total = len(events) * len(seqs) / (len(seqs) - len(rest))
+        share = (
+            sampling_interval(total, RATE * since_s) if 0 < since_s < LONGEST_S else 1
+        )
         if len(rest) and share == 1:
             # too much has come while nobody looked: the lines begin anew
-            ring = EventWindow.at(rest.last)
-        ring = ring.with_newer(
+            window = EventWindow.at(rest.last)
+        window = window.with_newer(
             thinned(events, share), tail.tip.seq, is_sampled=share > 1
         )
-        self.tail = replace(self.tail, ring=ring, share=share)
+        self.tail = replace(self.tail, window=window, share=share)
         return True
 
     async def to_end(self) -> None:
         """The last events of the log as it is now."""
         tip = await self._source.tip()
         self._fed_s = self._clock.monotonic()
-        ring = EventWindow.at(tip.seq)
-        self.tail = replace(self.tail, tip=tip, ring=ring, has_left=False)
+        window = EventWindow.at(tip.seq)
+        self.tail = replace(self.tail, tip=tip, window=window, has_left=False)
         await self.read_on(is_backward=True)
         self.tail = replace(self.tail, is_loading=False)
 
     async def to_beginning(self) -> None:
         """The first events."""
-        self.tail = replace(self.tail, ring=EventWindow.at(0))
+        self.tail = replace(self.tail, window=EventWindow.at(0))
         await self.read_on(is_backward=False)
         self.tail = replace(self.tail, is_loading=False)
 
     async def around(self, seq: int) -> None:
         """The events on both sides of one."""
-        self.tail = replace(self.tail, ring=EventWindow.at(seq))
+        self.tail = replace(self.tail, window=EventWindow.at(seq))
         await self.read_on(is_backward=True)
         await self.read_on(is_backward=False)
         self.tail = replace(self.tail, is_loading=False)
@@ -279,20 +288,20 @@ class EventTailReader:
         """
         searched_n = fit = 0
         while fit < PAGE and (most is None or searched_n < most):
-            tail, ring = self.tail, self.tail.ring
-            stretch = ring.older if is_backward else ring.newer(tail.tip.seq)
-            if not len(stretch):
+            tail, window = self.tail, self.tail.window
+            seqs = window.older if is_backward else window.newer(tail.tip.seq)
+            if not len(seqs):
                 break
             matches = await self._source.find(
-                tail.query, stretch, limit=PAGE - fit, is_backward=is_backward
+                tail.query, seqs, limit=PAGE - fit, is_backward=is_backward
             )
             fit += len(matches.events)
-            searched_n += len(stretch) - len(matches.rest)
+            searched_n += len(seqs) - len(matches.rest)
             if is_backward:
-                ring = ring.with_older(matches.events, matches.rest.last + 1)
+                window = window.with_older(matches.events, matches.rest.last + 1)
             else:
-                ring = ring.with_newer(matches.events, matches.rest.first - 1)
-            self.tail = replace(self.tail, ring=ring)
+                window = window.with_newer(matches.events, matches.rest.first - 1)
+            self.tail = replace(self.tail, window=window)
             self._report(matches.rest, tail.query, is_backward=is_backward)
         self.tail = replace(self.tail, reached=None)
 
@@ -301,19 +310,19 @@ class EventTailReader:
 
         The whole log is searched, since a person has asked for it; it can be stopped.
         """
-        if self.tail.query == self.sought:
+        if self.tail.query == self.last_query:
             return await self._next_line(seq, is_backward=is_backward)
-        stretch = SeqRange(1, seq - 1)
+        seqs = SeqRange(1, seq - 1)
         if not is_backward:
-            stretch = SeqRange(seq + 1, self.tail.tip.seq)
+            seqs = SeqRange(seq + 1, self.tail.tip.seq)
         events, _ = await self._collect(
-            self.sought, stretch, limit=1, is_backward=is_backward
+            self.last_query, seqs, limit=1, is_backward=is_backward
         )
         if not events:
             return None
-        searched = self.tail.ring.searched
+        searched = self.tail.window.searched
         is_here = searched.first <= events[0].seq <= searched.last
-        if not is_here or self.tail.ring.is_sampled:
+        if not is_here or self.tail.window.is_sampled:
             await self.around(events[0].seq)
         return events[0].seq
 
@@ -326,7 +335,7 @@ class EventTailReader:
         return neighbour
 
     def _neighbour(self, seq: int, *, is_backward: bool) -> int | None:
-        seqs = [line.recorded.seq for line in self.tail.ring.lines]
+        seqs = [line.recorded.seq for line in self.tail.window.lines]
         if is_backward:
             return max(
                 (candidate for candidate in seqs if candidate < seq), default=None
@@ -334,11 +343,11 @@ class EventTailReader:
         return min((candidate for candidate in seqs if candidate > seq), default=None)
 
     async def _collect(
-        self, query: EventQuery, stretch: SeqRange, *, limit: int, is_backward: bool
+        self, query: EventQuery, seqs: SeqRange, *, limit: int, is_backward: bool
     ) -> tuple[list[RecordedEvent], SeqRange]:
         """Events of a stretch, ascending, and what of it was not looked at."""
         events: list[RecordedEvent] = []
-        rest = stretch
+        rest = seqs
         while len(rest) and len(events) < limit:
             matches = await self._source.find(
                 query, rest, limit=limit - len(events), is_backward=is_backward

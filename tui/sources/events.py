@@ -54,7 +54,7 @@ class EventSource(Protocol):
         ...
 
     async def find(
-        self, query: EventQuery, stretch: SeqRange, *, limit: int, is_backward: bool
+        self, query: EventQuery, seqs: SeqRange, *, limit: int, is_backward: bool
     ) -> EventMatches:
         """The next events of a stretch that a filter lets through."""
         ...
@@ -93,11 +93,11 @@ class LogEvents:
         return Tip(seq=seq, phase=phase_, is_alive=is_alive)
 
     async def find(
-        self, query: EventQuery, stretch: SeqRange, *, limit: int, is_backward: bool
+        self, query: EventQuery, seqs: SeqRange, *, limit: int, is_backward: bool
     ) -> EventMatches:
         """The next events of a stretch that a filter lets through."""
         return await self._slow.ask(
-            find_events, query, stretch, limit=limit, is_backward=is_backward
+            find_events, query, seqs, limit=limit, is_backward=is_backward
         )
 
     async def names(self) -> Names:
@@ -229,7 +229,7 @@ def _dated(lines: tuple[EventLine, ...]) -> tuple[EventLine, ...]:
     return (EventLine(first, day_of(first.ts_us)), *lines[1:])
 
 
-def one_of(total: float, room: float) -> int:
+def sampling_interval(total: float, room: float) -> int:
     """The smallest round number such that one of so many fits into a room.
 
     >>> one_of(40, 50), one_of(51, 50), one_of(1_000, 50), one_of(1_001, 50)

@@ -138,7 +138,7 @@ class HeadlineProgress:
     headline: Headline | None = None
     began_s: float | None = None  #: when the latest was asked for, by a steady clock
     ended_s: float | None = None  #: when its answer came; None: it is under way
-    known_s: float | None = None  #: when the headline came
+    received_s: float | None = None  #: when the headline came
     failure: str = ""  #: why the latest gave none
 
     @property
@@ -165,7 +165,7 @@ class HeadlineProgress:
 
     def answered(self, now_s: float, headline: Headline) -> HeadlineProgress:
         """It has come to an end."""
-        return replace(self, headline=headline, ended_s=now_s, known_s=now_s)
+        return replace(self, headline=headline, ended_s=now_s, received_s=now_s)
 
     def failed(self, now_s: float, failure: str) -> HeadlineProgress:
         """It gave no answer; the one before stands."""

@@ -44,15 +44,15 @@ def _taken_up(event: RunResumed) -> str:
     return f"taken up again{lost}"
 
 
-def _held(event: RunPaused) -> str:
-    where = " ".join(filter(None, (event.stage, event.model))) or "the run"
-    return f"{'paused' if event.paused else 'went on'}: {where}, by {event.by}"
+def _pause_text(event: RunPaused) -> str:
+    scope = " ".join(filter(None, (event.stage, event.model))) or "the run"
+    return f"{'paused' if event.paused else 'went on'}: {scope}, by {event.by}"
 
 
 _MARK_TEXTS: Mapping[type[Event], Callable[[Any], str]] = {
     RunStarted: lambda event: f"started, {event.job}",
     RunResumed: _taken_up,
-    RunPaused: _held,
+    RunPaused: _pause_text,
     RunDrained: lambda event: f"ended with {event.open:,} open: {event.why}",
     RunCancelled: lambda event: f"cancelled by {event.by}",
     RunFinished: lambda _: "finished",
@@ -159,7 +159,7 @@ def run_marks(recorded: Iterable[RecordedEvent]) -> tuple[RunMark, ...]:
 
 
 def worked_minutes(
-    recorded: Sequence[RecordedEvent], lasts: dict[int, int], beat_us: int | None
+    recorded: Sequence[RecordedEvent], lasts: dict[int, int], heartbeat_us: int | None
 ) -> tuple[WorkedMinutes, ...]:
     """When processes worked on the run: ascending, no minute in two of them.
 
@@ -167,7 +167,7 @@ def worked_minutes(
         recorded: its events of `KINDS`, ascending.
         lasts: when the event before was recorded, by the seq of a beginning: a process
             that was killed says no more than that of its end.
-        beat_us: the last sign of life.
+        heartbeat_us: the last sign of life.
     """
     spans: list[list[int]] = []
     is_open = False
@@ -180,8 +180,8 @@ def worked_minutes(
         elif isinstance(record.event, _ENDS) and is_open:
             spans[-1][1] = record.ts_us
             is_open = False
-    if is_open and beat_us is not None:
-        spans[-1][1] = max(spans[-1][1], beat_us)
+    if is_open and heartbeat_us is not None:
+        spans[-1][1] = max(spans[-1][1], heartbeat_us)
     worked: list[WorkedMinutes] = []
     for begin, end in spans:
         first, last = begin // US_PER_MINUTE, end // US_PER_MINUTE
@@ -257,32 +257,32 @@ def under_way(
             figure is of what came after all of them.
         now: calls under way now, after one more net figure than there are columns.
     """
-    level, course = before, []
+    level, levels = before, []
     for net, lost in zip(nets, abandoned, strict=True):
         level += net - lost
-        course.append(level)
-    if level != now or min(course) < 0:
+        levels.append(level)
+    if level != now or min(levels) < 0:
         return None
-    return course[:-1]
+    return levels[:-1]
 
 
 def limits_at(
-    seen: Sequence[ConcurrencyLimit], ends_us: Sequence[int], known_us: int
+    seen: Sequence[ConcurrencyLimit], ends_us: Sequence[int], known_since_us: int
 ) -> list[int | None]:
     """The sum of all models' limits at each of some moments, ascending.
 
     Args:
         seen: limits with the moments from which on they held, ascending.
         ends_us: the moments.
-        known_us: since when all limits are among *seen*: earlier ones are unknown.
+        known_since_us: since when *seen* has all limits; earlier ones are unknown.
     """
-    course: list[int | None] = []
+    totals: list[int | None] = []
     latest: dict[str, int] = {}
     position = 0
     for end in ends_us:
         while position < len(seen) and seen[position].at_us < end:
             latest[seen[position].model] = seen[position].concurrency
             position += 1
-        is_known = latest and end > known_us
-        course.append(sum(latest.values()) if is_known else None)
-    return course
+        is_known = latest and end > known_since_us
+        totals.append(sum(latest.values()) if is_known else None)
+    return totals

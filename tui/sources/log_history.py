@@ -93,7 +93,7 @@ class LogHistory:
                 )
             }
             in_flight = self._in_flight(conn, ask.model, part, rows)
-        is_whole = self._limits.look(conn, seq, part.first * US_PER_MINUTE)
+        is_whole = self._limits.poll(conn, seq, part.first * US_PER_MINUTE)
         ends = [(number + 1) * part.width * US_PER_MINUTE for number in part.numbers]
         limits = self._limits.at(ends, ask.model)
         return RunHistory(
@@ -179,13 +179,13 @@ class _Limits:
         # the last of each minute and model: what a chart can tell apart
         self._seen: dict[tuple[int, str], ConcurrencyLimit] = {}
         self._low = self._high = 0  # events above the one, up to the other, are known
-        self._known_us = 0  # when the earliest of them was recorded
+        self._known_since_us = 0  # when the earliest of them was recorded
 
-    def look(self, conn: sqlite3.Connection, seq: int, since_us: int) -> bool:
+    def poll(self, conn: sqlite3.Connection, seq: int, since_us: int) -> bool:
         """Look at what is new, and some steps further back; whether that was enough."""
         if not self._high:
             self._low = self._high = seq
-            self._known_us = self._time(conn, seq)
+            self._known_since_us = self._time(conn, seq)
         self._seen |= self._between(conn, max(self._high, seq - _REACH), seq)
         self._high = seq
         for _ in range(_STEPS):
@@ -194,16 +194,16 @@ class _Limits:
             low = max(0, self._low - _STEP)
             self._seen = self._between(conn, low, self._low) | self._seen
             self._low = low
-            self._known_us = self._time(conn, low + 1) if low else 0
+            self._known_since_us = self._time(conn, low + 1) if low else 0
         return self._is_known(since_us)
 
     def at(self, ends_us: list[int], model: str | None) -> list[int | None]:
         """The limits of a model, or the sum of all, at each of some moments."""
-        wanted = [
+        limits = [
             limit for limit in self._seen.values() if model in {None, limit.model}
         ]
-        wanted.sort(key=lambda limit: limit.at_us)
-        return limits_at(wanted, ends_us, self._known_us)
+        limits.sort(key=lambda limit: limit.at_us)
+        return limits_at(limits, ends_us, self._known_since_us)
 
     def _is_known(self, since_us: int) -> bool:
         """Whether the limits of that moment were found, or will not be looked for."""
@@ -214,11 +214,11 @@ class _Limits:
 
     @staticmethod
     def _between(
-        conn: sqlite3.Connection, after: int, upto: int
+        conn: sqlite3.Connection, after: int, through_seq: int
     ) -> dict[tuple[int, str], ConcurrencyLimit]:
         return {
             (limit.at_us // US_PER_MINUTE, limit.model): limit
-            for limit in limits_observed(conn, after, upto)
+            for limit in limits_observed(conn, after, through_seq)
         }
 
     @staticmethod

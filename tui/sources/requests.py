@@ -37,7 +37,7 @@ class RequestSource(Protocol):
         OSError: the file of requests cannot be read.
     """
 
-    async def look(self) -> CommandRequests:
+    async def poll(self) -> CommandRequests:
         """The requests as they are now."""
         ...
 
@@ -57,7 +57,7 @@ class FolderRequests:
         self._folder = folder
         self._reading = LogConnection(folder)
 
-    async def look(self) -> CommandRequests:
+    async def poll(self) -> CommandRequests:
         """The requests as they are now."""
         return await self._reading.ask(_requests, self._folder)
 
@@ -73,9 +73,9 @@ class FolderRequests:
 def _requests(conn: sqlite3.Connection, folder: RunFolder) -> CommandRequests:
     # asked first: an answer that comes meanwhile is then seen with its request
     commands = CommandTail(folder.control).read()
-    beat = status(conn).heartbeat
+    heartbeat = status(conn).heartbeat
     return CommandRequests(
         records=tuple(command_log(conn, commands)),
-        heartbeat_us=None if beat is None else beat.at_us,
+        heartbeat_us=None if heartbeat is None else heartbeat.at_us,
         is_alive=folder.is_alive(),
     )

@@ -44,13 +44,13 @@ class RunListSource(Protocol):
         """The folder."""
         ...
 
-    def look(self) -> list[ListedRun]:
+    def poll(self) -> list[ListedRun]:
         """Its runs, the latest first."""
         ...
 
 
 @dataclass(slots=True, kw_only=True)
-class _Known:
+class _RunEntry:
     """What is known of one folder."""
 
     folder: RunFolder
@@ -67,20 +67,20 @@ class FolderRuns:
         self.runs_dir = runs_dir
         self._clock = clock
         self._changed: int | None = None  # when the folder was, by its own account
-        self._known: dict[str, _Known] = {}
+        self._entries: dict[str, _RunEntry] = {}
         self._turn = 0
 
-    def look(self) -> list[ListedRun]:
+    def poll(self) -> list[ListedRun]:
         """Its runs, the latest first."""
         self._scan()
-        for known in self._due():
-            known.stamp = _stamp(known.folder)
-        runs = [known for known in self._known.values() if known.stamp]
+        for entry in self._due():
+            entry.stamp = _stamp(entry.folder)
+        runs = [entry for entry in self._entries.values() if entry.stamp]
         runs.sort(key=lambda k: (max(k.stamp or ()), k.folder.run_id), reverse=True)
-        unread = [known for known in runs if known.read != known.stamp]
+        unread = [entry for entry in runs if entry.read != entry.stamp]
         # what was never read comes first, or a busy folder would hide it for ever
-        for known in sorted(unread, key=lambda k: k.snapshot is not None)[:BATCH]:
-            self._read(known)
+        for entry in sorted(unread, key=lambda k: k.snapshot is not None)[:BATCH]:
+            self._read(entry)
         return [ListedRun(folder=k.folder, snapshot=self._present(k)) for k in runs]
 
     def _scan(self) -> None:
@@ -88,7 +88,7 @@ class FolderRuns:
         try:
             changed = os.stat(self.runs_dir).st_mtime_ns  # noqa: PTH116 - as below
         except OSError:
-            self._known, self._changed = {}, None
+            self._entries, self._changed = {}, None
             return
         if changed == self._changed:
             return
@@ -98,44 +98,44 @@ class FolderRuns:
         except OSError:
             return  # it may no longer be read: what is known of its runs stays
         self._changed = changed
-        before, path = self._known, self.runs_dir
-        self._known = {
-            name: before.get(name) or _Known(folder=RunFolder(path / name))
+        before, path = self._entries, self.runs_dir
+        self._entries = {
+            name: before.get(name) or _RunEntry(folder=RunFolder(path / name))
             for name in names
         }
 
-    def _due(self) -> list[_Known]:
+    def _due(self) -> list[_RunEntry]:
         """The runs to be asked by this look."""
-        at_rest = [known for known in self._known.values() if known.is_at_rest]
+        at_rest = [entry for entry in self._entries.values() if entry.is_at_rest]
         first = self._turn % len(at_rest) if at_rest else 0
         self._turn = first + ROUND
         some = (at_rest[first:] + at_rest[:first])[:ROUND]
         # what waits to be read has been asked, and will be again
         return some + [
-            known
-            for known in self._known.values()
-            if not known.is_at_rest and (known.read or not known.stamp)
+            entry
+            for entry in self._entries.values()
+            if not entry.is_at_rest and (entry.read or not entry.stamp)
         ]
 
-    def _read(self, known: _Known) -> None:
-        known.stamp = known.read = _stamp(known.folder)
-        with RunSource(known.folder, self._clock, is_brief=True) as source:
-            known.snapshot = source.look()
-        seen = known.snapshot
-        known.is_at_rest = not isinstance(seen, RunSnapshot) or seen.is_ended
+    def _read(self, entry: _RunEntry) -> None:
+        entry.stamp = entry.read = _stamp(entry.folder)
+        with RunSource(entry.folder, self._clock, is_brief=True) as source:
+            entry.snapshot = source.poll()
+        seen = entry.snapshot
+        entry.is_at_rest = not isinstance(seen, RunSnapshot) or seen.is_ended
 
-    def _present(self, known: _Known) -> SnapshotOrProblem | None:
+    def _present(self, entry: _RunEntry) -> SnapshotOrProblem | None:
         """What was read, as of now: clocks move on where the log does not."""
-        seen = known.snapshot
-        if not isinstance(seen, RunSnapshot) or known.is_at_rest:
+        seen = entry.snapshot
+        if not isinstance(seen, RunSnapshot) or entry.is_at_rest:
             return seen
-        is_held = known.folder.is_alive()
+        is_held = entry.folder.is_alive()
         seen = replace(
             seen,
             now_us=self._clock.now_us(),
             is_alive=is_working(is_held, seen.status.heartbeat),
         )
-        known.snapshot, known.is_at_rest = seen, seen.is_ended
+        entry.snapshot, entry.is_at_rest = seen, seen.is_ended
         return seen
 
 

@@ -128,8 +128,8 @@ class RunSnapshot:
     @property
     def heartbeat_s(self) -> float | None:
         """Age of the last sign of life."""
-        beat = self.status.heartbeat
-        return None if beat is None else self.age_s(beat.at_us)
+        heartbeat = self.status.heartbeat
+        return None if heartbeat is None else self.age_s(heartbeat.at_us)
 
     def age_s(self, at_us: int) -> float:
         """How long ago that was; never negative, whatever the clocks say."""
@@ -183,7 +183,7 @@ class RunSnapshot:
         return min(1.0, self.rate / best)
 
     @property
-    def course(self) -> list[float | None]:
+    def completed_by_minute(self) -> list[float | None]:
         """Tasks completed in each of the last 60 minutes; None: before the run."""
         now, first = (us // US_PER_MINUTE for us in (self.now_us, self.created_us))
         counted = dict.fromkeys(range(now - HOUR, now), 0)
@@ -231,7 +231,7 @@ class SnapshotSource(Protocol):
         """The run's id."""
         ...
 
-    def look(self) -> SnapshotOrProblem:
+    def poll(self) -> SnapshotOrProblem:
         """The run as it is now."""
         ...
 
@@ -289,7 +289,7 @@ class RunSource:
             self._reader.close()
         self._reader = self._version = self._facts = None
 
-    def look(self) -> SnapshotOrProblem:
+    def poll(self) -> SnapshotOrProblem:
         """The run as it is now."""
         try:
             self._refresh()
@@ -339,11 +339,11 @@ class RunSource:
         now = self._clock.now_us() // US_PER_MINUTE
         rows = tuple(minutes(reader, now - HOUR))
         # by the name of its folder, which all commands take: it may be a copy's
-        stand = replace(status(reader), run_id=self._folder.run_id)
+        run_status = replace(status(reader), run_id=self._folder.run_id)
         errors = sorted(error_counts(reader), key=lambda error: -error.n)
         if self._tail is None:
             return RunFacts(
-                status=stand,
+                status=run_status,
                 minutes=rows,
                 oldest=oldest_in_flight(reader, 1),
                 errors=tuple(errors),
@@ -354,13 +354,13 @@ class RunSource:
             filter(None, (self._best, best_rate(_completed(rows, now)))), default=None
         )
         return RunFacts(
-            status=stand,
+            status=run_status,
             minutes=rows,
             best=self._best,
             latencies=latencies(reader),
             answers=answers,
             oldest=oldest_in_flight(reader, OLDEST),
-            retries=next_retries(reader, stand.tasks.waiting),
+            retries=next_retries(reader, run_status.tasks.waiting),
             errors=tuple(errors),
             failures=failures(reader, now - LATELY),
             last_failure=_last_failure(reader, errors, answers),

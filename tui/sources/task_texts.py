@@ -15,10 +15,10 @@ from store.read.tasks import AttemptRow, parts
 from store.tables import payload
 from tui.render.json_text import (
     EmbeddedJson,
-    SpokenReply,
+    ReplyText,
     find_json,
     readable,
-    spoken,
+    reply_text,
     tree,
 )
 
@@ -42,7 +42,7 @@ class AttemptText:
     )
 
 
-NOTHING = AttemptText(text="")
+NO_TEXT = AttemptText(text="")
 
 
 def read_text(
@@ -60,7 +60,7 @@ def read_text(
     seq = attempt.started_seq if is_prompt else attempt.ended_seq
     body = None if seq is None else payload(conn, seq)
     if body is None:
-        return NOTHING
+        return NO_TEXT
     if is_prompt:
         return _prompt(conn, body, attempt)
     return (_reply if kind is TextKind.REPLY else _parsed)(body, attempt, sign)
@@ -85,44 +85,43 @@ def _reply(body: bytes, attempt: AttemptRow, sign: str) -> AttemptText:
     text = readable(body)
     if not about:
         return AttemptText(text=text)
-    words = spoken(body)
-    place = _place(words.text, attempt.fault, find_json(words.text))
-    if place is None:
+    words = reply_text(body)
+    fault_position = _locate_fault(words.text, attempt.fault, find_json(words.text))
+    if fault_position is None:
         return AttemptText(text=text, about=about)
-    at, why = place
-    marked = words.marked(at, f"{sign}[{why}]{sign}")
+    at, reason = fault_position
+    marked = words.marked(at, f"{sign}[{reason}]{sign}")
     is_plain = isinstance(marked, str)
     display_text = marked if is_plain else readable(json.dumps(marked).encode())
     return AttemptText(text=text, about=about, display_text=display_text)
 
 
-_PLACE = re.compile(r"line (\d+), column (\d+): (.*)", re.DOTALL)
+_POSITION = re.compile(r"line (\d+), column (\d+): (.*)", re.DOTALL)
 
 
-def _place(
+def _locate_fault(
     text: str, fault: str | None, embedded: EmbeddedJson | None
 ) -> tuple[int, str] | None:
     """The character that could not be read, and why: as the log says, else as seen."""
-    match = _PLACE.fullmatch(fault or "")
+    match = _POSITION.fullmatch(fault or "")
     if match is not None:
         lines = text.split("\n")[: int(match[1])]
         at = sum(len(line) + 1 for line in lines[:-1]) + int(match[2]) - 1
         return min(at, len(text)), match[3]
     if embedded is None or embedded.broken_at is None:
         return None
-    return embedded.broken_at, embedded.why
+    return embedded.broken_at, embedded.reason
 
 
 def _parsed(body: bytes, attempt: AttemptRow, sign: str) -> AttemptText:
-    words: SpokenReply = spoken(body)
+    words: ReplyText = reply_text(body)
     about = complaint(attempt)
     embedded = find_json(words.text)
     if embedded is None:
         return AttemptText(text="", about=about)
     if embedded.broken_at is not None:
-        breaks = (
-            f"JSON breaks off at character {embedded.broken_at + 1:,}: {embedded.why}"
-        )
+        character = f"{embedded.broken_at + 1:,}"
+        breaks = f"JSON breaks off at character {character}: {embedded.reason}"
         about = " · ".join(filter(None, (about, breaks)))
     text = tree(embedded.value)
     display_text = tree(embedded.value, fault=attempt.fault or "", sign=sign)

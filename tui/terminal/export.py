@@ -35,16 +35,16 @@ class CaptureError(StoreError):
     """A file could not be written; the message says why and what to do."""
 
 
-def file_name(run_id: str | None, what: str, at_us: int, ending: str) -> str:
+def file_name(run_id: str | None, label: str, at_us: int, ending: str) -> str:
     """A name that no file system takes amiss.
 
     >>> file_name("1120-a", "tasks", 1_767_225_600_000_000, "svg")
     'siftlog-1120-a-tasks-20260101T000000Z.svg'
     """
-    parts = (_UNSAFE.sub("-", part)[:_LONGEST] for part in (run_id or "", what))
+    parts = (_UNSAFE.sub("-", part)[:_LONGEST] for part in (run_id or "", label))
     words = [part.strip("-.") for part in parts]
-    moment = utc(at_us).replace("-", "").replace(":", "")
-    return "-".join(["siftlog", *filter(None, words), f"{moment}.{ending}"])
+    timestamp = utc(at_us).replace("-", "").replace(":", "")
+    return "-".join(["siftlog", *filter(None, words), f"{timestamp}.{ending}"])
 
 
 def picture_of(app: App[Any]) -> str:
@@ -103,9 +103,9 @@ def copy_text(app: App[Any], text: str) -> str:
     return ""
 
 
-def copied(what: str) -> str:
+def copied(name: str) -> str:
     """That it was handed to the terminal, which tells nobody what it does with it."""
-    return f"{what} copied, if the terminal allows it"
+    return f"{name} copied, if the terminal allows it"
 
 
 def save_text(app: App[Any], text: str, name: str) -> str:

@@ -26,10 +26,10 @@ from textual.screen import Screen
 from store.errors import StoreError
 from tui import control, screens, widgets
 
-_OURS = "tui."
+_PACKAGE_PREFIX = "tui."
 _MODIFIERS = frozenset({"alt", "ctrl", "hyper", "meta", "shift", "super"})
 _SIGNS = "".join(map(chr, range(33, 127))).replace(",", "")
-_NAMED = frozenset(
+_KEY_NAMES = frozenset(
     {key.value for key in Keys}
     # as textual names the signs of a keyboard: "/" is "slash"
     | {bound.key for bound in Binding.make_bindings((sign, "") for sign in _SIGNS)}
@@ -50,20 +50,20 @@ class KeyBinding:
     id: str
     keys: tuple[str, ...]
     about: str
-    where: type[DOMNode]  #: the application, a screen or a widget
+    node_type: type[DOMNode]  #: the application, a screen or a widget
 
     def meets(self, other: KeyBinding) -> bool:
         """Whether both may wait for a key at the same time.
 
         Two screens are never in front together; a widget may be on any of them.
         """
-        is_one = issubclass(self.where, other.where) or issubclass(
-            other.where, self.where
+        is_related = issubclass(self.node_type, other.node_type) or issubclass(
+            other.node_type, self.node_type
         )
         are_screens = all(
-            issubclass(binding.where, Screen) for binding in (self, other)
+            issubclass(binding.node_type, Screen) for binding in (self, other)
         )
-        return is_one or not are_screens
+        return is_related or not are_screens
 
 
 def default_path() -> Path:
@@ -71,7 +71,7 @@ def default_path() -> Path:
     return user_config_path("siftlog") / "keymap.toml"
 
 
-def known_bindings() -> list[KeyBinding]:
+def all_bindings() -> list[KeyBinding]:
     """Every binding of the monitor that has an id: the application's come first."""
     for package in (screens, control, widgets):
         for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
@@ -84,16 +84,16 @@ def known_bindings() -> list[KeyBinding]:
     return sorted(
         bindings.values(),
         key=lambda bound: (
-            not issubclass(bound.where, App),
-            not issubclass(bound.where, Screen),
-            bound.where.__name__,
+            not issubclass(bound.node_type, App),
+            not issubclass(bound.node_type, Screen),
+            bound.node_type.__name__,
         ),
     )
 
 
 def kinds(kind: type[DOMNode]) -> Iterator[type[DOMNode]]:
     """Classes of ours that can have bindings, as far as they are imported."""
-    if kind.__module__.startswith(_OURS):
+    if kind.__module__.startswith(_PACKAGE_PREFIX):
         yield kind
     for below in kind.__subclasses__():
         yield from kinds(below)
@@ -107,39 +107,39 @@ def _bound(kind: type[DOMNode]) -> Iterator[KeyBinding]:
             keys.setdefault(binding.id, []).append(binding.key)
             about.setdefault(binding.id, binding.description)
     for name, bound in keys.items():
-        yield KeyBinding(id=name, keys=tuple(bound), about=about[name], where=kind)
+        yield KeyBinding(id=name, keys=tuple(bound), about=about[name], node_type=kind)
 
 
-def printed(known: Iterable[KeyBinding]) -> str:
+def printed(bindings: Iterable[KeyBinding]) -> str:
     """The bindings as a keymap file that changes nothing."""
     same: dict[str, list[KeyBinding]] = {}
-    for bound in known:
+    for bound in bindings:
         same.setdefault(bound.id, []).append(bound)
-    places: dict[str, list[str]] = {}
+    lines_by_scope: dict[str, list[str]] = {}
     for name, bounds in same.items():
         keys = dict.fromkeys(key for bound in bounds for key in bound.keys)
         setting = f'"{name}" = "{",".join(keys)}"'
         line = f"{setting:<42} # {bounds[0].about or name}"
-        places.setdefault(_place(bounds), []).append(line)
+        lines_by_scope.setdefault(_scope_name(bounds), []).append(line)
     lines = [
         "# Keys of the siftlog monitor. Keep the lines that you change; several keys",
         "# of one binding are separated by commas.",
     ]
-    for place, settings in places.items():
-        lines += ["", f"# {place}", *settings]
+    for scope, settings in lines_by_scope.items():
+        lines += ["", f"# {scope}", *settings]
     return "\n".join([*lines, ""])
 
 
-def _place(bounds: list[KeyBinding]) -> str:
-    where = bounds[0].where
-    if issubclass(where, App):
+def _scope_name(bounds: list[KeyBinding]) -> str:
+    node_type = bounds[0].node_type
+    if issubclass(node_type, App):
         return "everywhere"
-    if len(bounds) > 1 or not issubclass(where, Screen):
+    if len(bounds) > 1 or not issubclass(node_type, Screen):
         return "lists and texts"
-    return f"on the screen {where.__name__.removesuffix('Screen')}"
+    return f"on the screen {node_type.__name__.removesuffix('Screen')}"
 
 
-def read_keymap(path: Path, known: Iterable[KeyBinding]) -> dict[str, str]:
+def read_keymap(path: Path, bindings: Iterable[KeyBinding]) -> dict[str, str]:
     """What a file says: keys by the id of their binding.
 
     Raises:
@@ -154,34 +154,34 @@ def read_keymap(path: Path, known: Iterable[KeyBinding]) -> dict[str, str]:
             f"the keymap {path} cannot be read ({error}): mend it, or begin anew with "
             "'siftlog watch --print-keymap'"
         ) from error
-    return checked(read, list(known), str(path))
+    return checked(read, list(bindings), str(path))
 
 
 def checked(
-    read: Mapping[str, Any], known: list[KeyBinding], where: str
+    read: Mapping[str, Any], bindings: list[KeyBinding], source: str
 ) -> dict[str, str]:
     """The keymap, if it can be used.
 
     Args:
         read: what stands in the file; tables in it are read as parts of an id.
-        known: the bindings there are.
-        where: the file, for what is said of it.
+        bindings: the bindings there are.
+        source: the file, for what is said of it.
 
     Raises:
         KeymapError: it cannot.
     """
     keymap = {}
-    ids = [bound.id for bound in known]
+    ids = [bound.id for bound in bindings]
     for name, keys in _flat(read):
         if name not in ids:
             near = difflib.get_close_matches(name, ids, n=1)
             meant = f"did you mean {near[0]!r}? " if near else ""
             raise KeymapError(
-                f"the keymap {where} names {name!r}, and no binding is called so: "
+                f"the keymap {source} names {name!r}, and no binding is called so: "
                 f"{meant}'siftlog watch --print-keymap' lists them"
             )
-        keymap[name] = ",".join(_keys_of(name, keys, where))
-    _refuse_clashes(keymap, known, where)
+        keymap[name] = ",".join(_keys_of(name, keys, source))
+    _refuse_clashes(keymap, bindings, source)
     return keymap
 
 
@@ -193,14 +193,14 @@ def _flat(read: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]
             yield f"{above}{name}", value
 
 
-def _keys_of(name: str, keys: object, where: str) -> list[str]:
+def _keys_of(name: str, keys: object, source: str) -> list[str]:
     key_names = (
         [key.strip() for key in keys.split(",")] if isinstance(keys, str) else []
     )
     for key in key_names or [""]:
         if not _is_key(key):
             raise KeymapError(
-                f"the keymap {where} gives {name!r} the key {key or keys!r}, which "
+                f"the keymap {source} gives {name!r} the key {key or keys!r}, which "
                 'does not exist: write it like "f", "F", "ctrl+f", "space" or "j,down"'
             )
     # as textual names them: "?" is "question_mark"
@@ -211,22 +211,22 @@ def _is_key(key: str) -> bool:
     if len(key) == 1:
         return key.isprintable()
     *modifiers, last = key.split("+")
-    return set(modifiers) <= _MODIFIERS and last in _NAMED
+    return set(modifiers) <= _MODIFIERS and last in _KEY_NAMES
 
 
 def _refuse_clashes(
-    keymap: Mapping[str, str], known: list[KeyBinding], where: str
+    keymap: Mapping[str, str], bindings: list[KeyBinding], source: str
 ) -> None:
     """No key of the keymap may wait for two things at once.
 
     Those that do so without it are left alone: the one in front has the key.
     """
     usual: dict[str, set[str]] = {}
-    for bound in known:
+    for bound in bindings:
         usual.setdefault(bound.id, set()).update(bound.keys)
-    for bound in known:
+    for bound in bindings:
         for key in keymap[bound.id].split(",") if bound.id in keymap else ():
-            for other in known:
+            for other in bindings:
                 if other.id == bound.id or not bound.meets(other):
                     continue
                 mapped = keymap.get(other.id)
@@ -235,6 +235,6 @@ def _refuse_clashes(
                     mapped.split(",") if mapped else other.keys
                 ):
                     raise KeymapError(
-                        f"the keymap {where} gives the key {key!r} to {bound.id!r}, "
+                        f"the keymap {source} gives the key {key!r} to {bound.id!r}, "
                         f"and {other.id!r} has it too: give one of them another key"
                     )

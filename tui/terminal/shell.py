@@ -87,7 +87,7 @@ class RefreshRate:
         is_remote = bool(environment.get("SSH_CONNECTION"))
         self._at = RATES.index(chosen or (REMOTE if is_remote else USUAL))
         self._is_chosen = chosen is not None
-        self.looks = Timings()
+        self.polls = Timings()
         self.frames = Timings()
 
     @property
@@ -115,7 +115,7 @@ class RefreshRate:
 class RefreshingScreen(Protocol):
     """A screen that is told when to look again; it owns no timer."""
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """Look, and show what has changed."""
 
 
@@ -220,18 +220,18 @@ class TerminalApp(App[str]):
         """Look as often as it was last decided."""
         if self._timer is not None:
             self._timer.stop()
-        self._timer = self.set_interval(1 / self.pace.rate, self._look)
+        self._timer = self.set_interval(1 / self.pace.rate, self._poll)
 
-    def _look(self) -> None:
+    def _poll(self) -> None:
         """The uppermost screen that shows something alive looks again."""
         if self.pace.is_relieved():
             self.keep_pace()
-            self._tell_pace("this terminal is slow; ")
+            self._notify_pace("this terminal is slow; ")
         for screen in reversed(self.screen_stack):
             if isinstance(screen, RefreshingScreen):
                 begun = self._clock.monotonic()
-                screen.look()
-                self.pace.looks.add(self._clock.monotonic() - begun)
+                screen.poll()
+                self.pace.polls.add(self._clock.monotonic() - begun)
                 return
 
     async def on_event(self, event: Event) -> None:
@@ -243,10 +243,10 @@ class TerminalApp(App[str]):
         """Look more often, or less."""
         self.pace.step(by)
         self.keep_pace()
-        self._tell_pace()
+        self._notify_pace()
 
-    def _tell_pace(self, why: str = "") -> None:
-        notice = f"{why}{self.pace.rate:g} looks a second"
+    def _notify_pace(self, reason: str = "") -> None:
+        notice = f"{reason}{self.pace.rate:g} looks a second"
         self.notify(notice, timeout=2, markup=False)
 
     # Textual has no other place where a frame is drawn and handed to the terminal
@@ -298,7 +298,7 @@ def about(
         "mouse": "ours" if app.has_mouse else "the terminal's",
         "theme": app.theme,
         "refresh": f"{app.pace.rate:g} looks a second",
-        "a look": _taken(app.pace.looks),
+        "a look": _taken(app.pace.polls),
         "a frame": _taken(app.pace.frames),
         "--read-only": "yes" if is_read_only else "no",
         "log": _size(folder),
@@ -335,6 +335,6 @@ class SelectingScreen(Protocol):
     """A screen that can say which tasks a retry would be about."""
 
     @property
-    def aim(self) -> str:
+    def task_filter(self) -> str:
         """A filter; empty: the failed ones."""
         ...

@@ -18,8 +18,8 @@ from store.clock import Clock
 from store.printable import printable
 from tui.render.comparison import (
     CHOICE_COLUMNS,
-    choices_wanted,
     failed,
+    filter_choices,
     no_choice,
     stopped,
     waiting,
@@ -165,7 +165,7 @@ class ComparisonPicker(FilteredTable[ComparisonChoice]):
         """
         super().__init__(
             PagedTable(CHOICE_COLUMNS, watched.glyphs),
-            choices_wanted,
+            filter_choices,
             "what to compare with: a part of its name, or RUN, RUN:MODEL, FOLDER",
             id=id,
         )
@@ -178,16 +178,16 @@ class ComparisonPicker(FilteredTable[ComparisonChoice]):
         """Let go of the log."""
         self._source_a.close()
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """See which runs there are, or that the run itself is gone."""
-        snapshot_a = self._source_a.look()
+        snapshot_a = self._source_a.poll()
         if isinstance(snapshot_a, ReadProblem):
             self.show({})
             self.table.explain(f"{snapshot_a.sentence}.")
             return
-        listed = self._listing.look()
+        listed_runs = self._listing.poll()
         choices = islice(
-            comparison_choices(snapshot_a, self._reference, listed), OFFERED
+            comparison_choices(snapshot_a, self._reference, listed_runs), OFFERED
         )
         self.show(
             {
@@ -195,7 +195,7 @@ class ComparisonPicker(FilteredTable[ComparisonChoice]):
                 for choice in choices
             }
         )
-        is_whole = all(listed_run.snapshot is not None for listed_run in listed)
+        is_whole = all(listed_run.snapshot is not None for listed_run in listed_runs)
         runs_dir = str(self._listing.runs_dir)
         sentence = no_choice(
             snapshot_a.status.job, runs_dir, self.part, is_whole=is_whole
@@ -238,10 +238,10 @@ class ProgressLine(TextBlock):
         """
         super().__init__(name, glyphs)
         self._clock = clock
-        self._what = ""
+        self._activity = ""
         self._begun = 0.0
         self._is_busy = False
-        self._trouble = ""
+        self._problem = ""
 
     @property
     def is_busy(self) -> bool:
@@ -251,12 +251,12 @@ class ProgressLine(TextBlock):
     @property
     def is_silent(self) -> bool:
         """Whether there is nothing to say, so that something else can be shown."""
-        return not self._is_busy and not self._trouble
+        return not self._is_busy and not self._problem
 
-    def ask(self, what: str, work: Work) -> None:
+    def ask(self, activity: str, work: Work) -> None:
         """Do *work*, which nobody may wait for; what was asked before is stopped."""
-        self._what, self._begun = what, self._clock.monotonic()
-        self._is_busy, self._trouble = True, ""
+        self._activity, self._begun = activity, self._clock.monotonic()
+        self._is_busy, self._problem = True, ""
         _: Worker[None] = self.run_worker(partial(self._do, work), exclusive=True)
         self._change()
 
@@ -264,7 +264,7 @@ class ProgressLine(TextBlock):
         try:
             await work()
         except CommandFailed as error:
-            self._trouble = str(error)
+            self._problem = str(error)
         self._is_busy = False
         self._change()
 
@@ -274,26 +274,26 @@ class ProgressLine(TextBlock):
             seconds = self._clock.monotonic() - self._begun
             self.workers.cancel_node(self)
             self._is_busy = False
-            self.refuse(stopped(self._what, seconds))
+            self.refuse(stopped(self._activity, seconds))
 
     def refuse(self, sentence: str) -> None:
         """Say why there is nothing to show."""
-        self._trouble = sentence
+        self._problem = sentence
         self._change()
 
     def hush(self) -> None:
         """Say nothing more of what failed or was stopped."""
-        self._trouble = ""
+        self._problem = ""
         self._change()
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """Say how long it takes by now."""
         if self._is_busy:
             seconds = self._clock.monotonic() - self._begun
-            self.say(printable(waiting(self._what, seconds)))
-        elif self._trouble:
-            self.say(printable(failed(self._trouble)))
+            self.say(printable(waiting(self._activity, seconds)))
+        elif self._problem:
+            self.say(printable(failed(self._problem)))
 
     def _change(self) -> None:
-        self.look()
+        self.poll()
         self.post_message(self.Changed())

@@ -60,7 +60,7 @@ _DOWNWARD = {CursorMove.DOWN, CursorMove.HALF_DOWN, CursorMove.PAGE_DOWN}
 class EventTable(PagedTable[EventLine]):
     """Events by seq; `show` says which."""
 
-    class EndWanted(TableMessage):
+    class EndRequested(TableMessage):
         """The log's first or last event is to be shown."""
 
         def __init__(self, table: EventTable, *, is_last: bool) -> None:
@@ -100,7 +100,7 @@ class EventTable(PagedTable[EventLine]):
         """Move the cursor; the ends of the log are somebody else's to find."""
         moved = CursorMove[move]
         if moved in {CursorMove.FIRST, CursorMove.LAST}:
-            self.post_message(self.EndWanted(self, is_last=moved is CursorMove.LAST))
+            self.post_message(self.EndRequested(self, is_last=moved is CursorMove.LAST))
             return
         super().action_move(move)
         near = min(NEAR, len(self.numbers) // _PART)

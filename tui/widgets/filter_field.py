@@ -44,7 +44,7 @@ def task_words(names: Names) -> Sequence[str]:
     }
     keys = (f"{key}{_OPERATORS.get(key, ':')}" for key in KEYS)
     figures = (f"{key}{_OPERATORS[key]}{value}" for key, value in _FIGURES.items())
-    return [*keys, *figures, *_named(values)]
+    return [*keys, *figures, *_key_value_pairs(values)]
 
 
 def event_words(names: Names) -> Sequence[str]:
@@ -56,10 +56,10 @@ def event_words(names: Names) -> Sequence[str]:
         "err": names.errors,
         "reason": (*names.errors, *names.parse_failures),
     }
-    return [*(f"{key}:" for key in EVENT_KEYS), *_named(values)]
+    return [*(f"{key}:" for key in EVENT_KEYS), *_key_value_pairs(values)]
 
 
-def _named(values: Mapping[str, Sequence[str]]) -> Iterator[str]:
+def _key_value_pairs(values: Mapping[str, Sequence[str]]) -> Iterator[str]:
     """Every key with each of its values, where they can be offered."""
     for key, names in values.items():
         for value in names:

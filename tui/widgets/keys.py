@@ -29,8 +29,8 @@ _BACK = "back"
 _WAYS_ON = ("commands", "help", "detach")
 """What leads to everything else, by id: the last to be left out of the line of keys."""
 _SCREEN, _EVERYWHERE = "this screen", "everywhere"
-_ASKING = "control, each asks before it acts"
-_GROUPS = (_SCREEN, _EVERYWHERE, _ASKING)
+_CONTROL = "control, each asks before it acts"
+_GROUPS = (_SCREEN, _EVERYWHERE, _CONTROL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +55,7 @@ class Key:
     def group(self) -> str:
         """What help lists it under."""
         if self.about.endswith(CONTROL):
-            return _ASKING
+            return _CONTROL
         return _EVERYWHERE if isinstance(self.node, App) else _SCREEN
 
     @property
@@ -165,7 +165,7 @@ class KeyLine(TextBlock):
 
     def on_mount(self) -> None:
         """Listen for other keys."""
-        self.screen.bindings_updated_signal.subscribe(self, self._tell)
+        self.screen.bindings_updated_signal.subscribe(self, self._show_keys)
 
     def on_unmount(self) -> None:
         """Listen no more."""
@@ -174,9 +174,9 @@ class KeyLine(TextBlock):
     def on_resize(self, event: events.Resize) -> None:
         """Another width, another choice."""
         del event
-        self._tell(self.screen)
+        self._show_keys(self.screen)
 
-    def _tell(self, screen: Screen[object]) -> None:
+    def _show_keys(self, screen: Screen[object]) -> None:
         if screen is not self.screen or not self.size.width:
             return
         keys = keys_of(screen.active_bindings.values(), self.app.get_key_display)

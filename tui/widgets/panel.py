@@ -18,7 +18,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import Static
 
-from tui.render.glyphs import Glyphs, drawn, substitute_glyphs
+from tui.render.glyphs import Glyphs, displayable_text, substitute_glyphs
 from tui.render.layout import Room, one_line
 
 Sign: TypeAlias = tuple[str, tuple[object, ...]]
@@ -182,7 +182,7 @@ class TextLine(Widget):
         """The line; there is no other."""
         width = self.size.width
         text = laid_out(self._left, self._right, width, self._fill) if not y else ""
-        text = drawn(self._glyphs, text)
+        text = displayable_text(self._glyphs, text)
         return Strip([Segment(text, self.rich_style)]).adjust_cell_length(
             width, self.rich_style
         )

@@ -56,7 +56,7 @@ class Pages(Generic[RowT]):
         )
         self._size = size
         self._max_pages = max_pages
-        self._held: OrderedDict[int, list[RowT | None]] = OrderedDict()
+        self._pages: OrderedDict[int, list[RowT | None]] = OrderedDict()
         self._stale: set[int] = set()
         self._listing = 0
         self._pending_request: PageRequest | None = None
@@ -68,7 +68,7 @@ class Pages(Generic[RowT]):
         """Show another list; what was held belongs to the old one."""
         self.numbers = numbers
         self._grown_numbers = None
-        self._held.clear()
+        self._pages.clear()
         self._stale.clear()
         self._listing += 1
         self._pending_request = None
@@ -81,7 +81,7 @@ class Pages(Generic[RowT]):
         last = len(self) // self._size
         if self._pending_request is not None and self._pending_request.page == last:
             self._pending_request = None
-        if last in self._held:
+        if last in self._pages:
             self._stale.add(last)
         if self._grown_numbers is None:
             self.numbers = self._grown_numbers = array("q", self.numbers)
@@ -90,17 +90,17 @@ class Pages(Generic[RowT]):
     def row(self, position: int) -> RowT | None:
         """The row at a position; None while it has not been read."""
         page, offset = divmod(position, self._size)
-        rows = self._held.get(page)
+        rows = self._pages.get(page)
         if rows is None:
             return None
-        self._held.move_to_end(page)
+        self._pages.move_to_end(page)
         return rows[offset] if offset < len(rows) else None
 
     def expire(self) -> None:
         """Read everything again when it comes into view; until then show the old."""
-        self._stale.update(self._held)
+        self._stale.update(self._pages)
 
-    def wanted(
+    def next_request(
         self, first: int, last: int, *, is_upward: bool = False
     ) -> PageRequest | None:
         """The page to read next for the rows from *first* to before *last*.
@@ -116,14 +116,14 @@ class Pages(Generic[RowT]):
         bottom = min(end, max(first, last - 1) // self._size)
         seen = range(top, bottom + 1)
         ahead = top - 1 if is_upward else bottom + 1
-        page = next((p for p in seen if p not in self._held), None)
+        page = next((p for p in seen if p not in self._pages), None)
         if self._pending_request is not None and (
             page is None or self._pending_request.page in seen
         ):
             return None
         if page is None:
             page = next((p for p in seen if p in self._stale), None)
-        if page is None and 0 <= ahead <= end and ahead not in self._held:
+        if page is None and 0 <= ahead <= end and ahead not in self._pages:
             page = ahead
         if page is None:
             return None
@@ -145,10 +145,10 @@ class Pages(Generic[RowT]):
             return False
         self._pending_request = None
         self._stale.discard(ask.page)
-        self._held[ask.page] = [rows.get(number) for number in ask.numbers]
-        self._held.move_to_end(ask.page)
-        while len(self._held) > self._max_pages:
-            page, _ = self._held.popitem(last=False)
+        self._pages[ask.page] = [rows.get(number) for number in ask.numbers]
+        self._pages.move_to_end(ask.page)
+        while len(self._pages) > self._max_pages:
+            page, _ = self._pages.popitem(last=False)
             self._stale.discard(page)
         return True
 

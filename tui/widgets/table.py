@@ -1,8 +1,8 @@
 """Provides a table of any number of rows, of which it holds a few screens.
 
-It draws lines from what `Pages` holds and posts `Wanted` for what is missing; whoever
-mounts it reads the page in a thread and calls `put`. It never waits: a row that has not
-been read yet is drawn as dim dots. Rows come from outside, so that every text goes
+It draws lines from what `Pages` holds and posts `PageRequested` for what is missing;
+its owner reads the page in a thread and calls `put`. It never waits: a row that has
+not been read yet is drawn as dim dots. Rows come from outside, so that every text goes
 through `clip`, and none is ever read as markup.
 """
 
@@ -20,7 +20,7 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from tui.render.glyphs import Glyphs, drawn
+from tui.render.glyphs import Glyphs, displayable_text
 from tui.render.layout import COLUMN_GAP, RowT, TableColumn, clip, fitted, wrapped
 from tui.widgets.scrolling import MOVES, CursorMove, PageRequest, Pages, Viewport, dress
 
@@ -80,7 +80,7 @@ class PagedTable(ScrollView, Generic[RowT], can_focus=True):
         ),
     ]
 
-    class Wanted(TableMessage):
+    class PageRequested(TableMessage):
         """A page to be read; to be answered with `put` or `give_up`."""
 
         def __init__(self, table: PagedTable[Any], ask: PageRequest) -> None:
@@ -165,7 +165,7 @@ class PagedTable(ScrollView, Generic[RowT], can_focus=True):
         """Show rows that are all at hand, as `exchange` does."""
         viewport = self._viewport.relisted(self.numbers, tuple(rows), self._room)
         self._pages.relist(tuple(rows))
-        while ask := self._pages.wanted(0, len(rows)):
+        while ask := self._pages.next_request(0, len(rows)):
             self._pages.put(ask, rows)
         self._resized()
         self._go(viewport)
@@ -182,14 +182,14 @@ class PagedTable(ScrollView, Generic[RowT], can_focus=True):
         self._ask()
 
     def put(self, ask: PageRequest, rows: Mapping[int, RowT]) -> None:
-        """The answer to a `Wanted`."""
+        """The answer to a `PageRequested`."""
         if self._pages.put(ask, rows):
             self.refresh()
             self.post_message(self.Moved(self))
         self._ask()
 
     def give_up(self, ask: PageRequest) -> None:
-        """There will be no answer to a `Wanted`; the next move asks again."""
+        """There will be no answer to a `PageRequested`; the next move asks again."""
         self._pages.give_up(ask)
 
     def explain(self, emptiness: str) -> None:
@@ -229,9 +229,9 @@ class PagedTable(ScrollView, Generic[RowT], can_focus=True):
 
     def _ask(self) -> None:
         top = self.scroll_offset.y
-        ask = self._pages.wanted(top, top + self._room, is_upward=self._is_upward)
+        ask = self._pages.next_request(top, top + self._room, is_upward=self._is_upward)
         if ask is not None:
-            self.post_message(self.Wanted(self, ask))
+            self.post_message(self.PageRequested(self, ask))
 
     def action_move(self, move: str) -> None:
         """Move the cursor."""
@@ -287,7 +287,9 @@ class PagedTable(ScrollView, Generic[RowT], can_focus=True):
             return self._head(width)
         position = y - _HEAD + self.scroll_offset.y
         if position >= len(self.numbers):
-            text = drawn(self._glyphs, self._explained(position, width - _MARGIN))
+            text = displayable_text(
+                self._glyphs, self._explained(position, width - _MARGIN)
+            )
             line = Strip([Segment(" " * _MARGIN + text, self._style("dim"))])
             return line.adjust_cell_length(width, self._style("row"))
         row = self._pages.row(position)
@@ -335,7 +337,7 @@ class PagedTable(ScrollView, Generic[RowT], can_focus=True):
         for column in self._fitted:
             tone = column.tone(row) if column.tone else ""
             text = clip(column.text(row), column.width, is_right=column.is_right)
-            text = drawn(self._glyphs, text)
+            text = displayable_text(self._glyphs, text)
             # the gap goes with its cell: half as many segments to draw
             segments.append(Segment(text + gap, self._style(tone or "row")))
         return segments
@@ -368,5 +370,5 @@ class GroupedTable(PagedTable[RowT]):
         if not heading:
             return super()._cells(row)
         width = sum(column.width + COLUMN_GAP for column in self._fitted) - COLUMN_GAP
-        text = drawn(self._glyphs, clip(heading, max(0, width)))
+        text = displayable_text(self._glyphs, clip(heading, max(0, width)))
         return [Segment(text, self._style("head"))]

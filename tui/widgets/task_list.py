@@ -80,9 +80,9 @@ class TaskList:
         """How many new lines there are, and the key that shows them; or nothing."""
         if not self.new or not self.is_whole:
             return ""
-        what = "new" if self.order is TaskOrder.NUMBER else "changed"
+        change = "new" if self.order is TaskOrder.NUMBER else "changed"
         least = "≥ " if self.is_least else ""
-        return f"{least}{count(len(self.new))} {what}, press r"
+        return f"{least}{count(len(self.new))} {change}, press r"
 
     @property
     def heading(self) -> str:
@@ -132,7 +132,7 @@ class TaskLister:
         """
         self.list = TaskList(query=Query())
         self.names = Names(total=0)
-        self.sought = self.list  #: the last list that had a filter
+        self.last_filtered = self.list  #: the last list that had a filter
         self._source = source
         self._table = table
         self._say = say
@@ -144,14 +144,14 @@ class TaskLister:
             query=query, expression=expression, order=order, total=self.names.total
         )
         if query.terms:
-            self.sought = self.list
+            self.last_filtered = self.list
 
     async def fill(self) -> None:
         """Show the list as it grows."""
-        listed, after, is_first = self.list, None, True
+        task_list, after, is_first = self.list, None, True
         while True:
             limit = PAGE if is_first else STEP
-            step = await self._step(listed, after, limit)
+            step = await self._step(task_list, after, limit)
             self.list = self.list.stepped(step)
             if is_first:
                 self._table.relist(step.numbers)
@@ -164,7 +164,7 @@ class TaskLister:
 
     async def refresh(self) -> None:
         """The same list as it is now, exchanged at once: its rows stay in place."""
-        listed = replace(
+        task_list = replace(
             self.list,
             listed_n=0,
             is_whole=False,
@@ -172,13 +172,13 @@ class TaskLister:
             new=frozenset(),
             is_least=False,
         )
-        numbers, seq = await self._all(listed)
+        numbers, seq = await self._all(task_list)
         whole = TaskListStep(numbers=numbers, after=None, seq=seq)
         self._table.exchange(numbers)
-        self.list = replace(listed.stepped(whole), total=self.names.total)
+        self.list = replace(task_list.stepped(whole), total=self.names.total)
         self._say()
 
-    async def look(self) -> bool:
+    async def poll(self) -> bool:
         """See whether anything has happened; if so, read what is in view again."""
         seq = await self._source.last_seq()
         if seq == self._seen:
@@ -186,10 +186,10 @@ class TaskLister:
         since, self._seen = self._seen, seq
         self.names = await self._source.names()
         self._table.expire()
-        listed = self.list
-        since = max(since, listed.seq)
-        changed = await self._source.changed(listed.query, since)
-        if listed.query is self.list.query:
+        task_list = self.list
+        since = max(since, task_list.seq)
+        changed = await self._source.changed(task_list.query, since)
+        if task_list.query is self.list.query:
             self.list = replace(
                 self.list.changed(changed, self._table.numbers),
                 total=self.names.total,
@@ -203,7 +203,7 @@ class TaskLister:
         Args:
             step: 1: the next one; -1: the one before.
         """
-        by_number = replace(self.sought, order=TaskOrder.NUMBER)
+        by_number = replace(self.last_filtered, order=TaskOrder.NUMBER)
         numbers, _ = await self._all(by_number)
         table = self._table
         # a list of a million takes a while to be gone through
@@ -214,12 +214,12 @@ class TaskLister:
             table.go_to(position)
         return position is not None
 
-    async def _all(self, listed: TaskList) -> tuple[Sequence[int], int]:
+    async def _all(self, task_list: TaskList) -> tuple[Sequence[int], int]:
         """A list to its end, and the log's last event when it was begun."""
         numbers: array[int] = array("q")
         seq, after = 0, None
         while True:
-            step = await self._step(listed, after, STEP)
+            step = await self._step(task_list, after, STEP)
             seq = seq or step.seq
             if step.after is None and not numbers:
                 return step.numbers, seq
@@ -229,6 +229,8 @@ class TaskLister:
             after = step.after
 
     async def _step(
-        self, listed: TaskList, after: tuple[int, int] | None, limit: int
+        self, task_list: TaskList, after: tuple[int, int] | None, limit: int
     ) -> TaskListStep:
-        return await self._source.list_tasks(listed.query, listed.order, after, limit)
+        return await self._source.list_tasks(
+            task_list.query, task_list.order, after, limit
+        )

@@ -30,7 +30,7 @@ from tui.render.tasks import (
     state_words,
     time_of_day,
 )
-from tui.sources.task_texts import NOTHING, AttemptText, TextKind
+from tui.sources.task_texts import NO_TEXT, AttemptText, TextKind
 from tui.sources.tasks import AttemptLine, TaskDetail, TaskSource
 from tui.terminal.export import copied, copy_text, page, save_text
 from tui.widgets.panel import TextLine
@@ -105,7 +105,7 @@ class TaskPane(Vertical):
         self._seen: int | None = None
         self._tab = Tab.PROMPT
         self._is_diff = False
-        self._text = NOTHING
+        self._text = NO_TEXT
         self._has_failed = False  #: the text could not be read the last time
 
     def compose(self) -> ComposeResult:
@@ -130,7 +130,7 @@ class TaskPane(Vertical):
         if task is not None:
             self._work(partial(self._reading, task), "task")
 
-    def look(self, task: int) -> None:
+    def poll(self, task: int) -> None:
         """Show a task anew if anything has happened since the last look."""
         self._work(partial(self._looking, task), "look")
 
@@ -223,12 +223,14 @@ class TaskPane(Vertical):
     def action_page(self) -> None:
         """Read the text in a pager."""
         if self._has_text():
-            self._tell(page(self.app, self._text.text), "")
+            self._notify_result(page(self.app, self._text.text), "")
 
     def action_copy(self) -> None:
         """Copy the text that is shown, as it is."""
         if self._has_text():
-            self._tell(copy_text(self.app, self._text.text), copied(self._tab.value))
+            self._notify_result(
+                copy_text(self.app, self._text.text), copied(self._tab.value)
+            )
 
     def action_write(self) -> None:
         """Keep the text that is shown, as it is, in a file of the current folder."""
@@ -240,14 +242,14 @@ class TaskPane(Vertical):
             words.insert(1, str(attempt.row.attempt))
         name = "-".join([*words, *(["diff"] if self._is_diff else [])]) + ".txt"
         refusal = save_text(self.app, self._text.text, name)
-        self._tell(refusal, f"{name} written")
+        self._notify_result(refusal, f"{name} written")
 
     def _has_text(self) -> bool:
         if not self._text.text:
             self._refuse("There is no text here to be kept: tab shows the others.")
         return bool(self._text.text)
 
-    def _tell(self, refusal: str, success: str) -> None:
+    def _notify_result(self, refusal: str, success: str) -> None:
         if refusal:
             self._refuse(refusal)
         elif success:

@@ -20,7 +20,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.worker import Worker
 
-from tui.render.glyphs import Glyphs, drawn
+from tui.render.glyphs import Glyphs, displayable_text
 from tui.render.layout import WrappedLine, wrapped
 from tui.widgets.scrolling import MOVES, CursorMove, Viewport, dress
 
@@ -103,7 +103,7 @@ class TextView(ScrollView, can_focus=True):
     def _wrap(self) -> None:
         pieces = wrapped(self._text, self.size.width - 2)
         self._is_to_end = False
-        self._took(list(islice(pieces, AT_ONCE)))
+        self._set_pieces(list(islice(pieces, AT_ONCE)))
         if len(self._pieces) == AT_ONCE:
             _: Worker[None] = self.run_worker(
                 partial(self._wrap_rest, pieces), group="wrap", exclusive=True
@@ -117,11 +117,11 @@ class TextView(ScrollView, can_focus=True):
         while more := list(islice(pieces, AT_ONCE)):
             begun += more
             await asyncio.sleep(0)
-        self._took(begun)
+        self._set_pieces(begun)
         if self._is_to_end:
             self.action_move(CursorMove.LAST.name)
 
-    def _took(self, pieces: list[WrappedLine]) -> None:
+    def _set_pieces(self, pieces: list[WrappedLine]) -> None:
         self._pieces = pieces
         self.virtual_size = Size(self.size.width, len(pieces))
         self.refresh()
@@ -129,11 +129,11 @@ class TextView(ScrollView, can_focus=True):
     def render_line(self, y: int) -> Strip:
         """One line of the screen."""
         position = y + self.scroll_offset.y
-        is_there = position < len(self._pieces)
-        piece = self._pieces[position] if is_there else WrappedLine("", "")
+        has_piece = position < len(self._pieces)
+        piece = self._pieces[position] if has_piece else WrappedLine("", "")
         # of a component, which Textual keeps: `rich_style` is reckoned anew each time
         tone = self._tones.get(piece.first, "line")
         style = self.get_component_rich_style(f"text-view--{tone}")
         return Strip(
-            [Segment(drawn(self._glyphs, f" {piece.text}"), style)]
+            [Segment(displayable_text(self._glyphs, f" {piece.text}"), style)]
         ).adjust_cell_length(self.size.width, style)

@@ -32,7 +32,7 @@ class Participants:
 
     def load(self, options: Options) -> Trials:
         needed = ("id", "abstract", "enrolled")
-        rows = read_jsonl(options.trials, needed, noticed=InputFindings())
+        rows = read_jsonl(options.trials, needed, findings=InputFindings())
         return {r.text("id"): (r.text("abstract"), r.count("enrolled")) for r in rows}
 
     def inputs(self, options: Options) -> tuple[InputFile, ...]:

@@ -77,10 +77,12 @@ def empty_rate(settings: EvidenceSettings) -> str:
     return f"0/0 is {'undefined' if value is None else value}"
 
 
-def count(path: str, value: int, what: str, *, subset: str = ALL) -> RetrievalMeasure:
+def count(
+    path: str, value: int, subject: str, *, subset: str = ALL
+) -> RetrievalMeasure:
     """A plain number of things."""
     return RetrievalMeasure(
-        path=path, value=value, n=value, definition=f"count@1({what})", subset=subset
+        path=path, value=value, n=value, definition=f"count@1({subject})", subset=subset
     )
 
 
@@ -94,8 +96,8 @@ class PostBootstrap:
     def __init__(self, queries: Queries, settings: EvidenceSettings) -> None:
         judged = np.flatnonzero(queries.y != UNKNOWN)
         ids = sorted({queries.posts[i] for i in np.unique(queries.post[judged])})
-        place = {post: i for i, post in enumerate(ids)}
-        of_post = np.array([place.get(post, UNKNOWN) for post in queries.posts])
+        post_index = {post: i for i, post in enumerate(ids)}
+        of_post = np.array([post_index.get(post, UNKNOWN) for post in queries.posts])
         self._settings = settings
         self.seed = settings.boot_seed
         self.rule = verdict_rule(settings)
@@ -141,12 +143,12 @@ class PostBootstrap:
         rows = self._by_query
         if rows is None:
             return metrics
-        places = np.full(self._size, UNKNOWN, dtype=np.intp)
-        places[self._judged] = np.arange(len(self._judged))
+        indices = np.full(self._size, UNKNOWN, dtype=np.intp)
+        indices[self._judged] = np.arange(len(self._judged))
         again = [m for m in measures if m.path in by_query and m.sampled is not None]
         for m, interval in zip(
             again,
-            _intervals(rows, [m.sampled for m in again], places, len(self._judged)),
+            _intervals(rows, [m.sampled for m in again], indices, len(self._judged)),
             strict=True,
         ):
             metrics.append(metric(m, interval, mark="~query"))

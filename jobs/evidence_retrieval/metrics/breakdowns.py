@@ -100,7 +100,7 @@ def by_criterion(
         for i, name in enumerate(block.queries.criteria)
     }
     flat = [m for criterion_measures in chosen.values() for m in criterion_measures]
-    drawn = iter(draws.intervals([m.sampled for m in flat]))
+    intervals = iter(draws.intervals([m.sampled for m in flat]))
     metrics = {}
     for name, criterion_measures in chosen.items():
         positives = (
@@ -113,7 +113,7 @@ def by_criterion(
                 name,
                 positives < FEW_POSITIVES,
             )
-            for m, interval in zip(criterion_measures, drawn, strict=False)
+            for m, interval in zip(criterion_measures, intervals, strict=False)
         ]
     return metrics
 
@@ -133,8 +133,10 @@ def _criterion_measures(block: JudgedPredictions) -> Iterator[RetrievalMeasure]:
     by_path = {m.path: m for m in measures(block)}
     for path in CRITERION_PATHS:
         if path in by_path:
-            is_drawn = path in WITH_INTERVAL
-            yield by_path[path] if is_drawn else replace(by_path[path], sampled=None)
+            has_interval = path in WITH_INTERVAL
+            yield (
+                by_path[path] if has_interval else replace(by_path[path], sampled=None)
+            )
     for name, ranked in block.lists.items():
         if ranked is not block.final:
             for measure in ranking(ranked):
@@ -193,7 +195,7 @@ class PostDecisions:
     """One way to decide about every query, as tables of posts by criteria."""
 
     prefix: str
-    how: str
+    method: str
     posts: Ints  #: complete ones, by their place in the sheet
     truth: Bools  #: (posts, criteria)
     predicted: Bools
@@ -207,9 +209,9 @@ def decisions(block: JudgedPredictions) -> Iterator[PostDecisions]:
         predicted = at_threshold(gated.p, tau)
         yield _table(block, "posts_at_tau", f"p >= {tau:g}", gated.rows, predicted)
     if stated is not None:
-        how = f"state is not NEG; states {stated.how}"
+        method = f"state is not NEG; states {stated.method}"
         predicted = stated.state != NEG
-        yield _table(block, "posts_not_neg", how, stated.rows, predicted)
+        yield _table(block, "posts_not_neg", method, stated.rows, predicted)
 
 
 def chosen_decision(block: JudgedPredictions) -> PostDecisions | None:
@@ -220,7 +222,7 @@ def chosen_decision(block: JudgedPredictions) -> PostDecisions | None:
 
 
 def _table(
-    block: JudgedPredictions, prefix: str, how: str, rows: Ints, predicted: Bools
+    block: JudgedPredictions, prefix: str, method: str, rows: Ints, predicted: Bools
 ) -> PostDecisions:
     queries = block.queries
     shape = (len(queries.posts), len(queries.criteria))
@@ -233,7 +235,7 @@ def _table(
     judged = len(np.unique(queries.post[block.judged]))
     return PostDecisions(
         prefix=prefix,
-        how=how,
+        method=method,
         posts=posts,
         truth=truth[posts] == 1,
         predicted=cells[posts] == 1,
@@ -270,5 +272,5 @@ def by_post(block: JudgedPredictions) -> Iterator[RetrievalMeasure]:
                 n=multilabel_scores.items,
                 n_defined=n_defined.get(figure),
                 subset="complete posts",
-                definition=f"{figure}@1({decided.how})",
+                definition=f"{figure}@1({decided.method})",
             )

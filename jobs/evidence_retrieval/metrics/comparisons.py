@@ -88,15 +88,15 @@ def tested_differences(
     gaps: Sequence[PairedDifference], draws: PostBootstrap
 ) -> tuple[PairedDifference, ...]:
     """The gaps with intervals, tests, Holm's correction in each family and verdicts."""
-    drawn = iter(draws.differences([gap.pair for gap in gaps if gap.pair]))
+    intervals = iter(draws.differences([gap.pair for gap in gaps if gap.pair]))
     tested = [
-        _tested(replace(gap, interval=next(drawn)) if gap.pair else gap, draws)
+        _tested(replace(gap, interval=next(intervals)) if gap.pair else gap, draws)
         for gap in gaps
     ]
     for family in dict.fromkeys(gap.family for gap in tested):
-        family_places = [i for i, gap in enumerate(tested) if gap.family == family]
+        family_indices = [i for i, gap in enumerate(tested) if gap.family == family]
         for i, p in zip(
-            family_places, holm([tested[i].p for i in family_places]), strict=True
+            family_indices, holm([tested[i].p for i in family_indices]), strict=True
         ):
             p_holm = None if p is None else round12(p)
             word = draws.rule.verdict(

@@ -65,11 +65,11 @@ def separation(
 ) -> Iterator[RetrievalMeasure]:
     """Areas, and sensitivities at false positive rates."""
     y, p, n = gated.y, gated.p, len(gated.rows)
-    what = "probability" if gated.is_probability else "max_score"
+    score_name = "probability" if gated.is_probability else "max_score"
     yield count("n", n, "judged queries with a score")
     yield count("positives", int(y.sum()), "of them with evidence")
     yield count("negatives", n - int(y.sum()), "of them without evidence")
-    for name, area, redraw, how in (
+    for name, area, redraw, method in (
         ("auroc", auroc, auroc_of, "trapezoid over all distinct scores"),
         ("auprc", auprc, auprc_of, "average precision; chance is the prevalence"),
     ):
@@ -77,7 +77,7 @@ def separation(
             path=name,
             value=area(y, p),
             n=n,
-            definition=f"{name}@1({how}; score={what})",
+            definition=f"{name}@1({method}; score={score_name})",
             sampled=CurveStatistic(partial(_redrawn, redraw, gated)) if n else None,
         )
     spread = delong(y, p, settings.level)
@@ -87,7 +87,7 @@ def separation(
             path="auroc~delong",
             value=spread.auroc,
             n=n,
-            definition=f"auroc@1(score={what}); delong@1(level={settings.level})",
+            definition=f"auroc@1(score={score_name}); delong@1(level={settings.level})",
             interval=spread.interval,
             note=INDEPENDENT + degenerate,
         )
@@ -128,12 +128,12 @@ def operating(
     h: Bools,
     rows: Ints,
     *,
-    where: str,
+    condition: str,
     settings: EvidenceSettings,
 ) -> Iterator[RetrievalMeasure]:
-    """Counts and rates of one way to decide, which *where* names."""
+    """Counts and rates of one way to decide, which *condition* names."""
     cells, n = confusion(y, h), len(y)
-    shared = f"{where}; {empty_rate(settings)}"
+    shared = f"{condition}; {empty_rate(settings)}"
     counts = {
         "tp": int(cells.tp),
         "fp": int(cells.fp),
@@ -142,7 +142,10 @@ def operating(
     }
     for name, number in (("n", n), *counts.items()):
         yield RetrievalMeasure(
-            path=f"{prefix}.{name}", value=number, n=n, definition=f"count@1({where})"
+            path=f"{prefix}.{name}",
+            value=number,
+            n=n,
+            definition=f"count@1({condition})",
         )
     rate_values = rates(cells)
     parts = _parts(y, h)
@@ -163,7 +166,7 @@ def operating(
                 path=f"{prefix}.{name}~wilson",
                 value=value,
                 n=int(below.sum()),
-                definition=f"{name}@1({where}); wilson@1(level={settings.level})",
+                definition=f"{name}@1({condition}); wilson@1(level={settings.level})",
                 interval=wilson(int(above.sum()), int(below.sum()), settings.level),
                 note=INDEPENDENT,
             )
@@ -185,18 +188,23 @@ def points(
     """The three ways to decide: at tau, at the screening and at the alert point."""
     if gated is not None and gated.is_probability:
         h = at_threshold(gated.p, settings.tau)
-        where = f"p >= {settings.tau:g}"
+        condition = f"p >= {settings.tau:g}"
         yield from operating(
-            "at_tau", gated.y, h, gated.rows, where=where, settings=settings
+            "at_tau", gated.y, h, gated.rows, condition=condition, settings=settings
         )
     if stated is not None:
-        for prefix, h, where in (
+        for prefix, h, condition in (
             ("at_screening", stated.state != NEG, "state is not NEG"),
             ("at_alert", stated.state == POS, "state is POS"),
         ):
-            how = f"{where}; states {stated.how}"
+            definition = f"{condition}; states {stated.method}"
             yield from operating(
-                prefix, stated.y, h, stated.rows, where=how, settings=settings
+                prefix,
+                stated.y,
+                h,
+                stated.rows,
+                condition=definition,
+                settings=settings,
             )
 
 
@@ -255,10 +263,10 @@ def calibration(
     )
     confidence = np.maximum(p, 1 - p)
     wrong = at_threshold(p, settings.tau) != y
-    how = f"confidence=max(p, 1-p), error at tau={settings.tau:g}"
-    yield measure("aurc", aurc(confidence, wrong), f"aurc@1({how})")
+    parameters = f"confidence=max(p, 1-p), error at tau={settings.tau:g}"
+    yield measure("aurc", aurc(confidence, wrong), f"aurc@1({parameters})")
     excess = excess_aurc(confidence, wrong)
-    yield measure("excess_aurc", excess, f"excess_aurc@1({how})")
+    yield measure("excess_aurc", excess, f"excess_aurc@1({parameters})")
 
 
 def _redrawn_ece(

@@ -91,8 +91,8 @@ def compared(
 ) -> Iterator[RankedHits]:
     """The lists of some queries against their gold, a chunk at a time."""
     for start in range(0, len(rows), CHUNK):
-        places = rows[start : start + CHUNK].tolist()
-        yield hits([gold[i] for i in places], [ranked[i] for i in places])
+        indices = rows[start : start + CHUNK].tolist()
+        yield hits([gold[i] for i in indices], [ranked[i] for i in indices])
 
 
 def ranked_rows(
@@ -149,7 +149,7 @@ class SelectedSentences:
 
     def within(self, mask: Bools) -> SelectedSentences:
         """Those of *mask*, which has a place for every query."""
-        at, there = mask[self.rows], mask[self.evidence_rows]
+        at, evidence_mask = mask[self.rows], mask[self.evidence_rows]
         return replace(
             self,
             rows=self.rows[at],
@@ -157,9 +157,9 @@ class SelectedSentences:
             nominal=self.nominal[at],
             k=self.k[at],
             k_listed=None if self.k_listed is None else self.k_listed[at],
-            evidence_rows=self.evidence_rows[there],
-            recall=self.recall[there],
-            precision=self.precision[there],
+            evidence_rows=self.evidence_rows[evidence_mask],
+            recall=self.recall[evidence_mask],
+            precision=self.precision[evidence_mask],
         )
 
 
@@ -255,7 +255,7 @@ class GateStates:
     rows: Ints
     y: Bools
     state: States
-    how: str  #: for definitions
+    method: str  #: for definitions
 
     def within(self, mask: Bools) -> GateStates:
         """Those of *mask*."""
@@ -341,8 +341,8 @@ def _unfitted(
         and gate.has_gate
         and gate.tau_neg is None
     }
-    places = [i for i, name in enumerate(queries.folds) if name in names]
-    return np.isin(queries.fold, places)
+    fold_indices = [i for i, name in enumerate(queries.folds) if name in names]
+    return np.isin(queries.fold, fold_indices)
 
 
 def _gated(
@@ -378,7 +378,7 @@ def _stated(
         return None
     rows = np.flatnonzero(judged & (prediction.state != UNKNOWN))
     return GateStates(
-        rows=rows, y=queries.y[rows] == 1, state=prediction.state[rows], how=STATED
+        rows=rows, y=queries.y[rows] == 1, state=prediction.state[rows], method=STATED
     )
 
 
@@ -386,13 +386,18 @@ def recomputed(
     gated: GateScores, low: Floats, high: Floats, settings: EvidenceSettings
 ) -> GateStates:
     """The states that follow from p and each query's thresholds, where it has any."""
-    known = gated.within(~np.isnan(low) & ~np.isnan(high))
-    state = assign(known.p, low[known.rows], high[known.rows], edge=settings.gate_edge)
+    with_thresholds = gated.within(~np.isnan(low) & ~np.isnan(high))
+    state = assign(
+        with_thresholds.p,
+        low[with_thresholds.rows],
+        high[with_thresholds.rows],
+        edge=settings.gate_edge,
+    )
     return GateStates(
-        rows=known.rows,
-        y=known.y,
+        rows=with_thresholds.rows,
+        y=with_thresholds.y,
         state=state,
-        how=f"from p and the row's thresholds, edge={settings.gate_edge}",
+        method=f"from p and the row's thresholds, edge={settings.gate_edge}",
     )
 
 

@@ -45,7 +45,7 @@ from jobs.evidence_retrieval.metrics.retrieval import (
     sweep,
     unscored,
 )
-from jobs.evidence_retrieval.queries import SCORED, UNKNOWN, EvidenceSheet
+from jobs.evidence_retrieval.queries import SCORED, UNKNOWN, ScoringInput
 from jobs.evidence_retrieval.settings import EvidenceSettings
 from jobs.measures import TrivialBaseline
 from jobs.metrics.columns import mean, ratio
@@ -103,7 +103,7 @@ class ModelResults:
 class EvidenceResults:
     """A sheet, measured."""
 
-    sheet: EvidenceSheet
+    scoring_input: ScoringInput
     settings: EvidenceSettings
     models: Mapping[str, ModelResults]
     steps: tuple[
@@ -123,34 +123,38 @@ class EvidenceResults:
                     )
                     for step in self.steps
                     if step.model == model
-                    and step.config != self.sheet.headline
+                    and step.config != self.scoring_input.headline
                     and step.is_measured
                 ),
             )
         )
 
 
-def measure_sheet(sheet: EvidenceSheet, settings: EvidenceSettings) -> EvidenceResults:
+def measure_models(
+    scoring_input: ScoringInput, settings: EvidenceSettings
+) -> EvidenceResults:
     """Measure every model's headline, its other configurations, and differences."""
-    draws = PostBootstrap(sheet.queries, settings)
+    draws = PostBootstrap(scoring_input.queries, settings)
     blocks = {
-        (p.model, p.config): block_of(sheet.queries, p, settings, sheet.gates)
-        for p in sheet.predictions
+        (p.model, p.config): block_of(
+            scoring_input.queries, p, settings, scoring_input.gates
+        )
+        for p in scoring_input.predictions
     }
     headline = {
-        model: blocks[model, sheet.headline]
-        for model in sheet.models
-        if (model, sheet.headline) in blocks
+        model: blocks[model, scoring_input.headline]
+        for model in scoring_input.models
+        if (model, scoring_input.headline) in blocks
     }
     gaps = [gap for block in headline.values() for gap in between_lists(block)]
     gaps += between_models(headline)
     return EvidenceResults(
-        sheet=sheet,
+        scoring_input=scoring_input,
         settings=settings,
         models={m: _of_model(block, draws) for m, block in headline.items()},
         steps=tuple(
             step
-            for model in sheet.models
+            for model in scoring_input.models
             for step in _ablation(
                 [b for (m, _), b in blocks.items() if m == model], draws
             )
@@ -224,11 +228,11 @@ def _by_list(
     block: JudgedPredictions, whole: Iterable[Metric], draws: PostBootstrap
 ) -> Iterator[Metric]:
     """The ranking of each list under its name; that of the final one is known."""
-    known = {m.path: m for m in whole}
+    by_path = {m.path: m for m in whole}
     for name, ranked in block.lists.items():
         if ranked is block.final:
-            list_metrics = [known[measure.path] for measure in ranking(ranked)]
-            list_metrics += [known[measure.path] for measure in spreads(ranked)]
+            list_metrics = [by_path[measure.path] for measure in ranking(ranked)]
+            list_metrics += [by_path[measure.path] for measure in spreads(ranked)]
         else:
             list_metrics = draws.metrics(list(ranking(ranked)))
             list_metrics += [metric(measure) for measure in spreads(ranked)]
@@ -254,7 +258,7 @@ def trivial(model_results: ModelResults) -> Iterator[TrivialBaseline]:
             name=CHANCE,
             value=ratio(positives, n),
             n=n,
-            how="queries with evidence / queries with a state",
+            formula="queries with evidence / queries with a state",
         )
     if block.final is not None and block.queries.gold is not None:
         rows = [
@@ -271,7 +275,7 @@ def trivial(model_results: ModelResults) -> Iterator[TrivialBaseline]:
                 name=ORDER,
                 value=mean(expected(n, gold) for n, gold in sizes),
                 n=len(sizes),
-                how="expected value, mean over queries with evidence in the post",
+                formula="expected value, mean over queries with evidence in the post",
             )
 
 
@@ -290,7 +294,7 @@ def _of_gate(positives: int, n: int) -> Iterator[TrivialBaseline]:
             name=CHANCE,
             value=value,
             n=n,
-            how=how,
+            formula=how,
             lower_is_better=path in LOWER,
         )
 
@@ -315,8 +319,8 @@ def expected_ndcg(k: int) -> Callable[[int, int], float]:
 
 
 @lru_cache(maxsize=1 << 10)
-def _discounts(places: int) -> float:
-    return math.fsum(1 / math.log2(rank + 1) for rank in range(1, places + 1))
+def _discounts(n: int) -> float:
+    return math.fsum(1 / math.log2(rank + 1) for rank in range(1, n + 1))
 
 
 @lru_cache(maxsize=1 << 14)

@@ -110,10 +110,10 @@ def stated_means(block: JudgedPredictions) -> Iterator[RetrievalMeasure]:
     """Means of numbers that a file states and nothing here can check."""
     for column, (rows, values) in block.stated_values.items():
         name = STATED_PATHS.get(column)
-        is_known = block.final is not None and (
+        is_computed = block.final is not None and (
             name == "mrr" or block.chosen is not None
         )
-        if name is None or is_known:
+        if name is None or is_computed:
             continue
         statistics = aggregate(values.tolist())
         for path, value in (
@@ -171,14 +171,14 @@ def selection(
         subset = name.rstrip(".") or "with K"
         rows = None if name else chosen.rows
         k, nominal = chosen.k[group], chosen.nominal[group]
-        how = "sentences shown: K, at most the post's sentences"
-        yield from _k_figures(f"k.{name}", k, subset, how, rows, version=2)
-        how = "selected K, however many sentences there are"
-        yield from _k_figures(f"k_nominal.{name}", nominal, subset, how, rows)
+        subject = "sentences shown: K, at most the post's sentences"
+        yield from _k_figures(f"k.{name}", k, subset, subject, rows, version=2)
+        subject = "selected K, however many sentences there are"
+        yield from _k_figures(f"k_nominal.{name}", nominal, subset, subject, rows)
         if chosen.k_listed is not None:
-            how = "selected K, cut at the list's end"
+            subject = "selected K, cut at the list's end"
             k_listed = chosen.k_listed[group]
-            yield from _k_figures(f"k_shown.{name}", k_listed, subset, how)
+            yield from _k_figures(f"k_shown.{name}", k_listed, subset, subject)
     if chosen.k_listed is not None:
         yield RetrievalMeasure(
             path="sentences_extracted",
@@ -187,7 +187,7 @@ def selection(
             definition="count@1(shown sentences)",
             subset="with K",
         )
-    for name, column, how in (
+    for name, column, subject in (
         ("evidence_recall", chosen.recall, "K = 0 counts 0"),
         ("evidence_precision", chosen.precision, "over sentences shown; none: 0"),
     ):
@@ -198,7 +198,7 @@ def selection(
                 n=len(column),
                 n_defined=len(column),
                 subset=POSITIVE,
-                definition=f"{name}@1(K={_rule(chosen)}; {how})",
+                definition=f"{name}@1(K={_rule(chosen)}; {subject})",
                 sampled=Quotient(rows=chosen.evidence_rows, above=column),
             )
 
@@ -211,7 +211,7 @@ def _k_figures(
     prefix: str,
     k: Ints,
     subset: str,
-    how: str,
+    subject: str,
     rows: Ints | None = None,
     *,
     version: int = 1,
@@ -230,7 +230,7 @@ def _k_figures(
             value=value,
             n=len(k),
             subset=subset,
-            definition=f"k@{version}({how}; {name})",
+            definition=f"k@{version}({subject}; {name})",
             sampled=Quotient(rows=rows, above=k.astype(np.float64), range=NOT_NEGATIVE)
             if name == "mean" and rows is not None
             else None,
@@ -243,11 +243,14 @@ def states(
     """How many queries are in each state, and what screening and alerts are worth."""
     state_metrics = gate_metrics(stated.y, stated.state)
     y, rows, n = stated.y, stated.rows, state_metrics.n
-    how = f"states {stated.how}; {empty_rate(settings)}"
+    definition = f"states {stated.method}; {empty_rate(settings)}"
     yield count("states.n", n, "queries with a state")
     for name, number in state_metrics.counts.items():
         yield RetrievalMeasure(
-            path=f"states.{name}", value=number, n=n, definition=f"count@1({how})"
+            path=f"states.{name}",
+            value=number,
+            n=n,
+            definition=f"count@1({definition})",
         )
     is_neg, is_pos = stated.state == NEG, stated.state == POS
     parts: dict[str, tuple[Bools, Bools]] = {
@@ -273,7 +276,7 @@ def states(
             value=value,
             n=n,
             n_defined=share.n,
-            definition=f"{path}@1({how})",
+            definition=f"{path}@1({definition})",
             sampled=Quotient(rows=rows, above=above, below=below),
         )
         yield RetrievalMeasure(
@@ -281,19 +284,19 @@ def states(
             value=share.value,
             n=n,
             n_defined=share.n,
-            definition=f"{path}@1({how}); wilson@1(level={settings.level})",
+            definition=f"{path}@1({definition}); wilson@1(level={settings.level})",
             interval=wilson(share.k, share.n, settings.level),
             note=INDEPENDENT,
         )
-    yield from _per_thousand(stated, how)
+    yield from _per_thousand(stated, definition)
 
 
-def _per_thousand(stated: GateStates, how: str) -> Iterator[RetrievalMeasure]:
+def _per_thousand(stated: GateStates, definition: str) -> Iterator[RetrievalMeasure]:
     state_metrics = gate_metrics(stated.y, stated.state)
     lost = stated.y & (stated.state == NEG)
     alerts = stated.state == POS
     every: Bools = np.ones(len(stated.y), dtype=np.bool_)
-    for path, value, above, below, what in (
+    for path, value, above, below, denominator in (
         (
             "screening_fn_per_1000",
             state_metrics.screening_fn_per_1000,
@@ -316,7 +319,7 @@ def _per_thousand(stated: GateStates, how: str) -> Iterator[RetrievalMeasure]:
             value=value,
             n=state_metrics.n,
             n_defined=int(below.sum()),
-            definition=f"{path}@1(per 1000 {what}; {how})",
+            definition=f"{path}@1(per 1000 {denominator}; {definition})",
             sampled=Quotient(
                 rows=stated.rows, above=thousand, below=below, range=PER_THOUSAND
             ),
@@ -347,16 +350,18 @@ def not_available(block: JudgedPredictions) -> tuple[str, ...]:
     checks = (
         (has_probability, "gate, calibration and risk", "no probabilities"),
         (block.stated is not None, "states", "no thresholds and no states"),
-        (block.final is not None, "ranking", _why_no_ranking(block)),
+        (block.final is not None, "ranking", _no_ranking_reason(block)),
         (block.chosen is not None, "dynamic K", "no K"),
         (bool(block.prediction.sweep), "gamma sweep", "no K under other gammas"),
         (bool((block.queries.fold != UNKNOWN).any()), "folds", "no folds"),
         (has_probability or block.stated is not None, "posts", "no decisions"),
     )
-    return tuple(f"{part}: {why}" for there, part, why in checks if not there)
+    return tuple(
+        f"{part}: {reason}" for is_available, part, reason in checks if not is_available
+    )
 
 
-def _why_no_ranking(block: JudgedPredictions) -> str:
+def _no_ranking_reason(block: JudgedPredictions) -> str:
     if block.queries.gold is None:
         return "no gold sentences"
     return "no rankings"
@@ -401,7 +406,7 @@ def _measures(
 ) -> Iterator[RetrievalMeasure]:
     yield from separation(filled, block.settings)
     low, high = block.prediction.tau_neg, block.prediction.tau_pos
-    if block.stated is None or block.stated.how == STATED:
+    if block.stated is None or block.stated.method == STATED:
         return
     if low is not None and high is not None:
         stated = recomputed(filled, low, high, block.settings)

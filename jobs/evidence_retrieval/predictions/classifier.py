@@ -97,8 +97,8 @@ def features(
     }
     # in an order of their own, so that no file's order can reach a coefficient
     one_hot = {
-        CRITERION + criteria[place]: (criterion == place).astype(np.float64)
-        for place in sorted(range(len(criteria)), key=criteria.__getitem__)
+        CRITERION + criteria[index]: (criterion == index).astype(np.float64)
+        for index in sorted(range(len(criteria)), key=criteria.__getitem__)
     }
     filled = {name: np.nan_to_num(column) for name, column in measured.items()}
     columns = {**filled, **absent, **one_hot}
@@ -166,10 +166,10 @@ def inner_folds(posts: Sequence[str]) -> npt.NDArray[np.intp]:
     count = min(INNER_FOLDS, len(names))
     loads = [0] * count
     folds = np.empty(len(names), dtype=np.intp)
-    for place in sorted(range(len(names)), key=lambda place: -sizes[place]):
+    for i in sorted(range(len(names)), key=lambda i: -sizes[i]):
         lightest = loads.index(min(loads))
-        loads[lightest] += int(sizes[place])
-        folds[place] = lightest
+        loads[lightest] += int(sizes[i])
+        folds[i] = lightest
     return folds[index]
 
 
@@ -271,8 +271,10 @@ def choose_c(
 def refuse_one_class(y: Bools) -> None:
     """Raise `CannotFitError` unless both classes are there."""
     if y.all() or not y.any():
-        what = "only positive" if y.any() else "no positive"
-        raise CannotFitError(f"{len(y)} queries to learn from, {what} ones among them")
+        labels = "only positive" if y.any() else "no positive"
+        raise CannotFitError(
+            f"{len(y)} queries to learn from, {labels} ones among them"
+        )
 
 
 def fit_calibrator(kind: Calibration, p: Floats, y: Bools) -> Calibrator:

@@ -77,7 +77,7 @@ class StepColumns:
     name: str = ""
     lists: list[tuple[str, ...]] = field(default_factory=list)  #: uids, best first
     scores: list[Floats] = field(default_factory=list)  #: along the lists
-    known: list[bool] = field(default_factory=list)
+    answered: list[bool] = field(default_factory=list)
     shapes: list[Floats] = field(default_factory=list)  #: (shape, queries) a post
 
     def add(
@@ -87,10 +87,10 @@ class StepColumns:
         step = steps.at(chain)
         self.name = step.name
         for order, scores in zip(step.orders, step.scores.T, strict=True):
-            self.lists.append(tuple(uids[place] for place in order))
+            self.lists.append(tuple(uids[index] for index in order))
             self.scores.append(scores[list(order)])
-        self.known.extend(step.known.tolist())
-        self.shapes.append(np.where(step.known, score_shape(step.scores), np.nan))
+        self.answered.extend(step.answered.tolist())
+        self.shapes.append(np.where(step.answered, score_shape(step.scores), np.nan))
 
     @property
     def shape(self) -> Floats:
@@ -106,10 +106,10 @@ class ModelColumns:
     steps: dict[RankingChain, StepColumns]
     replicates: Replicates = field(default_factory=Replicates)
 
-    def stated(self, what: str) -> Floats:
+    def stated(self, field_name: str) -> Floats:
         """A number of each assessment by its field's name; NaN where there is none."""
         values = [
-            None if assessment is None else getattr(assessment, what)
+            None if assessment is None else getattr(assessment, field_name)
             for assessment in self.assessed
         ]
         return np.array(
@@ -129,14 +129,14 @@ def columns(
     dataset: EvidenceDataset, outputs: Outputs, chains: Iterable[RankingChain]
 ) -> dict[str, ModelColumns]:
     """By model, everything that its configurations are made of."""
-    wanted = tuple(dict.fromkeys(chains))
+    distinct_chains = tuple(dict.fromkeys(chains))
     by_model = {
-        model: ModelColumns(steps={chain: StepColumns() for chain in wanted})
+        model: ModelColumns(steps={chain: StepColumns() for chain in distinct_chains})
         for model in outputs.subjects
     }
     # a post's matrices are small: a second thread would be waited for, not gained
     with threadpool_limits(limits=1):
-        _fill(by_model, dataset, outputs, wanted)
+        _fill(by_model, dataset, outputs, distinct_chains)
     return by_model
 
 
@@ -144,7 +144,7 @@ def _fill(
     by_model: Mapping[str, ModelColumns],
     dataset: EvidenceDataset,
     outputs: Outputs,
-    wanted: Sequence[RankingChain],
+    chains: Sequence[RankingChain],
 ) -> None:
     for post in dataset.posts:
         pool = PostPool(dataset, post, outputs.cosines.get(post.id))
@@ -156,7 +156,7 @@ def _fill(
             model_columns.replicates.add(
                 pool, subject, steps.assess_orders, dataset.settings.tau
             )
-            for chain in wanted:
+            for chain in chains:
                 model_columns.steps[chain].add(uids, steps, chain)
 
 
@@ -165,8 +165,8 @@ def queries(dataset: EvidenceDataset) -> Queries:
     posts, criteria = dataset.posts, dataset.criteria
     fold_of = folds_of(dataset)
     names = natural_order(fold_of.values())
-    place = {name: i for i, name in enumerate(names)}
-    folds = [place[fold_of[post.id]] if fold_of else UNKNOWN for post in posts]
+    fold_index = {name: i for i, name in enumerate(names)}
+    folds = [fold_index[fold_of[post.id]] if fold_of else UNKNOWN for post in posts]
     evidence = {} if dataset.gold is None else dataset.gold.evidence
     return Queries(
         posts=tuple(post.id for post in posts),

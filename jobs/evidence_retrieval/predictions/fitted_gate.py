@@ -92,7 +92,7 @@ class FeatureRows:
     def __len__(self) -> int:
         return len(self.posts)
 
-    def where(self, chosen: Bools) -> FeatureRows:
+    def select(self, chosen: Bools) -> FeatureRows:
         """Some of the rows, in their order."""
         return FeatureRows(
             names=self.names,
@@ -208,7 +208,7 @@ def gate_of(stored: Mapping[str, Any]) -> FittedGate:
 
 def encode(gates: Iterable[StoredGate]) -> str:
     """The text of `gate_final.json`."""
-    listed = [
+    entries = [
         {
             "model": stored_gate.model,
             "config": stored_gate.config,
@@ -217,7 +217,7 @@ def encode(gates: Iterable[StoredGate]) -> str:
         }
         for stored_gate in gates
     ]
-    return json.dumps({"format": FORMAT, "gates": listed}, indent=1) + "\n"
+    return json.dumps({"format": FORMAT, "gates": entries}, indent=1) + "\n"
 
 
 def decode(text: str) -> tuple[StoredGate, ...]:

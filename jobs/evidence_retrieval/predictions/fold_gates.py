@@ -69,18 +69,18 @@ class GateRows:
     """The queries that a gate can speak of, and where they stand among all."""
 
     rows: FeatureRows
-    places: npt.NDArray[np.intp]  #: of the rows in file order
+    indices: npt.NDArray[np.intp]  #: of the rows in file order
 
     def taken(self, column: npt.NDArray[_Kind]) -> npt.NDArray[_Kind]:
         """A column of all queries, for the rows."""
-        return column[self.places]
+        return column[self.indices]
 
     def spread(
         self, column: npt.NDArray[_Kind], empty: npt.NDArray[_Kind]
     ) -> npt.NDArray[_Kind]:
         """A column of the rows put into that of all queries."""
         filled = empty.copy()
-        filled[self.places] = column
+        filled[self.indices] = column
         return filled
 
 
@@ -93,31 +93,31 @@ def gate_rows(
     post without sentences.
     """
     stated = model.stated("probability")
-    there: Bools = queries.pool > 0
+    is_usable: Bools = queries.pool > 0
     if needs_statement or not np.isnan(stated).all():
-        there &= ~np.isnan(stated)
+        is_usable &= ~np.isnan(stated)
     post_rank = _ranks(queries.posts)[queries.post]
     criterion_rank = _ranks(queries.criteria)[queries.criterion]
     order = np.lexsort((criterion_rank, post_rank))
-    places = order[there[order]]
+    indices = order[is_usable[order]]
     feature_table = features(
-        probability=stated[places],
-        deviation=model.stated("deviation")[places],
-        shape=step.shape[:, places],
-        listed=model.stated("listed")[places],
-        relevance=model.stated("largest")[places],
-        pool=queries.pool[places],
-        criterion=queries.criterion[places],
+        probability=stated[indices],
+        deviation=model.stated("deviation")[indices],
+        shape=step.shape[:, indices],
+        listed=model.stated("listed")[indices],
+        relevance=model.stated("largest")[indices],
+        pool=queries.pool[indices],
+        criterion=queries.criterion[indices],
         criteria=queries.criteria,
     )
     return GateRows(
         rows=FeatureRows(
             names=feature_table.names,
             values=feature_table.values,
-            stated=stated[places],
-            posts=tuple(queries.posts[i] for i in queries.post[places].tolist()),
+            stated=stated[indices],
+            posts=tuple(queries.posts[i] for i in queries.post[indices].tolist()),
         ),
-        places=places,
+        indices=indices,
     )
 
 
@@ -182,8 +182,8 @@ class FittedGates:
             return None
         chain = gate_chain(ranking_chains(config, constants))
         # a stored gate belongs to one configuration by its name
-        named = config.name if self._dataset.gates else ""
-        key = (model, chain, spec, config.is_fitted, named)
+        config_name = config.name if self._dataset.gates else ""
+        key = (model, chain, spec, config.is_fitted, config_name)
         if key not in self._outputs:
             of = gate_rows(
                 self._queries,
@@ -223,7 +223,7 @@ class FittedGates:
 def final_gate(model: str, config: Config, gated: GateOutput) -> StoredGate | None:
     """A gate for new data, of all judged posts; None where none can be fitted."""
     judged = gated.y != UNKNOWN
-    rows = gated.of.rows.where(judged)
+    rows = gated.of.rows.select(judged)
     try:
         gate = fit_final(gated.spec, LabelledRows(rows=rows, y=gated.y[judged] == 1))
     except CannotFitError:
@@ -317,9 +317,9 @@ def _reached(
     gold = queries.gold
     if gold is None:
         return None
-    places = rows.tolist()
-    lists = [candidate.last.lists[i] for i in places]
-    ranked_hits = hits([gold[i] for i in places], lists)
+    indices = rows.tolist()
+    lists = [candidate.last.lists[i] for i in indices]
+    ranked_hits = hits([gold[i] for i in indices], lists)
     settings = grid.settings
     if settings.grid_metric == "ndcg@10":
         column = evaluate(ranked_hits, (10,))["ndcg@10"]
@@ -327,7 +327,7 @@ def _reached(
         k = selection(
             grid.config,
             settings,
-            [candidate.last.scores[i] for i in places],
+            [candidate.last.scores[i] for i in indices],
             _states(grid.config, candidate.gated, split, rows),
             candidate.constants.gamma,
         ).k
@@ -354,9 +354,9 @@ def _states(
     states = np.full(rows.max(initial=-1) + 1, UNKNOWN, dtype=np.int8)
     gate = gated.gate(split.fold)
     if gate is not None:
-        inside = rows_of(gated.of.rows, split.tune) & (gated.of.places < len(states))
-        states[gated.of.places[inside]] = assign(
-            gate.probability(gated.of.rows.where(inside)),
+        inside = rows_of(gated.of.rows, split.tune) & (gated.of.indices < len(states))
+        states[gated.of.indices[inside]] = assign(
+            gate.probability(gated.of.rows.select(inside)),
             gate.thresholds.tau_neg,
             gate.thresholds.tau_pos,
             edge=gated.spec.edge,

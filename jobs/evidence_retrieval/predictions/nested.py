@@ -85,7 +85,7 @@ def nested(spec: GateSpec, rows: FeatureRows, y: Ints, folds: FoldAssignment) ->
     for fold_split in splits(folds, rows.posts, y):
         result = fit_fold(spec, rows, y, fold_split)
         test = rows_of(rows, fold_split.test)
-        raw[test], probability[test] = apply_gate(result.gate, rows.where(test))
+        raw[test], probability[test] = apply_gate(result.gate, rows.select(test))
         results.append(result)
     return Nested(raw=raw, probability=probability, folds=tuple(results))
 
@@ -106,14 +106,14 @@ def fit_fold(
     try:
         gate = fit(spec, learn, tune)
     except CannotFitError as error:
-        nothing = np.empty(0)
+        empty = np.empty(0)
         return FoldResult(
             split=fold_split,
             gate=None,
             reason=str(error),
             on_tune={},
-            tune_p=nothing,
-            tune_y=nothing.astype(np.bool_),
+            tune_p=empty,
+            tune_y=empty.astype(np.bool_),
         )
     p = gate.probability(tune.rows)
     return FoldResult(
@@ -128,10 +128,10 @@ def fit_fold(
 
 def rows_of(rows: FeatureRows, posts: Sequence[str]) -> Bools:
     """Which rows are of some posts."""
-    wanted = frozenset(posts)
-    return np.array([post in wanted for post in rows.posts], dtype=np.bool_)
+    post_ids = frozenset(posts)
+    return np.array([post in post_ids for post in rows.posts], dtype=np.bool_)
 
 
 def _labelled(rows: FeatureRows, y: Ints, posts: Sequence[str]) -> LabelledRows:
     chosen = rows_of(rows, posts) & (y != UNKNOWN)
-    return LabelledRows(rows=rows.where(chosen), y=y[chosen] == 1)
+    return LabelledRows(rows=rows.select(chosen), y=y[chosen] == 1)

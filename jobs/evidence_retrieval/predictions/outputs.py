@@ -97,13 +97,13 @@ class ExpectedAnswers:
 
 def gather(dataset: EvidenceDataset, answers: Answers) -> Outputs:
     """Everything that the answers say, read by the present rules."""
-    gathering = _Gathering(dataset, answers)
+    collector = _OutputCollector(dataset, answers)
     for family in answers.families():
-        gathering.add(family)
-    return gathering.outputs()
+        collector.add(family)
+    return collector.outputs()
 
 
-class _Gathering:
+class _OutputCollector:
     """One pass, with what it has found so far."""
 
     def __init__(self, dataset: EvidenceDataset, answers: Answers) -> None:

@@ -72,7 +72,7 @@ def predictions(
         tau_neg, tau_pos = _taus(queries, gated)
         state = _states(probability, tau_neg, tau_pos, gated)
     chosen = selection(config, settings, last.scores, state, constants.gamma)
-    fallen = int(np.count_nonzero(~np.array(last.known) & (queries.pool > 1)))
+    fallen = int(np.count_nonzero(~np.array(last.answered) & (queries.pool > 1)))
     counts = Counter(subject.counts)
     if fallen:
         counts[FALLEN_BACK] = fallen
@@ -133,9 +133,12 @@ def _taus(queries: Queries, gated: GateOutput) -> tuple[Floats, Floats]:
 
 def _states(p: Floats, tau_neg: Floats, tau_pos: Floats, gated: GateOutput) -> States:
     states = np.full(len(p), UNKNOWN, dtype=np.int8)
-    there = ~np.isnan(p) & ~np.isnan(tau_neg)
-    states[there] = assign(
-        p[there], tau_neg[there], tau_pos[there], edge=gated.spec.edge
+    has_thresholds = ~np.isnan(p) & ~np.isnan(tau_neg)
+    states[has_thresholds] = assign(
+        p[has_thresholds],
+        tau_neg[has_thresholds],
+        tau_pos[has_thresholds],
+        edge=gated.spec.edge,
     )
     return states
 
@@ -208,8 +211,8 @@ def by_fold(parts: Sequence[Predictions], which: Ints) -> Predictions:
 def _column(
     columns: Sequence[npt.NDArray[_Kind] | None], which: Ints
 ) -> npt.NDArray[_Kind] | None:
-    there = [column for column in columns if column is not None]
-    return _stacked(there, which) if there else None
+    present = [column for column in columns if column is not None]
+    return _stacked(present, which) if present else None
 
 
 def _stacked(columns: Sequence[npt.NDArray[_Kind]], which: Ints) -> npt.NDArray[_Kind]:
@@ -291,10 +294,13 @@ def decide(
         grid, chosen = offer, tuple(choices(offer, queries, gates.folds))
     of_fold = {choice.split.fold: choice.constants for choice in chosen}
     # the last one is that of posts without a fold, which is -1
-    held = offer.defaults
-    fold_constants = [*(of_fold.get(name, held) for name in queries.folds), held]
-    of_query = [fold_constants[place] for place in queries.fold.tolist()]
-    used = tuple(dict.fromkeys(of_query)) or (held,)
+    defaults = offer.defaults
+    fold_constants = [
+        *(of_fold.get(name, defaults) for name in queries.folds),
+        defaults,
+    ]
+    of_query = [fold_constants[fold] for fold in queries.fold.tolist()]
+    used = tuple(dict.fromkeys(of_query)) or (defaults,)
     gated = {
         constants: gates.of(model, columns, config, constants) for constants in used
     }

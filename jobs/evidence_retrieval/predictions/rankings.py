@@ -23,7 +23,7 @@ from jobs.evidence_retrieval.predictions.stages import (
     RRF,
     Method,
     edges,
-    lexical_likeness,
+    lexical_similarity,
     reciprocal_ranks,
     spread,
     start,
@@ -68,7 +68,7 @@ class PostPool:
         if self.cosines is not None:
             return edges(self.cosines.between)
         return edges(
-            lexical_likeness([sentence.text for sentence in self.post.sentences])
+            lexical_similarity([sentence.text for sentence in self.post.sentences])
         )
 
 
@@ -102,8 +102,8 @@ def merge(
     orders = [by_relevance(lexical, assessment.relevance) for assessment in assessments]
     n = len(lexical)
     summed = [
-        math.fsum(assessment.relevance.get(place, 0) for assessment in assessments)
-        for place in range(n)
+        math.fsum(assessment.relevance.get(index, 0) for assessment in assessments)
+        for index in range(n)
     ]
     relevance = np.round(np.array(summed) / (len(assessments) * MOST), DECIMALS)
     probabilities = [assessment.probability for assessment in assessments]
@@ -113,7 +113,7 @@ def merge(
         relevance=relevance,
         order=merged_order(orders),
         listed=len(
-            {place for assessment in assessments for place in assessment.relevance}
+            {index for assessment in assessments for index in assessment.relevance}
         ),
         largest=float(relevance.max(initial=0.0)),
         replicates=len(assessments),
@@ -237,7 +237,7 @@ class RankingStep:
     name: str
     scores: Floats  #: (sentences, criteria), to ten decimals
     orders: tuple[Order, ...]  #: places in the pool, best first
-    known: Bools
+    answered: Bools
     """(criteria,) False where the scores come from a stage that gave none."""
 
 
@@ -286,18 +286,18 @@ class RankingSteps:
         columns: list[_Column | None] = []
         for column in range(len(self._pool.keys)):
             source_columns = [self._source(name, column) for name in sources]
-            known_columns = [
+            scored_columns = [
                 source_column
                 for source_column in source_columns
                 if source_column is not None
             ]
-            if len(known_columns) < len(sources):
+            if len(scored_columns) < len(sources):
                 columns.append(None)
-            elif len(known_columns) == 1:
-                columns.append(known_columns[0])
+            elif len(scored_columns) == 1:
+                columns.append(scored_columns[0])
             else:
                 columns.append(
-                    self._fused([order for _, order in known_columns], rrf_k)
+                    self._fused([order for _, order in scored_columns], rrf_k)
                 )
         return self._step(RETRIEVER, columns, self._lexical)
 
@@ -324,7 +324,7 @@ class RankingSteps:
             name=GRAPH,
             scores=scores,
             orders=tuple(tuple(ranked(column)) for column in scores.T.tolist()),
-            known=incoming.known,
+            answered=incoming.answered,
         )
 
     def _step(
@@ -333,7 +333,7 @@ class RankingSteps:
         columns: Sequence[_Column | None],
         behind: Callable[[int], _Column],
     ) -> RankingStep:
-        known = np.array([column is not None for column in columns], dtype=np.bool_)
+        answered = np.array([column is not None for column in columns], dtype=np.bool_)
         whole = [
             behind(i) if column is None else column for i, column in enumerate(columns)
         ]
@@ -341,7 +341,7 @@ class RankingSteps:
             name=name,
             scores=np.column_stack([scores for scores, _ in whole]),
             orders=tuple(order for _, order in whole),
-            known=known,
+            answered=answered,
         )
 
     def _lexical(self, column: int) -> _Column:
@@ -403,18 +403,18 @@ def _by_endpoint(
     endpoint_scores: Sequence[float | None] | None, behind: Order
 ) -> _Column | None:
     """Scored sentences by score; the others after them, in the order from before."""
-    there = [score for score in endpoint_scores or () if score is not None]
-    if endpoint_scores is None or not there:
+    present_scores = [score for score in endpoint_scores or () if score is not None]
+    if endpoint_scores is None or not present_scores:
         return None
-    least = min(there)
+    least = min(present_scores)
     scores = np.round(
         np.array([least if score is None else score for score in endpoint_scores]),
         DECIMALS,
     )
     first = [
-        place for place in ranked(scores.tolist()) if endpoint_scores[place] is not None
+        index for index in ranked(scores.tolist()) if endpoint_scores[index] is not None
     ]
     return scores, (
         *first,
-        *(place for place in behind if endpoint_scores[place] is None),
+        *(index for index in behind if endpoint_scores[index] is None),
     )

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from jobs.evidence_retrieval.data import EvidenceDataset
-from jobs.evidence_retrieval.imported_sheet import sheet_of_import
+from jobs.evidence_retrieval.imported_sheet import imported_scoring_input
 from jobs.evidence_retrieval.leakage_experiments import leak_checks
 from jobs.evidence_retrieval.predictions.columns import columns, queries
 from jobs.evidence_retrieval.predictions.fitted_gate import encode
@@ -28,22 +28,22 @@ from jobs.evidence_retrieval.predictions.rankings import (
     needed_constants,
     ranking_chains,
 )
-from jobs.evidence_retrieval.queries import EvidenceSheet, Predictions, Queries
+from jobs.evidence_retrieval.queries import Predictions, Queries, ScoringInput
 from runner.job import Answers
 from runner.scorecard import Finding
 
 
 def gate_findings(
-    alike: Sequence[ConfigPredictions], *, may_fit: bool
+    group: Sequence[ConfigPredictions], *, may_fit: bool
 ) -> Iterator[Finding]:
     """Folds without a gate, thresholds without a positive, and other weaknesses.
 
     Args:
-        alike: configurations that share their gates, for which it is said once.
+        group: configurations that share their gates, for which it is said once.
         may_fit: whether gates are fitted here, and not read from a file.
     """
-    first = alike[0]
-    names = " and ".join(config_predictions.config.name for config_predictions in alike)
+    first = group[0]
+    names = " and ".join(config_predictions.config.name for config_predictions in group)
     where = f"{first.predictions.model}, {names}"
     gated = next(iter(first.gates.values()))
     if first.config.is_fitted and gated.applied is None and not gated.result.folds:
@@ -105,12 +105,12 @@ def grid_findings(decided: ConfigPredictions) -> Iterator[Finding]:
             )
 
 
-def _no_choice_finding(where: str, why: str) -> Finding:
+def _no_choice_finding(where: str, reason: str) -> Finding:
     return Finding(
         code="grid_without_positive",
         severity="warn",
         where=where,
-        message=f"{why}, so the constants hold.",
+        message=f"{reason}, so the constants hold.",
     )
 
 
@@ -145,7 +145,7 @@ def sweep_findings(predictions: Predictions) -> Iterator[Finding]:
         )
 
 
-def predict(dataset: EvidenceDataset, answers: Answers) -> EvidenceSheet:
+def predict(dataset: EvidenceDataset, answers: Answers) -> ScoringInput:
     """What each model under each configuration says of every query."""
     blind = replace(dataset, gold=None)
     outputs = gather(blind, answers)
@@ -172,7 +172,7 @@ def predict(dataset: EvidenceDataset, answers: Answers) -> EvidenceSheet:
         for model, model_columns in by_model.items()
         for config in dataset.configs
     ]
-    return EvidenceSheet(
+    return ScoringInput(
         queries=all_queries,
         predictions=tuple(
             config_predictions.predictions for config_predictions in decided
@@ -186,13 +186,13 @@ def predict(dataset: EvidenceDataset, answers: Answers) -> EvidenceSheet:
         ),
         final_gates=_final(dataset, decided),
         leak_checks=leak_checks(dataset, all_queries, decided, gates.folds),
-        findings=tuple(_noticed(dataset, all_queries, decided)),
+        findings=tuple(_findings(dataset, all_queries, decided)),
         missing=outputs.missing,
         stale=outputs.stale,
     )
 
 
-def _noticed(
+def _findings(
     dataset: EvidenceDataset, all_queries: Queries, decided: Iterable[ConfigPredictions]
 ) -> Iterator[Finding]:
     sharing: dict[tuple[int, ...], list[ConfigPredictions]] = {}
@@ -207,8 +207,8 @@ def _noticed(
                 )
             )
             sharing.setdefault(key, []).append(config_predictions)
-    for alike in sharing.values():
-        yield from gate_findings(alike, may_fit=not dataset.gates)
+    for group in sharing.values():
+        yield from gate_findings(group, may_fit=not dataset.gates)
 
 
 def _final(dataset: EvidenceDataset, decided: Iterable[ConfigPredictions]) -> str:
@@ -226,7 +226,7 @@ def _final(dataset: EvidenceDataset, decided: Iterable[ConfigPredictions]) -> st
     return encode(gate for gate in stored if gate is not None)
 
 
-def sheet_of(dataset: EvidenceDataset, answers: Answers) -> EvidenceSheet:
+def scoring_input_of(dataset: EvidenceDataset, answers: Answers) -> ScoringInput:
     """All that is scored of a run's answers."""
-    make = sheet_of_import if answers.imported else predict
+    make = imported_scoring_input if answers.imported else predict
     return make(dataset, answers)

@@ -30,8 +30,8 @@ def reciprocal_ranks(orders: Sequence[Sequence[int]], k: int = 0) -> Floats:
     """
     parts: list[list[float]] = [[] for _ in orders[0]]
     for order in orders:
-        for rank, place in enumerate(order, start=1):
-            parts[place].append(1 / (k + rank))
+        for rank, index in enumerate(order, start=1):
+            parts[index].append(1 / (k + rank))
     sums = [math.fsum(terms) for terms in parts]
     means: Floats = np.round(np.array(sums) / len(orders), DECIMALS)
     return means
@@ -39,7 +39,7 @@ def reciprocal_ranks(orders: Sequence[Sequence[int]], k: int = 0) -> Floats:
 
 Method: TypeAlias = Literal["ppr", "label_propagation"]
 
-LIKENESS = 0.7
+SIMILARITY = 0.7
 """Share of likeness in an edge; the rest is being neighbours."""
 LEAST = 0.10
 NEIGHBOURS = 5
@@ -49,14 +49,14 @@ TOLERANCE = 1e-12
 _MOST_ROUNDS = 10_000
 
 
-def edges(likeness: Floats) -> Floats:
+def edges(similarity: Floats) -> Floats:
     """The weights of a post's graph, from the likeness of its sentences.
 
     Likeness below `LEAST` is dropped, of the rest each sentence keeps its five
     nearest, and an edge that one side keeps is kept.
     """
-    n = len(likeness)
-    adjacency = np.where(likeness < LEAST, 0.0, likeness)
+    n = len(similarity)
+    adjacency = np.where(similarity < LEAST, 0.0, similarity)
     np.fill_diagonal(adjacency, 0.0)
     if n > NEIGHBOURS + 1:
         # ties go to the earlier sentence, whatever a sort would do
@@ -64,7 +64,7 @@ def edges(likeness: Floats) -> Floats:
         np.put_along_axis(adjacency, order[:, NEIGHBOURS:], 0.0, axis=1)
     adjacency = np.maximum(adjacency, adjacency.T)
     near = np.abs(np.subtract.outer(np.arange(n), np.arange(n))) == 1
-    weights: Floats = LIKENESS * adjacency + (1 - LIKENESS) * near
+    weights: Floats = SIMILARITY * adjacency + (1 - SIMILARITY) * near
     return weights
 
 
@@ -136,25 +136,25 @@ def _solver(flow: Floats, damping: float) -> Callable[[Floats], Floats]:
     return iterate
 
 
-def lexical_likeness(pool: Sequence[str]) -> Floats:
+def lexical_similarity(pool: Sequence[str]) -> Floats:
     """Cosines of the sentences' words, each as often as it stands times its idf.
 
     A sentence without words is like nothing. Rounded to ten decimals, as every score.
     """
     words = [tokens(sentence) for sentence in pool]
     idf = Idf(words)
-    place: dict[str, int] = {}
+    word_index: dict[str, int] = {}
     for sentence_words in words:
         for word in sentence_words:
-            place.setdefault(word, len(place))
-    table = np.zeros((len(pool), len(place)))
+            word_index.setdefault(word, len(word_index))
+    table = np.zeros((len(pool), len(word_index)))
     for row, sentence_words in zip(table, words, strict=True):
         for word, count in Counter(sentence_words).items():
-            row[place[word]] = count * idf.of(word)
+            row[word_index[word]] = count * idf.of(word)
     norms = np.sqrt((table * table).sum(axis=1, keepdims=True))
     units = table / np.where(norms > 0, norms, 1.0)
-    likeness: Floats = np.round(units @ units.T, DECIMALS)
-    return likeness
+    similarity: Floats = np.round(units @ units.T, DECIMALS)
+    return similarity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,7 +183,7 @@ RULES: Mapping[str, KRule | None] = {"NEG": None, "UNCERTAIN": UNCERTAIN, "POS":
 Scale = Literal["zscore", "raw"]
 
 
-def held_mass(
+def cumulative_mass(
     scores: Sequence[float] | Floats,
     *,
     scale: Scale = "zscore",
@@ -200,28 +200,28 @@ def held_mass(
         spread = column.std()
         column = (column - column.mean()) / spread if spread > 0 else column * 0
     raised = np.exp((column - column[0]) / temperature)
-    held: Floats = np.cumsum(raised) / raised.sum()
-    return held
+    mass: Floats = np.cumsum(raised) / raised.sum()
+    return mass
 
 
-def mass_k(held: Floats, gamma: float) -> int:
-    """The first rank at which *held* reaches *gamma*.
+def mass_k(mass: Floats, gamma: float) -> int:
+    """The first rank at which *mass* reaches *gamma*.
 
     The whole pool if rounding keeps the sum below.
     """
-    reached = np.flatnonzero(held >= gamma)
-    return int(reached[0]) + 1 if len(reached) else len(held)
+    reached = np.flatnonzero(mass >= gamma)
+    return int(reached[0]) + 1 if len(reached) else len(mass)
 
 
-def selected_k(held: Floats, rule: KRule | None, gamma: float | None = None) -> int:
+def selected_k(mass: Floats, rule: KRule | None, gamma: float | None = None) -> int:
     """How many sentences of the pool are shown under *rule*; none without one.
 
     A *gamma* that is given stands in for the rule's own, as in a sweep.
     """
     if rule is None:
         return 0
-    fewest, most = rule.bounds(len(held))
-    k = mass_k(held, rule.gamma if gamma is None else gamma)
+    fewest, most = rule.bounds(len(mass))
+    k = mass_k(mass, rule.gamma if gamma is None else gamma)
     return min(max(k, fewest), most)
 
 
@@ -254,20 +254,20 @@ def selection(
         gamma: instead of the states' own, where a grid gave one.
     """
     if config.dynamic_k != MASS:
-        named = config.dynamic_k.removeprefix("fixed:")
-        fixed = config.top if named == "none" else int(named)
+        k_text = config.dynamic_k.removeprefix("fixed:")
+        fixed = config.top if k_text == "none" else int(k_text)
         return SelectedK(k=np.full(len(scores), fixed, dtype=np.int64), rule=str(fixed))
     gammas = sorted(settings.gammas)
     k = np.empty(len(scores), dtype=np.int64)
     swept = np.empty((len(gammas), len(scores)), dtype=np.int64)
     for i, query_scores in enumerate(scores):
-        held = held_mass(
+        mass = cumulative_mass(
             query_scores, scale=settings.k_scale, temperature=settings.k_temperature
         )
         rule = rule_of(-1 if states is None else int(states[i]))
-        k[i] = selected_k(held, rule, gamma)
+        k[i] = selected_k(mass, rule, gamma)
         for row, other in enumerate(gammas):
-            swept[row, i] = selected_k(held, rule, other)
+            swept[row, i] = selected_k(mass, rule, other)
     return SelectedK(k=k, rule="K", sweep=dict(zip(gammas, swept, strict=True)))
 
 

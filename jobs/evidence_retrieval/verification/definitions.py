@@ -12,7 +12,7 @@ Cut: TypeAlias = Literal["selected", "whole list"] | int
 EdgeRule: TypeAlias = Literal[
     "right", "left", "right_drop_zero", "left_drop_one", "right_midpoint"
 ]
-Tries: TypeAlias = Mapping[str, tuple[Any, ...]]
+Variants: TypeAlias = Mapping[str, tuple[Any, ...]]
 """For a figure: the choices that bear on it, each with the values worth trying."""
 
 
@@ -43,32 +43,36 @@ class MetricDefinitions:
     sums: Literal["exact", "file order"] = "exact"
     """Rounded once, or after each row as a plain loop does."""
 
-    def alternatives(self, tries: Tries) -> Iterator[tuple[MetricDefinitions, str]]:
+    def alternatives(
+        self, variants: Variants
+    ) -> Iterator[tuple[MetricDefinitions, str]]:
         """Other choices with the names of what they change.
 
-        The fewest changes come first, and among as many those that *tries* names first;
-        at most three at a time, as more would fit any number to some definition.
+        The fewest changes come first, in the order of *variants*; at most three at a
+        time, as more would fit any number to some definition.
         """
-        places = {name: place for place, name in enumerate(tries)}
+        indices = {name: index for index, name in enumerate(variants)}
         values = [
             {getattr(self, name): None, **dict.fromkeys(others)}
-            for name, others in tries.items()
+            for name, others in variants.items()
         ]
         combined = [
             {
                 name: value
-                for name, value in zip(tries, chosen, strict=True)
+                for name, value in zip(variants, chosen, strict=True)
                 if value != getattr(self, name)
             }
             for chosen in product(*values)
         ]
         combined.sort(
-            key=lambda changes: (len(changes), [places[name] for name in changes])
+            key=lambda changes: (len(changes), [indices[name] for name in changes])
         )
         for changes in combined:
             if 1 <= len(changes) <= _MOST_CHANGES:
-                named = ", ".join(f"{name}={value}" for name, value in changes.items())
-                yield replace(self, **changes), named
+                changes_text = ", ".join(
+                    f"{name}={value}" for name, value in changes.items()
+                )
+                yield replace(self, **changes), changes_text
 
 
 _MOST_CHANGES = 3
@@ -92,12 +96,12 @@ PROFILES: Mapping[str, MetricDefinitions] = {
 def definitions_of(settings: object) -> MetricDefinitions:
     """The choices of a job's settings: of their profile, and what was set beside it."""
     profile = PROFILES[getattr(settings, "profile", "siftlog")]
-    named = {
+    overrides = {
         field.name: getattr(settings, field.name)
         for field in fields(MetricDefinitions)
         if hasattr(settings, field.name)
     }
-    return replace(profile, **named)
+    return replace(profile, **overrides)
 
 
 Row: TypeAlias = Mapping[str, str]
@@ -145,9 +149,9 @@ class QueryRow:
 
 def gold_ranks(gold: Iterable[str], ranked: Sequence[str]) -> GoldRanks:
     """Compare a list with the gold of its query; doubles in the gold count once."""
-    wanted = set(gold)
-    ranks = tuple(rank for rank, item in enumerate(ranked, 1) if item in wanted)
-    return GoldRanks(ranks=ranks, gold=len(wanted), length=len(ranked))
+    gold_items = set(gold)
+    ranks = tuple(rank for rank, item in enumerate(ranked, 1) if item in gold_items)
+    return GoldRanks(ranks=ranks, gold=len(gold_items), length=len(ranked))
 
 
 def read_queries(rows: Iterable[Row], probability: str | None = None) -> list[QueryRow]:

@@ -17,7 +17,7 @@ from jobs.evidence_retrieval.verification.definitions import (
     MetricDefinitions,
     Queries,
     QueryRow,
-    Tries,
+    Variants,
 )
 from jobs.evidence_retrieval.verification.formulas import MEASURES
 
@@ -84,13 +84,13 @@ class SummaryFigure:
     name: str  #: different for all figures of a layout
     compute: Callable[[QueryScope, MetricDefinitions], float | None]
     meaning: str
-    tries: Tries = field(default_factory=dict)
+    variants: Variants = field(default_factory=dict)
 
 
-def needed(items: list[Item], what_is_there: str) -> list[Item]:
+def needed(items: list[Item], contents: str) -> list[Item]:
     """The *items*; raise `NotComputableError` where there is none."""
     if not items:
-        raise NotComputableError(f"the rows hold {what_is_there}")
+        raise NotComputableError(f"the rows hold {contents}")
     return items
 
 
@@ -145,9 +145,9 @@ _STATED_CUTS = MappingProxyType({"recall": "K", "precision": "K", "mrr": None})
 
 
 def ranking_figure(
-    key: str, listed: str, *, queries: Queries = "positives"
+    key: str, list_name: str, *, queries: Queries = "positives"
 ) -> SummaryFigure | None:
-    """The figure that *key* names, over the list *listed*; None: it names none.
+    """The figure that *key* names, over the list *list_name*; None: it names none.
 
     `recall@5` is cut at 5, `recall@K` at the K that was selected for each query, and
     `mrr` not at all. *queries* are those that its block says it divides by.
@@ -161,37 +161,37 @@ def ranking_figure(
     cut_words = {"K": "at the selected K", None: "in the whole list"}.get(
         cut, f"@{cut}"
     )
-    ranked = _Ranked(measure=measure, cut=cut, listed=listed, queries=queries)
+    ranked = _Ranked(measure=measure, cut=cut, list_name=list_name, queries=queries)
     return SummaryFigure(
-        name=f"{listed}.{queries}.{key}",
+        name=f"{list_name}.{queries}.{key}",
         compute=ranked.value,
         meaning=f"{_MEANINGS[measure]}, {cut_words}",
-        tries=_tries(measure, cut),
+        variants=_variants(measure, cut),
     )
 
 
-def _tries(measure: str, cut: str | None) -> Tries:
+def _variants(measure: str, cut: str | None) -> Variants:
     """What such a figure is known to be called by others.
 
     A fixed cut-off is never tried under another one: a table whose columns were
     swapped would pass.
     """
-    tries: dict[str, tuple[object, ...]] = {
+    variants: dict[str, tuple[object, ...]] = {
         "queries": ("positives", "all"),
         "of_nothing": (None, 0.0),
     }
     if measure == "mrr":
-        tries["k"] = ("whole list",) if cut else CUTS
+        variants["k"] = ("whole list",) if cut else CUTS
     elif cut == "K":
-        tries["k"] = CUTS
-        tries["skip_empty"] = (False, True)
+        variants["k"] = CUTS
+        variants["skip_empty"] = (False, True)
     else:
-        tries["k"] = ("selected",)
+        variants["k"] = ("selected",)
     if measure == "map":
-        tries["ap_denominator"] = ("gold", "min", "found")
+        variants["ap_denominator"] = ("gold", "min", "found")
     if measure == "precision":
-        tries["precision_over"] = ("k", "k_eff")
-    return tries
+        variants["precision_over"] = ("k", "k_eff")
+    return variants
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,7 +200,7 @@ class _Ranked:
 
     measure: str
     cut: str | None  #: digits, K, or None for the whole list
-    listed: str
+    list_name: str
     queries: Queries
 
     def value(self, scope: QueryScope, choices: MetricDefinitions) -> float | None:
@@ -213,13 +213,13 @@ class _Ranked:
             positive = [
                 query
                 for query in positive
-                if query.selected != 0 or self.listed not in query.lists
+                if query.selected != 0 or self.list_name not in query.lists
             ]
         of_queries = [self._of(query, choices) for query in positive]
         measured = [value for value in of_queries if value is not None]
         if positive and not measured:
             raise NotComputableError(
-                f"the rows of positive queries hold no {self.listed} from which "
+                f"the rows of positive queries hold no {self.list_name} from which "
                 f"{self.measure} could be taken at this cut-off"
             )
         queries = self.queries if choices.queries == "named" else choices.queries
@@ -228,7 +228,7 @@ class _Ranked:
 
     def _of(self, query: QueryRow, choices: MetricDefinitions) -> float | None:
         """The measure of one query; None where its row does not hold what it takes."""
-        gold_ranks = query.lists.get(self.listed)
+        gold_ranks = query.lists.get(self.list_name)
         if gold_ranks is None:
             is_stated = choices.k == "named" and self._is_by_row
             return (
@@ -265,19 +265,21 @@ class _Ranked:
 _AT_FPR = re.compile(r"(tpr|threshold)_at_(\d+(?:\.\d+)?)pct_fpr")
 _OF_K = re.compile(r"(?:(NEG|UNCERTAIN|POS)_)?(mean|median|min|max)_([kn])")
 
-_TPR_RULES: Tries = {"tpr_rule": ("last", "interpolate", "drop_collinear", "nearest")}
-_ECE_EDGES: Tries = {
+_TPR_RULES: Variants = {
+    "tpr_rule": ("last", "interpolate", "drop_collinear", "nearest")
+}
+_ECE_EDGES: Variants = {
     "ece_edges": ("right", "left", "right_drop_zero", "left_drop_one", "right_midpoint")
 }
-_STATES: Tries = {
+_STATES: Variants = {
     "gate_edge": ("lt", "le"),
     "strict": (False, True),
     "states": ("recomputed", "column"),
 }
-_OF_NOTHING: Tries = {"of_nothing": (None, 0.0)}
+_OF_NOTHING: Variants = {"of_nothing": (None, 0.0)}
 
 _CURVES: Mapping[
-    str, tuple[Callable[[QueryScope, MetricDefinitions], float | None], str, Tries]
+    str, tuple[Callable[[QueryScope, MetricDefinitions], float | None], str, Variants]
 ] = MappingProxyType(
     {
         "auroc": (
@@ -333,16 +335,16 @@ def gate_figure(key: str) -> SummaryFigure | None:
                 "tpr": "sensitivity where that share of the rest is let through",
                 "threshold": "the probability that does so",
             }[kind],
-            tries={**_TPR_RULES, **_OF_NOTHING},
+            variants={**_TPR_RULES, **_OF_NOTHING},
         )
     if key not in _CURVES:
         return None
-    compute, meaning, tries = _CURVES[key]
+    compute, meaning, variants = _CURVES[key]
     return SummaryFigure(
         name=f"ne_gate.{key}",
         compute=partial(_defined, compute),
         meaning=meaning,
-        tries={**_OF_NOTHING, **tries},
+        variants={**_OF_NOTHING, **variants},
     )
 
 
@@ -368,14 +370,14 @@ def deployment_figure(key: str) -> SummaryFigure | None:
     """A figure of the group `deployment`; None: *key* names none."""
     if key not in formulas.RATES:
         return None
-    tries = {**_STATES, "zero_division": (None, 0.0)}
+    variants = {**_STATES, "zero_division": (None, 0.0)}
     if key == "screening_fn_per_1000":
-        tries["fn_per_1000"] = ("all", "positives")
+        variants["fn_per_1000"] = ("all", "positives")
     return SummaryFigure(
         name=f"deployment.{key}",
         compute=partial(_rate, key),
         meaning=_RATE_MEANINGS[key],
-        tries=tries,
+        variants=variants,
     )
 
 
@@ -389,21 +391,21 @@ def dynamic_k_figure(key: str) -> SummaryFigure | None:
     match = _OF_K.fullmatch(key)
     if match is None:
         return None
-    state, statistic, letter = match.groups()
-    what = "sentences selected" if letter == "k" else "sentences to choose from"
-    where = f" of {state} queries" if state else ""
+    state, statistic, quantity = match.groups()
+    subject = "sentences selected" if quantity == "k" else "sentences to choose from"
+    of_state = f" of {state} queries" if state else ""
     return SummaryFigure(
         name=f"dynamic_k.{key}",
-        compute=partial(_of_k, state, statistic, letter),
-        meaning=f"{statistic} number of {what}{where}",
-        tries={**(_STATES if state else {}), **_OF_NOTHING},
+        compute=partial(_of_k, state, statistic, quantity),
+        meaning=f"{statistic} number of {subject}{of_state}",
+        variants={**(_STATES if state else {}), **_OF_NOTHING},
     )
 
 
 def _of_k(
     state: str | None,
     statistic: str,
-    letter: str,
+    quantity: str,
     scope: QueryScope,
     choices: MetricDefinitions,
 ) -> float | None:
@@ -419,10 +421,10 @@ def _of_k(
     values = [
         float(value)
         for query in queries
-        if (value := query.selected if letter == "k" else query.pool) is not None
+        if (value := query.selected if quantity == "k" else query.pool) is not None
     ]
     if queries:
-        needed(values, "no selected K" if letter == "k" else "no size of a pool")
+        needed(values, "no selected K" if quantity == "k" else "no size of a pool")
     if statistic in _ENDS:
         return _ENDS[statistic](values) if values else choices.of_nothing
     return (mean if statistic == "mean" else median)(values, choices)

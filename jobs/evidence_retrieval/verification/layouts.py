@@ -14,7 +14,7 @@ from jobs.evidence_retrieval.verification.definitions import (
     MetricDefinitions,
     Queries,
     QueryRow,
-    Tries,
+    Variants,
 )
 from jobs.evidence_retrieval.verification.figures import (
     NotComputableError,
@@ -36,9 +36,11 @@ class StoredKey:
     path: str
     stored: object
     compute: Callable[[MetricDefinitions], float | None] | None = None
-    tries: Tries = field(default_factory=dict)
+    variants: Variants = field(default_factory=dict)
     meaning: str = ""
-    why: str = ""  #: it cannot be recomputed from the rows; empty: the key is unknown
+    reason: str = (
+        ""  #: it cannot be recomputed from the rows; empty: the key is unknown
+    )
     is_count: bool = False  #: of queries or folds, beside the figures themselves
 
 
@@ -46,7 +48,7 @@ class StoredKey:
 class ParsedSummary:
     """A stored summary under one layout."""
 
-    held: tuple[StoredKey, ...]
+    stored_keys: tuple[StoredKey, ...]
     failures: tuple[str, ...] = ()
     """One sentence for each block that should be there, or contradicts itself."""
 
@@ -61,7 +63,7 @@ def figure_key(
         path=path,
         stored=stored,
         compute=partial(scope.value, figure),
-        tries=figure.tries,
+        variants=figure.variants,
         meaning=figure.meaning,
     )
 
@@ -77,7 +79,7 @@ def count_key(path: str, stored: object, n: int, meaning: str) -> StoredKey:
     )
 
 
-Named: TypeAlias = Callable[[str], SummaryFigure | None]
+FigureLookup: TypeAlias = Callable[[str], SummaryFigure | None]
 """The figure that a name such as `ne_gate.auroc` stands for; None: none."""
 
 UNCHECKED: Mapping[str, str] = MappingProxyType(
@@ -89,32 +91,37 @@ UNCHECKED: Mapping[str, str] = MappingProxyType(
 )
 """Keys of a summary below which nothing is recomputed, and why."""
 
-_DRAWN = "it is drawn by resampling; only whether it holds its value is looked at"
+_RESAMPLED = "it is drawn by resampling; only whether it holds its value is looked at"
 
 
-def uncheckable_numbers(path: str, value: object, why: str) -> Iterator[StoredKey]:
+def uncheckable_numbers(path: str, value: object, reason: str) -> Iterator[StoredKey]:
     """The numbers at and below a key, which cannot be recomputed."""
     if isinstance(value, Mapping):
         for key, below in value.items():
-            yield from uncheckable_numbers(f"{path}.{key}", below, why)
+            yield from uncheckable_numbers(f"{path}.{key}", below, reason)
     elif isinstance(value, int | float) and not isinstance(value, bool):
-        yield StoredKey(path=path, stored=value, why=why)
+        yield StoredKey(path=path, stored=value, reason=reason)
 
 
-def intervals(block: object, named: Named, scope: QueryScope) -> Iterator[StoredKey]:
+def intervals(
+    block: object, figure_of: FigureLookup, scope: QueryScope
+) -> Iterator[StoredKey]:
     """The values that intervals are about, and their ends."""
     for name, interval in items(block):
-        figure = named(name)
+        figure = figure_of(name)
         for key, value in items(interval):
             path = f"intervals.{name}.{key}"
             if key == "value" and figure is not None:
                 yield figure_key(path, value, figure, scope)
             else:
-                yield from uncheckable_numbers(path, value, _DRAWN)
+                yield from uncheckable_numbers(path, value, _RESAMPLED)
 
 
 def misplaced_intervals(
-    block: object, named: Named, scope: QueryScope, choices: MetricDefinitions
+    block: object,
+    figure_of: FigureLookup,
+    scope: QueryScope,
+    choices: MetricDefinitions,
 ) -> Iterator[str]:
     """A sentence for each interval that does not hold the value it is about.
 
@@ -125,7 +132,7 @@ def misplaced_intervals(
         ends = dict(items(interval))
         lo, hi, value = ends.get("lo"), ends.get("hi"), ends.get("value")
         if value is None:
-            value = _recomputed(named(name), scope, choices)
+            value = _recomputed(figure_of(name), scope, choices)
         if lo is None or hi is None or value is None:
             continue
         if not lo <= value <= hi:
@@ -160,34 +167,34 @@ def read_lists(
     stored: Mapping[str, Any], scope: QueryScope, choices: MetricDefinitions
 ) -> ParsedSummary:
     """What *stored* holds, and what it lacks or contradicts by itself."""
-    listed = {name for query in scope.queries for name in query.lists}
-    held: list[StoredKey] = []
+    list_names = {name for query in scope.queries for name in query.lists}
+    stored_keys: list[StoredKey] = []
     failures: list[str] = []
     for key, value in stored.items():
-        if isinstance(value, Mapping) and key in {*LISTS, *listed}:
-            held += _list(key, value, scope)
-            failures += _lacking(key, value)
+        if isinstance(value, Mapping) and key in {*LISTS, *list_names}:
+            stored_keys += _list(key, value, scope)
+            failures += _missing_blocks(key, value)
         elif key == "intervals":
-            held += intervals(value, _list_figure, scope)
+            stored_keys += intervals(value, _list_figure, scope)
         elif key in UNCHECKED:
-            held += uncheckable_numbers(key, value, UNCHECKED[key])
+            stored_keys += uncheckable_numbers(key, value, UNCHECKED[key])
         elif key not in _WORDS:
-            held.append(StoredKey(path=key, stored=value))
+            stored_keys.append(StoredKey(path=key, stored=value))
     failures += [
         f"The rows have {name} lists and the summary has no block {name}."
         for name in LISTS
-        if name in listed and not stored.get(name)
+        if name in list_names and not stored.get(name)
     ]
     failures += misplaced_intervals(
         stored.get("intervals"), _list_figure, scope, choices
     )
-    return ParsedSummary(held=tuple(held), failures=tuple(failures))
+    return ParsedSummary(stored_keys=tuple(stored_keys), failures=tuple(failures))
 
 
 def _list_figure(name: str) -> SummaryFigure | None:
     """The figure of `list.metric`."""
-    listed, _, key = name.rpartition(".")
-    return ranking_figure(key, listed)
+    list_name, _, key = name.rpartition(".")
+    return ranking_figure(key, list_name)
 
 
 def _list(
@@ -206,9 +213,11 @@ def _list(
             yield StoredKey(path=path, stored=value)
 
 
-def _lacking(name: str, block: Mapping[str, Any]) -> Iterator[str]:
-    there = set(_DENOMINATORS).intersection(block)
-    parts = {f"{name}.{key}": block.get(key) for key in _DENOMINATORS} if there else {}
+def _missing_blocks(name: str, block: Mapping[str, Any]) -> Iterator[str]:
+    present = set(_DENOMINATORS).intersection(block)
+    parts = (
+        {f"{name}.{key}": block.get(key) for key in _DENOMINATORS} if present else {}
+    )
     for path, part in (parts or {name: block}).items():
         figures = [key for key in part or () if ranking_figure(key, name) is not None]
         if not figures:
@@ -237,7 +246,7 @@ def _figures(
             yield figure_key(below, value, figure, scope)
 
 
-Groups: TypeAlias = Mapping[str, Named]
+Groups: TypeAlias = Mapping[str, FigureLookup]
 """By the name of a group: the figure that a key in it stands for."""
 
 
@@ -245,7 +254,7 @@ def _groups(ranking: str) -> Groups:
     return {
         "ne_gate": gate_figure,
         "deployment": deployment_figure,
-        "evidence": partial(ranking_figure, listed=ranking),
+        "evidence": partial(ranking_figure, list_name=ranking),
         "dynamic_k": dynamic_k_figure,
     }
 
@@ -286,8 +295,8 @@ class FoldScopes:
             return self.every.value(figure, choices)
         of_folds = [fold.value(figure, choices) for fold in self.by_name.values()]
         # a threshold of inf says that there is none
-        there = [v for v in of_folds if v is not None and math.isfinite(v)]
-        return STATISTICS[statistic](there, choices)
+        finite = [v for v in of_folds if v is not None and math.isfinite(v)]
+        return STATISTICS[statistic](finite, choices)
 
 
 def _natural(name: str) -> list[tuple[int, str]]:
@@ -333,36 +342,38 @@ def read_folds(
     """
     folds = FoldScopes(every)
     groups = _groups(ranking)
-    named = partial(_fold_figure, groups)
-    held: list[StoredKey] = []
+    figure_of = partial(_fold_figure, groups)
+    stored_keys: list[StoredKey] = []
     for key, value in stored.items():
         match key, value:
             case "n_folds", _:
                 n = len(folds.by_name)
-                held.append(count_key(key, value, n, "folds in the rows"))
+                stored_keys.append(count_key(key, value, n, "folds in the rows"))
             case "fold_results", list():
                 for i, entry in enumerate(value):
                     scope = _scope_of(i, entry, folds)
-                    held += _fold(f"{key}[{i}]", entry, scope, groups)
+                    stored_keys += _fold(f"{key}[{i}]", entry, scope, groups)
             case "aggregated_metrics", Mapping():
-                held += _aggregated(key, value, folds, named)
+                stored_keys += _aggregated(key, value, folds, figure_of)
             case "intervals", _:
-                held += intervals(value, named, every)
+                stored_keys += intervals(value, figure_of, every)
             case _ if key in UNCHECKED:
-                held += uncheckable_numbers(key, value, UNCHECKED[key])
+                stored_keys += uncheckable_numbers(key, value, UNCHECKED[key])
             case _:
-                held.append(StoredKey(path=key, stored=value))
-    lacking = _missing(stored, folds)
-    outside = misplaced_intervals(stored.get("intervals"), named, every, choices)
-    return ParsedSummary(held=tuple(held), failures=(*lacking, *outside))
+                stored_keys.append(StoredKey(path=key, stored=value))
+    missing = _missing(stored, folds)
+    outside = misplaced_intervals(stored.get("intervals"), figure_of, every, choices)
+    return ParsedSummary(stored_keys=tuple(stored_keys), failures=(*missing, *outside))
 
 
 def _scope_of(i: int, entry: object, folds: FoldScopes) -> QueryScope | None:
     """The queries of an entry: of the fold it names, or of the fold at its place."""
-    named = entry.get("fold", entry.get("fold_id")) if isinstance(entry, Mapping) else i
+    fold_name = (
+        entry.get("fold", entry.get("fold_id")) if isinstance(entry, Mapping) else i
+    )
     names = list(folds.by_name)
-    if named is not None and isinstance(entry, Mapping):
-        return folds.by_name.get(str(named))
+    if fold_name is not None and isinstance(entry, Mapping):
+        return folds.by_name.get(str(fold_name))
     return folds.by_name[names[i]] if i < len(names) else None
 
 
@@ -377,24 +388,26 @@ def _fold(
             yield from _selection(below, value, scope)
         elif key == "test_metrics":
             for group, figures in items(value):
-                named = groups.get(group)
-                yield from _group(f"{below}.{group}", figures, scope, named)
+                figure_of = groups.get(group)
+                yield from _group(f"{below}.{group}", figures, scope, figure_of)
         else:
             yield StoredKey(path=below, stored=value)
 
 
 def _group(
-    path: str, figures: object, scope: QueryScope | None, named: Named | None
+    path: str, figures: object, scope: QueryScope | None, figure_of: FigureLookup | None
 ) -> Iterator[StoredKey]:
-    if named is None:
+    if figure_of is None:
         yield StoredKey(path=path, stored=figures)
         return
     for key, value in items(figures):
         below = f"{path}.{key}"
         if scope is None:
-            yield StoredKey(path=below, stored=value, why="the rows have no such fold")
+            yield StoredKey(
+                path=below, stored=value, reason="the rows have no such fold"
+            )
         else:
-            yield figure_key(below, value, named(key), scope)
+            yield figure_key(below, value, figure_of(key), scope)
 
 
 def _selection(
@@ -424,25 +437,25 @@ def _tau(name: str, scope: QueryScope, choices: MetricDefinitions) -> float | No
 
 
 def _aggregated(
-    path: str, block: Mapping[str, Any], folds: FoldScopes, named: Named
+    path: str, block: Mapping[str, Any], folds: FoldScopes, figure_of: FigureLookup
 ) -> Iterator[StoredKey]:
     for name, statistics in block.items():
-        figure = named(name)
+        figure = figure_of(name)
         for key, value in items(statistics):
             below = f"{path}.{name}.{key}"
             if figure is None or key not in STATISTICS:
                 yield StoredKey(path=below, stored=value)
                 continue
-            tries = dict(figure.tries)
+            variants = dict(figure.variants)
             if key == "std":
-                tries["ddof"] = (1, 0)
+                variants["ddof"] = (1, 0)
             if key == "mean":
-                tries["over"] = ("folds", "pooled")
+                variants["over"] = ("folds", "pooled")
             yield StoredKey(
                 path=below,
                 stored=value,
                 compute=partial(folds.value, figure, key),
-                tries=tries,
+                variants=variants,
                 meaning=f"{key} over the folds: {figure.meaning}",
             )
 
@@ -472,7 +485,7 @@ def _missing(stored: Mapping[str, Any], folds: FoldScopes) -> Iterator[str]:
         if any(map(is_witness, folds.every.queries))
     ]
     for i, entry in enumerate(entries):
-        there = dict(items(dict(items(entry)).get("test_metrics")))
+        blocks = dict(items(dict(items(entry)).get("test_metrics")))
         for group in due:
-            if not there.get(group):
+            if not blocks.get(group):
                 yield f"fold_results[{i}].test_metrics has no block {group}."

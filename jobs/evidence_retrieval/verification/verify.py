@@ -17,7 +17,7 @@ from jobs.evidence_retrieval.verification.definitions import (
     SIFTLOG,
     MetricDefinitions,
     Row,
-    Tries,
+    Variants,
     read_queries,
 )
 from jobs.evidence_retrieval.verification.figures import NotComputableError, QueryScope
@@ -108,9 +108,9 @@ class SummaryVerification:
 
         A file of which nothing could be compared has not been verified.
         """
-        return (*self._nothing(), *self.contradictions, *self._differing())
+        return (*self._nothing_compared(), *self.contradictions, *self._differing())
 
-    def _nothing(self) -> Iterator[str]:
+    def _nothing_compared(self) -> Iterator[str]:
         is_number = (
             c.verdict in COMPARED and c.stored is not None for c in self.figures
         )
@@ -166,53 +166,58 @@ def verify(
     else:
         reading = read_lists(stored, scope, choices)
     return SummaryVerification(
-        comparisons=tuple(_compare(held, choices, tolerance) for held in reading.held),
+        comparisons=tuple(
+            _compare(stored_key, choices, tolerance)
+            for stored_key in reading.stored_keys
+        ),
         contradictions=reading.failures,
     )
 
 
 def _compare(
-    held: StoredKey, choices: MetricDefinitions, tolerance: float
+    stored_key: StoredKey, choices: MetricDefinitions, tolerance: float
 ) -> StoredComparison:
-    stored = _number(held.stored)
+    stored = _number(stored_key.stored)
     bare = StoredComparison(
-        path=held.path,
-        kind="count" if held.is_count else "figure",
+        path=stored_key.path,
+        kind="count" if stored_key.is_count else "figure",
         stored=stored,
-        verdict="not computable" if held.why else "unknown key",
-        why=held.why,
-        meaning=held.meaning,
+        verdict="not computable" if stored_key.reason else "unknown key",
+        why=stored_key.reason,
+        meaning=stored_key.meaning,
     )
-    if held.compute is None:
+    if stored_key.compute is None:
         return bare
     try:
-        value = _defined(held.compute(choices))
+        value = _defined(stored_key.compute(choices))
     except NotComputableError as error:
         return replace(bare, verdict="not computable", why=str(error))
-    known = replace(bare, recomputed=value, difference=_difference(stored, value))
+    compared = replace(bare, recomputed=value, difference=_difference(stored, value))
     if _agree(stored, value, tolerance):
-        return replace(known, verdict="equal")
-    why = _definition_of(stored, held.compute, held.tries, choices, tolerance)
-    if why is not None:
-        return replace(known, verdict="other definition", why=why)
-    return replace(known, verdict="differs")
+        return replace(compared, verdict="equal")
+    definition = _definition_of(
+        stored, stored_key.compute, stored_key.variants, choices, tolerance
+    )
+    if definition is not None:
+        return replace(compared, verdict="other definition", why=definition)
+    return replace(compared, verdict="differs")
 
 
 def _definition_of(
     stored: Stored,
     compute: Callable[[MetricDefinitions], float | None],
-    tries: Tries,
+    variants: Variants,
     choices: MetricDefinitions,
     tolerance: float,
 ) -> str | None:
     """The other choices that make the stored number; None: none that are known."""
-    for other, named in choices.alternatives(tries):
+    for other, changes in choices.alternatives(variants):
         try:
             value = _defined(compute(other))
         except NotComputableError:
             continue
         if _agree(stored, value, tolerance):
-            return named
+            return changes
     return None
 
 

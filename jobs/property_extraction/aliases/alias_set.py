@@ -107,9 +107,9 @@ class AliasSet:
         """Accepted entries by source, then how many are rejected and undecided."""
         accepted = Counter(entry.source for entry in self.accepted)
         rest = Counter(entry.status for entry in self.entries if not entry.acts)
-        named = {source: accepted[source] for source in SOURCES}
+        by_source = {source: accepted[source] for source in SOURCES}
         others = {status: rest[status] for status in STATUSES}
-        return {name: n for name, n in (named | others).items() if n}
+        return {name: n for name, n in (by_source | others).items() if n}
 
     @property
     def status_mix(self) -> str:
@@ -158,7 +158,7 @@ class Renaming:
     )  #: by paper (None: all) and key
     key: Callable[[str], str] = str
     canonical: Container[str] = frozenset()
-    _known: dict[tuple[str | None, str], RenamedName] = field(
+    _cache: dict[tuple[str | None, str], RenamedName] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
 
@@ -195,9 +195,9 @@ class Renaming:
         """
         key = self.key(name)
         about = (refno if (refno, key) in self.entries else None, name)
-        if about not in self._known:
-            self._known[about] = self._renamed(refno, name, key)
-        return self._known[about]
+        if about not in self._cache:
+            self._cache[about] = self._renamed(refno, name, key)
+        return self._cache[about]
 
     def _renamed(self, refno: str, name: str, key: str) -> RenamedName:
         for scope in (refno, None):

@@ -149,18 +149,18 @@ def near_names(paper: PaperMismatch, k: int) -> Iterator[NearName]:
     names, targets = sorted(paper.predicted), sorted(paper.missed)
     if not (names and targets):
         return
-    place = {target: at for at, target in enumerate(targets)}
+    index_of = {target: at for at, target in enumerate(targets)}
     by_value: defaultdict[str, list[int]] = defaultdict(list)
     for name, target in (pair for pair, hits in paper.value_hits.items() if hits):
-        by_value[name].append(place[target])
+        by_value[name].append(index_of[target])
     for start, block in blocks(names, targets):
         block_names = names[start : start + len(block)]
         ranked_targets: list[dict[int, tuple[int, float]]] = [
             {at: (_rank(line, at), float(line[at])) for at in by_value.get(name, ())}
             for name, line in zip(block_names, block, strict=True)
         ]
-        for rank, (best, alike) in enumerate(_nearest(block, k), start=1):
-            for row, (at, value) in enumerate(zip(best, alike, strict=True)):
+        for rank, (best, similarities) in enumerate(_nearest(block, k), start=1):
+            for row, (at, value) in enumerate(zip(best, similarities, strict=True)):
                 ranked_targets[row][at] = (rank, value)
         for name, ranked in zip(block_names, ranked_targets, strict=True):
             for at, (rank, value) in sorted(ranked.items(), key=itemgetter(1)):
@@ -307,7 +307,9 @@ def crossfitted(
         same_name: whether those keep theirs.
     """
     whole = review_candidates(papers.values(), k, None, canonical)
-    known = {(candidate.pred_name, candidate.gt_name): candidate for candidate in whole}
+    by_pair = {
+        (candidate.pred_name, candidate.gt_name): candidate for candidate in whole
+    }
     entries: list[AliasEntry] = []
     for refno in sorted(papers):
         paper_pairs = {(n.pred_name, n.gt_name) for n in papers[refno] if n.rank <= k}
@@ -317,9 +319,9 @@ def crossfitted(
             if (candidate.pred_name, candidate.gt_name) not in paper_pairs
         )
         fewer = (
-            replace(known[pair], count=known[pair].count - 1)
+            replace(by_pair[pair], count=by_pair[pair].count - 1)
             for pair in paper_pairs
-            if known[pair].count > 1
+            if by_pair[pair].count > 1
         )
         reviewed = islice(
             merge(others, sorted(fewer, key=candidate_order), key=candidate_order), top

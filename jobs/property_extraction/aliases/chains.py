@@ -30,9 +30,9 @@ def loops(targets: Mapping[str, Collection[str]]) -> tuple[frozenset[str], ...]:
         for target in name_targets
     ]
     names = sorted({name for edge in edges for name in edge})
-    place = {name: at for at, name in enumerate(names)}
-    rows = [place[name] for name, _ in edges]
-    columns = [place[target] for _, target in edges]
+    index_of = {name: at for at, name in enumerate(names)}
+    rows = [index_of[name] for name, _ in edges]
+    columns = [index_of[target] for _, target in edges]
     graph = csr_array(
         (np.ones(len(edges), np.int8), (rows, columns)), shape=(len(names),) * 2
     )
@@ -81,13 +81,13 @@ def settle_chains(
     takes the place of what is known of the same pair. Names that are right as they are
     must not be renamed by any.
     """
-    known = {entry.key: entry for entry in entries}
+    by_key = {entry.key: entry for entry in entries}
     papers: defaultdict[str | None, list[Key]] = defaultdict(list)
-    for entry in known.values():
+    for entry in by_key.values():
         if entry.acts:
             papers[entry.refno].append(entry.key)
-    steps = _settle(known, _Scope(refno=None, keys=papers.pop(None, [])))
-    everywhere = _by_name(e for e in known.values() if e.acts and e.refno is None)
+    steps = _settle(by_key, _Scope(refno=None, keys=papers.pop(None, [])))
+    everywhere = _by_name(e for e in by_key.values() if e.acts and e.refno is None)
     sources: defaultdict[str, list[str]] = defaultdict(list)
     for name, name_entries in everywhere.items():
         for entry in name_entries:
@@ -96,8 +96,8 @@ def settle_chains(
         scope = _Scope(
             refno=refno, keys=papers[refno], everywhere=everywhere, sources=sources
         )
-        steps += _settle(known, scope)
-    return tuple(known.values()), steps
+        steps += _settle(by_key, scope)
+    return tuple(by_key.values()), steps
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,12 +110,12 @@ class _Scope:
     sources: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Of those, by target: the names that stand for it."""
 
-    def acting(self, known: Mapping[Key, AliasEntry]) -> Acting:
+    def acting(self, by_key: Mapping[Key, AliasEntry]) -> Acting:
         """Its own entries, and of the others those that they follow or that follow.
 
         The rest meets no entry of its own: it is settled already.
         """
-        scope_entries = _by_name(known[key] for key in self.keys if known[key].acts)
+        scope_entries = _by_name(by_key[key] for key in self.keys if by_key[key].acts)
         near = {
             name for target in scope_entries for name in self.sources.get(target, ())
         }
@@ -134,23 +134,23 @@ def _by_name(entries: Iterable[AliasEntry]) -> Acting:
     return by_name
 
 
-def _settle(known: dict[Key, AliasEntry], scope: _Scope) -> list[BuildStep]:
+def _settle(by_key: dict[Key, AliasEntry], scope: _Scope) -> list[BuildStep]:
     steps: list[BuildStep] = []
-    while troubles := list(_troubles(known, scope)):
+    while troubles := list(_troubles(by_key, scope)):
         for step in troubles:
             reason = f"{step.rule}: {step.message}"
             dropped = replace(step.entry, status="undecided", reason=reason)
-            known[dropped.key] = dropped
+            by_key[dropped.key] = dropped
         steps += troubles
-    return [*steps, *_cut_short(known, scope)]
+    return [*steps, *_cut_short(by_key, scope)]
 
 
-def _troubles(known: Mapping[Key, AliasEntry], scope: _Scope) -> Iterator[BuildStep]:
+def _troubles(by_key: Mapping[Key, AliasEntry], scope: _Scope) -> Iterator[BuildStep]:
     """The entries of a scope that cannot act: circles, or else what was rejected.
 
     Without those of a paper the others are sound, so each trouble has one of them.
     """
-    acting = scope.acting(known)
+    acting = scope.acting(by_key)
     circles = loops(
         {name: [e.gt_name for e in entries] for name, entries in acting.items()}
     )
@@ -165,7 +165,7 @@ def _troubles(known: Mapping[Key, AliasEntry], scope: _Scope) -> Iterator[BuildS
         return
     blamed: dict[Key, BuildStep] = {}
     for chain in _chains(acting):
-        if len(chain) > 1 and _is_rejected(known, chain, scope.refno):
+        if len(chain) > 1 and _is_rejected(by_key, chain, scope.refno):
             message = (
                 f"undecided: {_chain_text(chain)}, and the ends were rejected as a pair"
             )
@@ -177,10 +177,10 @@ def _troubles(known: Mapping[Key, AliasEntry], scope: _Scope) -> Iterator[BuildS
 
 
 def _is_rejected(
-    known: Mapping[Key, AliasEntry], chain: Chain, refno: str | None
+    by_key: Mapping[Key, AliasEntry], chain: Chain, refno: str | None
 ) -> bool:
     ends = chain[0].pred_name, chain[-1].gt_name
-    entry = known.get((*ends, refno)) or known.get((*ends, None))
+    entry = by_key.get((*ends, refno)) or by_key.get((*ends, None))
     return entry is not None and entry.status == "rejected"
 
 
@@ -212,27 +212,27 @@ def _back(first: AliasEntry, name: str, reached: Mapping[str, AliasEntry]) -> Ch
     return tuple(reversed(chain))
 
 
-def _cut_short(known: dict[Key, AliasEntry], scope: _Scope) -> Iterator[BuildStep]:
+def _cut_short(by_key: dict[Key, AliasEntry], scope: _Scope) -> Iterator[BuildStep]:
     """Let every name that acts in a scope stand for where it comes to rest."""
-    acting = scope.acting(known)
+    acting = scope.acting(by_key)
     for entries in acting.values():
         chains = [chain for entry in entries for chain in _chains_of(entry, acting)]
         if all(len(chain) == 1 for chain in chains):
             continue
         for entry in entries:
             if entry.refno == scope.refno:
-                del known[entry.key]
+                del by_key[entry.key]
         for chain in sorted(chains, key=len):
-            joined = _joined(chain, scope.refno, known)
-            if not (joined.key in known and known[joined.key].acts):
-                known[joined.key] = joined
+            joined = _joined(chain, scope.refno, by_key)
+            if not (joined.key in by_key and by_key[joined.key].acts):
+                by_key[joined.key] = joined
             if len(chain) > 1:
                 message = f"now {joined.label}: {_chain_text(chain)}"
                 yield BuildStep(rule="transitive", entry=chain[0], message=message)
 
 
 def _joined(
-    chain: Chain, refno: str | None, known: Mapping[Key, AliasEntry]
+    chain: Chain, refno: str | None, by_key: Mapping[Key, AliasEntry]
 ) -> AliasEntry:
     """The entry that does what a chain does, and is as sure as its weakest part."""
     first, last = chain[0], chain[-1]
@@ -240,7 +240,7 @@ def _joined(
         return replace(first, refno=refno)
     pair = AliasEntry(pred_name=first.pred_name, gt_name=last.gt_name, refno=refno)
     return replace(
-        known.get(pair.key, pair),
+        by_key.get(pair.key, pair),
         status="accepted",
         source=max((entry.source for entry in chain), key=SOURCES.index),
         reason=_chain_text(chain),

@@ -121,11 +121,11 @@ def _account_rows(
 ) -> Iterable[tuple[Cell, ...]]:
     """The largest gains first, then losses, then aliases without effect."""
 
-    def place(name: tuple[str, str, str]) -> tuple[object, ...]:
+    def sort_key(name: tuple[str, str, str]) -> tuple[object, ...]:
         account = accounts[name]
         return not (account.gained or account.lost), account.lost - account.gained, name
 
-    for name in sorted(accounts, key=place):
+    for name in sorted(accounts, key=sort_key):
         account = accounts[name]
         counts = (account.renamed, account.gained, account.lost, len(account.papers))
         yield (name[0], name[1], account.source, *counts)
@@ -156,14 +156,14 @@ def bookable(outcomes: RowOutcomes) -> Bookable:
 
 
 def _booked_rows(outcomes: RowOutcomes) -> Iterator[BookedRow]:
-    for place, (prediction, outcome) in enumerate(
+    for index, (prediction, outcome) in enumerate(
         zip(outcomes.predictions, outcomes.prediction_outcomes, strict=True)
     ):
-        partner = outcomes.partners[place]
+        partner = outcomes.partners[index]
         name = None if partner < 0 else outcomes.truth[partner].name
-        entry = outcomes.renamed[place].entry(name)
+        entry = outcomes.renamed[index].entry(name)
         alias = None if entry is None else _alias(entry)
-        yield BookedRow(place, prediction.refno, outcome is RowOutcome.TP, alias)
+        yield BookedRow(index, prediction.refno, outcome is RowOutcome.TP, alias)
 
 
 def _alias(entry: AliasEntry) -> BookedAlias:

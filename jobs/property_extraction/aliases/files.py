@@ -45,7 +45,7 @@ class AliasFile:
 
     alias_set: AliasSet
     file: str
-    places: tuple[str, ...]  #: of each entry, such as `row 5`
+    row_labels: tuple[str, ...]  #: of each entry, such as `row 5`
 
 
 def read_aliases(path: Path) -> AliasFile:
@@ -95,7 +95,7 @@ def _of_csv(path: Path) -> AliasFile:
         path,
         _NEEDED,
         optional,
-        noticed=InputFindings(),
+        findings=InputFindings(),
         unit="row",
         cure="an alias acts only where somebody wrote that it is accepted",
     )
@@ -128,7 +128,7 @@ def _of_set(path: Path, value: Mapping[str, Any]) -> AliasFile:
             "were changed since (correct the id or take it out)"
         )
     return AliasFile(
-        alias_set=alias_set, file=alias_file.file, places=alias_file.places
+        alias_set=alias_set, file=alias_file.file, row_labels=alias_file.row_labels
     )
 
 
@@ -175,14 +175,14 @@ def _of_map(path: Path, value: Mapping[str, object]) -> AliasFile:
 
 
 def _alias_file(path: Path, rows: Iterable[InputRow], source: Source) -> AliasFile:
-    entries, places = [], []
+    entries, row_labels = [], []
     for row in rows:
         entries.append(_entry(row, source))
-        places.append(f"{row.unit} {row.line}")
+        row_labels.append(f"{row.unit} {row.line}")
     return AliasFile(
         alias_set=AliasSet(entries=tuple(entries)),
         file=path.name,
-        places=tuple(places),
+        row_labels=tuple(row_labels),
     )
 
 
@@ -246,9 +246,9 @@ def acting_aliases(
         DatasetError: the file is off, or cannot be meant as it stands.
     """
     file = read_aliases(path)
-    placed = list(zip(file.places, file.alias_set.entries, strict=True))
+    placed = list(zip(file.row_labels, file.alias_set.entries, strict=True))
     _refuse_repeats(file, placed)
-    acting = [(place, entry) for place, entry in placed if entry.acts]
+    acting = [(row, entry) for row, entry in placed if entry.acts]
     if not accept_drafts:
         _refuse_drafts(file, acting)
     if same_name == "guard":
@@ -270,7 +270,7 @@ def reviewed_aliases(path: Path, *, clash: Clash = "best") -> tuple[AliasEntry, 
         DatasetError: the file is off, or two of its rows contradict one another.
     """
     file = read_aliases(path)
-    placed = list(zip(file.places, file.alias_set.entries, strict=True))
+    placed = list(zip(file.row_labels, file.alias_set.entries, strict=True))
     _refuse_repeats(file, placed)
     if clash != "set":
         _refuse_clashes(
@@ -283,22 +283,22 @@ def reviewed_aliases(path: Path, *, clash: Clash = "best") -> tuple[AliasEntry, 
 
 def _refuse_repeats(file: AliasFile, placed: list[Placed]) -> None:
     seen: dict[Key, str] = {}
-    for place, entry in placed:
+    for row, entry in placed:
         if entry.key in seen:
             raise DatasetError(
-                f"{file.file}: {seen[entry.key]} and {place} are both about "
+                f"{file.file}: {seen[entry.key]} and {row} are both about "
                 f"{entry.label}; keep one of them."
             )
-        seen[entry.key] = place
+        seen[entry.key] = row
 
 
 def _refuse_drafts(file: AliasFile, acting: list[Placed]) -> None:
-    drafts = [(place, entry) for place, entry in acting if entry.is_draft]
+    drafts = [(row, entry) for row, entry in acting if entry.is_draft]
     if drafts:
-        place, entry = drafts[0]
+        row, entry = drafts[0]
         raise DatasetError(
             f"{file.file}: {len(drafts)} of its aliases are drafts that nobody has "
-            f"checked, such as {place}, {entry.label}; verify them and build a set "
+            f"checked, such as {row}, {entry.label}; verify them and build a set "
             "(siftlog prepare property-extraction aliases), or add --accept-drafts."
         )
 
@@ -306,10 +306,10 @@ def _refuse_drafts(file: AliasFile, acting: list[Placed]) -> None:
 def _refuse_canonical(
     file: AliasFile, acting: list[Placed], canonical: Container[str]
 ) -> None:
-    for place, entry in acting:
+    for row, entry in acting:
         if entry.pred_name in canonical and entry.pred_name != entry.gt_name:
             raise DatasetError(
-                f"{file.file}: {place} renames {entry.pred_name!r}, which is itself a "
+                f"{file.file}: {row} renames {entry.pred_name!r}, which is itself a "
                 "name of truth or rubric; remove it, or add --same-name keep to rename "
                 "right names too."
             )
@@ -320,13 +320,13 @@ def _refuse_clashes(
 ) -> None:
     fold = FOLDS[name_match]
     seen: dict[tuple[str | None, str], Placed] = {}
-    for place, entry in acting:
+    for row, entry in acting:
         other, first = seen.setdefault(
-            (entry.refno, fold(entry.pred_name)), (place, entry)
+            (entry.refno, fold(entry.pred_name)), (row, entry)
         )
         if first.gt_name != entry.gt_name:
             raise DatasetError(
-                f"{file.file}: {other} and {place} clash: {first.pred_name!r} stands "
+                f"{file.file}: {other} and {row} clash: {first.pred_name!r} stands "
                 f"for {first.gt_name!r} and for {entry.gt_name!r}; keep one of them, "
                 "or add --clash set to let it stand for both."
             )
@@ -352,9 +352,9 @@ def _refuse_loops(
         }
         for loop in loops(targets):
             rows = [
-                place
+                row
                 for name in sorted(loop)
-                for place, entry in scope[name]
+                for row, entry in scope[name]
                 if fold(entry.gt_name) in loop
             ]
             raise DatasetError(
@@ -370,11 +370,11 @@ def _scopes(
     """What acts by key: in papers that nothing is said of, then in each other one."""
     everywhere: defaultdict[str, list[Placed]] = defaultdict(list)
     papers: dict[str, defaultdict[str, list[Placed]]] = {}
-    for place, entry in acting:
+    for row, entry in acting:
         scope = everywhere
         if entry.refno is not None:
             scope = papers.setdefault(entry.refno, defaultdict(list))
-        scope[fold(entry.pred_name)].append((place, entry))
+        scope[fold(entry.pred_name)].append((row, entry))
     yield everywhere
     for refno in sorted(papers):
         yield {**everywhere, **papers[refno]}

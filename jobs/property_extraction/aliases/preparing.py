@@ -23,7 +23,7 @@ from jobs.property_extraction.aliases.files import (
     set_json,
 )
 from jobs.property_extraction.data import canonical_names
-from jobs.property_extraction.inputs import named_rubric, named_truth
+from jobs.property_extraction.inputs import load_rubric, load_truth
 from jobs.property_extraction.name_pairs import (
     NamePair,
     NameVerdict,
@@ -191,16 +191,16 @@ def _canonical(
     settings: PropertySettings, pairs: tuple[NamePair, ...]
 ) -> frozenset[str]:
     """Names of truth and rubric, as far as files say which they are."""
-    noticed = InputFindings()
-    truth = named_truth(settings, noticed).rows
-    named = canonical_names(truth, named_rubric(settings, noticed).rubric)
-    if not named and (not pairs or any(pair.canonical is None for pair in pairs)):
+    findings = InputFindings()
+    truth = load_truth(settings, findings).rows
+    names = canonical_names(truth, load_rubric(settings, findings).rubric)
+    if not names and (not pairs or any(pair.canonical is None for pair in pairs)):
         raise UsageError(
             "Name --truth FILE or --rubric FILE, or alias_candidates.csv as the "
             "candidates: which names are right must be known, so that none is renamed."
         )
     right_names = (pair.pred_name for pair in pairs if pair.canonical)
-    return named | {pair.gt_name for pair in pairs} | frozenset(right_names)
+    return names | {pair.gt_name for pair in pairs} | frozenset(right_names)
 
 
 def _origin(settings: PropertySettings, collected: CollectedVerdicts) -> AliasOrigin:

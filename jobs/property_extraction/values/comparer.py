@@ -114,7 +114,7 @@ class QuantityRule:
         truths: Sequence[ValueWithUnit],
     ) -> Iterator[Edge]:
         """All pairs that match, by prediction and then truth."""
-        return self._edges(predictions, truths, self._known, _COMPARED)
+        return self._edges(predictions, truths, self._known_unit, _COMPARED)
 
     def checked_edges(
         self, predictions: Sequence[ValueWithUnit], truths: Sequence[ValueWithUnit]
@@ -135,7 +135,7 @@ class QuantityRule:
     ) -> Iterator[Edge]:
         targets = self._placed(truths, cell)
         conversions: dict[str, list[tuple[Conversion, list[_Placed]]]] = {}
-        for place, row in enumerate(predictions):
+        for index, row in enumerate(predictions):
             value = self.number(row.value).value
             if value is None:
                 continue
@@ -148,7 +148,7 @@ class QuantityRule:
                     if conversion.status in accepted
                 ]
             edges = [
-                Edge(place, truth, _relative_error(converted, goal) or 0.0)
+                Edge(index, truth, _relative_error(converted, goal) or 0.0)
                 for conversion, placed in conversions[source]
                 for converted in (conversion(value),)
                 for goal, truth in _near(converted, placed)
@@ -164,15 +164,15 @@ class QuantityRule:
     ) -> dict[str, list[_Placed]]:
         """The rows whose value is a number, by unit cell, ascending."""
         by_cell: dict[str, list[_Placed]] = {}
-        for place, row in enumerate(rows):
+        for index, row in enumerate(rows):
             value = self.number(row.value).value
             if value is not None:
-                by_cell.setdefault(cell(row.unit), []).append((value, place))
+                by_cell.setdefault(cell(row.unit), []).append((value, index))
         for placed in by_cell.values():
             placed.sort()
         return by_cell
 
-    def _known(self, text: str) -> str:
+    def _known_unit(self, text: str) -> str:
         """The cell of a known unit; all others compare as a blank one does."""
         is_known = self._converts and self._units.read(text).unit is not None
         return text if is_known else ""

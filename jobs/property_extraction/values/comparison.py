@@ -138,12 +138,12 @@ class KeyRule:
         truths: Sequence[ValueWithUnit],
     ) -> Iterator[Edge]:
         """All pairs that match, by prediction and then truth."""
-        places: dict[Hashable, list[int]] = {}
+        truths_by_key: dict[Hashable, list[int]] = {}
         for truth, row in enumerate(truths):
-            places.setdefault(self._read(name, row.value), []).append(truth)
-        places.pop(None, None)
+            truths_by_key.setdefault(self._read(name, row.value), []).append(truth)
+        truths_by_key.pop(None, None)
         for prediction, row in enumerate(predictions):
-            for truth in places.get(self._read(name, row.value), ()):
+            for truth in truths_by_key.get(self._read(name, row.value), ()):
                 yield Edge(prediction, truth)
 
 
@@ -151,12 +151,12 @@ class PairwiseRule(Generic[T]):
     """Any two texts may be alike; distinct ones of a group are compared once."""
 
     def __init__(
-        self, read: Callable[[str, str], T], are_alike: Callable[[T, T], bool]
+        self, read: Callable[[str, str], T], is_match: Callable[[T, T], bool]
     ) -> None:
         """Take how the value of a property is read, and when two of them are alike."""
         self._read = read
-        self._are_alike = are_alike
-        self._known: dict[tuple[str, str], T] = {}
+        self._is_match = is_match
+        self._cache: dict[tuple[str, str], T] = {}
 
     def compare(
         self, name: str, prediction: ValueWithUnit, truth: ValueWithUnit
@@ -166,7 +166,7 @@ class PairwiseRule(Generic[T]):
             self._once(name, prediction.value),
             self._once(name, truth.value),
         )
-        match = self._are_alike(predicted, true)
+        match = self._is_match(predicted, true)
         return ValueComparison(reason="equal" if match else "different")
 
     def edges(
@@ -176,27 +176,27 @@ class PairwiseRule(Generic[T]):
         truths: Sequence[ValueWithUnit],
     ) -> Iterator[Edge]:
         """All pairs that match, by prediction and then truth."""
-        places: dict[str, list[int]] = {}
+        truths_by_text: dict[str, list[int]] = {}
         for truth, row in enumerate(truths):
-            places.setdefault(row.value, []).append(truth)
-        known = [
-            (self._once(name, text), truth_places)
-            for text, truth_places in places.items()
+            truths_by_text.setdefault(row.value, []).append(truth)
+        truth_values = [
+            (self._once(name, text), truth_indices)
+            for text, truth_indices in truths_by_text.items()
         ]
-        alike: dict[str, list[int]] = {}
+        matches: dict[str, list[int]] = {}
         for prediction, row in enumerate(predictions):
-            if row.value not in alike:
+            if row.value not in matches:
                 predicted = self._once(name, row.value)
-                matching_places = (
-                    at for true, at in known if self._are_alike(predicted, true)
+                matching_indices = (
+                    at for true, at in truth_values if self._is_match(predicted, true)
                 )
-                alike[row.value] = sorted(
-                    place for at in matching_places for place in at
+                matches[row.value] = sorted(
+                    index for at in matching_indices for index in at
                 )
-            for truth in alike[row.value]:
+            for truth in matches[row.value]:
                 yield Edge(prediction, truth)
 
     def _once(self, name: str, text: str) -> T:
-        if (name, text) not in self._known:
-            self._known[name, text] = self._read(name, text)
-        return self._known[name, text]
+        if (name, text) not in self._cache:
+            self._cache[name, text] = self._read(name, text)
+        return self._cache[name, text]

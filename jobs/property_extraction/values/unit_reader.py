@@ -108,10 +108,10 @@ class UnitReader:
         spelled = normal_form(text)
         if spelled in BLANK:
             return StatedUnit(spelled, blank=True)
-        unit = WHOLE_CELLS.get(spelled) or parse_unit(spelled, self._named)
+        unit = WHOLE_CELLS.get(spelled) or parse_unit(spelled, self._named_unit)
         return StatedUnit(spelled, unit or self._table.get(spelled))
 
-    def _named(self, name: str) -> PhysicalUnit | None:
+    def _named_unit(self, name: str) -> PhysicalUnit | None:
         if name not in self._names:
             unit = DIALECT_UNITS.get(name)
             if unit is None and self._has_pint and name not in NO_UNITS:

@@ -55,7 +55,7 @@ class PhysicalUnit:
         return PhysicalUnit(self.factor**exponent, dimensions(powers))
 
 
-ONE = PhysicalUnit(Fraction(1))
+DIMENSIONLESS = PhysicalUnit(Fraction(1))
 """The unit of a bare number."""
 
 
@@ -135,20 +135,20 @@ def normal_form(text: str) -> str:
 
 
 def parse_unit(
-    text: str, named: Callable[[str], PhysicalUnit | None]
+    text: str, unit_of: Callable[[str], PhysicalUnit | None]
 ) -> PhysicalUnit | None:
     """The unit that a cell spells, or None.
 
     Args:
         text: The cell, in its normal form.
-        named: Gives the unit of a single name, or None.
+        unit_of: Gives the unit of a single name, or None.
     """
     text = text.translate(_BRACKETS)
     ten = _POWER_OF_TEN.match(text)
     text = text if ten is None else text[ten.end() :]
     above, divided, below = text.partition("/")
-    numerator = _factors("" if divided and above.strip() == "1" else above, named, 1)
-    denominator = _factors(below.replace("/", " "), named, -1)
+    numerator = _factors("" if divided and above.strip() == "1" else above, unit_of, 1)
+    denominator = _factors(below.replace("/", " "), unit_of, -1)
     if numerator is None or denominator is None or (divided and not denominator):
         return None
     factors = numerator + denominator
@@ -158,7 +158,9 @@ def parse_unit(
         (unit, exponent), *others = factors
         return None if others or exponent != 1 or ten is not None else unit
     product = (
-        ONE if ten is None else PhysicalUnit(Fraction(10) ** int(ten[1] or ten[2]))
+        DIMENSIONLESS
+        if ten is None
+        else PhysicalUnit(Fraction(10) ** int(ten[1] or ten[2]))
     )
     for unit, exponent in factors:
         product *= unit**exponent
@@ -166,13 +168,13 @@ def parse_unit(
 
 
 def _factors(
-    text: str, named: Callable[[str], PhysicalUnit | None], sign: int
+    text: str, unit_of: Callable[[str], PhysicalUnit | None], sign: int
 ) -> list[tuple[PhysicalUnit, int]] | None:
     """Units and exponents of a product; None where one of them cannot be read."""
     factors = []
     for word in filter(None, _SEPARATORS.split(text)):
         match = _FACTOR.fullmatch(word)
-        unit = None if match is None else named(match[1])
+        unit = None if match is None else unit_of(match[1])
         if match is None or unit is None:
             return None
         exponent = int(match[2] or 1)
@@ -323,8 +325,8 @@ def is_unit(text: str) -> bool:
     spelled = normal_form(text)
     if spelled in BLANK:
         return False
-    return spelled in WHOLE_CELLS or parse_unit(spelled, _named) is not None
+    return spelled in WHOLE_CELLS or parse_unit(spelled, _named_unit) is not None
 
 
-def _named(name: str) -> PhysicalUnit | None:
-    return ONE if name in UNITS else None
+def _named_unit(name: str) -> PhysicalUnit | None:
+    return DIMENSIONLESS if name in UNITS else None

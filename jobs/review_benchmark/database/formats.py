@@ -175,8 +175,8 @@ def _inside(value: object) -> list[Any] | None:
     """What stands in the lists of an object; None where it has none."""
     if not isinstance(value, Mapping):
         return None
-    named = [next((name for name in names if name in value), None) for names in _LISTS]
-    lists = [value[name] for name in named if name is not None]
+    keys = [next((name for name in names if name in value), None) for names in _LISTS]
+    lists = [value[name] for name in keys if name is not None]
     if not lists or not all(isinstance(entries, list) for entries in lists):
         return None
     return [entry for entries in lists for entry in entries]

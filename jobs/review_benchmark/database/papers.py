@@ -172,7 +172,7 @@ def normalise_record(entry: ImportedRecord) -> NormalisedRecord:
     )
 
 
-class KnownPapers(Protocol):
+class PaperIndex(Protocol):
     """The papers so far."""
 
     def by_pmid(self, pmid: str) -> DatabasePaper | None:
@@ -202,11 +202,11 @@ class MergeTarget:
     is_conflict: bool = False  #: its DOI belongs to another paper, and was left out
 
 
-def find_target(record: NormalisedRecord, known: KnownPapers) -> MergeTarget:
+def find_target(record: NormalisedRecord, papers: PaperIndex) -> MergeTarget:
     """Where a record goes."""
     paper = record.paper
-    owner = known.by_doi(paper.doi) if paper.doi else None
-    existing, by = _matching_paper(record, owner, known)
+    owner = papers.by_doi(paper.doi) if paper.doi else None
+    existing, by = _matching_paper(record, owner, papers)
     is_conflict = owner is not None and owner != existing
     if is_conflict:
         paper = replace(paper, doi="")
@@ -219,16 +219,16 @@ def find_target(record: NormalisedRecord, known: KnownPapers) -> MergeTarget:
 
 
 def _matching_paper(
-    record: NormalisedRecord, owner: DatabasePaper | None, known: KnownPapers
+    record: NormalisedRecord, owner: DatabasePaper | None, papers: PaperIndex
 ) -> tuple[DatabasePaper | None, MergeKey | None]:
     pmid = record.paper.pmid
-    same = known.by_pmid(pmid) if pmid else None
+    same = papers.by_pmid(pmid) if pmid else None
     if same is not None:
         return same, "pmid"
     if owner is not None and not (pmid and owner.pmid):
         return owner, "doi"
     if record.title and not record.has_ids:
-        same = known.by_title(record)
+        same = papers.by_title(record)
         return same, None if same is None else "title"
     return None, None
 

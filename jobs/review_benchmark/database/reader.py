@@ -18,13 +18,13 @@ import msgspec
 
 from jobs.review_benchmark.database.papers import DatabasePaper, paper_of
 from runner.errors import DatasetError
-from store.statements import named
+from store.statements import statements_by_name
 
 _FOLDER = files("jobs.review_benchmark.database").joinpath("sql")
 
 SCHEMA: Final = _FOLDER.joinpath("schema.sql").read_text(encoding="utf-8")
 
-SQL: Final[Mapping[str, str]] = named(
+SQL: Final[Mapping[str, str]] = statements_by_name(
     _FOLDER.joinpath("queries.sql").read_text(encoding="utf-8")
 )
 
@@ -34,7 +34,7 @@ APPLICATION_ID = 0x45564C44
 
 SCHEMA_VERSION = "1"
 
-PATIENCE_S = 5.0
+TIMEOUT_S = 5.0
 """How long to wait while another process writes."""
 
 
@@ -53,7 +53,7 @@ def reader(path: Path) -> sqlite3.Connection:
     return _check_schema(
         sqlite3.connect(
             f"{path.resolve().as_uri()}?mode=ro",
-            PATIENCE_S,
+            TIMEOUT_S,
             uri=True,
             check_same_thread=False,
         ),
@@ -68,7 +68,7 @@ def writer(path: Path) -> sqlite3.Connection:
         DatasetError: the file is something else, or cannot be written.
     """
     try:
-        connection = sqlite3.connect(path, PATIENCE_S, isolation_level=None)
+        connection = sqlite3.connect(path, TIMEOUT_S, isolation_level=None)
         (tables,) = connection.execute(SQL["tables"]).fetchone()
         if not tables:
             _create_schema(connection)

@@ -56,13 +56,13 @@ class BatchPapers:
 
     def fetch(self, records: Sequence[NormalisedRecord]) -> None:
         """Hold the papers with the PMIDs and DOIs of records, and no others."""
-        for held in (self._papers, self._pmids, self._dois):
-            held.clear()
+        for cache in (self._papers, self._pmids, self._dois):
+            cache.clear()
         papers = [record.paper for record in records]
         pmids = msgspec.json.encode([paper.pmid for paper in papers if paper.pmid])
         dois = msgspec.json.encode([paper.doi for paper in papers if paper.doi])
-        wanted = (pmids.decode(), dois.decode())
-        for row in self._connection.execute(SQL["kept_by_ids"], wanted):
+        parameters = (pmids.decode(), dois.decode())
+        for row in self._connection.execute(SQL["kept_by_ids"], parameters):
             self._hold(paper_of(row))
 
     def by_pmid(self, pmid: str) -> DatabasePaper | None:
@@ -82,8 +82,8 @@ class BatchPapers:
         without PMID and DOI are few.
         """
         self.flush()
-        wanted = (record.title, record.paper.year, self._source, record.source_id)
-        row = self._connection.execute(SQL["kept_by_title"], wanted).fetchone()
+        parameters = (record.title, record.paper.year, self._source, record.source_id)
+        row = self._connection.execute(SQL["kept_by_title"], parameters).fetchone()
         return None if row is None else self._hold(paper_of(row))
 
     def put(self, record: NormalisedRecord, target: MergeTarget) -> None:
@@ -122,8 +122,8 @@ class BatchPapers:
         self.further_titles += max(write(SQL["add_title"], self._further).rowcount, 0)
         for waiting in (self._new, self._stored):
             waiting.clear()
-        for listed in (self._sources, self._first, self._further):
-            listed.clear()
+        for rows in (self._sources, self._first, self._further):
+            rows.clear()
 
     def _hold(self, paper: DatabasePaper) -> DatabasePaper:
         self._papers[paper.id] = paper
@@ -186,9 +186,9 @@ class PaperWriter:
             ):
                 shelf.fetch(records)
                 for record in records:
-                    place = find_target(record, shelf)
-                    shelf.put(record, place)
-                    tally.count(place)
+                    target = find_target(record, shelf)
+                    shelf.put(record, target)
+                    tally.count(target)
                 shelf.flush()
         return tally.added(shelf.further_titles)
 
@@ -225,14 +225,14 @@ class _Tally:
         self._records = self._papers = self._conflicts = 0
         self._by: Counter[str] = Counter()
 
-    def count(self, place: MergeTarget) -> None:
+    def count(self, target: MergeTarget) -> None:
         """Count a record by where it went."""
         self._records += 1
-        self._conflicts += place.is_conflict
-        if place.by is None:
+        self._conflicts += target.is_conflict
+        if target.by is None:
             self._papers += 1
         else:
-            self._by[place.by] += 1
+            self._by[target.by] += 1
 
     def added(self, titles: int) -> FileCounts:
         """The counts, with that of further titles."""

@@ -42,7 +42,7 @@ _PARTS: Final = {
     "comparison": "types of comparisons",
     "outcome": "types of outcome measures",
 }
-_PLACES: Final = {
+_SECTION_PATTERNS: Final = {
     "objectives": re.compile(r"\b(?:objectives?|aims?|purpose)\b", re.IGNORECASE),
     "criteria": re.compile(r"\b(?:eligib|criteria)", re.IGNORECASE),
     "conclusions": re.compile(r"\bconclusions?\b", re.IGNORECASE),
@@ -68,7 +68,9 @@ def baseline(request: ChatRequest) -> str:
     blocks = dict(read_blocks(_user_text(request)))
     answer: dict[str, Any]
     if "wanted" in blocks:
-        answer = {"places": list(_places(blocks["wanted"], blocks.get("lines", "")))}
+        answer = {
+            "places": list(_section_lines(blocks["wanted"], blocks.get("lines", "")))
+        }
     elif "head" in blocks:
         answer = _meta(blocks)
     else:
@@ -83,12 +85,14 @@ def _user_text(request: ChatRequest) -> str:
     )
 
 
-def _places(wanted: str, listed: str) -> Iterator[dict[str, Any]]:
+def _section_lines(section_names: str, numbered_lines: str) -> Iterator[dict[str, Any]]:
     """The last line that sounds like each section, up to the next one that is said."""
-    lines = [(int(m[1]), m[2]) for m in _NUMBERED.finditer(listed)]
+    lines = [(int(m[1]), m[2]) for m in _NUMBERED.finditer(numbered_lines)]
     begins = {}
-    for name in wanted.split(", "):
-        fitting = [number for number, text in lines if _PLACES[name].search(text)]
+    for name in section_names.split(", "):
+        fitting = [
+            number for number, text in lines if _SECTION_PATTERNS[name].search(text)
+        ]
         if fitting:
             begins[name] = fitting[-1]
     for name, begin in begins.items():
@@ -147,8 +151,8 @@ def _references(text: str, reasons: str | None) -> Iterator[dict[str, Any]]:
         entry = document.piece(span)
         name = study_name(entry) or None
         # a study's name has the first line to itself
-        listed = entry.partition("\n")[2] if name else entry
-        for quote in _publications(listed):
+        body = entry.partition("\n")[2] if name else entry
+        for quote in _publications(body):
             reference = _reference(name, quote)
             reason = {} if reasons is None else {"reason": _reason(name, reasons)}
             yield reference | reason

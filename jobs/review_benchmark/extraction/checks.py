@@ -79,7 +79,7 @@ _FULL: Final = 100.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QuotePlace:
+class QuoteMatch:
     """Where a text stands."""
 
     span: TextSpan  #: in the document
@@ -108,33 +108,33 @@ class SourceText:
         normal = f" {' '.join(normal_words)} "
         return cls(normal=normal, starts=tuple(starts), words=tuple(words))
 
-    def find(self, text: str, within: TextSpan) -> QuotePlace | None:
+    def find(self, text: str, within: TextSpan) -> QuoteMatch | None:
         """Where *text* stands in a span of the document, if it does.
 
         Word by word, or the part that is most alike, from 0.90 on. A text without a
         letter, such as a year, says nothing, wherever it stands.
         """
-        wanted = " ".join(word.lower() for word in _WORD.findall(text))
+        needle = " ".join(word.lower() for word in _WORD.findall(text))
         first = bisect_right(self.words, within.start, key=_end)
         last = bisect_right(self.words, within.end - 1, key=_start)
-        if not _LETTER.search(wanted) or first >= last:
+        if not _LETTER.search(needle) or first >= last:
             return None
         begin = self.starts[first]
         end = self.starts[last] - 1 if last < len(self.starts) else len(self.normal) - 1
-        at = self.normal.find(f" {wanted} ", begin - 1, end + 1) + 1
+        at = self.normal.find(f" {needle} ", begin - 1, end + 1) + 1
         if at > 0:
-            return QuotePlace(span=self._span(at, at + len(wanted)), ratio=1.0)
+            return QuoteMatch(span=self._span(at, at + len(needle)), ratio=1.0)
         # of what is longer than the text a piece would be found, and of a short word
         # any other that holds it
-        if not SHORTEST <= len(wanted) <= end - begin:
+        if not SHORTEST <= len(needle) <= end - begin:
             return None
         alignment = fuzz.partial_ratio_alignment(
-            wanted, self.normal[begin:end], score_cutoff=_FULL * LEAST
+            needle, self.normal[begin:end], score_cutoff=_FULL * LEAST
         )
         if alignment is None:
             return None
         span = self._span(begin + alignment.dest_start, begin + alignment.dest_end)
-        return QuotePlace(span=span, ratio=alignment.score / _FULL)
+        return QuoteMatch(span=span, ratio=alignment.score / _FULL)
 
     def _span(self, begin: int, end: int) -> TextSpan:
         """From the normal form back to the document."""
@@ -186,8 +186,8 @@ def year_in(year: str, text: str, latest: int | None) -> int | None:
 
 
 def _occurs(plain: str, text: str, after: str) -> bool:
-    letters = _BREAK.join(map(re.escape, plain))
-    return bool(re.search(rf"(?<![\w.]){letters}{after}", text, re.IGNORECASE))
+    pattern = _BREAK.join(map(re.escape, plain))
+    return bool(re.search(rf"(?<![\w.]){pattern}{after}", text, re.IGNORECASE))
 
 
 HEAD: Final = 20_000
@@ -240,9 +240,9 @@ def checked_record(
     flags: list[ExtractionFlag] = []
 
     def grounded(name: str, text: str) -> str:
-        place = grounds.find(text, document.whole) if text else None
-        if place is not None:
-            evidence.append(_evidence(name, document, place))
+        match = grounds.find(text, document.whole) if text else None
+        if match is not None:
+            evidence.append(_evidence(name, document, match))
             return text
         if text:
             flags.append(ExtractionFlag(code="not_grounded", where=name, detail=text))
@@ -329,12 +329,12 @@ def _years(
     return None
 
 
-def _evidence(name: str, document: Document, place: QuotePlace) -> FieldEvidence:
+def _evidence(name: str, document: Document, match: QuoteMatch) -> FieldEvidence:
     return FieldEvidence(
         field=name,
-        quote=" ".join(document.piece(place.span).split()),
-        page=document.page(place.span.start),
-        ratio=place.ratio,
+        quote=" ".join(document.piece(match.span).split()),
+        page=document.page(match.span.start),
+        ratio=match.ratio,
     )
 
 
@@ -356,17 +356,17 @@ def other_titles(
     """Papers whose PMID the database knows by a title that does not match."""
     for paper in papers:
         number = database.by_pmid(paper.pmid) if paper.pmid else None
-        known = None if number is None else database.paper(number)
-        if known is None or not known.title or not paper.title:
+        database_paper = None if number is None else database.paper(number)
+        if database_paper is None or not database_paper.title or not paper.title:
             continue
-        alike = ratio(
+        title_ratio = ratio(
             rules.normal.title(paper.title),
-            rules.normal.title(known.title),
+            rules.normal.title(database_paper.title),
             autojunk=rules.autojunk,
         )
-        if alike < rules.title_cutoff:
+        if title_ratio < rules.title_cutoff:
             yield ExtractionFlag(
                 code="pmid_other_title",
                 where=paper.name,
-                detail=f"{paper.pmid} is {known.title!r}",
+                detail=f"{paper.pmid} is {database_paper.title!r}",
             )

@@ -35,22 +35,22 @@ from runner.job import Answer, Task, TaskSpec
 from runner.messages import ChatRequest, Schema
 from runner.structured import schema_of
 
-_places: Final = msgspec.json.Decoder(dict[Section, tuple[int, int]])
+_section_decoder: Final = msgspec.json.Decoder(dict[Section, tuple[int, int]])
 
 
-def place_to_context(spans: Sections) -> str:
+def sections_to_context(spans: Sections) -> str:
     """Sections, as the context of a task."""
-    places = {name: (span.start, span.end) for name, span in spans.items()}
-    return msgspec.json.encode(places).decode()
+    bounds = {name: (span.start, span.end) for name, span in spans.items()}
+    return msgspec.json.encode(bounds).decode()
 
 
-def place_from_context(context: str | None) -> dict[Section, TextSpan]:
+def sections_from_context(context: str | None) -> dict[Section, TextSpan]:
     """The sections in a context; raise `KeyError` where there are none."""
     if context is None:
         raise KeyError("context")
-    places = _places.decode(context)
+    bounds = _section_decoder.decode(context)
     return {
-        name: TextSpan(start=start, end=end) for name, (start, end) in places.items()
+        name: TextSpan(start=start, end=end) for name, (start, end) in bounds.items()
     }
 
 
@@ -143,11 +143,11 @@ def request(extract: ExtractionInputs, task: Task) -> ChatRequest:
         case "x.places":
             return places(extract)
         case "x.meta":
-            return meta(extract, place_from_context(task.context))
+            return meta(extract, sections_from_context(task.context))
         case "x.refs":
-            return references(extract, place_from_context(task.context)["included"])
+            return references(extract, sections_from_context(task.context)["included"])
         case "x.excluded":
-            return excluded(extract, place_from_context(task.context))
+            return excluded(extract, sections_from_context(task.context))
         case _:
             raise KeyError(task.stage)
 
@@ -157,7 +157,7 @@ def places(extract: ExtractionInputs) -> ChatRequest:
     numbered_lines = "\n".join(
         f"{number}: {text}" for number, text in _possible_headings(extract.document)
     )
-    texts = {"wanted": ", ".join(extract.lacking), "lines": numbered_lines}
+    texts = {"wanted": ", ".join(extract.missing_sections), "lines": numbered_lines}
     return _chat(extract, "x.places", texts, PLACES)
 
 
@@ -213,7 +213,7 @@ def _chat(
 
 def plan(extract: ExtractionInputs) -> Iterator[TaskSpec]:
     """The places that are lacking, or all that is to be read."""
-    if extract.lacking:
+    if extract.missing_sections:
         chat = places(extract)
         yield TaskSpec(
             stage="x.places", key=extract.document.key, skip=_skip(extract, chat)
@@ -234,7 +234,7 @@ def follow_up(
 def reaches(extract: ExtractionInputs) -> frozenset[str]:
     """The stages that the text and the settings ask for."""
     stages = {"x.meta", "x.refs"}
-    if extract.lacking:
+    if extract.missing_sections:
         stages.add("x.places")
     if extract.settings.with_excluded:
         stages.add("x.excluded")
@@ -246,7 +246,7 @@ def sections_of(extract: ExtractionInputs, parsed: object) -> dict[Section, Text
     spans = dict(extract.sections)
     if not isinstance(parsed, SectionPlaces):
         return spans
-    for name in extract.lacking:
+    for name in extract.missing_sections:
         span = _placed(extract.document, *parsed.lines.get(name, (0, None)))
         if span is not None:
             spans[name] = span
@@ -255,15 +255,15 @@ def sections_of(extract: ExtractionInputs, parsed: object) -> dict[Section, Text
 
 def _placed(document: Document, begin: int, end: int | None) -> TextSpan | None:
     """What stands after one numbered line and before another."""
-    known = list(lines(document))
-    if not 1 <= begin <= len(known) or (end is not None and end <= begin):
+    document_lines = list(lines(document))
+    if not 1 <= begin <= len(document_lines) or (end is not None and end <= begin):
         return None
     stop = (
-        known[end - 1].span.start
-        if end is not None and end <= len(known)
+        document_lines[end - 1].span.start
+        if end is not None and end <= len(document_lines)
         else len(document.text)
     )
-    span = TextSpan(start=known[begin - 1].span.end, end=stop)
+    span = TextSpan(start=document_lines[begin - 1].span.end, end=stop)
     return span if document.piece(span) else None
 
 
@@ -274,7 +274,7 @@ def _readings(extract: ExtractionInputs, spans: Sections) -> Iterator[TaskSpec]:
         stage="x.meta",
         key=extract.document.key,
         skip=_skip(extract, meta(extract, meta_spans)),
-        context=place_to_context(meta_spans),
+        context=sections_to_context(meta_spans),
     )
     if "included" not in spans:
         yield TaskSpec(stage="x.refs", key=extract.document.key, skip="no_references")
@@ -283,7 +283,7 @@ def _readings(extract: ExtractionInputs, spans: Sections) -> Iterator[TaskSpec]:
             stage="x.refs",
             key=_key(extract.document, span),
             skip=_skip(extract, references(extract, span)),
-            context=place_to_context({"included": span}),
+            context=sections_to_context({"included": span}),
         )
     if extract.settings.with_excluded:
         for span in _chunks(extract, spans, "excluded"):
@@ -294,7 +294,7 @@ def _readings(extract: ExtractionInputs, spans: Sections) -> Iterator[TaskSpec]:
                 stage="x.excluded",
                 key=_key(extract.document, span),
                 skip=_skip(extract, excluded(extract, chunk)),
-                context=place_to_context(chunk),
+                context=sections_to_context(chunk),
             )
 
 

@@ -12,7 +12,7 @@ from jobs.review_benchmark.data import TruthPaper
 from jobs.review_benchmark.extraction.checks import (
     ExtractionFlag,
     FlagCode,
-    QuotePlace,
+    QuoteMatch,
     SourceText,
     doi_in,
     pmid_in,
@@ -82,14 +82,16 @@ class ReferenceChecker:
         grounded: list[GroundedReference] = []
         dropped: list[DroppedReference] = []
         flags: list[ExtractionFlag] = []
-        named = self._named(entry_spans)
+        entries_by_study = self._entries_by_study(entry_spans)
         for span, references in chunks:
             occurrences: Counter[tuple[str, str]] = Counter()
             for reference in references:
                 words = reference.ref_id, reference.quote.lower()
-                quote = self._quote(reference, span, named, occurrences[words])
+                quote = self._quote(
+                    reference, span, entries_by_study, occurrences[words]
+                )
                 occurrences[words] += 1
-                outcome = self._one(reference, quote, entry_spans, reasons)
+                outcome = self._check_reference(reference, quote, entry_spans, reasons)
                 if isinstance(outcome, ExtractionFlag):
                     dropped.append(DroppedReference(reference=reference, flag=outcome))
                 else:
@@ -106,10 +108,10 @@ class ReferenceChecker:
             repeated=len(grounded) - len(merged),
         )
 
-    def _one(
+    def _check_reference(
         self,
         reference: Reference,
-        quote: QuotePlace | None,
+        quote: QuoteMatch | None,
         entry_spans: Sequence[TextSpan],
         reasons: TextSpan | None,
     ) -> tuple[GroundedReference, list[ExtractionFlag]] | ExtractionFlag:
@@ -139,48 +141,50 @@ class ReferenceChecker:
             paper = replace(paper, ref_id="")
         if not (paper.title or paper.doi or paper.pmid):
             return ExtractionFlag(code="no_title", where=reference.name)
-        where = quote.span if title is None or meant == around else title.span
+        span = quote.span if title is None or meant == around else title.span
         grounded_reference = GroundedReference(
             paper=paper,
-            span=where,
-            page=self.document.page(where.start),
-            quote=" ".join(self.document.piece(where).split()),
+            span=span,
+            page=self.document.page(span.start),
+            quote=" ".join(self.document.piece(span).split()),
             ratio=min(quote.ratio, 1.0 if title is None else title.ratio),
             reason=self._reason(reference, reasons, flags),
         )
         return grounded_reference, flags
 
-    def _named(
+    def _entries_by_study(
         self, entry_spans: Sequence[TextSpan]
     ) -> Mapping[str, Sequence[TextSpan]]:
         """The entries of each study that has a heading."""
-        named: dict[str, list[TextSpan]] = {}
+        entries_by_study: dict[str, list[TextSpan]] = {}
         for entry in entry_spans:
             if name := study_name(self.document.piece(entry)):
-                named.setdefault(name, []).append(entry)
-        return named
+                entries_by_study.setdefault(name, []).append(entry)
+        return entries_by_study
 
     def _quote(
         self,
         reference: Reference,
         span: TextSpan,
-        named: Mapping[str, Sequence[TextSpan]],
+        entries_by_study: Mapping[str, Sequence[TextSpan]],
         before: int,
-    ) -> QuotePlace | None:
+    ) -> QuoteMatch | None:
         """Where a quote stands: under its study's name, else anywhere in its chunk.
 
         A review may list one paper under two studies, in the same words, and even under
         one name: an answer that says it again means the next.
         """
         study_entries = [
-            entry for entry in named.get(reference.ref_id, ()) if entry.overlaps(span)
+            entry
+            for entry in entries_by_study.get(reference.ref_id, ())
+            if entry.overlaps(span)
         ]
         order = (*study_entries[before:], *study_entries[:before], span)
-        places = (
+        matches = (
             self.grounds.find(reference.quote, candidate_span)
             for candidate_span in order
         )
-        return next(filter(None, places), None)
+        return next(filter(None, matches), None)
 
     def _reason(
         self,
@@ -262,7 +266,7 @@ def _merged(
     """
     normal = Normaliser()
     merged: list[GroundedReference] = []
-    places: dict[tuple[int, str, str], int] = {}
+    index_by_key: dict[tuple[int, str, str], int] = {}
     for reference in sorted(
         references, key=lambda reference: (reference.span.start, reference.span.end)
     ):
@@ -273,25 +277,25 @@ def _merged(
             "title": normal.title(reference.paper.title),
         }
         keys = [(entry, name, value) for name, value in values.items() if value]
-        place = next((places[key] for key in keys if key in places), None)
-        if place is not None and _differ(merged[place].paper, reference.paper):
-            place = None
-        if place is None:
-            place = len(merged)
+        index = next((index_by_key[key] for key in keys if key in index_by_key), None)
+        if index is not None and _differ(merged[index].paper, reference.paper):
+            index = None
+        if index is None:
+            index = len(merged)
             merged.append(reference)
         else:
-            merged[place] = replace(
-                merged[place], paper=_filled(merged[place].paper, reference.paper)
+            merged[index] = replace(
+                merged[index], paper=_filled(merged[index].paper, reference.paper)
             )
         for key in keys:
-            places.setdefault(key, place)
+            index_by_key.setdefault(key, index)
     return merged
 
 
 def _differ(first: TruthPaper, second: TruthPaper) -> bool:
     return any(
-        one and other and one != other
-        for one, other in ((first.pmid, second.pmid), (first.year, second.year))
+        value and other and value != other
+        for value, other in ((first.pmid, second.pmid), (first.year, second.year))
     )
 
 

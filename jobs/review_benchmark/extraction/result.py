@@ -24,8 +24,8 @@ from jobs.review_benchmark.extraction.checks import (
 from jobs.review_benchmark.extraction.parsing import Reference, References, ReviewMeta
 from jobs.review_benchmark.extraction.plan import (
     follow_up,
-    place_from_context,
     plan,
+    sections_from_context,
     sections_of,
 )
 from jobs.review_benchmark.extraction.references import (
@@ -67,8 +67,8 @@ class ReviewExtraction:
     def studies(self) -> int:
         """Distinct studies by name; a reference without one counts by itself."""
         papers = [reference.paper for reference in self.included.references]
-        named = {paper.ref_id for paper in papers if paper.ref_id}
-        return len(named) + sum(not paper.ref_id for paper in papers)
+        ref_ids = {paper.ref_id for paper in papers if paper.ref_id}
+        return len(ref_ids) + sum(not paper.ref_id for paper in papers)
 
     def status(self, *, accept: bool) -> Status:
         """Whether a truth file is written."""
@@ -108,7 +108,7 @@ def extract_review(
         read.spans.get("reasons"),
     )
     recorded = checked_record(read.meta or ReviewMeta(), document, grounds, read.spans)
-    review, lacking = _review(recorded.meta, included)
+    review, missing = _review(recorded.meta, included)
     extraction = ReviewExtraction(
         model=model,
         review=review,
@@ -121,7 +121,7 @@ def extract_review(
             *recorded.flags,
             *included.flags,
             *excluded.flags,
-            *lacking,
+            *missing,
         ),
         placed=read.placed,
         stated=stated_count(document),
@@ -142,7 +142,7 @@ def _gathered(extract: ExtractionInputs, answers: Sequence[Answer]) -> _Gathered
             for answer in answers
             if answer.task.replicate == replicate
         }
-        for spec in _wanted(extract, answers_by_task, read):
+        for spec in _planned_specs(extract, answers_by_task, read):
             answer = answers_by_task.pop((spec.stage, spec.key), None)
             if answer is None:
                 read.missing += 1
@@ -152,7 +152,7 @@ def _gathered(extract: ExtractionInputs, answers: Sequence[Answer]) -> _Gathered
     return read
 
 
-def _wanted(
+def _planned_specs(
     extract: ExtractionInputs,
     answers_by_task: dict[tuple[str, str], Answer],
     read: _Gathered,
@@ -175,7 +175,9 @@ def _wanted(
         spans = sections_of(extract, parsed)
         if not read.placed:
             read.spans = spans
-            read.placed = tuple(name for name in extract.lacking if name in spans)
+            read.placed = tuple(
+                name for name in extract.missing_sections if name in spans
+            )
         yield from follow_up(extract, (replace(answer, parsed=parsed),))
 
 
@@ -197,7 +199,7 @@ def _take(answer: Answer, spec: TaskSpec, read: _Gathered) -> None:
     else:
         name: Section = "included" if stage == "x.refs" else "excluded"
         chunks = read.included if stage == "x.refs" else read.excluded
-        chunks.append((place_from_context(spec.context)[name], parsed.read))
+        chunks.append((sections_from_context(spec.context)[name], parsed.read))
         if parsed.unusable:
             where = f"{stage} {answer.task.key}"
             flag = ExtractionFlag(
@@ -221,8 +223,11 @@ def _entries(
 
 
 def _not_found(extract: ExtractionInputs, spans: Sections) -> Iterator[ExtractionFlag]:
-    wanted = (*NEEDED, *(("excluded",) if extract.settings.with_excluded else ()))
-    for name in wanted:
+    required_sections = (
+        *NEEDED,
+        *(("excluded",) if extract.settings.with_excluded else ()),
+    )
+    for name in required_sections:
         if name not in spans:
             yield ExtractionFlag(code="section_not_found", where=name)
 
@@ -237,13 +242,13 @@ def _review(
         "research_question": meta.question,
         "included_studies": included.references,
     }
-    lacking = tuple(
+    missing = tuple(
         ExtractionFlag(code="missing", where=name)
         for name, value in needed.items()
         if not value
     )
-    if lacking:
-        return None, lacking
+    if missing:
+        return None, missing
     return (
         Review(
             id=meta.id,

@@ -134,18 +134,18 @@ def sections(document: Document) -> dict[Section, TextSpan]:
     headings = [
         (key, line.span)
         for line in lines(document)
-        if (key := _key(line.text)) in _KNOWN
+        if (key := _key(line.text)) in _HEADING_KEYS
     ]
     spans: dict[Section, TextSpan] = {}
     for name, titles in _STARTS.items():
         starts = set(map(_letters, titles))
         inner = set(map(_letters, _INNER.get(name, ())))
-        for place, (key, heading_span) in enumerate(headings):
+        for index, (key, heading_span) in enumerate(headings):
             if key not in starts:
                 continue
             later = (
                 span.start
-                for other, span in headings[place + 1 :]
+                for other, span in headings[index + 1 :]
                 if other not in inner
             )
             end = next(later, len(document.text))
@@ -165,7 +165,7 @@ def _key(line: str) -> str:
     return _letters(_ORDERED.sub("", line))
 
 
-_KNOWN: Final = frozenset(
+_HEADING_KEYS: Final = frozenset(
     _letters(title)
     for titles in (*_STARTS.values(), *_INNER.values(), _OTHERS)
     for title in titles
@@ -185,7 +185,7 @@ class ExtractionInputs:
     findings: tuple[Finding, ...] = ()
 
     @property
-    def lacking(self) -> tuple[Section, ...]:
+    def missing_sections(self) -> tuple[Section, ...]:
         """Sections that a model is asked to find."""
         return tuple(name for name in NEEDED if name not in self.sections)
 
@@ -210,7 +210,7 @@ def load(settings: ReviewBenchmarkSettings) -> ExtractionInputs:
     """
     if settings.extract is None:
         raise UsageError("Name the review: extract FILE, a .pdf, .txt or .xml.")
-    noticed = InputFindings()
+    findings = InputFindings()
     document = read_document(settings.extract)
     return ExtractionInputs(
         settings=settings,
@@ -222,8 +222,8 @@ def load(settings: ReviewBenchmarkSettings) -> ExtractionInputs:
         else PaperDatabase(settings.database),
         against=()
         if settings.against is None
-        else read_truth(settings.against, noticed),
-        findings=noticed.findings(),
+        else read_truth(settings.against, findings),
+        findings=findings.findings(),
     )
 
 
@@ -281,8 +281,8 @@ def entries(document: Document, span: TextSpan) -> tuple[TextSpan, ...]:
 
 def study_name(entry: str) -> str:
     """What an entry is headed by, such as `Ahn 2008`; empty where it is no study's."""
-    heads = (border.match(entry) for border in STUDIES)
-    return next((head["id"].strip() for head in heads if head), "")
+    matches = (border.match(entry) for border in STUDIES)
+    return next((head["id"].strip() for head in matches if head), "")
 
 
 def chunks(
@@ -295,10 +295,10 @@ def chunks(
     chunk_spans = []
     begin = end = 0
     while end < len(entry_spans):
-        held = 0
+        publication_count = 0
         end = begin
-        while end < len(entry_spans) and (end == begin or held < size):
-            held += _publications(document, entry_spans[end])
+        while end < len(entry_spans) and (end == begin or publication_count < size):
+            publication_count += _publications(document, entry_spans[end])
             end += 1
         chunk_spans.append(
             TextSpan(start=entry_spans[begin].start, end=entry_spans[end - 1].end)

@@ -46,17 +46,19 @@ def matching_papers(
     pool = RecordListPool.of(
         (
             AgentRecord(
-                document=str(place), pmid=paper.pmid, doi=paper.doi, title=paper.title
+                document=str(index), pmid=paper.pmid, doi=paper.doi, title=paper.title
             )
-            for place, paper in enumerate(among)
+            for index, paper in enumerate(among)
         ),
         rules.normal,
         cutoff=rules.title_cutoff,
         autojunk=rules.autojunk,
     )
-    sought = [lookup_keys(paper, rules.normal) for paper in papers]
-    hits = match_papers(sought, [pool] * len(sought), rules, range(len(among))).hits
-    return tuple(None if hit is None else among[hit.place] for hit in hits)
+    paper_keys = [lookup_keys(paper, rules.normal) for paper in papers]
+    hits = match_papers(
+        paper_keys, [pool] * len(paper_keys), rules, range(len(among))
+    ).hits
+    return tuple(None if hit is None else among[hit.index] for hit in hits)
 
 
 def against_metrics(
@@ -101,11 +103,11 @@ def against_metrics(
         )
     review = extraction.review
     for name in FIELDS:
-        wanted = normal.title(getattr(truth, name))
+        expected = normal.title(getattr(truth, name))
         read = "" if review is None else normal.title(getattr(review, name))
         yield Metric(
             path=f"similarity.{name}",
-            value=string_ratio(wanted, read) if wanted else None,
+            value=string_ratio(expected, read) if expected else None,
             n=1,
             definition="string_ratio@1(Indel; lower case, without marks)",
         )
@@ -149,12 +151,12 @@ def _lines(extraction: ReviewExtraction, extract: ExtractionInputs) -> Iterator[
         f"{len(included.dropped)} dropped, {included.repeated} repeated"
     )
     if extract.settings.with_excluded:
-        listed = sum(
+        with_pmid = sum(
             bool(reference.paper.pmid) for reference in extraction.excluded.references
         )
         yield (
             "Excluded: "
-            f"{plural(len(extraction.excluded.references), 'reference')}, {listed} "
+            f"{plural(len(extraction.excluded.references), 'reference')}, {with_pmid} "
             "with the PMID that a table for screening needs"
         )
     if extraction.placed:
@@ -309,12 +311,12 @@ def _failure(extraction: ReviewExtraction, extract: ExtractionInputs) -> str:
     name = _file_name(extraction)
     match extraction.status(accept=extract.settings.accept):
         case "incomplete":
-            lacking = [
+            missing = [
                 flag.where for flag in extraction.flags if flag.code == "missing"
             ]
             return (
                 f"{extract.document.name}: cochrane_{name}.json cannot be written, "
-                f"since {', '.join(lacking)} could not be read (extraction_{name}.json "
+                f"since {', '.join(missing)} could not be read (extraction_{name}.json "
                 "says why)."
             )
         case "needs review":

@@ -52,7 +52,10 @@ SURE = 1e-6
 
 
 def drawn(paired: PairedItems) -> Gap:
-    return gap(paired, ComparisonOptions(b=50, form="percentile").maker()(paired.drawn))
+    return gap(
+        paired,
+        ComparisonOptions(b=50, form="percentile").maker()(paired.resampled_clusters),
+    )
 
 
 @given(SAME_KIND)
@@ -293,7 +296,9 @@ def test_average_precision_is_tested_on_the_replicates_of_its_interval() -> None
     assert found.interval.lo is not None
     assert p_values(paired, 1).primary is None
     own = p_values(
-        paired, 1, ComparisonOptions(b=50, form="percentile").maker()(paired.drawn)
+        paired,
+        1,
+        ComparisonOptions(b=50, form="percentile").maker()(paired.resampled_clusters),
     ).primary
     assert own is not None
     assert own.name == "bootstrap by paper"

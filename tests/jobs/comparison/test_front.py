@@ -48,14 +48,14 @@ def made_of(
 def dominated(found: ParetoFront) -> dict[str, list[tuple[str, str]]]:
     return {
         place.side.model: [(each.by.model, each.quality) for each in place.dominated]
-        for place in found.places
+        for place in found.points
     }
 
 
 def test_better_and_cheaper_dominates_and_says_that_it_is_sure() -> None:
     found = made_of((HIGH, CHEAP), (LOW, DEAR))
     assert dominated(found) == {"a": [], "b": [("a", "better")]}
-    assert [place.quality.value for place in found.places] == [
+    assert [place.quality.value for place in found.points] == [
         pytest.approx(0.82375),
         pytest.approx(0.2375),
     ]
@@ -84,7 +84,7 @@ def test_sides_that_share_no_known_cost_are_not_set_against_each_other() -> None
     usd, seconds = Expense(usd=1.0), Expense(seconds=1.0)
     assert dominated(made_of((HIGH, usd), (LOW, seconds))) == {"a": [], "b": []}
     assert dominated(made_of((HIGH, Expense()), (LOW, DEAR))) == {"a": [], "b": []}
-    assert not made_of((HIGH, Expense()), (LOW, Expense())).is_known
+    assert not made_of((HIGH, Expense()), (LOW, Expense())).has_expenses
 
 
 def test_quality_is_of_the_items_that_all_sides_have_a_value_for() -> None:
@@ -93,18 +93,18 @@ def test_quality_is_of_the_items_that_all_sides_have_a_value_for() -> None:
     three = means({"p2": 0.0, "p1": 0.25})
     found = made_of((one, CHEAP), (two, CHEAP), (three, CHEAP))
     assert found.n == 1
-    assert [place.quality.value for place in found.places] == [1.0, 0.5, 0.25]
+    assert [place.quality.value for place in found.points] == [1.0, 0.5, 0.25]
 
 
 def test_areas_and_ratios_have_a_place_too() -> None:
     right = pooled({f"p{n}": (n % 2, n % 2) for n in range(20)}, kind="auroc")
     wrong = pooled({f"p{n}": (n % 2, 0.5) for n in range(20)}, kind="auroc")
     found = made_of((right, CHEAP), (wrong, CHEAP), drawing=ComparisonOptions(b=50))
-    assert [place.quality.value for place in found.places] == [1.0, 0.5]
+    assert [place.quality.value for place in found.points] == [1.0, 0.5]
     # nothing varies: ten pairs of clusters bound it
-    assert found.places[0].quality.interval.lo == pytest.approx(0.025**0.1)
+    assert found.points[0].quality.interval.lo == pytest.approx(0.025**0.1)
     ratio = pooled({f"p{n}": (n, n + 1.0) for n in range(20)})
-    (place, _) = made_of((ratio, CHEAP), (ratio, CHEAP)).places
+    (place, _) = made_of((ratio, CHEAP), (ratio, CHEAP)).points
     assert place.quality.value == pytest.approx(190 / 210)
     assert place.quality.interval.lo is not None
     assert place.quality.interval.lo < 190 / 210
@@ -128,7 +128,7 @@ def test_quality_is_the_headline_where_it_was_compared() -> None:
 def test_dominance_goes_one_way_and_leaves_somebody_on_the_front(
     sides: list[tuple[ItemValues, Expense]],
 ) -> None:
-    places = made_of(*sides).places
+    places = made_of(*sides).points
     for one in places:
         assert not dominates(one, one, lower_is_better=False)
         for other in places:

@@ -58,7 +58,7 @@ def test_a_metric_defined_otherwise_is_refused_and_the_others_are_compared() -> 
     assert [each.path for each in match.compared] == ["n"]
     (refused,) = match.refused
     assert refused.path == "m"
-    assert "mean@1(of a test) and B as mean@1(other)" in refused.why
+    assert "mean@1(of a test) and B as mean@1(other)" in refused.reason
 
 
 def test_metrics_are_chosen_by_pattern() -> None:

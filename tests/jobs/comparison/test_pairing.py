@@ -28,7 +28,7 @@ def test_documents_of_undefined_items_are_drawn_too() -> None:
     both = pair_items(
         means({"p1/1": 1.0, "p2/1": None}), means({"p1/1": 0.0, "p2/1": 1.0})
     )
-    assert both.drawn == ("p1", "p2")
+    assert both.resampled_clusters == ("p1", "p2")
     assert both.overlap.clusters == 1
 
 

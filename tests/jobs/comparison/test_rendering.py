@@ -21,7 +21,7 @@ from jobs.comparison.models import (
     largest_gaps,
 )
 from jobs.comparison.pareto_front import Expense, FrontPoint, build_front
-from jobs.comparison.rendering import print_sheets
+from jobs.comparison.rendering import print_tables
 from runner.scorecard import Labels
 from runner.table_files import csv_lines
 from runner.typeset import typeset
@@ -210,9 +210,9 @@ def test_cost_and_latency_stand_beside_quality_and_say_who_dominates() -> None:
     at = lines.index("avg_score of the 28 items that all sides have, cost, latency")
     assert [line.split() for line in lines[at + 1 : at + 5]] == [
         ["quality", "95%", "interval", "USD/paper", "median", "s", "side"],
-        ["0.388", *interval(found.places[0]), "n/a", "2.25", "r", "poor"],
+        ["0.388", *interval(found.points[0]), "n/a", "2.25", "r", "poor"],
         ["dominated", "by", "r", "good", "(quality", "better)"],
-        ["0.939", *interval(found.places[1]), "0.0123", "1.5", "r", "good"],
+        ["0.939", *interval(found.points[1]), "0.0123", "1.5", "r", "good"],
     ]
     told = rendering.as_json([both], found, DRAWING, ())["front"]
     assert [place["model"] for place in told["sides"]] == ["poor", "good"]
@@ -284,7 +284,7 @@ def test_a_metric_has_its_name_with_its_key_and_both_fit_80_columns() -> None:
 def test_a_comparison_is_a_table_for_a_paper(tmp_path: Path) -> None:
     own = match()
     named = replace(own, a=replace(own.a, names={"avg_score": "Score"}))
-    (table,) = print_sheets([named], None, DRAWING)
+    (table,) = print_tables([named], None, DRAWING)
     first = dict(
         zip((column.name for column in table.columns), table.rows[0], strict=True)
     )

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from jobs.evidence_retrieval.consistency import check
-from jobs.evidence_retrieval.imported_sheet import sheet_of_import
+from jobs.evidence_retrieval.imported_sheet import imported_scoring_input
 from jobs.evidence_retrieval.importer import importer
 from jobs.evidence_retrieval.inputs import load
-from jobs.evidence_retrieval.queries import EvidenceSheet
+from jobs.evidence_retrieval.queries import ScoringInput
 from jobs.evidence_retrieval.settings import EvidenceSettings
 from jobs.testing import MemoryAnswers
 from runner.job import ImportedAnswer
@@ -136,14 +136,14 @@ def read(
     return list(importer.read(files, settings or EvidenceSettings(), **chosen))
 
 
-def imported(*files: Path, model: str | None = None, **values: Any) -> EvidenceSheet:
+def imported(*files: Path, model: str | None = None, **values: Any) -> ScoringInput:
     """The sheet of a run that imported the files."""
     settings = EvidenceSettings.model_validate(values)
     answers = MemoryAnswers.of_import(read(*files, settings=settings, model=model))
-    return sheet_of_import(load(settings), answers)
+    return imported_scoring_input(load(settings), answers)
 
 
-def found(sheet: EvidenceSheet, **values: Any) -> list[Finding]:
+def found(sheet: ScoringInput, **values: Any) -> list[Finding]:
     """What the checks find in the rows of a sheet."""
     return list(check(sheet, EvidenceSettings.model_validate(values), {}))
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from jobs.evidence_retrieval.queries import EvidenceSheet
+from jobs.evidence_retrieval.queries import ScoringInput
 
 
-def codes(sheet: EvidenceSheet) -> list[str]:
+def codes(sheet: ScoringInput) -> list[str]:
     return [each.code for each in (*sheet.findings, *sheet.leakage)]
 
 
 def fingerprint(
-    sheet: EvidenceSheet, keys: Iterable[str] | None = None
+    sheet: ScoringInput, keys: Iterable[str] | None = None
 ) -> dict[str, object]:
     """Everything said of each query, by its key, to the byte."""
     wanted = None if keys is None else frozenset(keys)

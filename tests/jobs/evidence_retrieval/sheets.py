@@ -14,9 +14,9 @@ from jobs.evidence_retrieval.data import EvidenceDataset
 from jobs.evidence_retrieval.queries import (
     SCORED,
     UNKNOWN,
-    EvidenceSheet,
     Predictions,
     Queries,
+    ScoringInput,
 )
 from jobs.evidence_retrieval.settings import EvidenceSettings
 from jobs.metrics.selective import assign
@@ -57,7 +57,7 @@ def dataset(**values: Any) -> EvidenceDataset:
 
 def full_sheet(
     times: int = 1, *, lists: bool = True, second: bool = False
-) -> EvidenceSheet:
+) -> ScoringInput:
     """Set A under the headline, with its second model if asked for."""
     a = set_a(times)
     n = len(a.index)
@@ -79,7 +79,7 @@ def full_sheet(
                 model=f"{MODEL}-2", config="full", status=[SCORED] * n, prob=a.p2
             )
         )
-    return EvidenceSheet(
+    return ScoringInput(
         queries=queries,
         predictions=tuple(predictions),
         headline="full",
@@ -107,7 +107,7 @@ def _of_a(a: SetA, *, lists: bool) -> Predictions:
     )
 
 
-def recorded_sheet(path: Path) -> EvidenceSheet:
+def recorded_sheet(path: Path) -> ScoringInput:
     """Lists of a file of format E."""
     with path.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
@@ -136,7 +136,7 @@ def small_sheet(
     gold: Sequence[tuple[str, ...]] | None = None,
     fold: Sequence[int] | None = None,
     **prediction: Any,
-) -> EvidenceSheet:
+) -> ScoringInput:
     """A sheet of one model and configuration."""
     return sheet_of(keys, [prediction], y=y, gold=gold, fold=fold)
 
@@ -148,7 +148,7 @@ def sheet_of(
     y: Sequence[int],
     gold: Sequence[tuple[str, ...]] | None = None,
     fold: Sequence[int] | None = None,
-) -> EvidenceSheet:
+) -> ScoringInput:
     """A sheet of several predictions; arrays may be given as lists."""
     posts = tuple(dict.fromkeys(post for post, _ in keys))
     criteria = tuple(
@@ -156,7 +156,7 @@ def sheet_of(
     )
     folds = () if fold is None else tuple(str(k) for k in range(max(fold) + 1))
     made = tuple(_prediction(len(keys), each) for each in predictions)
-    return EvidenceSheet(
+    return ScoringInput(
         queries=Queries(
             posts=posts,
             criteria=criteria,
@@ -190,5 +190,5 @@ def _column(value: Any) -> Any:
     return np.array(value) if is_column else value
 
 
-def queries_of(sheet: EvidenceSheet) -> Iterator[str]:
+def queries_of(sheet: ScoringInput) -> Iterator[str]:
     return (sheet.queries.key(i) for i in range(len(sheet.queries)))

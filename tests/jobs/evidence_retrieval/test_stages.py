@@ -10,8 +10,8 @@ from jobs.evidence_retrieval.predictions.stages import (
     POS,
     RULES,
     UNCERTAIN,
+    cumulative_mass,
     edges,
-    held_mass,
     mass_k,
     selected_k,
     spread,
@@ -114,26 +114,26 @@ def test_scores_that_are_all_alike_start_level() -> None:
 )
 def test_k_by_mass(gamma: float, k: int) -> None:
     scores = [-0.25 * r for r in range(20)]
-    assert mass_k(held_mass(scores, scale="raw"), gamma) == k
+    assert mass_k(cumulative_mass(scores, scale="raw"), gamma) == k
 
 
 def test_k_of_level_scores_by_length_of_the_post() -> None:
-    uncertain = [selected_k(held_mass([1.0] * n), UNCERTAIN) for n in range(12)]
-    alert = [selected_k(held_mass([1.0] * n), POS) for n in range(12)]
+    uncertain = [selected_k(cumulative_mass([1.0] * n), UNCERTAIN) for n in range(12)]
+    alert = [selected_k(cumulative_mass([1.0] * n), POS) for n in range(12)]
     assert uncertain == [0, 1, 2, 3, 3, 4, 5, 5, 6, 7, 7, 8]
     assert alert == [0, 1, 2, 2, 3, 3, 4, 5, 5, 6, 6, 7]
-    assert selected_k(held_mass([1.0] * 9), RULES["NEG"]) == 0
+    assert selected_k(cumulative_mass([1.0] * 9), RULES["NEG"]) == 0
 
 
 def test_large_scores_do_not_overflow() -> None:
-    assert mass_k(held_mass([1e4, -1e4, 0.0], scale="raw"), 0.9) == 1
-    assert mass_k(held_mass([0.1] * 7), 1.0) == 7
+    assert mass_k(cumulative_mass([1e4, -1e4, 0.0], scale="raw"), 0.9) == 1
+    assert mass_k(cumulative_mass([0.1] * 7), 1.0) == 7
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=60))
 def test_a_gamma_of_one_takes_all_whatever_the_rounding(scores: list[float]) -> None:
     # the shares are rounded one by one, so that their sum may stay below 1 or pass it
-    assert mass_k(held_mass(scores, scale="raw"), 1.0) == len(scores)
+    assert mass_k(cumulative_mass(scores, scale="raw"), 1.0) == len(scores)
 
 
 @given(st.lists(st.floats(-5, 5), max_size=30), st.floats(0, 1), st.floats(0, 1))
@@ -141,7 +141,7 @@ def test_more_mass_never_needs_fewer(
     scores: list[float], one: float, other: float
 ) -> None:
     low, high = sorted((one, other))
-    held = held_mass(scores)
+    held = cumulative_mass(scores)
     assert mass_k(held, low) <= mass_k(held, high)
 
 

@@ -6,7 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs.history import ScoredRun, job_history
-from jobs.history_rendering import HEIGHT, NAMED, STEP, WIDTH, history_figure, plot
+from jobs.history_rendering import (
+    HEIGHT,
+    MAX_NAMED_RUNS,
+    STEP,
+    WIDTH,
+    history_figure,
+    plot,
+)
 from runner.scorecard import LineSeries, ReferenceLine
 from store.runs import RunFolder
 from tests.jobs.history.remembered import milestone
@@ -64,6 +71,6 @@ def test_the_figure_has_a_line_for_a_model_and_a_rule_where_data_change() -> Non
     assert (rule.at, rule.label) == (1.5, "database changed")
     assert panel.x.names == ("r0", "r1", "r2")
     (panel,) = history_figure(
-        job_history(runs_over(*"d" * (NAMED + 1)), across=False)
+        job_history(runs_over(*"d" * (MAX_NAMED_RUNS + 1)), across=False)
     ).panels
-    assert (panel.x.names, panel.x.hi) == ((), NAMED)
+    assert (panel.x.names, panel.x.hi) == ((), MAX_NAMED_RUNS)

@@ -33,7 +33,7 @@ def test_selecting_is_counting_by_hand(
     for i, (items, wanted, k) in enumerate(queries):
         taken = items[:k]
         right = len(wanted.intersection(taken))
-        assert found.k_listed[i] == len(taken)
+        assert found.k_cut[i] == len(taken)
         assert found.precision[i] == (right / len(taken) if taken else 0.0)
         if wanted:
             assert found.recall[i] == right / len(wanted)

@@ -134,7 +134,7 @@ def test_what_follows_changes_no_decision_and_never_widens(
     after = ConfidenceSequence(values=[*values, *more], alpha=0.5)
     if before.first_above(0) is not None:
         assert after.first_above(0) == before.first_above(0)
-    assert after.upto(len(values)) == before
+    assert after.after(len(values)) == before
     was, is_now = before.interval, after.interval
     assert None not in {was.lo, was.hi, is_now.lo, is_now.hi}
     assert (was.lo or 0.0) <= (is_now.lo or 0.0)

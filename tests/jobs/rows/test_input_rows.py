@@ -32,7 +32,7 @@ def write(folder: Path, data: bytes, name: str = "rows.csv") -> Path:
 
 
 def rows_of(path: Path, *, allow_ragged: bool = False) -> list[InputRow]:
-    return list(read_csv(path, AB, noticed=InputFindings(), allow_ragged=allow_ragged))
+    return list(read_csv(path, AB, findings=InputFindings(), allow_ragged=allow_ragged))
 
 
 def complaint(read: Callable[[], object]) -> str:
@@ -73,7 +73,7 @@ def test_any_objects_come_back_from_jsonl(
 ) -> None:
     text = "".join(json.dumps(each, ensure_ascii=False) + ends for each in objects)
     path = write(tmp_path, (BOM if bom else b"") + text.encode(), "rows.jsonl")
-    found = list(read_jsonl(path, AB, noticed=InputFindings()))
+    found = list(read_jsonl(path, AB, findings=InputFindings()))
     assert [row.fields for row in found] == objects
     step = ends.count("\n")
     assert [row.line for row in found] == [1 + step * n for n in range(len(objects))]
@@ -101,10 +101,10 @@ def test_a_blank_cell_is_an_empty_list_and_not_a_list_of_a_blank_id(
 def test_a_record_over_several_lines_is_named_by_its_first(tmp_path: Path) -> None:
     path = write(tmp_path, b'a,b\n"one\ntwo",x\n\n"y\r\n",z\n1,2,3\n')
     found: list[InputRow] = []
-    said = complaint(lambda: found.extend(read_csv(path, AB, noticed=InputFindings())))
+    said = complaint(lambda: found.extend(read_csv(path, AB, findings=InputFindings())))
     assert "rows.csv line 7: 3 fields where the header has 2" in said
     rows = []
-    for row in read_csv(path, AB, noticed=InputFindings()):
+    for row in read_csv(path, AB, findings=InputFindings()):
         rows.append((row.line, row.text("a")))
         if len(rows) == 2:
             break
@@ -114,7 +114,7 @@ def test_a_record_over_several_lines_is_named_by_its_first(tmp_path: Path) -> No
 def test_columns_come_in_any_order_and_unknown_ones_are_noted(tmp_path: Path) -> None:
     noticed = InputFindings()
     path = write(tmp_path, b"z,B,a,z\n1,2,3,4\n")
-    (row,) = read_csv(path, AB, noticed=noticed, aliases={"B": "b"})
+    (row,) = read_csv(path, AB, findings=noticed, aliases={"B": "b"})
     assert row.fields == {"a": "3", "b": "2"}
     (finding,) = noticed.findings()
     assert (finding.code, finding.n, finding.example) == ("unknown_column", 2, "z")
@@ -138,7 +138,7 @@ def test_a_table_may_have_other_delimiters_or_be_objects(
 ) -> None:
     noticed = InputFindings()
     path = write(tmp_path, text.encode(), f"{name}.csv")
-    one, two = read_csv(path, AB, noticed=noticed)
+    one, two = read_csv(path, AB, findings=noticed)
     assert [row.integer("a") for row in (one, two)] == [1, 2]
     assert (one.number("b"), two.has("b")) == (0.5, False)
     (found,) = noticed.findings()
@@ -152,7 +152,7 @@ def test_a_header_with_a_comma_is_one_of_commas(tmp_path: Path) -> None:
     assert csv_columns(path) == ("a", "b; c (K;Pa;m)")
     assert csv_columns(write(tmp_path, b"lone (a)\n1\n")) == ("lone (a)",)
     row = next(
-        read_csv(write(tmp_path, b'a,b\n1,"0,5"\n'), AB, noticed=InputFindings())
+        read_csv(write(tmp_path, b'a,b\n1,"0,5"\n'), AB, findings=InputFindings())
     )
     with pytest.raises(DatasetError, match="b is '0,5'"):
         row.number("b")
@@ -161,15 +161,15 @@ def test_a_header_with_a_comma_is_one_of_commas(tmp_path: Path) -> None:
 def test_objects_of_a_spread_file_are_named_by_their_lines(tmp_path: Path) -> None:
     path = write(tmp_path, b'[\n {"a": 1,\n  "b": 2},\n\n {"a": 1}\n]')
     assert "rows.csv line 5: no key b" in complaint(
-        lambda: list(read_jsonl(path, AB, noticed=InputFindings()))
+        lambda: list(read_jsonl(path, AB, findings=InputFindings()))
     )
     path = write(tmp_path, b'[\n {"a": 1},\n {"a" 2}]')
     assert "rows.csv line 3, column 7: not valid JSON" in complaint(
-        lambda: list(read_jsonl(path, ("a",), noticed=InputFindings()))
+        lambda: list(read_jsonl(path, ("a",), findings=InputFindings()))
     )
     path = write(tmp_path, b'[{"a": 1},\n 3]')
     assert "rows.csv line 2: a number instead of an object" in complaint(
-        lambda: list(read_jsonl(path, ("a",), noticed=InputFindings()))
+        lambda: list(read_jsonl(path, ("a",), findings=InputFindings()))
     )
 
 
@@ -181,7 +181,7 @@ def test_a_file_of_another_kind_is_refused_without_its_content(tmp_path: Path) -
     assert said.startswith("rows.csv: column 'a' is missing (found: text);")
     said = complaint(
         lambda: list(
-            read_jsonl(write(tmp_path, b"a,b\n1,2\n"), AB, noticed=InputFindings())
+            read_jsonl(write(tmp_path, b"a,b\n1,2\n"), AB, findings=InputFindings())
         )
     )
     assert "this looks like CSV, write its rows as objects" in said
@@ -190,7 +190,7 @@ def test_a_file_of_another_kind_is_refused_without_its_content(tmp_path: Path) -
 def test_unknown_keys_of_objects_are_noted_once_each(tmp_path: Path) -> None:
     noticed = InputFindings()
     path = write(tmp_path, b'{"a": 1, "b": 2, "c": 3}\n{"a": 1, "b": 2, "c": 4}\n')
-    assert len(list(read_jsonl(path, AB, noticed=noticed))) == 2
+    assert len(list(read_jsonl(path, AB, findings=noticed))) == 2
     (finding,) = noticed.findings()
     assert (finding.code, finding.n, finding.example) == ("unknown_column", 1, "c")
 
@@ -202,7 +202,7 @@ def test_short_rows_are_refused_or_filled_up_and_counted(tmp_path: Path) -> None
         "--allow-ragged to read what is missing at its end as blank)."
     )
     noticed = InputFindings()
-    rows = list(read_csv(path, AB, noticed=noticed, allow_ragged=True))
+    rows = list(read_csv(path, AB, findings=noticed, allow_ragged=True))
     assert [row.fields["b"] for row in rows] == [None, "3", None]
     (finding,) = noticed.findings()
     assert (finding.code, finding.n, finding.example) == ("ragged_rows", 2, "line 2")
@@ -246,7 +246,7 @@ def test_a_line_that_is_no_object_is_refused_by_place(
     tmp_path: Path, data: bytes, said: str
 ) -> None:
     path = write(tmp_path, data, "rows.jsonl")
-    read = lambda: list(read_jsonl(path, AB, noticed=InputFindings()))  # noqa: E731 - short
+    read = lambda: list(read_jsonl(path, AB, findings=InputFindings()))  # noqa: E731 - short
     assert complaint(read).startswith(said)
 
 
@@ -285,10 +285,10 @@ def test_one_json_value_is_read_whole(tmp_path: Path) -> None:
 @pytest.mark.realdata
 def test_the_published_sample_has_eight_ragged_rows(realdata: Path) -> None:
     path = realdata / "evidence_pipeline" / "published" / "sample_per_query.csv"
-    said = complaint(lambda: list(read_csv(path, (), noticed=InputFindings())))
+    said = complaint(lambda: list(read_csv(path, (), findings=InputFindings())))
     assert "line 3: 15 fields where the header has 16" in said
     noticed = InputFindings()
-    rows = list(read_csv(path, csv_columns(path), noticed=noticed, allow_ragged=True))
+    rows = list(read_csv(path, csv_columns(path), findings=noticed, allow_ragged=True))
     (finding,) = noticed.findings()
     assert (len(rows), finding.code, finding.n) == (16, "ragged_rows", 8)
     filled = [

@@ -9,8 +9,8 @@ from jobs.inputs.column_map import (
     column_map,
     describe_columns,
     keys_of,
-    listed,
     missing_column,
+    name_list,
     nearest,
     pairs_within,
     rename_keys,
@@ -77,7 +77,7 @@ def test_long_and_hostile_names_stay_short() -> None:
     assert f"and {len(names) - MAX_NAMES} more" in said
     assert said.endswith("or pass --map COLUMN=refno.")
     assert "--map" not in str(missing_column("f.csv", "refno", names))
-    assert listed([]) == "none"
+    assert name_list([]) == "none"
     assert describe_columns(["Titel"], ["title"]) == "found: Titel; Titel may be title"
 
 

@@ -102,7 +102,7 @@ def test_recorded_replies_take_every_branch_of_the_parser() -> None:
             if isinstance(found, ParseFailure):
                 seen.add(found.reason)
             elif isinstance(found, ScreeningJudgement):
-                seen |= {found.rule, found.decision, *found.noticed}
+                seen |= {found.rule, found.decision, *found.issues}
     assert seen == {
         *("json", "line", "word", "include", "exclude", "unclear"),
         *("empty", "refusal", "ambiguous", "bad_decision", "no_decision", "truncated"),

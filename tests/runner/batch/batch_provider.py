@@ -18,11 +18,11 @@ import msgspec
 from runner import errors as e
 from runner.batch.batch import (
     BatchBounds,
+    BatchQuery,
     BatchSearch,
     BatchStatus,
     ItemOutcome,
     OrphanItem,
-    SoughtBatch,
 )
 from runner.batch.carrier import MOST_READINGS
 from runner.batch.openai import received
@@ -155,20 +155,20 @@ class FakeBatches:
             raise e.ConnectionLost("gone")
         return batch_id
 
-    async def find(self, sought: SoughtBatch) -> BatchSearch:
+    async def find(self, query: BatchQuery) -> BatchSearch:
         self._step()
         provider, is_settled = self._provider, True
         for batch_id, batch in provider.shown().items():
             if provider.is_labelled:
-                if batch.key == sought.key:
+                if batch.key == query.key:
                     return BatchSearch(id=batch_id)
                 continue
-            if batch_id in sought.others or len(batch.fates) != sought.requests:
+            if batch_id in query.others or len(batch.fates) != query.requests:
                 continue
             batch.looks -= 1
             if batch.looks >= 0:
                 is_settled = False
-            elif batch.key == sought.key:
+            elif batch.key == query.key:
                 return BatchSearch(id=batch_id)
         return BatchSearch(is_settled=is_settled)
 
@@ -192,7 +192,7 @@ class FakeBatches:
             if fate == "answered" or (provider.is_labelled and batch.looks >= 0)
         ]
 
-    async def look(self, batch_id: str) -> BatchStatus:
+    async def poll(self, batch_id: str) -> BatchStatus:
         self._step()
         batch = self._provider.find(batch_id)
         batch.looks -= 1

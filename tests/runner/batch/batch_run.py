@@ -119,7 +119,7 @@ class BatchRun:
             )
             patch.setattr(SqliteLog, "append", _append(burning))
             if self.is_settled:
-                patch.setattr(Fallbacks, "is_known", True)
+                patch.setattr(Fallbacks, "has_family_rules", True)
             try:
                 with asyncio.Runner(
                     loop_factory=lambda: VirtualLoop(has_threads=True)
@@ -165,7 +165,7 @@ class BatchRun:
             clock=RunClock(START_US + self.processes * DAY_US),
             environment={},
             runs_dir=self.folder.path.parent,
-            tell=self.told.append,
+            notify=self.told.append,
             launched=lambda: None,
             watch=watch,
         )

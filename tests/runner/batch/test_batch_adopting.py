@@ -223,7 +223,7 @@ async def test_only_what_was_answered_is_taken_of_a_batch_that_has_ended(
         form, clock, batch_error_rate=0.3, batch_expire_rate=0.3
     ) as endpoint:
         batch_id = await _create(endpoint, f"{TAG}-1", *range(30))
-        standing = await endpoint.look(batch_id)
+        standing = await endpoint.poll(batch_id)
         found = await endpoint.orphans(TAG, known=set(), before_us=clock.now_us())
     assert found is not None
     assert 0 < len(found) == standing.done < 30

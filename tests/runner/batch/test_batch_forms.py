@@ -12,7 +12,7 @@ import pytest
 from aiohttp import web
 
 from runner.batch.anthropic import AnthropicBatches
-from runner.batch.batch import BatchEndpoint, BatchStatus, ItemOutcome, SoughtBatch
+from runner.batch.batch import BatchEndpoint, BatchQuery, BatchStatus, ItemOutcome
 from runner.batch.client import open_endpoint
 from runner.batch.openai import OpenAIBatches
 from runner.clients.client import ClientOptions, Received, Secret
@@ -77,7 +77,7 @@ async def _create(endpoint: BatchEndpoint, *ids: str, key: str = "siftlog-x-y") 
 
 async def _ended(endpoint: BatchEndpoint, batch_id: str) -> BatchStatus:
     for _ in range(5000):
-        standing = await endpoint.look(batch_id)
+        standing = await endpoint.poll(batch_id)
         if standing.outcome is not None:
             return standing
         await asyncio.sleep(0.01)
@@ -141,9 +141,9 @@ async def test_a_batch_is_found_again_by_whoever_knows_its_key(form: str) -> Non
         other = await _create(endpoint, "1-a", "2-b", key="siftlog-x-yet-another")
         for each in (batch_id, other):
             await _ended(endpoint, each)
-        sought = SoughtBatch(key="siftlog-x-y", requests=2, prepared_us=0)
+        sought = BatchQuery(key="siftlog-x-y", requests=2, prepared_us=0)
         assert (await endpoint.find(sought)).id == batch_id
-        unknown = SoughtBatch(key="siftlog-x-z", requests=2, prepared_us=0)
+        unknown = BatchQuery(key="siftlog-x-z", requests=2, prepared_us=0)
         nothing = await endpoint.find(unknown)
         assert (nothing.id, nothing.is_settled) == (None, True)
         assert other != batch_id
@@ -158,7 +158,7 @@ async def test_a_batch_without_a_key_is_doubtful_until_it_has_ended() -> None:
             (2, (batch_id,), True),
         ):
             found = await endpoint.find(
-                SoughtBatch(key="k", requests=requests, prepared_us=0, others=others)
+                BatchQuery(key="k", requests=requests, prepared_us=0, others=others)
             )
             assert (found.id, found.is_settled) == (None, is_settled)
 
@@ -192,17 +192,17 @@ async def test_a_cancelled_batch_ends(form: str) -> None:
         endpoint = open_endpoint(f"{form}/m", batches_at(form, url))
         batch_id = await _create(endpoint, "1-a")
         await endpoint.cancel(batch_id)
-        standing = await endpoint.look(batch_id)
+        standing = await endpoint.poll(batch_id)
         assert standing.status in {"cancelling", "canceling"}
         assert standing.outcome is None
         clock.advance(3600)
-        standing = await endpoint.look(batch_id)
+        standing = await endpoint.poll(batch_id)
         assert standing.outcome == "cancelled"
         assert (standing.done, standing.failed) == (0, 0)
         (told,) = (await _results(endpoint, batch_id)).values()
         assert isinstance(told, Expired)
         with pytest.raises(NotServed) as missing:
-            await endpoint.look("no-such-batch")
+            await endpoint.poll("no-such-batch")
         await endpoint.close()
     assert missing.value.status == 404
 
@@ -333,7 +333,7 @@ async def test_a_batch_that_failed_says_what_was_wrong_with_which_item(
     batch = {"id": "b", "status": "failed", "errors": {"data": errors}}
     async with _saying({"/v1/batches/b": batch}) as url:
         endpoint = OpenAIBatches("m", ClientOptions(base_url=url))
-        standing = await endpoint.look("b")
+        standing = await endpoint.poll("b")
         await endpoint.close()
     told = {n: type(fault) for n, fault in standing.faults.items()}
     whole = {} if standing.rest is None else {None: type(standing.rest)}

@@ -61,7 +61,7 @@ def test_what_was_sent_is_not_held_while_it_is_waited_for(
 
     monkeypatch.setattr(ToyJob, "request", request)
     monkeypatch.setattr(FakeBatches, "encode", encoded)
-    monkeypatch.setattr(FakeBatches, "look", count)
+    monkeypatch.setattr(FakeBatches, "poll", count)
     ended = BatchRun(tmp_path, Provider(random.Random(3)), monkeypatch).process()
     assert ended is not None
     assert ended.outcome == "finished"
@@ -76,11 +76,11 @@ async def test_a_batch_of_an_earlier_process_goes_by_the_ids_that_the_log_has() 
     batch = Batch(BatchStage.OPEN)
     told = batch.take_up(items, [(3, 1), (4, 1), (9, 1)])
     assert (batch.ids, batch.requests) == (["an-id", "another", "x"], 3)
-    assert batch.untold == [(0, "an-id"), (2, "x")]
+    assert batch.unresolved == [(0, "an-id"), (2, "x")]
     outcome = Expired("no")
-    batch.tell("another", outcome)  # nobody waits for it
-    batch.tell("x", outcome)
-    batch.tell("x", CallLeft())  # some providers say a thing twice
-    batch.tell_rest(CallLeft())
+    batch.resolve("another", outcome)  # nobody waits for it
+    batch.resolve("x", outcome)
+    batch.resolve("x", CallLeft())  # some providers say a thing twice
+    batch.resolve_rest(CallLeft())
     assert told[4, 1].result() is outcome
     assert isinstance(told[3, 1].result(), CallLeft)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.batch.batch import BatchCancellation, BatchSearch, SoughtBatch
+from runner.batch.batch import BatchCancellation, BatchQuery, BatchSearch
 from runner.batch.client import PendingBatches, pending_batches
 from store.clock import SystemClock
 from store.database import open_reader
@@ -97,9 +97,9 @@ class _Silent(FakeBatches):
 
     def __init__(self) -> None:
         self.cancelled: list[str] = []
-        self.sought: list[SoughtBatch] = []
+        self.sought: list[BatchQuery] = []
 
-    async def find(self, sought: SoughtBatch) -> BatchSearch:
+    async def find(self, sought: BatchQuery) -> BatchSearch:
         self.sought.append(sought)
         return BatchSearch(is_settled=False)
 
@@ -129,7 +129,7 @@ async def test_only_what_is_open_is_cancelled_and_what_is_not_found_is_told_of(
             clock=SystemClock(),
             endpoints={"m": endpoint},
             settle_s=0.0,
-            tell=told.append,
+            notify=told.append,
         )
         await cancelling.cancel("me")
     assert endpoint.cancelled == ["id-of-there"]

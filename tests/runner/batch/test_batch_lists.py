@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.batch.batch import BatchSearch, SoughtBatch
+from runner.batch.batch import BatchQuery, BatchSearch
 from runner.errors import BadRequest
 from store.events import BatchCreated, BatchEnded
 from tests.runner.batch.batch_provider import Chances, FakeBatches, Provider, There
@@ -24,7 +24,7 @@ def test_a_batch_that_the_list_shows_late_is_found_and_not_sent_again(
     silent: dict[str, list[BatchSearch]] = {}
     others: set[str] = set()
 
-    async def late(endpoint: FakeBatches, sought: SoughtBatch) -> BatchSearch:
+    async def late(endpoint: FakeBatches, sought: BatchQuery) -> BatchSearch:
         others.update(sought.others)
         left = silent.setdefault(sought.key, list(silences))
         return left.pop() if left else await find(endpoint, sought)
@@ -69,7 +69,7 @@ def test_what_is_shown_within_the_settling_time_is_not_sent_again(
     assert bool(said) is (settle_s > 0)
 
 
-@pytest.mark.parametrize("step", ["look", "results"])
+@pytest.mark.parametrize("step", ["poll", "results"])
 def test_a_batch_that_is_unknown_for_a_moment_is_not_asked_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:

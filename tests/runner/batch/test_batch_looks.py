@@ -58,7 +58,7 @@ def test_looks_that_show_nothing_new_are_ever_farther_apart_up_to_a_limit(
             pauses.append(seconds)
         await wait(setting, seconds)
 
-    monkeypatch.setattr(FakeBatches, "look", slow)
+    monkeypatch.setattr(FakeBatches, "poll", slow)
     monkeypatch.setattr(BatchContext, "pause", pause)
     assert _outcome(run) == "finished"
     assert looks == list(range(30)), "the first look comes at once"
@@ -78,7 +78,7 @@ def test_a_provider_that_names_a_time_is_left_alone_for_so_long(
             raise e.Overloaded("busy", status=529, retry_after_s=500.0)
         return await look(endpoint, batch_id)
 
-    monkeypatch.setattr(FakeBatches, "look", busy)
+    monkeypatch.setattr(FakeBatches, "poll", busy)
     assert _outcome(run) == "finished"
     assert moments[1] - moments[0] >= 500.0
 
@@ -147,7 +147,7 @@ def test_a_batch_whose_end_is_known_and_that_is_gone_ends_once(
     async def forgetful(endpoint: FakeBatches, batch_id: str) -> BatchStatus:
         return await (unknown() if batch_id == "batch-0" else look(endpoint, batch_id))
 
-    monkeypatch.setattr(FakeBatches, "look", forgetful)
+    monkeypatch.setattr(FakeBatches, "poll", forgetful)
     assert _outcome(run) == "finished"
     ended = [e.batch for e in run.events("batch_ended") if isinstance(e, BatchEnded)]
     assert len(ended) == len(set(ended))
@@ -176,7 +176,7 @@ def test_an_item_of_a_failed_batch_ends_with_its_own_fault_before_that_of_all(
             async for line in read(endpoint, batch_id, standing):
                 yield line
 
-    monkeypatch.setattr(FakeBatches, "look", failing)
+    monkeypatch.setattr(FakeBatches, "poll", failing)
     monkeypatch.setattr(FakeBatches, "results", none_of_the_first)
     assert _outcome(run) == "finished"
     failed = [f for f in run.events("attempt_failed") if isinstance(f, AttemptFailed)]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from runner.batch.batch import SoughtBatch
+from runner.batch.batch import BatchQuery
 from runner.batch.client import open_endpoint
 from runner.batch.openai import METADATA, SKEW_S
 from tests.wire_forms import batches_at
@@ -67,7 +67,7 @@ async def _listing(
 
 async def _found(form: str, url: str) -> str | None:
     endpoint = open_endpoint(f"{form}/m", batches_at(form, url))
-    sought = SoughtBatch(key=KEY, requests=1, prepared_us=int(SENT_S * 1e6))
+    sought = BatchQuery(key=KEY, requests=1, prepared_us=int(SENT_S * 1e6))
     found = await endpoint.find(sought)
     await endpoint.close()
     return found.id

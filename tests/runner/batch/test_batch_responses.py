@@ -90,7 +90,7 @@ async def test_a_batch_is_made_of_responses_and_read_by_what_each_answer_is() ->
         items = [(name, body) for name in BODIES]
         file = await endpoint.upload("siftlog-x", items)
         batch_id = await endpoint.create("siftlog-x", items, file)
-        standing = await endpoint.look(batch_id)
+        standing = await endpoint.poll(batch_id)
         found: dict[str, ItemOutcome] = {
             item: outcome
             async for item, outcome in endpoint.results(batch_id, standing)

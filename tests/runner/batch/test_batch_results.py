@@ -111,7 +111,7 @@ def test_the_item_that_a_batch_failed_by_fails_and_the_others_are_asked_again(
             yield line
 
     read = FakeBatches.results
-    monkeypatch.setattr(FakeBatches, "look", failing)
+    monkeypatch.setattr(FakeBatches, "poll", failing)
     monkeypatch.setattr(
         FakeBatches,
         "results",

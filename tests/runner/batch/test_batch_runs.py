@@ -204,7 +204,7 @@ def test_a_batch_that_nobody_was_told_of_is_looked_for_before_it_is_cancelled(
                 clock=SystemClock(),
                 endpoints={MODEL: FakeBatches(provider)},
                 settle_s=0.0,
-                tell=run.told.append,
+                notify=run.told.append,
             )
             await cancelling.cancel("me")
 
@@ -282,7 +282,7 @@ def test_a_batch_that_the_provider_knows_no_more_is_asked_again(
         return await look(endpoint, batch_id)
 
     asked_at: list[float] = []
-    monkeypatch.setattr(FakeBatches, "look", forgetful)
+    monkeypatch.setattr(FakeBatches, "poll", forgetful)
     assert _outcome(run)[0] == "finished"
     assert asked_at[-1] - asked_at[0] >= run.options.batch_settle_s
     assert any("knows no batch batch-0 any more" in said for said in run.told)
@@ -304,7 +304,7 @@ def test_a_full_queue_is_waited_for_however_long_that_takes(
             return BatchStatus(status="failed", outcome="failed", rest=rest)
         return await look(endpoint, batch_id)
 
-    monkeypatch.setattr(FakeBatches, "look", full)
+    monkeypatch.setattr(FakeBatches, "poll", full)
     assert _outcome(run)[0] == "finished"
     assert run.status().attempts.failed == 0
     assert run.status().tasks.completed == TASKS
@@ -324,7 +324,7 @@ def test_a_provider_that_is_away_is_told_of_once_and_waited_for(
             raise e.ServerError("away", status=502)
         return await look(endpoint, batch_id)
 
-    monkeypatch.setattr(FakeBatches, "look", away)
+    monkeypatch.setattr(FakeBatches, "poll", away)
     assert _outcome(run)[0] == "finished"
     assert 0 < sum("away; trying again" in said for said in run.told) <= 4
     assert run.status().attempts.failed == 0
@@ -332,7 +332,7 @@ def test_a_provider_that_is_away_is_told_of_once_and_waited_for(
 
 @pytest.mark.parametrize(
     ("step", "refuse"),
-    [("look", _refuse), ("results", _refuse_lines), ("find", _refuse)],
+    [("poll", _refuse), ("results", _refuse_lines), ("find", _refuse)],
 )
 def test_a_key_that_is_refused_ends_the_run_and_leaves_its_batches_open(
     run: BatchRun,

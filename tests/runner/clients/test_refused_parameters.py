@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from runner import errors as e
-from runner.clients.fallbacks import IGNORED, KNOWN, Fallbacks
+from runner.clients.fallbacks import IGNORED, REFUSED_BY_FAMILY, Fallbacks
 from runner.clients.refusals import SentFields, refusal
 from runner.clients.wire_openai import encode_chat
 from runner.clients.wire_shared import Shape, Structure
@@ -175,7 +175,7 @@ def after(
     ladder: Fallbacks, status: int, body: object, request: object = REQUEST
 ) -> e.AttemptError:
     sent = ladder.sent(request)  # type: ignore[arg-type]
-    return ladder.met(refused(status, body), sent)
+    return ladder.handle_error(refused(status, body), sent)
 
 
 @pytest.mark.parametrize(("status", "body", "changed"), REFUSALS)
@@ -211,7 +211,7 @@ def test_refusals_of_calls_in_flight_take_no_further_step(
     ladder = Fallbacks(ENDPOINT, "m")
     sent = ladder.sent(REQUEST)
     for _ in range(256):
-        error = ladder.met(refused(status, body), sent)
+        error = ladder.handle_error(refused(status, body), sent)
         assert type(error) is e.FormRefused
     assert ladder.shape == replace(Shape(), **changed)  # type: ignore[arg-type]
     assert len(ladder.take_facts()) <= 2
@@ -328,7 +328,7 @@ def test_a_known_family_begins_on_the_right_rung(model: str) -> None:
     assert "temperature" not in body
     assert body["max_completion_tokens"] == 100
     (fact,) = ladder.take_facts()
-    assert (fact.name, fact.how) == ("temperature", KNOWN)
+    assert (fact.name, fact.how) == ("temperature", REFUSED_BY_FAMILY)
 
 
 @pytest.mark.parametrize("model", ["gpt-4o", "gpt-5-chat-latest", "foo3", "claude-5"])
@@ -408,7 +408,9 @@ def test_other_failures_leave_everything_as_it_is() -> None:
     ladder = Fallbacks(ENDPOINT, "m")
     error = e.ServerError("max_tokens is not supported", status=500)
     assert (
-        ladder.met(error, SentFields(shape=Shape(), names=frozenset({"max_tokens"})))
+        ladder.handle_error(
+            error, SentFields(shape=Shape(), names=frozenset({"max_tokens"}))
+        )
         is error
     )
     assert ladder.shape == Shape()
@@ -421,7 +423,7 @@ def test_a_500_for_the_content_is_asked_again_without_a_schema() -> None:
     ladder = Fallbacks(ENDPOINT, "m")
     ladder.replied(Reply(text='{"n": 1}'))
     sent = ladder.sent(REQUEST, 7)
-    assert type(ladder.met(refused(500, CUT), sent)) is e.ContentFault
+    assert type(ladder.handle_error(refused(500, CUT), sent)) is e.ContentFault
     assert ladder.sent(REQUEST, 7).shape.structure is Structure.TEXT
     assert ladder.sent(REQUEST, 8).shape.structure is Structure.SCHEMA
     assert not ladder.take_facts()
@@ -432,7 +434,7 @@ def test_an_endpoint_that_answers_nothing_with_a_schema_is_asked_without() -> No
     for task in (1, 1, 2, 3):
         assert ladder.shape.structure is Structure.SCHEMA
         sent = replace(ladder.sent(REQUEST, 0), task=task)
-        assert type(ladder.met(refused(500, CUT), sent)) is e.ContentFault
+        assert type(ladder.handle_error(refused(500, CUT), sent)) is e.ContentFault
     (fact,) = ladder.take_facts()
     assert (fact.name, fact.instead) == ("response_format", "text")
     assert "Failed to parse" in fact.words

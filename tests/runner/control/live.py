@@ -64,7 +64,7 @@ class Live:
             clock=LoopClock(),
             stages=("read", "ask", "sum"),
             models=("m",),
-            tell=self.told.append,
+            notify=self.told.append,
             startup_limits=own,
             initial_state=found,
         )

@@ -79,7 +79,7 @@ def test_a_decision_ends_the_run_once(
         work=None,  # type: ignore[arg-type] - nobody looks
         driver=driver,  # type: ignore[arg-type] - as the log
         clock=_Never(),  # type: ignore[arg-type] - as the log
-        tell=lambda _: None,
+        notify=lambda _: None,
         looking=DecisionContext(
             stopping=StoppingRule(metric="accuracy"), decide=lambda *_: None
         ),  # type: ignore[arg-type, return-value] - nobody looks

@@ -82,7 +82,7 @@ class Bench:
                         ),
                         faults=faults,
                     ),
-                    tell=self.told.append,
+                    notify=self.told.append,
                     faults=faults,
                 ),
                 endpoints=ModelEndpoints(clients={"m": FunctionClient(self.answer)}),

@@ -44,7 +44,7 @@ def _open(
     options: RunOptions, told: list[str], **clients: ClientOptions
 ) -> AbstractAsyncContextManager[ResponseCache | None]:
     return response_cache(
-        options, clients or {"m": DIRECT}, run="r", clock=CLOCK, tell=told.append
+        options, clients or {"m": DIRECT}, run="r", clock=CLOCK, notify=told.append
     )
 
 

@@ -60,7 +60,7 @@ async def _driver(log: MemoryLog, clock: SetClock, answer: Answerer) -> Driver:
                     roles=Roles(models={"subject": ("m",)}, replicates=1),
                     start=PlanStart(planning=await log.planning(), must_catch_up=False),
                 ),
-                tell=lambda _sentence: None,
+                notify=lambda _sentence: None,
             ),
             endpoints=ModelEndpoints(clients={"m": FunctionClient(answer)}),
         )

@@ -18,7 +18,7 @@ from runner.engine.config import (
     RetryOptions,
 )
 from runner.engine.driver import Driver, Outcome
-from runner.engine.failure_policy import MAX_TRIES
+from runner.engine.failure_policy import MAX_ATTEMPTS
 from runner.engine.planner import Planner, PlanStart
 from runner.engine.scheduler import Scheduler
 from runner.job import Task
@@ -79,7 +79,7 @@ class Bench:
                         roles=ROLES,
                         start=start,
                     ),
-                    tell=lambda _: None,
+                    notify=lambda _: None,
                 ),
                 endpoints=ModelEndpoints(
                     clients=dict.fromkeys(ROLES.all_models, FunctionClient(self.answer))
@@ -231,7 +231,7 @@ def test_a_refused_form_is_asked_again_at_once_and_does_not_count() -> None:
 
         def answer(call: Call) -> AnyReply:
             left[call.task.number] += 1
-            if left[call.task.number] <= MAX_TRIES + 1:
+            if left[call.task.number] <= MAX_ATTEMPTS + 1:
                 raise e.FormRefused("no such form", status=400)
             return honest(call)
 

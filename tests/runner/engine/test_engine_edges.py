@@ -15,7 +15,12 @@ from runner.engine.driver import Driver
 from runner.engine.planner import Planner, PlanStart
 from runner.engine.scheduler import Scheduler
 from runner.job import TaskSpec
-from runner.limits.breaker import ALIKE, ALIKE_AT_FIRST, FIRST_PROBE_S, Breaker
+from runner.limits.breaker import (
+    FAILURES_TO_OPEN,
+    FAILURES_TO_OPEN_AT_FIRST,
+    FIRST_PROBE_S,
+    Breaker,
+)
 from runner.limits.limiter import Endpoint, Limits
 from runner.messages import Reply
 from runner.options import options_from
@@ -97,7 +102,7 @@ def test_a_reply_that_was_paid_for_counts_though_asking_again_failed() -> None:
 
 def test_calls_that_were_out_when_the_breaker_opened_do_not_delay_its_probe() -> None:
     breaker = Breaker("http://x")
-    for _ in range(ALIKE_AT_FIRST + 26):
+    for _ in range(FAILURES_TO_OPEN_AT_FIRST + 26):
         breaker.failed(e.ConnectionLost("refused"), 0.1)
     assert breaker.ready_at(0.1, 0) == 0.1 + FIRST_PROBE_S
 
@@ -105,15 +110,18 @@ def test_calls_that_were_out_when_the_breaker_opened_do_not_delay_its_probe() ->
 def test_papers_that_are_too_long_say_nothing_against_the_endpoint() -> None:
     async def main() -> None:
         def answer(call: Call) -> Reply:
-            if call.task.stage == "read" and 5 <= call.task.number <= 5 + 2 * ALIKE:
+            if (
+                call.task.stage == "read"
+                and 5 <= call.task.number <= 5 + 2 * FAILURES_TO_OPEN
+            ):
                 raise e.ContextTooLong("too long")
             return honest(call)
 
         bench = Bench(answer, ToySettings(items=100, words=0))
         assert await bench.run() == "finished"
         assert await bench.states() == {
-            "read COMPLETED": 100 - 2 * ALIKE - 1,
-            "read FAILED": 2 * ALIKE + 1,
+            "read COMPLETED": 100 - 2 * FAILURES_TO_OPEN - 1,
+            "read FAILED": 2 * FAILURES_TO_OPEN + 1,
         }
         assert asyncio.get_running_loop().time() < 60
 
@@ -123,15 +131,15 @@ def test_papers_that_are_too_long_say_nothing_against_the_endpoint() -> None:
 def test_a_task_that_is_always_refused_is_not_the_only_probe() -> None:
     async def main() -> None:
         def answer(call: Call) -> Reply:
-            if 5 <= call.task.number < 5 + ALIKE:
+            if 5 <= call.task.number < 5 + FAILURES_TO_OPEN:
                 raise e.BadRequest("the endpoint dislikes this one")
             return honest(call)
 
         bench = Bench(answer, ToySettings(items=100, words=0))
         assert await bench.run() == "finished"
         assert await bench.states() == {
-            "read COMPLETED": 100 - ALIKE,
-            "read FAILED": ALIKE,
+            "read COMPLETED": 100 - FAILURES_TO_OPEN,
+            "read FAILED": FAILURES_TO_OPEN,
         }
         assert asyncio.get_running_loop().time() < 60
 
@@ -179,7 +187,7 @@ def test_a_stopped_endpoint_does_not_cut_off_the_plan_of_another_one() -> None:
                             planning=await log.planning(), must_catch_up=False
                         ),
                     ),
-                    tell=lambda _: None,
+                    notify=lambda _: None,
                 ),
                 endpoints=ModelEndpoints(
                     clients={

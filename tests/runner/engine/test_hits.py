@@ -88,7 +88,7 @@ class Shelf:
             origins={"m": AnswerOrigin(model="m", endpoint="x", structured=True)},
             run="r",
             clock=CLOCK,
-            tell=self.told.append,
+            notify=self.told.append,
         )
         driver = self.driver = Driver(
             EngineConfig(
@@ -109,7 +109,7 @@ class Shelf:
                             planning=await log.planning(), must_catch_up=False
                         ),
                     ),
-                    tell=self.told.append,
+                    notify=self.told.append,
                 ),
                 endpoints=ModelEndpoints(clients={"m": FunctionClient(record)}),
                 sources=AnswerSources(cache=cache),

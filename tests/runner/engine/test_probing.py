@@ -34,7 +34,7 @@ class World:
             first = 1 + self.each * STAGES.index(load.stage)
             works = [
                 (
-                    QueuedTask(number=n, stage=load.stage, model="m", tries=0),
+                    QueuedTask(number=n, stage=load.stage, model="m", prior_attempts=0),
                     float("-inf"),
                 )
                 for n in range(first, first + self.each)

@@ -10,10 +10,10 @@ import pytest
 from runner import errors as e
 from runner.clients.client import Call
 from runner.engine.failure_policy import (
-    ALIKE,
-    ALIKE_AT_FIRST,
     NOT_SERVED,
-    SUSPECT_TRIES,
+    SAME_REFUSALS,
+    SAME_REFUSALS_AT_FIRST,
+    SUSPECT_ATTEMPTS,
     Refusals,
 )
 from runner.engine.scheduler import Scheduler
@@ -48,9 +48,9 @@ def test_the_same_words_to_a_few_different_tasks_stop_the_model() -> None:
     assert [refusals.stops(refused("req_1"), 1) for _ in range(9)] == [None] * 9
     found = [
         refusals.stops(refused(f"req_{n}f3a9bc00{n}"), n)
-        for n in range(2, ALIKE_AT_FIRST + 1)
+        for n in range(2, SAME_REFUSALS_AT_FIRST + 1)
     ]
-    assert found[:-1] == [None] * (ALIKE_AT_FIRST - 2)
+    assert found[:-1] == [None] * (SAME_REFUSALS_AT_FIRST - 2)
     assert "all refused alike: h answered 400" in (found[-1] or "")
 
 
@@ -61,12 +61,12 @@ def test_different_words_or_a_reply_between_stop_nothing() -> None:
         wrong = e.BadRequest(f"field {'abcdefghij'[n % 10] * 3} is wrong", status=400)
         assert refusals.stops(wrong, n % 4) is None
     refusals.answered()
-    for n in range(ALIKE - 1):
+    for n in range(SAME_REFUSALS - 1):
         assert refusals.stops(refused("x"), n) is None
     refusals.answered()
-    for n in range(ALIKE - 1):
+    for n in range(SAME_REFUSALS - 1):
         assert refusals.stops(refused("x"), n) is None
-    assert refusals.stops(refused("x"), ALIKE) is not None
+    assert refusals.stops(refused("x"), SAME_REFUSALS) is not None
 
 
 def test_a_gap_in_a_recording_stops_nothing() -> None:
@@ -95,7 +95,7 @@ def test_what_all_tasks_share_leaves_them_open(error: e.AttemptError) -> None:
         states = await bench.states()
         assert not states["read FAILED"]
         assert sum(states.values()) == 200
-        assert len(await bench.sent()) <= 2 * ALIKE_AT_FIRST
+        assert len(await bench.sent()) <= 2 * SAME_REFUSALS_AT_FIRST
         bench.answer = honest
         assert await bench.run() == "finished"
         assert (await bench.states())["read COMPLETED"] == 200
@@ -116,7 +116,7 @@ def test_one_bad_prompt_fails_by_itself_wherever_it_comes() -> None:
             assert await bench.run() == "finished"
             assert await bench.states() == {"read COMPLETED": 11, "read FAILED": 1}
             tries = Counter(task for task, _ in await bench.sent())
-            assert max(tries.values()) <= SUSPECT_TRIES
+            assert max(tries.values()) <= SUSPECT_ATTEMPTS
 
     run_virtual(main())
 
@@ -130,7 +130,7 @@ def test_prompts_that_are_all_bad_in_their_own_way_fail() -> None:
         bench = Bench(answer, ToySettings(items=3))
         assert await bench.run() == "finished"
         assert await bench.states() == {"read FAILED": 3}
-        assert len(await bench.sent()) == 3 * SUSPECT_TRIES
+        assert len(await bench.sent()) == 3 * SUSPECT_ATTEMPTS
 
     run_virtual(main())
 

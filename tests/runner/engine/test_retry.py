@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner import errors as e
-from runner.engine.failure_policy import MAX_TRIES, RETRY_RULES, decide_retry
+from runner.engine.failure_policy import MAX_ATTEMPTS, RETRY_RULES, decide_retry
 
 LEAVES = e.AttemptError.__subclasses__()
 
@@ -72,12 +72,12 @@ def test_retries_are_bounded_by_class_by_task_and_by_deadline(
     decision = decide_retry(
         leaf("failed"),
         same=same,
-        tries=tries,
+        attempts=tries,
         elapsed_s=elapsed,
         deadline_s=3600.0,
         chance=chance,
     )
     if decision.retry_in_s is not None and not RETRY_RULES[leaf].stops_endpoint:
-        assert same < RETRY_RULES[leaf].tries
-        assert tries < MAX_TRIES
+        assert same < RETRY_RULES[leaf].max_attempts
+        assert tries < MAX_ATTEMPTS
         assert elapsed + decision.retry_in_s <= 3600.0

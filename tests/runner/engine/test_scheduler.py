@@ -10,7 +10,7 @@ from collections import Counter
 import pytest
 
 from runner import errors as e
-from runner.engine.model_queue import PATIENCE_S, QueuedTask, TaskPageRequest
+from runner.engine.model_queue import OVERDUE_S, QueuedTask, TaskPageRequest
 from runner.engine.scheduler import Scheduler
 from runner.limits.limiter import Endpoint, Limits
 from runner.limits.rate_limits import HeaderLimits, Quota
@@ -24,7 +24,7 @@ def test_later_stages_go_first() -> None:
     )
     for load in scheduler.step(0.0).load:
         number = 1 if load.stage == "first" else 9
-        work = QueuedTask(number=number, stage=load.stage, model="a", tries=0)
+        work = QueuedTask(number=number, stage=load.stage, model="a", prior_attempts=0)
         scheduler.loaded(load, [(work, float("-inf"))], last=number)
     assert [work.number for work in scheduler.step(0.0).start] == [9]
 
@@ -35,7 +35,8 @@ def _two_stages(tasks: int) -> tuple[Scheduler, list[QueuedTask], TaskPageReques
         [("a", STAGES, Limits(concurrency=1), Endpoint("x"))], deadline_s=1e9
     )
     works = [
-        QueuedTask(number=n, stage="first", model="a", tries=0) for n in range(tasks)
+        QueuedTask(number=n, stage="first", model="a", prior_attempts=0)
+        for n in range(tasks)
     ]
     second, first = scheduler.step(0.0).load
     scheduler.loaded(first, [(w, float("-inf")) for w in works], last=tasks)
@@ -51,7 +52,7 @@ def test_a_retry_of_an_early_stage_starts_a_minute_after_it_is_due() -> None:
     for now in range(1, 200):
         step = scheduler.step(float(now))
         if work in step.start:
-            assert now == 10 + PATIENCE_S
+            assert now == 10 + OVERDUE_S
             return
         assert len(step.start) == 1
         for later in step.start:
@@ -72,8 +73,8 @@ def test_the_moment_at_which_a_retry_has_waited_enough_is_one_to_look_at() -> No
     # the only slot is taken by a call of the second stage, for as long as it likes
     (taken,) = scheduler.step(9.0).start
     assert taken.stage == "second"
-    assert scheduler.step(10.0).wake_at == 10.0 + PATIENCE_S
-    assert scheduler.step(10.0 + PATIENCE_S).wake_at is None
+    assert scheduler.step(10.0).wake_at == 10.0 + OVERDUE_S
+    assert scheduler.step(10.0 + OVERDUE_S).wake_at is None
 
 
 def test_an_endpoint_that_asks_for_a_day_is_left_and_fails_no_task() -> None:
@@ -147,7 +148,7 @@ def _longest_run(order: list[str], model: str, other: str) -> int:
 
 def _one(limits: Limits) -> tuple[Scheduler, QueuedTask]:
     scheduler = Scheduler([("a", ("first",), limits, Endpoint("x"))], deadline_s=1e9)
-    work = QueuedTask(number=1, stage="first", model="a", tries=0)
+    work = QueuedTask(number=1, stage="first", model="a", prior_attempts=0)
     (load,) = scheduler.step(0.0).load
     scheduler.loaded(load, [(work, float("-inf"))], last=1)
     return scheduler, work
@@ -214,7 +215,7 @@ def _give(scheduler: Scheduler, load: TaskPageRequest) -> None:
     numbers = range(load.after + 1, load.after + load.limit + 1)
     works = [
         (
-            QueuedTask(number=n, stage=load.stage, model=load.model, tries=0),
+            QueuedTask(number=n, stage=load.stage, model=load.model, prior_attempts=0),
             float("-inf"),
         )
         for n in numbers

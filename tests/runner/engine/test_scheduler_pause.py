@@ -27,7 +27,12 @@ def _scheduler(concurrency: int = 8, tasks: int = 1, **limits: float) -> Schedul
         first = 1 + LANES.index((load.stage, load.model)) * 1000
         numbers = range(first, first + tasks)
         works = [
-            (QueuedTask(number=n, stage=load.stage, model=load.model, tries=0), NOW)
+            (
+                QueuedTask(
+                    number=n, stage=load.stage, model=load.model, prior_attempts=0
+                ),
+                NOW,
+            )
             for n in numbers
         ]
         scheduler.loaded(load, works, last=numbers[-1])

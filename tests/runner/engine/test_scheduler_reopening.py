@@ -15,7 +15,7 @@ def _scheduler() -> Scheduler:
 
 
 def _work(number: int) -> QueuedTask:
-    return QueuedTask(number=number, stage="only", model="m", tries=0)
+    return QueuedTask(number=number, stage="only", model="m", prior_attempts=0)
 
 
 def _one_load(scheduler: Scheduler) -> TaskPageRequest:

@@ -81,7 +81,9 @@ class World:
         ][: load.limit]
         works = [
             (
-                QueuedTask(number=n, stage=load.stage, model=load.model, tries=0),
+                QueuedTask(
+                    number=n, stage=load.stage, model=load.model, prior_attempts=0
+                ),
                 float("-inf"),
             )
             for n in numbers

@@ -64,7 +64,7 @@ class World:
                             number=load.after + n,
                             stage=load.stage,
                             model=load.model,
-                            tries=0,
+                            prior_attempts=0,
                             worst_pico=self.worst_pico,
                         ),
                         float("-inf"),

@@ -37,7 +37,7 @@ class Slow(ToyJob):
 
 def test_a_run_remembers_what_one_item_comes_to(tmp_path: Path) -> None:
     work = load_workload(ToyJob(), ToySettings(items=1000))
-    found = expected(work, PRICED, tmp_path, SystemClock(), tell=print)
+    found = expected(work, PRICED, tmp_path, SystemClock(), notify=print)
     whole = preview(work, PRICED, tmp_path)
     assert found is not None
     assert found.first == ["read"]
@@ -64,7 +64,7 @@ def test_each_model_of_each_role_is_expected_to_be_asked_as_often_as_in_a_run(
 def test_a_start_tries_one_item_and_then_minds_the_clock(tmp_path: Path) -> None:
     clock = FakeClock()
     work = load_workload(Slow(clock), ToySettings(items=1000))
-    found = expected(work, PRICED, tmp_path, clock, tell=print)
+    found = expected(work, PRICED, tmp_path, clock, notify=print)
     assert found is not None
     assert found.tried == 1
     assert clock.monotonic() == 4 > AT_START_S
@@ -74,12 +74,12 @@ def test_a_start_tries_one_item_and_then_minds_the_clock(tmp_path: Path) -> None
 def test_what_costs_nothing_is_not_foretold(tmp_path: Path, model: str) -> None:
     work = load_workload(ToyJob(), ToySettings(items=3))
     options = RunOptions(model=(model,))
-    assert expected(work, options, tmp_path, SystemClock(), tell=print) is None
+    assert expected(work, options, tmp_path, SystemClock(), notify=print) is None
 
 
 def test_an_empty_plan_is_not_foretold(tmp_path: Path) -> None:
     work = load_workload(ToyJob(), ToySettings(items=0))
-    assert expected(work, PRICED, tmp_path, SystemClock(), tell=print) is None
+    assert expected(work, PRICED, tmp_path, SystemClock(), notify=print) is None
 
 
 def _run(path: Path, tasks: int, tokens_out: int) -> None:

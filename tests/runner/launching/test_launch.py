@@ -44,7 +44,7 @@ def _shell(tmp_path: Path, told: list[str] | None = None) -> RunContext:
         clock=SystemClock(),
         environment={},
         runs_dir=tmp_path,
-        tell=(told if told is not None else []).append,
+        notify=(told if told is not None else []).append,
         launched=lambda: None,
         watch=_unwatched,
     )

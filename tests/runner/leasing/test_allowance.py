@@ -10,7 +10,7 @@ from runner.shards.lease_protocol import (
     RequestMoney,
     ReturnMoney,
 )
-from runner.shards.lease_shares import CALLS_AHEAD, HELD_S, MoneyShare
+from runner.shards.lease_shares import CALLS_AHEAD, HOLD_S, MoneyShare
 
 LATER = 10.0
 
@@ -26,7 +26,7 @@ class _Bell:
 
 def _lent(pico: int) -> MoneyShare:
     money = MoneyShare(_Bell().ring)
-    money.hear(MoneyLease(pico=pico))
+    money.receive(MoneyLease(pico=pico))
     return money
 
 
@@ -38,7 +38,7 @@ def test_money_is_asked_for_where_a_call_finds_no_room_and_only_once() -> None:
     assert money.says(LATER) == [RequestMoney(need_pico=10, want_pico=10 * CALLS_AHEAD)]
     assert not money.has_room(10)
     assert money.says(LATER) == []
-    money.hear(MoneyLease(pico=10))
+    money.receive(MoneyLease(pico=10))
     assert money.has_room(10)
     assert money.granted_pico == 10
 
@@ -53,7 +53,7 @@ def test_more_is_asked_for_ahead_and_never_again_once_there_is_little() -> None:
     money = _lent(100)
     money.reserve(40)
     assert money.says(LATER) == [RequestMoney(need_pico=0, want_pico=40 * CALLS_AHEAD)]
-    money.hear(MoneyLease(pico=0))
+    money.receive(MoneyLease(pico=0))
     money.reserve(40)
     assert money.says(LATER) == []
     assert not money.has_room(40)
@@ -66,8 +66,8 @@ def test_more_is_asked_for_ahead_and_never_again_once_there_is_little() -> None:
 def test_where_money_is_short_what_is_not_reserved_goes_back() -> None:
     money = _lent(100)
     money.reserve(30)
-    money.says(LATER - HELD_S)
-    money.hear(MoneyShort(is_short=True))
+    money.says(LATER - HOLD_S)
+    money.receive(MoneyShort(is_short=True))
     assert money.gives_back_at == LATER
     assert money.says(LATER - 0.1) == []
     assert money.says(LATER) == [ReturnMoney(back_pico=70, spent_pico=0)]
@@ -82,7 +82,7 @@ def test_only_the_brokers_word_ends_it_and_only_for_what_was_refused() -> None:
     settled = [money.has_room(10)]
     money.says(LATER)
     settled.append(money.is_settled)
-    money.hear(MoneyExhausted(cap_pico=500, taken_pico=495))
+    money.receive(MoneyExhausted(cap_pico=500, taken_pico=495))
     settled.append(money.is_settled)
     money.has_room(10)
     settled.append(money.is_settled)
@@ -96,7 +96,7 @@ def test_what_was_refused_is_shown_with_the_sums_of_all_shards() -> None:
     money = MoneyShare(_Bell().ring)
     money.has_room(10)
     money.says(LATER)
-    money.hear(MoneyExhausted(cap_pico=500, taken_pico=495))
+    money.receive(MoneyExhausted(cap_pico=500, taken_pico=495))
     shown = money.statistics()
     assert (shown.cap_pico, shown.spent_pico) == (500, 495)
 
@@ -105,10 +105,10 @@ def test_a_raised_budget_is_asked_again_and_is_the_brokers_to_raise() -> None:
     money = MoneyShare(_Bell().ring)
     money.has_room(10)
     money.says(LATER)
-    money.hear(MoneyExhausted(cap_pico=5, taken_pico=0))
+    money.receive(MoneyExhausted(cap_pico=5, taken_pico=0))
     money.add(1000)
     assert not money.has_room(10)
-    money.hear(BudgetRaised())
+    money.receive(BudgetRaised())
     assert not money.has_room(10)
     assert money.says(LATER) == [RequestMoney(need_pico=10, want_pico=10 * CALLS_AHEAD)]
 

@@ -32,7 +32,7 @@ def _broker(*names: str, rpm: float | None = RPM) -> Broker:
     for i, name in enumerate(names):
         assert broker.join(_hello(name, slices=str(i)), 0.0) is None
         # the model is heard of, and its bucket begins to fill
-        broker.hear(name, ReturnCredit(endpoint="e", model="m"), 0.0)
+        broker.receive(name, ReturnCredit(endpoint="e", model="m"), 0.0)
     broker.step(0.0)
     return broker
 
@@ -70,7 +70,7 @@ def _said(broker: Broker, now: float, name: str) -> list[BrokerMessage]:
 
 def test_a_broker_begins_with_nothing_to_lend_for_another_may_have_lent_it() -> None:
     broker = _broker("a")
-    broker.hear("a", _ask(10), 0.0)
+    broker.receive("a", _ask(10), 0.0)
     assert _leases(broker, 0.0) == []
     when = broker.step(0.0).wake_at
     assert when is not None
@@ -82,18 +82,18 @@ def test_whoever_wants_much_waits_for_the_others_turn() -> None:
     got: list[str] = []
     now = 10.0
     for name in ("a", "b"):
-        broker.hear(name, _ask(1000), now)
+        broker.receive(name, _ask(1000), now)
     for _ in range(40):
         for name, _requests in _leases(broker, now):
             got.append(name)
-            broker.hear(name, _ask(1000), now)
+            broker.receive(name, _ask(1000), now)
         now = broker.step(now).wake_at or now
     assert abs(got.count("a") - got.count("b")) <= 1
 
 
 def test_the_next_process_of_a_log_takes_the_place_of_the_one_before() -> None:
     broker = _broker("a", "b")
-    broker.hear("a", _ask(10), 0.0)
+    broker.receive("a", _ask(10), 0.0)
     after = msgspec.structs.replace(_hello("a2"), log="a")
     assert broker.join(after, 1.0) is None
     assert [seen.process for seen in broker.seen(1.0)] == ["b", "a2"]
@@ -103,29 +103,29 @@ def test_the_next_process_of_a_log_takes_the_place_of_the_one_before() -> None:
 
 def test_a_model_without_a_limit_is_lent_whatever_is_asked() -> None:
     broker = _broker("a", rpm=None)
-    broker.hear("a", _ask(1000), 0.0)
+    broker.receive("a", _ask(1000), 0.0)
     assert _leases(broker, 0.0) == [("a", 1000)]
 
 
 def test_what_comes_back_is_lent_to_the_others() -> None:
     broker = _broker("a", "b")
-    broker.hear("a", _ask(15), 10.0)
-    broker.hear("b", _ask(15), 10.0)
+    broker.receive("a", _ask(15), 10.0)
+    broker.receive("b", _ask(15), 10.0)
     assert _leases(broker, 10.0) == [("a", 15)]
-    broker.hear("a", ReturnCredit(endpoint="e", model="m", requests=15), 10.0)
+    broker.receive("a", ReturnCredit(endpoint="e", model="m", requests=15), 10.0)
     assert _leases(broker, 10.0) == [("b", 15)]
 
 
 def test_an_endpoint_that_asks_one_shard_to_wait_is_left_alone_by_all() -> None:
     broker = _broker("a", "b")
     waits = EndpointPaused(endpoint="e", for_s=10.0)
-    broker.hear("a", waits, 10.0)
+    broker.receive("a", waits, 10.0)
     assert _said(broker, 10.0, "b") == [waits]
-    broker.hear(
+    broker.receive(
         "b", EndpointPaused(endpoint="e", for_s=5.0), 11.0
     )  # it says nothing new
     assert _said(broker, 11.0, "a") == []
-    broker.hear("b", _ask(5), 12.0)
+    broker.receive("b", _ask(5), 12.0)
     assert _leases(broker, 19.9) == []
     assert _leases(broker, 20.0) == [("b", 5)]
 
@@ -133,7 +133,7 @@ def test_an_endpoint_that_asks_one_shard_to_wait_is_left_alone_by_all() -> None:
 @pytest.mark.parametrize("lower", ["by hand", "told"])
 def test_a_lower_limit_holds_for_all_from_then_on(lower: str) -> None:
     broker = _broker("a")
-    broker.hear("a", _ask(1), 10.0)
+    broker.receive("a", _ask(1), 10.0)
     assert _leases(broker, 10.0) == [("a", 1)]
     if lower == "by hand":
         broker.set_limits("m", Limits(concurrency=9, rpm=60), 10.0)
@@ -141,17 +141,17 @@ def test_a_lower_limit_holds_for_all_from_then_on(lower: str) -> None:
         told = HeaderLimitSeen(
             endpoint="e", model="m", kind="requests", per_minute=60.0
         )
-        broker.hear("a", told, 10.0)
-    broker.hear("a", _ask(100), 10.0)
+        broker.receive("a", told, 10.0)
+    broker.receive("a", _ask(100), 10.0)
     assert _leases(broker, 10.9) == []
     assert _leases(broker, 11.1) == [("a", 1)]
 
 
 def test_a_silent_shard_is_lent_nothing_and_told_nothing() -> None:
     broker = _broker("a", "b")
-    broker.hear("a", _ask(5), 0.0)
+    broker.receive("a", _ask(5), 0.0)
     broker.set_limits("m", Limits(concurrency=9, rpm=0.001), 0.0)
-    broker.hear("b", _ask(0), TTL_S)
+    broker.receive("b", _ask(0), TTL_S)
     assert [each.is_alive for each in broker.seen(TTL_S)] == [True, True]
     broker.step(TTL_S)
     assert [each.is_alive for each in broker.seen(TTL_S)] == [False, True]
@@ -162,16 +162,16 @@ def test_a_silent_shard_is_lent_nothing_and_told_nothing() -> None:
 def test_a_shard_whose_lease_is_revoked_asks_in_vain_until_its_part_is_free() -> None:
     broker = _broker("a")
     renew = RenewLease(figures=ShardProgress())
-    broker.hear("a", renew, 1.0)
+    broker.receive("a", renew, 1.0)
     assert _said(broker, 1.0, "a") == [LeaseRenewed(now=1.0)]
     broker.revoke("0/1")
-    broker.hear("a", renew, 2.0)
+    broker.receive("a", renew, 2.0)
     assert "a" not in broker.step(2.0).say
     another = msgspec.structs.replace(_hello("b"), slices="0")
     assert isinstance(broker.join(another, TTL_S), ShardRefused)
     broker.step(1.0 + TTL_S)
     assert broker.join(another, 1.0 + TTL_S) is None
-    broker.hear("b", renew, 2.0 + TTL_S)
+    broker.receive("b", renew, 2.0 + TTL_S)
     assert LeaseRenewed(now=2.0 + TTL_S) in _said(broker, 2.0 + TTL_S, "b")
 
 

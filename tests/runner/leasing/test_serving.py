@@ -68,7 +68,7 @@ class _Shard:
             (host, int(port)),
             clock=CLOCK,
             wake=wake,
-            tell=self.said.append,
+            notify=self.said.append,
         )
 
 

@@ -135,7 +135,7 @@ def test_what_a_call_did_not_need_goes_back_with_what_is_said_anyway() -> None:
 def test_a_limit_that_the_endpoint_tells_is_the_brokers_to_keep_and_told_once() -> None:
     share = _share(rpm=None)
     for _ in range(2):
-        share.gates[0].hear(NOW, Quota(per_minute=500.0, remaining=20.0))
+        share.gates[0].apply_quota(NOW, Quota(per_minute=500.0, remaining=20.0))
     told = HeaderLimitSeen(
         endpoint="e", model="m", kind="requests", per_minute=500.0, remaining=20.0
     )

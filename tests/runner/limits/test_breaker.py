@@ -6,8 +6,8 @@ import pytest
 
 from runner import errors as e
 from runner.limits.breaker import (
-    ALIKE,
-    ALIKE_AT_FIRST,
+    FAILURES_TO_OPEN,
+    FAILURES_TO_OPEN_AT_FIRST,
     GIVE_UP_AT_FIRST_S,
     GIVE_UP_S,
     Breaker,
@@ -21,7 +21,7 @@ def _fail(breaker: Breaker, times: int, now: float = 0.0) -> list[str]:
 
 def test_an_endpoint_that_never_worked_is_given_up_in_seconds() -> None:
     breaker = Breaker("http://x")
-    assert len(_fail(breaker, ALIKE_AT_FIRST)) == 1
+    assert len(_fail(breaker, FAILURES_TO_OPEN_AT_FIRST)) == 1
     assert breaker.is_open
     assert _fail(breaker, 1, now=5.0) == []
     assert len(_fail(breaker, 1, now=GIVE_UP_AT_FIRST_S + 1)) == 1
@@ -43,7 +43,7 @@ def test_the_sentence_tells_whether_an_endpoint_answered(
     statuses: tuple[int | None, ...], sentence: str
 ) -> None:
     breaker = Breaker("http://x")
-    for number in range(ALIKE_AT_FIRST):
+    for number in range(FAILURES_TO_OPEN_AT_FIRST):
         status = statuses[number % len(statuses)]
         breaker.failed(e.ServerError("boom", status=status), 0.0)
     late = GIVE_UP_AT_FIRST_S + 1
@@ -54,7 +54,7 @@ def test_the_sentence_tells_whether_an_endpoint_answered(
 def test_an_endpoint_that_worked_is_probed_one_at_a_time() -> None:
     breaker = Breaker("http://x")
     breaker.succeeded()
-    _fail(breaker, ALIKE)
+    _fail(breaker, FAILURES_TO_OPEN)
     assert breaker.is_open
     assert breaker.ready_at(0.0, 0) == 1.0
     assert breaker.ready_at(5.0, 1) is None
@@ -67,7 +67,7 @@ def test_an_endpoint_that_worked_is_probed_one_at_a_time() -> None:
 def test_one_answer_closes_it() -> None:
     breaker = Breaker("http://x")
     breaker.succeeded()
-    _fail(breaker, ALIKE)
+    _fail(breaker, FAILURES_TO_OPEN)
     breaker.succeeded()
     assert not breaker.is_open
     assert breaker.ready_at(0.0, 99) == 0.0
@@ -76,7 +76,7 @@ def test_one_answer_closes_it() -> None:
 def test_failures_of_different_kinds_do_not_open_it() -> None:
     breaker = Breaker("http://x")
     breaker.succeeded()
-    for _ in range(ALIKE):
+    for _ in range(FAILURES_TO_OPEN):
         breaker.failed(e.ServerError("boom"), 0.0)
         breaker.failed(e.Timeout("late"), 0.0)
     assert not breaker.is_open
@@ -84,7 +84,7 @@ def test_failures_of_different_kinds_do_not_open_it() -> None:
 
 def test_rate_limits_never_open_it() -> None:
     breaker = Breaker("http://x")
-    for _ in range(10 * ALIKE):
+    for _ in range(10 * FAILURES_TO_OPEN):
         assert breaker.failed(e.RateLimited("429"), 0.0) is None
     assert breaker.stopped is None
 
@@ -98,6 +98,6 @@ def test_a_wrong_key_stops_it_at_the_first_refusal() -> None:
 def test_an_outage_of_an_hour_needs_a_person() -> None:
     breaker = Breaker("http://x")
     breaker.succeeded()
-    _fail(breaker, ALIKE)
+    _fail(breaker, FAILURES_TO_OPEN)
     _fail(breaker, 1, now=GIVE_UP_S + 1)
     assert "an hour" in (breaker.stopped or "")

@@ -16,7 +16,7 @@ from runner.job import TaskSpec
 from runner.matrix import CellResult, MatrixCell, MatrixFile, carry_out
 from runner.options import RunOptions
 from runner.run.context import RunContext
-from runner.run.folder import GroupSpending, elsewhere, held, members
+from runner.run.folder import GroupSpending, elsewhere, lock_group, members
 from runner.workload import load_workload
 from store.clock import SystemClock
 from store.database import open_reader
@@ -63,7 +63,7 @@ def _carried(
             clock=SystemClock(),
             environment={},
             runs_dir=folder,
-            tell=lambda _: None,
+            notify=lambda _: None,
             launched=lambda: None,
             watch=_unwatched,
         )
@@ -83,9 +83,9 @@ def test_a_run_that_breaks_ends_the_others_only_if_it_is_to(
     ]
     broken, large = _carried(tmp_path, cells, fail_fast=fail_fast)
     assert broken.ended is None
-    assert broken.why is not None
-    assert "The plan of job toy raised ValueError at " in broken.why
-    assert "a mistake in the plan" in broken.why
+    assert broken.error is not None
+    assert "The plan of job toy raised ValueError at " in broken.error
+    assert "a mistake in the plan" in broken.error
     assert not broken.is_clean
     assert large.is_clean
     assert large.ended is not None
@@ -105,10 +105,10 @@ def test_what_offline_models_took_of_a_budget_is_nothing(tmp_path: Path) -> None
 
 def test_one_process_at_a_time_works_on_a_group(tmp_path: Path) -> None:
     with (
-        held(tmp_path, "g"),
+        lock_group(tmp_path, "g"),
         pytest.raises(RunnerError, match="Another process works on the runs of g"),
-        held(tmp_path, "g"),
+        lock_group(tmp_path, "g"),
     ):
         pass
-    with held(tmp_path, "g") as folder:
+    with lock_group(tmp_path, "g") as folder:
         assert folder == tmp_path / "g"

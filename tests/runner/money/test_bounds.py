@@ -130,11 +130,11 @@ def test_a_limit_is_trusted_once_a_reply_that_is_no_refusal_has_come(
     known = budgeted("my-model", "http://127.0.0.1:1")
     for _ in range(2):
         assert known.worst(CHAT)[1] == LEAST_LEARNED
-        assert "16,384 tokens of output" in known.why(CHAT)
+        assert "16,384 tokens of output" in known.reservation_reason(CHAT)
         assert not known.learn(LEAST_LEARNED, usage, is_refusal=True)
     assert known.learn(LEAST_LEARNED, usage)
     assert known.worst(CHAT)[1] == CHAT.limit
-    assert known.why(CHAT) == ""
+    assert known.reservation_reason(CHAT) == ""
 
 
 def test_only_a_budget_at_an_address_of_the_users_own_needs_proof() -> None:
@@ -151,7 +151,7 @@ def test_what_was_learned_holds_in_the_next_process() -> None:
     known = budgeted("my-model", "http://127.0.0.1:1", learned=20_000)
     assert not known.is_unproven
     assert known.worst(CHAT)[1] == 20_000
-    assert "20,000 tokens are reserved" in known.why(CHAT)
+    assert "20,000 tokens are reserved" in known.reservation_reason(CHAT)
 
 
 @pytest.mark.parametrize(

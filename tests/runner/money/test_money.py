@@ -90,7 +90,7 @@ class Bench:
                             planning=await self.log.planning(), must_catch_up=False
                         ),
                     ),
-                    tell=lambda _: None,
+                    notify=lambda _: None,
                 ),
                 endpoints=ModelEndpoints(
                     clients={model: FunctionClient(self.answer) for model in models}

@@ -113,7 +113,7 @@ def _refused(engine: ShardEngine, spec: ShardSpec) -> str:
         ended = _end(engine, engine.place(spec))
     except RunnerError as error:
         return str(error)
-    assert (ended.how, ended.code) == (ExitKind.FINISHED, 1)
+    assert (ended.kind, ended.code) == (ExitKind.FINISHED, 1)
     return ended.last_line
 
 
@@ -131,7 +131,7 @@ def test_a_shard_that_ends_by_itself_has_finished_and_its_last_line_is_told(
     handle = engine.place(_spec(tmp_path, "--seconds=0", "--code=3"))
     ended = _end(engine, handle)
     assert ended == ShardExit(
-        handle=handle, how=ExitKind.FINISHED, code=3, last_line="It ends with 3."
+        handle=handle, kind=ExitKind.FINISHED, code=3, last_line="It ends with 3."
     )
     assert engine.wait_any(0.0) is None
 
@@ -156,7 +156,7 @@ def test_a_shard_that_is_killed_has_died_and_can_be_placed_near_where_it_was(
     handle = engine.place(_spec(tmp_path))
     os.kill(_began(tmp_path)["pid"], signal.SIGKILL)
     ended = _end(engine, handle)
-    assert ended.how is ExitKind.DIED
+    assert ended.kind is ExitKind.DIED
     again = engine.place(_spec(tmp_path, "--seconds=0"), near=handle)
     assert _end(engine, again).code == 0
 
@@ -168,13 +168,13 @@ def test_a_shard_that_is_stopped_ends_by_itself_and_one_stopped_at_once_is_kille
     pids = [_began(tmp_path, index)["pid"] for index in range(SHARDS)]
     engine.stop(handles[0], at_once=False)
     ended = _end(engine, handles[0])
-    assert (ended.how, ended.code) == (ExitKind.FINISHED, 5)
+    assert (ended.kind, ended.code) == (ExitKind.FINISHED, 5)
     assert ended.last_line == "Interrupted; go on."
     assert engine.wait_any(0.1) is None
     # even one that is standing still
     os.kill(pids[1], signal.SIGSTOP)
     engine.stop(handles[1], at_once=True)
-    assert _end(engine, handles[1]).how is not ExitKind.FINISHED
+    assert _end(engine, handles[1]).kind is not ExitKind.FINISHED
     _until(lambda: not _is_alive(pids[1]))
     engine.stop(handles[1], at_once=True)
 

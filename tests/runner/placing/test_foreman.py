@@ -85,7 +85,7 @@ class _Site:
             silence=lambda: self.silence,
             revoke=self.revoked.append,
             clock=_Clock(),
-            tell=self.told.append,
+            notify=self.told.append,
         )
 
     def listen(self) -> None:
@@ -107,7 +107,7 @@ def _spec(index: int, count: int) -> ShardSpec:
 def _exit(
     handle: ShardHandle, how: ExitKind = ExitKind.FINISHED, code: int | None = 0
 ) -> ShardExit:
-    return ShardExit(handle=handle, how=how, code=code)
+    return ShardExit(handle=handle, kind=how, code=code)
 
 
 def test_a_shard_that_dies_is_placed_near_where_it_was() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from runner.run.context import RunContext
-from runner.shards.placed_tasks import FIRST_S, PATIENCE_S, UnionRefresher
+from runner.shards.placed_tasks import FAILURE_TIMEOUT_S, FIRST_S, UnionRefresher
 from store.runs import RunFolder
 from tests.runner.shards.sharded import unwatched
 from tests.store.memory_log import FakeClock
@@ -35,12 +35,12 @@ def test_logs_that_cannot_be_read_for_long_are_told_once(tmp_path: Path) -> None
     folder, told = RunFolder(tmp_path / "r1"), list[str]()
     folder.path.mkdir()
     folder.places.write_text("no list")
-    clock = Seen(told, 4 * PATIENCE_S)
+    clock = Seen(told, 4 * FAILURE_TIMEOUT_S)
     shell = RunContext(
         clock=clock,
         environment=os.environ,
         runs_dir=tmp_path,
-        tell=told.append,
+        notify=told.append,
         launched=lambda: None,
         watch=unwatched,
     )
@@ -53,4 +53,4 @@ def test_logs_that_cannot_be_read_for_long_are_told_once(tmp_path: Path) -> None
     (said,) = told
     assert "places.json is no list of places" in said
     (at_s,) = clock.told_at
-    assert PATIENCE_S < at_s < PATIENCE_S + 4 * FIRST_S
+    assert FAILURE_TIMEOUT_S < at_s < FAILURE_TIMEOUT_S + 4 * FIRST_S

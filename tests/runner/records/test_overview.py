@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from runner.errors import UsageError
-from runner.score.render import MODELS, metrics_table, overview, sheets
+from runner.score.render import MODELS, metrics_table, overview, print_tables
 from runner.scorecard import Metric, Scorecard, Table
 from runner.typeset import typeset
 
@@ -79,8 +79,11 @@ def test_a_card_without_metrics_has_no_first_table() -> None:
 
 def test_tables_for_print_are_the_headlines_or_those_named() -> None:
     card = _card(m=(RECALL, DETAIL))
-    assert [table.title for table in sheets(card)] == ["Headline metrics: m", "by_kind"]
-    (by_kind,) = sheets(card, ["by_kind"])
+    assert [table.title for table in print_tables(card)] == [
+        "Headline metrics: m",
+        "by_kind",
+    ]
+    (by_kind,) = print_tables(card, ["by_kind"])
     assert [column.name for column in by_kind.columns] == [
         *("kind", "Recall", "Recall, interval", "is_easy"),
     ]
@@ -88,10 +91,10 @@ def test_tables_for_print_are_the_headlines_or_those_named() -> None:
         ("near", 0.5, (0.25, 0.75), "true"),
         ("far", None, "", None),
     )
-    (every,) = sheets(card, ["metrics"])
+    (every,) = print_tables(card, ["metrics"])
     assert [row[0] for row in every.rows] == ["Recall", "Recall, standard deviation"]
     with pytest.raises(UsageError, match="there are: metrics, by_kind"):
-        list(sheets(card, ["papers"]))
+        list(print_tables(card, ["papers"]))
 
 
 def test_the_file_of_metrics_has_words_beside_keys() -> None:

@@ -58,7 +58,7 @@ class Split:
             clock=SystemClock(),
             environment={},
             runs_dir=self.place,
-            tell=self.told.append,
+            notify=self.told.append,
             launched=lambda: None,
             watch=unwatched,
         )

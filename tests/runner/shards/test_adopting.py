@@ -375,6 +375,6 @@ def test_what_other_logs_spent_is_shared_by_those_who_have_their_slices(
     assert [spent(i, 4) for i in range(4)] == [2 * 10**12] * 2 + [10**12 // 2] * 2
     # its own log is not another
     assert [spent(i, 2) for i in range(2)] == [0, 0]
-    assert [found(i, 2).known for i in range(2)] == [None, None]
+    assert [found(i, 2).adopted for i in range(2)] == [None, None]
     thirds = [spent(i, 3) for i in range(3)]
     assert 5 * 10**12 <= sum(thirds) <= 5 * 10**12 + 3

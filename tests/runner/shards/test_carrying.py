@@ -13,7 +13,7 @@ import pytest
 from runner.engine.driver import Driver
 from runner.run.context import RunContext
 from runner.run.end import RunOutcome
-from runner.shards.shipping import LOOK_S, PATIENCE_S, LogShipper, check_reachable
+from runner.shards.shipping import POLL_S, TIMEOUT_S, LogShipper, check_reachable
 from store.errors import PlaceAway
 from store.runs import RunFolder
 from store.segments.shipping import Shipper
@@ -23,7 +23,7 @@ from tests.store.memory_log import FakeClock
 from tests.store.segments.carried import UNITS, Fickle
 
 FINISHED = RunOutcome(outcome="finished")
-DRAINED = RunOutcome(outcome="drained", why="3 tasks are open.")
+DRAINED = RunOutcome(outcome="drained", reason="3 tasks are open.")
 
 
 class Skipped(FakeClock):
@@ -73,7 +73,7 @@ def _concluded(
                 shard.log,
                 place,
                 clock=clock,
-                tell=said.append,
+                notify=said.append,
                 siftlog_version="0.1.0",
             ) as shipper,
         ):
@@ -82,11 +82,11 @@ def _concluded(
             carrier = LogShipper(
                 shipper=shipper,
                 driver=cast("Driver", Asked(lambda: clock.monotonic() >= stop_s)),
-                shell=RunContext(
+                context=RunContext(
                     clock=clock,
                     environment=os.environ,
                     runs_dir=folder,
-                    tell=said.append,
+                    notify=said.append,
                     launched=lambda: None,
                     watch=unwatched,
                 ),
@@ -99,8 +99,8 @@ def _concluded(
 
 
 def test_the_last_of_a_log_is_carried_once_its_place_is_back(tmp_path: Path) -> None:
-    ended, at_s, said, done = _concluded(tmp_path, FINISHED, back_s=PATIENCE_S / 2)
-    assert (ended, at_s, len(done)) == (FINISHED, PATIENCE_S / 2, 1)
+    ended, at_s, said, done = _concluded(tmp_path, FINISHED, back_s=TIMEOUT_S / 2)
+    assert (ended, at_s, len(done)) == (FINISHED, TIMEOUT_S / 2, 1)
     assert said[-1].endswith("is back, and has all there was")
 
 
@@ -109,16 +109,16 @@ def test_what_lies_here_alone_is_not_finished(
     tmp_path: Path, before: RunOutcome
 ) -> None:
     ended, at_s, said, done = _concluded(tmp_path, before, back_s=1e9)
-    assert (ended.outcome, at_s, done) == ("drained", PATIENCE_S, [])
-    assert ended.why is not None
-    assert "bytes of" in ended.why
-    assert "log.0-1.db were not carried to" in ended.why
-    assert (DRAINED.why in said) == (before is DRAINED)
+    assert (ended.outcome, at_s, done) == ("drained", TIMEOUT_S, [])
+    assert ended.reason is not None
+    assert "bytes of" in ended.reason
+    assert "log.0-1.db were not carried to" in ended.reason
+    assert (DRAINED.reason in said) == (before is DRAINED)
 
 
 def test_nobody_has_to_wait_for_a_place_that_is_away(tmp_path: Path) -> None:
     ended, at_s, _, _ = _concluded(tmp_path, FINISHED, back_s=1e9, stop_s=7.5)
-    assert (ended.outcome, at_s) == ("drained", 7 + LOOK_S)
+    assert (ended.outcome, at_s) == ("drained", 7 + POLL_S)
 
 
 def _reached(folder: Path, *, back_s: float, patient: bool) -> float:
@@ -131,9 +131,9 @@ def _reached(folder: Path, *, back_s: float, patient: bool) -> float:
 
 def test_a_shard_that_was_placed_waits_for_its_place(tmp_path: Path) -> None:
     """Who types it is told at once."""
-    assert _reached(tmp_path, back_s=7.5, patient=True) == 7 + LOOK_S
+    assert _reached(tmp_path, back_s=7.5, patient=True) == 7 + POLL_S
     assert _reached(tmp_path, back_s=0, patient=False) == 0
-    for back_s, patient in ((1e9, True), (LOOK_S, False)):
+    for back_s, patient in ((1e9, True), (POLL_S, False)):
         with pytest.raises(PlaceAway):
             _reached(tmp_path, back_s=back_s, patient=patient)
 

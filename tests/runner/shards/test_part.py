@@ -74,8 +74,8 @@ def test_the_shards_of_a_plan_are_the_plan_and_share_no_group(
         assert blocks[-1].exhausted
         assert blocks[-1].consumed == 3 * items
         for block in blocks:
-            assert block.places is not None
-            found.update(zip(block.places, block.tasks, strict=True))
+            assert block.positions is not None
+            found.update(zip(block.positions, block.tasks, strict=True))
             own |= {task.group for task in block.tasks}
         assert not own & groups
         groups |= own
@@ -97,7 +97,7 @@ def test_a_shard_taken_up_anywhere_is_the_rest_of_it_in_the_same_places(
         return [
             (place, task.key)
             for block in blocks
-            for place, task in zip(block.places or (), block.tasks, strict=True)
+            for place, task in zip(block.positions or (), block.tasks, strict=True)
         ]
 
     assert planned(cut) == [each for each in planned(0) if each[0] >= 2 * cut]

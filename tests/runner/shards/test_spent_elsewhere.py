@@ -44,5 +44,5 @@ def test_half_of_what_the_whole_spent_counts_and_nothing_of_its_own(
     assert found.spent == GroupSpending(
         spent_pico=500_000_000_000, possible_pico=250_000_000_000
     )
-    assert found.known is not None
+    assert found.adopted is not None
     assert told == []

@@ -138,7 +138,7 @@ def test_what_is_in_flight_is_left_out_until_it_has_ended(tmp_path: Path) -> Non
     assert spans == []
     assert tracing.measured.spans == 0
     assert not [*tracing.measured.seconds]
-    assert tracing.upto == 3
+    assert tracing.through_seq == 3
 
 
 def test_the_response_caches_answers_take_neither_tokens_nor_time(

@@ -82,7 +82,7 @@ def test_an_item_is_its_first_task_with_what_followed_by_stage(tmp_path: Path) -
     )
     ((item,), census) = _items(path)
     (attempt,) = item.first.attempts
-    assert attempt.took_s == pytest.approx(1.0)
+    assert attempt.duration_s == pytest.approx(1.0)
     assert (attempt.tokens_in, attempt.tokens_out) == (50, 7)
     assert attempt.cost_pico == 57_000_000
     assert item.first.worst_tokens == 160
@@ -188,7 +188,7 @@ def test_a_rate_that_was_found_is_a_ceiling_one_set_by_hand_is_none(
     assert all(rate.refuses(5.0) is None for _ in range(10))
     refusal = rate.refuses(5.0)
     assert refusal is not None
-    assert refusal.took_s == pytest.approx(0.004)
+    assert refusal.duration_s == pytest.approx(0.004)
     assert refusal.error is not None
     assert refusal.error.retry_after_s == pytest.approx(0.1)
 

@@ -32,11 +32,11 @@ def _trial(
 
 
 def _took(seconds: float, **known: object) -> RecordedAttempt:
-    return RecordedAttempt(took_s=seconds, **known)  # type: ignore[arg-type]
+    return RecordedAttempt(duration_s=seconds, **known)  # type: ignore[arg-type]
 
 
 def _failed(error: e.AttemptError, seconds: float = 0.01) -> RecordedAttempt:
-    return RecordedAttempt(took_s=seconds, error=error)
+    return RecordedAttempt(duration_s=seconds, error=error)
 
 
 def _asked(
@@ -146,7 +146,7 @@ def test_a_reply_that_was_asked_for_again_is_asked_for_again() -> None:
 
 def test_a_ceiling_refuses_and_is_learned() -> None:
     items = [RecordedItem(first=_trial(_took(0.05)))] * 6_000
-    rate = LearnedRateLimit(50.0, refused_s=0.002, tells=True)
+    rate = LearnedRateLimit(50.0, refused_s=0.002, sends_retry_after=True)
     found = _play(_asked(items, Limits(concurrency=64), rate=rate))
     sums = found.models["m"]
     assert sums.answered == 6_000
@@ -156,7 +156,7 @@ def test_a_ceiling_refuses_and_is_learned() -> None:
 
 def test_models_of_one_endpoint_share_its_rate() -> None:
     endpoint = Endpoint("both")
-    rate = LearnedRateLimit(50.0, refused_s=0.002, tells=True)
+    rate = LearnedRateLimit(50.0, refused_s=0.002, sends_retry_after=True)
     asked = [
         _asked(
             [RecordedItem(first=_trial(_took(0.05), model=model))] * 2_000,

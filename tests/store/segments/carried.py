@@ -73,7 +73,7 @@ def local(path: Path, after: int = 0, parts: int = 0) -> CommitRange:
 
 def whole(source: UnionSource, after: int = 0, parts: int = 0) -> CommitRange:
     """All that a source gives, as one stretch."""
-    found = list(source.stretches(after, parts))
+    found = list(source.commit_ranges(after, parts))
     return CommitRange(
         rows=[row for stretch in found for row in stretch.rows],
         blobs=[blob for stretch in found for blob in stretch.blobs],

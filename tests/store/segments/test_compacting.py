@@ -117,7 +117,7 @@ def test_what_does_not_follow_on_is_left_as_it_is(
     with open_reader(path) as reader:
         sending(reader, place).send()
     _compacted(place)
-    (upto,) = (span.end for span in map(SegmentRange.named, place.names("seg")) if span)
+    (upto,) = (span.end for span in map(SegmentRange.parse, place.names("seg")) if span)
     _go_on(copy, ASIDE[1])
     for _ in range(2):
         _go_on(copy, ASIDE[0])

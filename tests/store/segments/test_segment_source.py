@@ -50,7 +50,7 @@ def test_it_is_read_from_where_one_has_come(
     path: Path, place: Place, unit: int
 ) -> None:
     carried(path, place, EACH)
-    marks = [span.end for span in map(SegmentRange.named, place.names("seg")) if span]
+    marks = [span.end for span in map(SegmentRange.parse, place.names("seg")) if span]
     (source,) = sources(place)
     after, parts = marks[unit]
     assert whole(source, after, parts) == local(path, after, parts)
@@ -95,7 +95,7 @@ def test_without_its_beginning_a_log_gives_what_follows_what_one_has(
     (source,) = sources(place, said.append)
     assert whole(source).rows == []
     assert "lacks what follows event 0" in said[0]
-    span = SegmentRange.named(second)
+    span = SegmentRange.parse(second)
     assert span is not None
     assert whole(source, *span.start) == local(path, *span.start)
 
@@ -155,7 +155,7 @@ def test_what_was_rolled_up_while_it_was_read_is_found_where_it_went(
     place = Fickle(str(tmp_path / "place"))
     carried(path, place, EACH)
     (source,) = sources(place)
-    stretches = source.stretches(0)
+    stretches = source.commit_ranges(0)
     first = next(stretches)
     with open_reader(path) as reader:
         sending(reader, place).finish()

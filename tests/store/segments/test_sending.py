@@ -69,7 +69,7 @@ def test_a_place_that_went_away_in_the_middle_gets_the_rest_later(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # so that each stretch is a segment, parts and events by themselves
-    monkeypatch.setattr(module, "STRETCH_BYTES", 0)
+    monkeypatch.setattr(module, "RANGE_BYTES", 0)
     carried(path, Place.of(str(tmp_path / "elsewhere")))
     place = Fickle(str(tmp_path / "place"), takes=0)
     with open_reader(path) as reader:

@@ -45,7 +45,7 @@ LIVES = st.builds(
 def _pieces(most: int) -> Iterator[None]:
     """Segments of at most so many bytes, and rolled up three by three."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "STRETCH_BYTES", most)
+        patch.setattr(module, "RANGE_BYTES", most)
         patch.setattr(module, "ROLLED_BYTES", 3 * most)
         patch.setattr(module, "ROLL_UP_AFTER", 3)
         yield

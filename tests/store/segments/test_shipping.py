@@ -36,7 +36,7 @@ class TurnClock(FakeClock):
         """Wake who sleeps."""
         await self._asleep.wait()
         self._asleep.clear()
-        self.advance(module.LOOK_S)
+        self.advance(module.POLL_S)
 
     async def pass_by(self, looks: int) -> None:
         """Wake who sleeps, so often, and return when it sleeps again."""
@@ -84,7 +84,7 @@ async def standing(path: Path, *, most_bytes: int = 1 << 30) -> AsyncIterator[St
             path,
             place,
             clock=clock,
-            tell=said.append,
+            notify=said.append,
             siftlog_version="0.1.0",
             shard=SHARD,
             most_bytes=most_bytes,
@@ -211,7 +211,7 @@ def test_a_log_that_goes_on_is_carried_from_where_it_was(path: Path) -> None:
                 path,
                 stand.place,
                 clock=stand.clock,
-                tell=stand.said.append,
+                notify=stand.said.append,
                 siftlog_version="0.1.0",
             ) as again:
                 assert again.statistics().shipped_seq == stand.shipped_seq

@@ -32,7 +32,7 @@ def test_a_span_is_read_from_its_name(
     span = _span(
         LogPosition(first, fewer), LogPosition(last, most), is_rolled=is_rolled
     )
-    held = SegmentRange.named(span.name)
+    held = SegmentRange.parse(span.name)
     if span.start == span.end or first + 1 >= 10**12:
         assert held is None
     else:
@@ -52,7 +52,7 @@ def test_a_span_is_read_from_its_name(
     ],
 )
 def test_other_names_are_of_no_span(name: str) -> None:
-    assert SegmentRange.named(name) is None
+    assert SegmentRange.parse(name) is None
 
 
 @st.composite

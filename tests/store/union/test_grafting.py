@@ -79,7 +79,7 @@ def test_what_is_taken_over_is_what_folding_it_comes_to(
         ]
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(folding, "fold_part", none_folded)
-            patched.setattr(source, "STRETCH_ROWS", 3)
+            patched.setattr(source, "RANGE_ROWS", 3)
             taken_over = union_of(folder / "union.db", logs)
         with open_reader(taken_over) as reader:
             report = verify(reader)  # by folding all of its events
@@ -100,7 +100,7 @@ def test_what_is_taken_over_is_what_folding_it_comes_to(
 def test_a_log_that_meets_another_is_folded(
     tmp_path: Path, second: list[Entry | Event], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(source, "STRETCH_ROWS", 1)  # it meets it in the midst of itself
+    monkeypatch.setattr(source, "RANGE_ROWS", 1)  # it meets it in the midst of itself
     logs = [
         shard_log(tmp_path, "0-2", [shard_started(0, 2), PLANNED, started(1), PAID]),
         shard_log(tmp_path, "1-2", [shard_started(1, 2)], *[[each] for each in second]),

@@ -56,7 +56,7 @@ class Beginning:
 
     def stretches(self, after: int, blobs_after: int = 0) -> Iterator[CommitRange]:
         """Its commits one by one, up to the last that has arrived."""
-        for whole in self._source.stretches(after, blobs_after):
+        for whole in self._source.commit_ranges(after, blobs_after):
             at = after
             for last, link in whole.links:
                 if last > self._upto:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from tui.render.charts import bar, bucketed, course, curve
+from tui.render.charts import bar, bucketed, curve, sparkline
 from tui.render.glyphs import ASCII, UNICODE, Glyphs
 
 GLYPHS = st.sampled_from([UNICODE, ASCII])
@@ -18,7 +18,7 @@ VALUES = st.lists(st.none() | st.floats(0, 1e12), max_size=300)
 def test_charts_fill_their_place_whatever_the_values(
     values: list[float | None], width: int, height: int, glyphs: Glyphs
 ) -> None:
-    assert cell_len(course(values, width, glyphs)) == width
+    assert cell_len(sparkline(values, width, glyphs)) == width
     lines = curve(values, width, height, glyphs)
     assert [cell_len(line) for line in lines] == [width] * height
     assert "\u2800" not in "".join(lines)
@@ -68,14 +68,14 @@ def test_plain_bars() -> None:
 
 
 def test_unknown_is_a_blank_and_nothing_is_a_low_level() -> None:
-    assert course([None, 0, 4, 8], 6, UNICODE) == "   ▁▄█"
-    assert course([0, 0], 2, UNICODE) == "▁▁"
-    assert course([1, None], 2, ASCII) == "# "
+    assert sparkline([None, 0, 4, 8], 6, UNICODE) == "   ▁▄█"
+    assert sparkline([0, 0], 2, UNICODE) == "▁▁"
+    assert sparkline([1, None], 2, ASCII) == "# "
 
 
 def test_a_top_makes_charts_comparable() -> None:
-    assert course([4], 1, UNICODE, top=8) == "▄"
-    assert course([9], 1, UNICODE, top=8) == "█"
+    assert sparkline([4], 1, UNICODE, top=8) == "▄"
+    assert sparkline([9], 1, UNICODE, top=8) == "█"
 
 
 def test_curves_grow_from_the_ground() -> None:

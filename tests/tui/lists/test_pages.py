@@ -15,7 +15,7 @@ from tui.widgets.scrolling import CursorMove, PageRequest, Pages, Viewport
 def _read(pages: Pages[str], first: int, last: int, *, is_upward: bool = False) -> int:
     """Answer all that is asked for; say how many pages that were."""
     count = 0
-    while ask := pages.wanted(first, last, is_upward=is_upward):
+    while ask := pages.next_request(first, last, is_upward=is_upward):
         assert pages.put(ask, {number: f"row {number}" for number in ask.numbers})
         count += 1
     return count
@@ -30,11 +30,11 @@ def _pages(count: int, *, size: int = 10, kept: int = 4) -> Pages[str]:
 def test_what_is_in_view_is_read_first_and_then_what_comes_next() -> None:
     pages = _pages(100)
     asked = []
-    while ask := pages.wanted(15, 25):
+    while ask := pages.next_request(15, 25):
         asked.append(ask.page)
         pages.put(ask, {})
     assert asked == [1, 2, 3]
-    upward = pages.wanted(15, 25, is_upward=True)
+    upward = pages.next_request(15, 25, is_upward=True)
     assert upward is not None
     assert upward.page == 0
 
@@ -50,27 +50,27 @@ def test_a_row_is_there_once_it_has_been_read() -> None:
 
 def test_a_row_that_is_not_found_stays_unknown() -> None:
     pages = _pages(2)
-    ask = pages.wanted(0, 2)
+    ask = pages.next_request(0, 2)
     assert ask is not None
     pages.put(ask, {1: "row 1"})
     assert (pages.row(0), pages.row(1)) == ("row 1", None)
-    assert pages.wanted(0, 2) is None
+    assert pages.next_request(0, 2) is None
 
 
 def test_only_one_page_is_asked_for_at_a_time() -> None:
     pages = _pages(100)
-    ask = pages.wanted(5, 15)
+    ask = pages.next_request(5, 15)
     assert ask is not None
-    assert pages.wanted(5, 15) is None
+    assert pages.next_request(5, 15) is None
     pages.give_up(ask)
-    assert pages.wanted(5, 15) is not None
+    assert pages.next_request(5, 15) is not None
 
 
 def test_a_page_that_has_gone_by_is_not_waited_for() -> None:
     pages = _pages(100)
-    passed = pages.wanted(0, 10)
+    passed = pages.next_request(0, 10)
     assert passed is not None
-    seen = pages.wanted(50, 60)
+    seen = pages.next_request(50, 60)
     assert seen is not None
     assert seen.page == 5
     assert not pages.put(passed, {1: "row 1"})
@@ -81,18 +81,18 @@ def test_a_page_that_has_gone_by_is_not_waited_for() -> None:
 
 def test_what_is_read_ahead_is_waited_for_where_nothing_in_view_is_missing() -> None:
     pages = _pages(100)
-    first = pages.wanted(0, 10)
+    first = pages.next_request(0, 10)
     assert first is not None
     pages.put(first, {})
-    ahead = pages.wanted(0, 10)
+    ahead = pages.next_request(0, 10)
     assert ahead is not None
     assert ahead.page == 1
-    assert pages.wanted(0, 10) is None
+    assert pages.next_request(0, 10) is None
 
 
 def test_an_answer_to_another_list_is_dropped() -> None:
     pages = _pages(10)
-    ask = pages.wanted(0, 10)
+    ask = pages.next_request(0, 10)
     assert ask is not None
     pages.relist(range(100, 110))
     assert not pages.put(ask, {1: "row 1"})
@@ -103,7 +103,7 @@ def test_an_answer_to_another_list_is_dropped() -> None:
 
 def test_an_old_answer_to_a_page_that_grew_is_dropped() -> None:
     pages = _pages(5)
-    ask = pages.wanted(0, 10)
+    ask = pages.next_request(0, 10)
     assert ask is not None
     pages.extend([6, 7])
     assert not pages.put(ask, {})
@@ -125,17 +125,17 @@ def test_expired_rows_are_shown_until_the_new_ones_come() -> None:
     _read(pages, 0, 10)
     pages.expire()
     assert pages.row(3) == "row 4"
-    ask = pages.wanted(0, 10)
+    ask = pages.next_request(0, 10)
     assert ask is not None
     pages.put(ask, dict.fromkeys(ask.numbers, "new"))
     assert pages.row(3) == "new"
 
 
 def test_nothing_is_asked_of_an_empty_list() -> None:
-    assert Pages[str]().wanted(0, 40) is None
+    assert Pages[str]().next_request(0, 40) is None
     pages = _pages(0)
     pages.extend(())
-    assert pages.wanted(0, 40) is None
+    assert pages.next_request(0, 40) is None
 
 
 @given(st.lists(st.tuples(st.integers(0, 999), st.booleans()), max_size=60))
@@ -149,7 +149,7 @@ def test_memory_is_bounded_and_the_view_is_always_whole(
         assert [pages.row(at) for at in range(top, last)] == [
             f"row {at + 1}" for at in range(top, last)
         ]
-        assert len(pages._held) <= 4
+        assert len(pages._pages) <= 4
 
 
 MOVES = st.sampled_from(CursorMove)
@@ -234,7 +234,7 @@ def test_a_row_that_is_gone_leaves_the_cursor_where_it_is() -> None:
 def test_asks_follow_each_other_without_gaps() -> None:
     pages = _pages(35)
     asks: list[PageRequest] = []
-    while ask := pages.wanted(0, 35):
+    while ask := pages.next_request(0, 35):
         asks.append(ask)
         pages.put(ask, {})
     assert [ask.page for ask in asks] == [0, 1, 2, 3]

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from store.read.history import SeqRange
 from tests.tui.fake_events import PER_DAY, event
-from tui.sources.events import EventWindow, day_of, one_of, thinned
+from tui.sources.events import EventWindow, day_of, sampling_interval, thinned
 
 LAST = 4_000
 SIZE = 50
@@ -75,7 +75,7 @@ def test_the_ends_say_what_is_left_to_be_read() -> None:
 def test_one_of_so_many_fits_and_hardly_less_is_shown_than_could_be(
     total: float, room: float
 ) -> None:
-    share = one_of(total, room)
+    share = sampling_interval(total, room)
     assert total / share <= room * 1.000_001
     assert share == 1 or total / share >= room / 2.6
     assert str(share).rstrip("0") in {"1", "2", "5"}

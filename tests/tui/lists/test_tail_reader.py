@@ -37,7 +37,7 @@ class Seat:
 
     @property
     def seqs(self) -> list[int]:
-        return [line.recorded.seq for line in self.tail.ring.lines]
+        return [line.recorded.seq for line in self.tail.window.lines]
 
     def filter(self, expression: str) -> None:
         self.reader.filter(parse_event_query(expression), expression)
@@ -46,7 +46,7 @@ class Seat:
         """More events; whether lines were shown for them."""
         self.source.seq += by
         self.clock.advance(seconds)
-        return await self.reader.look(may_feed=True)
+        return await self.reader.poll(may_feed=True)
 
 
 def _run(
@@ -114,7 +114,7 @@ def test_of_more_than_fifty_events_a_second_some_are_shown() -> None:
         assert seat.seqs[-1] == 1_100_500
         assert await seat.grow(10)
         assert seat.tail.heading == "following · 1,100,510 events"
-        assert seat.tail.ring.is_sampled
+        assert seat.tail.window.is_sampled
         # somebody who stops to look finds all of them
         seat.is_at_bottom = False
         await seat.grow(0)
@@ -131,7 +131,7 @@ def test_whoever_comes_back_after_long_finds_the_end_without_a_gap() -> None:
         await seat.reader.to_end()
         assert await seat.grow(300_000, seconds=3_600)
         assert seat.seqs == list(range(1_300_001 - LINES, 1_300_001))
-        assert not seat.tail.ring.is_sampled
+        assert not seat.tail.window.is_sampled
         assert seat.tail.heading == "following · 1,300,000 events"
 
     _run(act)

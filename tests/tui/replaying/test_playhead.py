@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui.replay import SPEEDS, STILL_S, LogTimeSpan, Playhead, format_speed, speed_named
+from tui.replay import SPEEDS, STILL_S, LogTimeSpan, Playhead, format_speed, parse_speed
 
 S = 1_000_000
 
@@ -89,15 +89,15 @@ def test_keys_lead_through_the_speeds() -> None:
     ("name", "speed"), [("10x", 10), ("10", 10), ("0.5x", 0.5), (".5x", 0.5)]
 )
 def test_speeds_are_read_as_they_are_typed(name: str, speed: float) -> None:
-    assert speed_named(name) == speed
+    assert parse_speed(name) == speed
 
 
 @pytest.mark.parametrize("speed", SPEEDS)
 def test_a_speed_is_told_as_it_is_typed(speed: float) -> None:
-    assert speed_named(format_speed(speed)) == speed
+    assert parse_speed(format_speed(speed)) == speed
 
 
 @pytest.mark.parametrize("name", ["0x", "-1x", "x", "", "fast", "1e3x", "inf", "nan"])
 def test_what_is_no_speed_is_refused(name: str) -> None:
     with pytest.raises(ValueError, match="is no speed"):
-        speed_named(name)
+        parse_speed(name)

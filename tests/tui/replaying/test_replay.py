@@ -92,7 +92,7 @@ def test_the_killed_process_is_lost_until_the_run_is_taken_up(
         for seconds in (1.0, 2.0, 1.0, 1.0, 1.0):
             clock.advance(seconds)
             moved(past)
-            sight = source.look()
+            sight = source.poll()
             assert isinstance(sight, RunSnapshot)
             states.append((sight.status.last_seq, sight.state))
     # at 10, 30 and 40 s; then an absence of 80 s is cut to 20, and at 10 s after it

@@ -49,10 +49,10 @@ class Chair:
         """Let time pass, and everything that is due be read and shown; the bar."""
         self._clock.advance(seconds)
         for _ in range(2):
-            self.app._look()
+            self.app._poll()
             self.past.settle()
             self.past.wait()
-        self.app._look()
+        self.app._poll()
         await self._pilot.pause()
         await self._pilot.pause()
         return self.shown()[0]
@@ -141,7 +141,7 @@ def test_space_pauses_and_other_keys_move_through_time(tmp_path: Path) -> None:
         for typed, said in places.items():
             (to,) = [
                 command
-                for command in chair.app.named(typed)
+                for command in chair.app.commands_for(typed)
                 if command.title.startswith("To ")
             ]
             to.callback()

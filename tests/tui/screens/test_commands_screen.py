@@ -16,7 +16,7 @@ from tests.tui.fake_requests import FakeControl, FakeRequests, request
 from tests.tui.fake_tasks import FakeTasks, TasksApp, watching
 from tests.tui.sights import HOSTILE
 from tui.render.glyphs import UNICODE
-from tui.screens.commands import CommandsScreen, about, heads, row, summary
+from tui.screens.commands import CommandsScreen, about, header_line, row, summary
 
 APPLIED = request(
     "c1",
@@ -61,7 +61,7 @@ class Seat:
         asyncio.run(main())
 
     async def look(self, pilot: Pilot[None]) -> None:
-        self.screen.look()
+        self.screen.poll()
         await self.app.workers.wait_for_complete()
         await pilot.pause()
 
@@ -140,6 +140,6 @@ def test_every_line_fits_its_room() -> None:
         for each in (APPLIED, WAITING, strange):
             line = row(each, width, UNICODE, is_current=True)
             assert len(line) <= width
-        assert len(heads(width)) <= width
+        assert len(header_line(width)) <= width
     assert about(strange).startswith(HOSTILE)
     assert summary([APPLIED], is_alive=True) == "1 asked"

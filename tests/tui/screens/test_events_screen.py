@@ -66,7 +66,7 @@ async def _press(pilot: Pilot[None], *keys: str) -> None:
 
 async def _grow(pilot: Pilot[None], seat: Seat, by: int) -> None:
     seat.source.seq += by
-    seat.screen.look()
+    seat.screen.poll()
     await _settled(pilot)
 
 

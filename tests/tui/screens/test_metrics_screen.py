@@ -60,7 +60,7 @@ class Seat:
         self.clock.advance(seconds)
         if sight is not None:
             self.source.sights = [sight]
-        self.screen.look()
+        self.screen.poll()
         await self.settle()
 
     async def settle(self) -> None:

@@ -125,15 +125,15 @@ async def test_it_is_read_again_only_when_something_has_happened() -> None:
         desk.source.read.clear()
         # another task moved: this one is read again, its texts are not
         desk.source.seq += 1
-        desk.screen.look()
+        desk.screen.poll()
         await settled(pilot)
         assert not desk.source.read
         desk.source.changes[2] = {"stage": "changed"}
-        desk.screen.look()
+        desk.screen.poll()
         await settled(pilot)
         assert "score" in desk.said("key")
         desk.source.seq += 1
-        desk.screen.look()
+        desk.screen.poll()
         await settled(pilot)
         assert "changed" in desk.said("key")
         desk.source.trouble = StoreError("the log is gone: list the runs")
@@ -141,7 +141,7 @@ async def test_it_is_read_again_only_when_something_has_happened() -> None:
         assert desk.text == "the log is gone: list the runs."
         desk.source.trouble = None
         desk.source.seq += 1
-        desk.screen.look()
+        desk.screen.poll()
         await settled(pilot)
         assert desk.text == "The reply of event 14."
 

@@ -105,7 +105,7 @@ async def test_a_filter_shows_what_fits_and_its_matches_are_found_in_the_whole()
         await _type(pilot, seat, "state:failed")
         assert seat.said("head").endswith("125 of 1,000 · by number")
         assert seat.table.chosen == 2
-        assert seat.screen.aim == "state:failed"
+        assert seat.screen.task_filter == "state:failed"
         await _press(pilot, "n")
         assert seat.table.chosen == 10
         await _press(pilot, "x")
@@ -206,7 +206,7 @@ async def test_new_tasks_wait_for_r_and_those_that_change_stay_in_place() -> Non
         await _press(pilot, "G")
         chosen, before = seat.table.chosen, seat.lines()[3:-2]
         seat.source.count = seat.source.seq = 1_016
-        seat.screen.look()
+        seat.screen.poll()
         await settled(pilot)
         assert seat.lines()[3:-2] == before
         assert seat.said("foot") == "row 125 · 2 new, press r"
@@ -217,13 +217,13 @@ async def test_new_tasks_wait_for_r_and_those_that_change_stay_in_place() -> Non
         await _press(pilot, "g")
         seat.source.changes[10] = {"key": "changed"}
         seat.source.seq += 1
-        seat.screen.look()
+        seat.screen.poll()
         await settled(pilot)
         assert "T-0000010  changed" in seat.lines()[4]
         await pilot.press("space")
         seat.source.changes[10] = {"key": "again"}
         seat.source.seq += 1
-        seat.screen.look()
+        seat.screen.poll()
         await settled(pilot)
         assert "T-0000010  changed" in seat.lines()[4]
         assert seat.said("foot").startswith("FROZEN: space goes on")

@@ -108,7 +108,7 @@ def test_it_is_asked_unasked_when_something_happened_and_seldom() -> None:
     assert busy.is_busy
     assert not busy.is_due(999, seq=9)
     known = busy.answered(2, _headline(5))
-    assert (known.is_busy, known.known_s) == (False, 2)
+    assert (known.is_busy, known.received_s) == (False, 2)
     assert not known.is_due(EVERY_S - 1, seq=9)
     assert not known.is_due(EVERY_S * 9, seq=5)
     assert known.is_due(EVERY_S, seq=6)
@@ -121,5 +121,5 @@ def test_a_failure_waits_for_a_person_and_leaves_what_was_known() -> None:
     known = HeadlineProgress().started(0).answered(2, _headline(5))
     broken = known.started(100).failed(101, "the corpus is gone")
     assert not broken.is_due(9999, seq=9)
-    assert (broken.headline, broken.known_s) == (_headline(5), 2)
+    assert (broken.headline, broken.received_s) == (_headline(5), 2)
     assert broken.started(200).failure == ""

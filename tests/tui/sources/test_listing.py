@@ -29,7 +29,7 @@ class Folder:
         return run
 
     def seen(self) -> dict[str, ListedRun]:
-        return {each.folder.run_id: each for each in self.listing.look()}
+        return {each.folder.run_id: each for each in self.listing.poll()}
 
 
 @pytest.fixture

@@ -32,7 +32,7 @@ def test_every_state_is_told_with_its_word_and_sentence(tmp_path: Path) -> None:
 
 def test_what_is_shown_belongs_to_one_event(folder: RunFolder) -> None:
     with RunSource(folder, FakeClock()) as source:
-        seen = source.look()
+        seen = source.poll()
     assert isinstance(seen, RunSnapshot)
     assert seen.status.last_seq > 0
     assert seen.ended == 3
@@ -44,11 +44,11 @@ def test_what_is_shown_belongs_to_one_event(folder: RunFolder) -> None:
 def test_an_unchanged_log_is_not_read_again(folder: RunFolder) -> None:
     clock = FakeClock()
     with RunSource(folder, clock) as source:
-        first = source.look()
+        first = source.poll()
         clock.advance(5)
-        second = source.look()
+        second = source.poll()
         edit(folder.log, "UPDATE heartbeat SET pid = 7")
-        third = source.look()
+        third = source.poll()
     assert isinstance(first, RunSnapshot)
     assert isinstance(second, RunSnapshot)
     assert isinstance(third, RunSnapshot)
@@ -62,11 +62,11 @@ def test_an_unchanged_log_is_not_read_again(folder: RunFolder) -> None:
 def test_a_copy_in_place_of_a_log_that_may_not_be_opened_is_made_again(
     folder: RunFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runs, "open_reader", database._look_at_copy)
+    monkeypatch.setattr(runs, "open_reader", database._open_copy)
     with RunSource(folder, FakeClock()) as source:
-        first, second = source.look(), source.look()
+        first, second = source.poll(), source.poll()
         edit(folder.log, "UPDATE heartbeat SET pid = 7")
-        third = source.look()
+        third = source.poll()
     assert isinstance(first, RunSnapshot)
     assert isinstance(second, RunSnapshot)
     assert isinstance(third, RunSnapshot)
@@ -77,23 +77,23 @@ def test_a_copy_in_place_of_a_log_that_may_not_be_opened_is_made_again(
 
 def test_a_log_that_is_gone_is_told_and_found_again(folder: RunFolder) -> None:
     with RunSource(folder, FakeClock()) as source:
-        assert isinstance(source.look(), RunSnapshot)
+        assert isinstance(source.poll(), RunSnapshot)
         folder.log.rename(folder.path / "away.db")
-        gone = source.look()
+        gone = source.poll()
         assert isinstance(gone, ReadProblem)
         assert "is gone" in gone.sentence
         (folder.path / "away.db").rename(folder.log)
-        assert isinstance(source.look(), RunSnapshot)
+        assert isinstance(source.poll(), RunSnapshot)
 
 
 def test_another_file_in_its_place_is_told_and_not_shown(
     folder: RunFolder, tmp_path: Path
 ) -> None:
     with RunSource(folder, FakeClock()) as source:
-        assert isinstance(source.look(), RunSnapshot)
+        assert isinstance(source.poll(), RunSnapshot)
         written(tmp_path / "other.db", *COURSE[:2]).rename(folder.log)
         for _ in range(2):
-            seen = source.look()
+            seen = source.poll()
             assert isinstance(seen, ReadProblem)
             assert "another file" in seen.sentence
 
@@ -108,7 +108,7 @@ def test_a_folder_that_may_not_be_entered_is_told(
 
     def look() -> None:
         with RunSource(RunFolder(folder), FakeClock()) as source:
-            seen = source.look()
+            seen = source.poll()
         if (
             not isinstance(seen, ReadProblem)
             or "may not be entered" not in seen.sentence
@@ -124,7 +124,7 @@ def test_a_folder_that_may_not_be_entered_is_told(
 def test_what_is_no_log_is_told_in_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "log.db").write_text("no database" * 200)
     with RunSource(RunFolder(tmp_path), FakeClock()) as source:
-        seen = source.look()
+        seen = source.poll()
     assert isinstance(seen, ReadProblem)
     assert "is not a database" in seen.sentence
 
@@ -132,7 +132,7 @@ def test_what_is_no_log_is_told_in_a_sentence(tmp_path: Path) -> None:
 def test_a_look_leaves_nothing_open_and_nothing_behind(folder: RunFolder) -> None:
     before = _files(folder.path)
     with RunSource(folder, FakeClock()) as source:
-        source.look()
+        source.poll()
         assert source._reader is not None
         assert not source._reader.in_transaction
     assert _files(folder.path) == before
@@ -159,5 +159,5 @@ def test_a_pace_is_of_whole_minutes_since_work_began(tmp_path: Path) -> None:
     assert live.rate is None
     after = later(live, 120)
     assert after.recent_minutes == 1
-    assert after.course[-2:] == [1, 0]
-    assert after.course[-3] is None
+    assert after.completed_by_minute[-2:] == [1, 0]
+    assert after.completed_by_minute[-3] is None

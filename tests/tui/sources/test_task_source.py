@@ -23,7 +23,7 @@ from store.task import TaskState
 from tests.store.logs import COURSE, written
 from tests.store.samples import RUN_STARTED, completed, failed, plan_first, started
 from tests.store.samples import reply as answer
-from tui.sources.task_texts import NOTHING, TextKind, complaint, read_text
+from tui.sources.task_texts import NO_TEXT, TextKind, complaint, read_text
 from tui.sources.tasks import LogTasks, attempt_lines
 
 TEXT = b"Is the claim supported?\nAnswer yes or no."
@@ -137,7 +137,7 @@ async def test_a_request_is_shown_with_its_texts_and_a_reply_by_its_paths(
     assert reply.text == "content:\n    one\n    two"
     assert reply.display_text is None
     unsent = replace(attempt.row, started_seq=None)
-    assert await source.text(unsent, TextKind.PROMPT, "x") == NOTHING
+    assert await source.text(unsent, TextKind.PROMPT, "x") == NO_TEXT
     source.close()
 
 

@@ -19,7 +19,7 @@ from tui.control.commands import (
     command_line,
     expected_state,
     is_futile,
-    is_named,
+    requires_name,
 )
 from tui.sources.run_snapshot import RunSnapshot
 
@@ -114,12 +114,12 @@ def test_what_cannot_be_taken_back_takes_the_runs_name() -> None:
     def of(tasks: int, usd: float | None) -> CommandPreview:
         return CommandPreview(tasks=tasks, in_flight=0, usd=usd)
 
-    assert is_named("cancel", of(0, 0.0))
-    assert not is_named("drain", of(9, None))
-    assert not is_named("retry", of(10**6, 9.5))
-    assert is_named("retry", of(1, 10.5))
-    assert not is_named("retry", of(FREE_TASKS, None))
-    assert is_named("retry", of(FREE_TASKS + 1, None))
+    assert requires_name("cancel", of(0, 0.0))
+    assert not requires_name("drain", of(9, None))
+    assert not requires_name("retry", of(10**6, 9.5))
+    assert requires_name("retry", of(1, 10.5))
+    assert not requires_name("retry", of(FREE_TASKS, None))
+    assert requires_name("retry", of(FREE_TASKS + 1, None))
     assert is_futile("retry", of(0, None))
     assert not is_futile("pause", of(0, None))
 

@@ -20,7 +20,7 @@ from tests.tui.fake_tasks import FakeTasks
 from tests.tui.sights import FakeConfig, FakeListing, FakeSource, snapshot, with_signs
 from tui.app import Monitor
 from tui.control.dialog import Dialog
-from tui.control.requests import LOOK_S
+from tui.control.requests import POLL_S
 from tui.render.glyphs import UNICODE
 from tui.run_context import MonitorSources
 from tui.sources.run_list import ListedRun
@@ -81,7 +81,7 @@ class Seat:
             await pilot.pause(0.02)
         pytest.fail(f"reckoned: {self.requests.reckoned}\n{self.shown()}")
 
-    async def later(self, pilot: Pilot[str], seconds: float = LOOK_S) -> None:
+    async def later(self, pilot: Pilot[str], seconds: float = POLL_S) -> None:
         self.clock.advance(seconds)
         await pilot.pause(0.05)
 

@@ -10,14 +10,14 @@ from textual.dom import DOMNode
 
 from tui.terminal.keymap import (
     KeymapError,
+    all_bindings,
     checked,
     kinds,
-    known_bindings,
     printed,
     read_keymap,
 )
 
-KNOWN = known_bindings()
+KNOWN = all_bindings()
 
 
 def test_every_binding_of_ours_has_an_id() -> None:

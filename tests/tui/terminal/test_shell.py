@@ -183,7 +183,7 @@ def test_a_slow_terminal_is_looked_at_less_often_and_told(tmp_path: Path) -> Non
     async def press(seat: Seat) -> None:
         for _ in range(ENOUGH):
             seat.app.pace.frames.add(0.2)
-        seat.app._look()
+        seat.app._poll()
         await seat.pilot.pause()
         assert notified(seat) == "this terminal is slow; 1 looks a second"
         await seat.press("plus")

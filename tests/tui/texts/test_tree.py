@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tui.render.json_text import MOST, spoken, tree
+from tui.render.json_text import MOST, reply_text, tree
 
 VALUE = {"items": [{"n": 1}, {"n": "many"}], "empty": [], "é": None}
 
@@ -52,10 +52,10 @@ def test_a_tree_is_bounded() -> None:
     ],
 )
 def test_the_words_of_a_model_are_found_in_any_reply(body: bytes, said: str) -> None:
-    assert spoken(body).text == said
+    assert reply_text(body).text == said
 
 
 def test_a_mark_is_put_into_the_words_and_nowhere_else() -> None:
-    reply = spoken(b'{"a": "content", "b": [{"content": "abc"}]}')
+    reply = reply_text(b'{"a": "content", "b": [{"content": "abc"}]}')
     assert reply.marked(1, "|") == {"a": "content", "b": [{"content": "a|bc"}]}
-    assert spoken(b"abc").marked(2, "|") == "ab|c"
+    assert reply_text(b"abc").marked(2, "|") == "ab|c"

@@ -40,7 +40,7 @@ class Shown(App[None]):
         self.answers = True
         self.rows: dict[int, str] = {}
         self.said: list[
-            PagedTable.Wanted | PagedTable.Chosen | PagedTable.HeadClicked
+            PagedTable.PageRequested | PagedTable.Chosen | PagedTable.HeadClicked
         ] = []
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
@@ -53,8 +53,8 @@ class Shown(App[None]):
         self.table.focus()
         self.table.relist(range(1, self.count + 1))
 
-    @on(PagedTable.Wanted)
-    def _wanted(self, message: PagedTable.Wanted) -> None:
+    @on(PagedTable.PageRequested)
+    def _wanted(self, message: PagedTable.PageRequested) -> None:
         self.said.append(message)
         if self.answers:
             rows = {n: self.rows.get(n, f"row {n}") for n in message.ask.numbers}
@@ -123,7 +123,7 @@ async def test_what_is_not_read_yet_is_dots_and_keys_work_all_the_same() -> None
         assert all("···" in line for line in app.lines()[1:])
         assert len(app.said) == 2
         wanted = app.said[1]
-        assert isinstance(wanted, PagedTable.Wanted)
+        assert isinstance(wanted, PagedTable.PageRequested)
         app.answers = True
         app.table.give_up(wanted.ask)
         await pilot.press("j")

@@ -13,7 +13,13 @@ from jobs.evidence_retrieval.candidates import listing
 from jobs.evidence_retrieval.data import EvidenceDataset, Gold, Post
 from jobs.evidence_retrieval.parsing import Assessment, PostAssessment, PostVectors
 from jobs.evidence_retrieval.pipeline import STANDARD, Config
-from jobs.evidence_retrieval.plan import STAGES, follow_up, plan, read_assess, wanted
+from jobs.evidence_retrieval.plan import (
+    STAGES,
+    follow_up,
+    needed_tasks,
+    plan,
+    read_assess,
+)
 from jobs.evidence_retrieval.prompts import request
 from runner.job import Answer, Task, TaskSpec
 from runner.messages import ParseFailure, Ranking, Reply, Vectors
@@ -155,8 +161,8 @@ def test_the_plan_looks_at_neither_gold_nor_folds() -> None:
 def test_configurations_ask_for_what_they_need(
     config: Config, needed: set[str]
 ) -> None:
-    assert wanted(data(POSTS, configs=(config,), tasks=())) == needed
-    assert wanted(data(POSTS, configs=(config,), tasks=("embed",))) == {
+    assert needed_tasks(data(POSTS, configs=(config,), tasks=())) == needed
+    assert needed_tasks(data(POSTS, configs=(config,), tasks=("embed",))) == {
         *needed,
         "embed",
     }
@@ -172,7 +178,7 @@ def test_configurations_ask_for_what_they_need(
     ],
 )
 def test_a_rerank_needs_its_first_stage(stage: str, needed: set[str]) -> None:
-    assert wanted(data(POSTS, tasks=("rerank",), first_stage=stage)) == needed
+    assert needed_tasks(data(POSTS, tasks=("rerank",), first_stage=stage)) == needed
 
 
 def test_configurations_that_differ_in_a_late_stage_share_every_call() -> None:
@@ -208,8 +214,8 @@ def test_a_rerank_on_the_order_of_an_assessment_follows_it() -> None:
     ]
     (spec,) = follow(dataset, task("assess", "b/A.1"), assessed(s3=90, s0=20))
     assert (spec.key, spec.skip) == ("b/A.1#0", None)
-    assert listing(dataset, of(spec)).places[0] == 3
-    assert listing(dataset, of(spec)).places[1] == 0
+    assert listing(dataset, of(spec)).indices[0] == 3
+    assert listing(dataset, of(spec)).indices[1] == 0
     (skipped,) = follow(dataset, task("assess", "b/A.1"), FAILURE)
     assert (skipped.key, skipped.skip) == ("b/A.1#0", "unparsed_parent")
 

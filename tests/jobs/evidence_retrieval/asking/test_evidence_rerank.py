@@ -46,7 +46,7 @@ def walk(dataset: EvidenceDataset, first: Task) -> list[tuple[Task, object]]:
     found: list[tuple[Task, object]] = []
     asked: Task | None = first
     while asked is not None:
-        places = listing(dataset, asked).places
+        places = listing(dataset, asked).indices
         parsed = read_rerank(dataset, asked, Reply(text=backwards(len(places))))
         found.append((asked, parsed))
         specs = follow(dataset, asked, parsed)
@@ -91,7 +91,7 @@ def test_only_the_best_are_candidates_and_the_rest_stays_below() -> None:
     dataset = windowed(rerank_depth=4, first_stage="document")
     (spec,) = plan(dataset)
     answers = walk(dataset, of(spec))
-    assert listing(dataset, answers[0][0]).places == (0, 1, 2, 3)
+    assert listing(dataset, answers[0][0]).indices == (0, 1, 2, 3)
     assert final_order(dataset, answers) == (3, 2, 1, 0, *range(4, 35))
 
 
@@ -102,7 +102,7 @@ def test_the_first_replicate_has_the_set_order_and_later_ones_are_shuffled() -> 
         dataset = windowed(order=order, rerank_depth=20)
         for replicate in (1, 2, 3):
             listed = listing(dataset, task("rerank", "p/A#0", replicate))
-            orders[order, replicate] = listed.places
+            orders[order, replicate] = listed.indices
     assert orders["first_stage", 1] == local_order(windowed(), post, criterion)[:20]
     assert orders["document", 1] == tuple(sorted(orders["first_stage", 1]))
     assert len({orders["shuffled", n] for n in (1, 2, 3)}) == 3
@@ -117,7 +117,7 @@ def test_the_same_candidates_are_shuffled_the_same_way_whatever_the_first_stage(
 ):
     asked = task("rerank", "b/A.1#0", replicate=2)
     lexical, in_post = (
-        listing(data({"b": SLEEP}, first_stage=stage), asked).places
+        listing(data({"b": SLEEP}, first_stage=stage), asked).indices
         for stage in ("bm25", "document")
     )
     assert lexical == in_post

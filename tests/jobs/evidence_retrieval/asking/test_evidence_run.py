@@ -120,7 +120,7 @@ class Run:
                     clock=LoopClock(),
                     scheduler=Scheduler(lanes, deadline_s=3600),
                     planner=growth,
-                    tell=lambda _: None,
+                    notify=lambda _: None,
                 ),
                 endpoints=ModelEndpoints(
                     clients=dict.fromkeys(self.roles.all_models, client)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from jobs.evidence_retrieval.consistency import check
-from jobs.evidence_retrieval.queries import EvidenceSheet
+from jobs.evidence_retrieval.queries import ScoringInput
 from jobs.evidence_retrieval.settings import EvidenceSettings
 from runner.scorecard import Finding, Metric, Table
 from tests.jobs.evidence_retrieval.given_files import (
@@ -72,12 +72,12 @@ OVERALL = Table(
 
 
 @pytest.fixture
-def sheet(tmp_path: Path) -> EvidenceSheet:
+def sheet(tmp_path: Path) -> ScoringInput:
     return imported(write_csv(tmp_path / "l.csv", CLEAN))
 
 
 def findings(
-    sheet: EvidenceSheet, metrics: Sequence[Metric] = METRICS, *tables: Table
+    sheet: ScoringInput, metrics: Sequence[Metric] = METRICS, *tables: Table
 ) -> list[Finding]:
     settings = EvidenceSettings.model_validate(SHORT_LISTS)
     return list(check(sheet, settings, {"lab/one": metrics}, tables))
@@ -90,7 +90,7 @@ def with_changed(of: str, /, **fields: object) -> list[Metric]:
     ]
 
 
-def test_clean_scorecard_has_no_finding(sheet: EvidenceSheet) -> None:
+def test_clean_scorecard_has_no_finding(sheet: ScoringInput) -> None:
     assert findings(sheet, METRICS, OVERALL, GRID) == []
 
 
@@ -134,7 +134,7 @@ def test_clean_scorecard_has_no_finding(sheet: EvidenceSheet) -> None:
     ],
 )
 def test_planted_figure_is_found_with_both_values(
-    sheet: EvidenceSheet,
+    sheet: ScoringInput,
     path: str,
     fields: dict[str, object],
     code: str,
@@ -147,7 +147,7 @@ def test_planted_figure_is_found_with_both_values(
 
 
 def test_one_metric_with_two_values_in_two_tables_is_found(
-    sheet: EvidenceSheet,
+    sheet: ScoringInput,
 ) -> None:
     other = replace(
         OVERALL, name="summary", rows=(("ndcg@10", 0.8, 2, "has_evidence", "ndcg@1"),)
@@ -157,7 +157,7 @@ def test_one_metric_with_two_values_in_two_tables_is_found(
     assert "0.8 in summary and 0.9 in overall" in found.message
 
 
-def test_headline_of_the_ablation_is_the_overall_value(sheet: EvidenceSheet) -> None:
+def test_headline_of_the_ablation_is_the_overall_value(sheet: ScoringInput) -> None:
     ablation = Table(
         name="ablation",
         columns=("config", *COLUMNS, "p_holm"),
@@ -170,21 +170,21 @@ def test_headline_of_the_ablation_is_the_overall_value(sheet: EvidenceSheet) -> 
     assert (found.code, found.where) == ("two_values", "ablation ndcg@10")
 
 
-def test_two_values_of_two_subsets_are_no_contradiction(sheet: EvidenceSheet) -> None:
+def test_two_values_of_two_subsets_are_no_contradiction(sheet: ScoringInput) -> None:
     other = replace(
         OVERALL, name="summary", rows=(("ndcg@10", 0.1, 4, "all_queries", "ndcg@1"),)
     )
     assert findings(sheet, METRICS, OVERALL, other) == []
 
 
-def test_grid_of_thresholds_must_mark_the_deployed_pair(sheet: EvidenceSheet) -> None:
+def test_grid_of_thresholds_must_mark_the_deployed_pair(sheet: ScoringInput) -> None:
     rows = tuple((*cells[:3], False) for cells in GRID.rows)
     (found,) = findings(sheet, METRICS, replace(GRID, rows=rows))
     assert (found.code, found.where) == ("no_deployed_threshold", "threshold_grid")
 
 
 def test_a_pair_that_is_deployed_for_the_whole_is_so_for_its_folds(
-    sheet: EvidenceSheet,
+    sheet: ScoringInput,
 ) -> None:
     table = Table(
         name="threshold_grid",
@@ -198,7 +198,7 @@ def test_a_pair_that_is_deployed_for_the_whole_is_so_for_its_folds(
     assert findings(sheet, METRICS, table) == []
 
 
-def test_one_pair_of_thresholds_a_fold_needs_no_mark(sheet: EvidenceSheet) -> None:
+def test_one_pair_of_thresholds_a_fold_needs_no_mark(sheet: ScoringInput) -> None:
     table = Table(
         name="fold_thresholds",
         columns=("fold", "tau_neg", "tau_pos"),
@@ -207,7 +207,7 @@ def test_one_pair_of_thresholds_a_fold_needs_no_mark(sheet: EvidenceSheet) -> No
     assert findings(sheet, METRICS, table) == []
 
 
-def test_table_that_sets_auprc_beside_a_half_is_found(sheet: EvidenceSheet) -> None:
+def test_table_that_sets_auprc_beside_a_half_is_found(sheet: ScoringInput) -> None:
     table = Table(
         name="gate",
         columns=("metric", "value", "chance"),
@@ -217,7 +217,7 @@ def test_table_that_sets_auprc_beside_a_half_is_found(sheet: EvidenceSheet) -> N
     assert (found.code, found.where) == ("auprc_against_half", "gate auprc")
 
 
-def test_dynamic_k_is_not_printed_as_10_in_a_table_either(sheet: EvidenceSheet) -> None:
+def test_dynamic_k_is_not_printed_as_10_in_a_table_either(sheet: ScoringInput) -> None:
     table = replace(
         OVERALL, rows=(("evidence_recall@10", 0.7, 2, "", "K=selected by query"),)
     )

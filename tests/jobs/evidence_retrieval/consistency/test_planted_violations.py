@@ -17,7 +17,7 @@ import pytest
 
 from jobs.evidence_retrieval.consistency import check
 from jobs.evidence_retrieval.imported import read_prediction
-from jobs.evidence_retrieval.imported_sheet import sheet_of_import
+from jobs.evidence_retrieval.imported_sheet import imported_scoring_input
 from jobs.evidence_retrieval.importer import importer
 from jobs.evidence_retrieval.inputs import SAMPLE, load
 from jobs.evidence_retrieval.settings import EvidenceSettings
@@ -87,7 +87,7 @@ def found() -> dict[tuple[str, str], Finding]:
         )
 
     held = tuple(tuple(map(parsed, family)) for family in answers.held)
-    sheet = sheet_of_import(dataset, replace(answers, held=held))
+    sheet = imported_scoring_input(dataset, replace(answers, held=held))
     findings = (*sheet.findings, *check(sheet, dataset.settings, {}))
     return {(each.example.partition(":")[0], each.code): each for each in findings}
 

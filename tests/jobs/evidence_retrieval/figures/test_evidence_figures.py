@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from jobs.evidence_retrieval.figures import EvidenceFigures
-from jobs.evidence_retrieval.metrics.results import EvidenceResults, measure_sheet
-from jobs.evidence_retrieval.queries import EvidenceSheet, Predictions
+from jobs.evidence_retrieval.metrics.results import EvidenceResults, measure_models
+from jobs.evidence_retrieval.queries import Predictions, ScoringInput
 from jobs.evidence_retrieval.score import score
 from jobs.figures import MOST_MODELS
 from jobs.metrics.calibration import reliability
@@ -55,7 +55,7 @@ Kind = TypeVar("Kind", bound=Mark)
 
 
 @pytest.fixture(scope="module")
-def sheet() -> EvidenceSheet:
+def sheet() -> ScoringInput:
     """Set A with a sweep, a configuration before the headline, and a second model."""
     whole = full_sheet(second=True)
     full, second = whole.predictions
@@ -80,7 +80,7 @@ def _first_stage(full: Predictions) -> Predictions:
 
 
 @pytest.fixture(scope="module")
-def card(sheet: EvidenceSheet) -> Scorecard:
+def card(sheet: ScoringInput) -> Scorecard:
     return score(dataset(boot_b=50), sheet)
 
 
@@ -124,7 +124,7 @@ def test_looking_twice_shows_the_same(
 
 def test_nothing_is_made_for_figures_that_nobody_looks_at() -> None:
     sheet = small_sheet([("p", "A.1"), ("q", "A.1")], y=[1, 0], prob=[0.9, 0.1])
-    results = measure_sheet(sheet, settings(boot_b=20))
+    results = measure_models(sheet, settings(boot_b=20))
     looked: list[str] = []
 
     class Watched(EvidenceResults):

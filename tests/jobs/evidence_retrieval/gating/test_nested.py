@@ -88,7 +88,7 @@ def test_without_the_test_posts_the_same_is_fitted() -> None:
     for own in splits(folds, rows.posts, y):
         kept = ~rows_of(rows, own.test)
         with_them = fit_fold(SPEC, rows, y, own)
-        without = fit_fold(SPEC, rows.where(kept), y[kept], own)
+        without = fit_fold(SPEC, rows.select(kept), y[kept], own)
         assert without.gate == with_them.gate
         assert without.tune_p.tobytes() == with_them.tune_p.tobytes()
 

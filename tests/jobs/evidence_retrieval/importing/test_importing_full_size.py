@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from jobs.evidence_retrieval.queries import EvidenceSheet
+from jobs.evidence_retrieval.queries import ScoringInput
 from jobs.metrics.classification import auroc
 from jobs.metrics.ranking import evaluate, hits
 from jobs.metrics.selective import assign, gate_metrics
@@ -22,14 +22,14 @@ from tests.jobs.metrics.set_a import set_a
 
 
 @pytest.fixture(scope="module")
-def sheet(tmp_path_factory: pytest.TempPathFactory) -> EvidenceSheet:
+def sheet(tmp_path_factory: pytest.TempPathFactory) -> ScoringInput:
     folder, a = tmp_path_factory.mktemp("full"), set_a()
     rows = write_csv(folder / "per_query.csv", set_a_rows(a))
     lists = write_jsonl(folder / "rankings.jsonl", set_a_rankings(a))
     return imported(per_query=rows, rankings=(str(lists),), model="first")
 
 
-def test_columns_are_the_set(sheet: EvidenceSheet) -> None:
+def test_columns_are_the_set(sheet: ScoringInput) -> None:
     a, queries = set_a(), sheet.queries
     first, second = sheet.predictions
     assert (first.model, second.model) == ("first", "second")
@@ -45,7 +45,7 @@ def test_columns_are_the_set(sheet: EvidenceSheet) -> None:
     assert [queries.posts[i] for i in queries.post] == a.post
 
 
-def test_metrics_of_the_columns_are_the_check_numbers(sheet: EvidenceSheet) -> None:
+def test_metrics_of_the_columns_are_the_check_numbers(sheet: ScoringInput) -> None:
     first, second = sheet.predictions
     queries, truth = sheet.queries, sheet.queries.y == 1
     assert first.prob is not None
@@ -67,5 +67,5 @@ def test_metrics_of_the_columns_are_the_check_numbers(sheet: EvidenceSheet) -> N
     assert mean == pytest.approx(0.3985402149582905, abs=1e-12)
 
 
-def test_nothing_contradicts_itself_in_it(sheet: EvidenceSheet) -> None:
+def test_nothing_contradicts_itself_in_it(sheet: ScoringInput) -> None:
     assert codes([*sheet.findings, *found(sheet)]) == {}

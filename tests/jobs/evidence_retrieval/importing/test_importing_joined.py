@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.evidence_retrieval.imported_sheet import sheet_of_import
+from jobs.evidence_retrieval.imported_sheet import imported_scoring_input
 from jobs.evidence_retrieval.inputs import load
 from jobs.evidence_retrieval.score import score
 from jobs.evidence_retrieval.settings import EvidenceSettings
@@ -162,7 +162,7 @@ def test_two_answers_that_an_earlier_import_wrote_are_read_as_one(
     rows = read(write_csv(tmp_path / "l.csv", CLEAN))
     lists = read(write_jsonl(tmp_path / "r.jsonl", ranked(CLEAN)))
     stored = MemoryAnswers.of_import([*rows, *lists])
-    sheet = sheet_of_import(load(EvidenceSettings()), stored)
+    sheet = imported_scoring_input(load(EvidenceSettings()), stored)
     assert sheet.predictions[0].prob is not None
     assert [(f.code, f.n) for f in sheet.findings] == [("answers_joined", 4)]
 
@@ -245,7 +245,7 @@ def test_a_rate_of_nothing_that_a_setting_makes_zero_is_no_error(
         settings = EvidenceSettings(boot_b=0, k_values=(1, 3), zero_division=value)
         dataset = load(settings)
         answers = MemoryAnswers.of_import(read(path, settings=settings))
-        card = score(dataset, sheet_of_import(dataset, answers))
+        card = score(dataset, imported_scoring_input(dataset, answers))
         (metrics,) = card.models.values()
         found = {own.path: own.value for own in metrics}
         assert found["fold.1.at_tau.sensitivity"] == value

@@ -10,14 +10,14 @@ from jobs.evidence_retrieval.data import EvidenceDataset
 from jobs.evidence_retrieval.leakage import NOT_IN_FILES, imported_leak_checks
 from jobs.evidence_retrieval.predictions.gate import targets_of, thresholds
 from jobs.evidence_retrieval.predictions.sheet import predict
-from jobs.evidence_retrieval.queries import EvidenceSheet, LeakCheck, Predictions
+from jobs.evidence_retrieval.queries import LeakCheck, Predictions, ScoringInput
 from jobs.evidence_retrieval.settings import EvidenceSettings
 from tests.jobs.evidence_retrieval.world import answers, dataset, post
 
 BARE = EvidenceDataset(settings=EvidenceSettings())
 
 
-def _made() -> tuple[EvidenceDataset, EvidenceSheet, Predictions]:
+def _made() -> tuple[EvidenceDataset, ScoringInput, Predictions]:
     world = dataset(posts=30)
     sheet = predict(world, answers(world))
     return world, sheet, sheet.predictions[-1]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from jobs.evidence_retrieval.inputs import load
-from jobs.evidence_retrieval.queries import EvidenceSheet, Predictions
+from jobs.evidence_retrieval.queries import Predictions, ScoringInput
 from jobs.evidence_retrieval.score import score
 from jobs.evidence_retrieval.settings import EvidenceSettings
 from jobs.testing import artifact_texts, table_rows
@@ -23,7 +23,7 @@ from tests.jobs.evidence_retrieval.given_files import (
 
 
 @pytest.fixture
-def first(tmp_path: Path) -> EvidenceSheet:
+def first(tmp_path: Path) -> ScoringInput:
     """Clean predictions with an unjudged and an unscored query."""
     rows = [dict(row) for row in CLEAN]
     rows[1] |= {"has_evidence_gold": "", "gold_sent_uids": ""}
@@ -33,7 +33,7 @@ def first(tmp_path: Path) -> EvidenceSheet:
 
 
 @pytest.fixture
-def files(tmp_path: Path, first: EvidenceSheet) -> dict[str, Path]:
+def files(tmp_path: Path, first: ScoringInput) -> dict[str, Path]:
     """What its scoring writes."""
     card = score(load(EvidenceSettings(boot_b=0)), first)
     folder = tmp_path / "scores"
@@ -60,7 +60,7 @@ def same_lists(one: Predictions, other: Predictions) -> bool:
 
 
 def test_predictions_and_rankings_come_back(
-    first: EvidenceSheet, files: dict[str, Path]
+    first: ScoringInput, files: dict[str, Path]
 ) -> None:
     again = imported(files["per_query"], files["rankings.jsonl"])
     (one,), (other,) = first.predictions, again.predictions
@@ -74,7 +74,7 @@ def test_predictions_and_rankings_come_back(
 
 
 def test_lists_come_back_in_both_forms(
-    first: EvidenceSheet, files: dict[str, Path]
+    first: ScoringInput, files: dict[str, Path]
 ) -> None:
     (one,) = first.predictions
     for again in (

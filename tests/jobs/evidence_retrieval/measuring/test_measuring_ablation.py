@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from jobs.evidence_retrieval.metrics.comparisons import AblationStep
-from jobs.evidence_retrieval.metrics.results import EvidenceResults, measure_sheet
+from jobs.evidence_retrieval.metrics.results import EvidenceResults, measure_models
 from jobs.evidence_retrieval.score import score
 from jobs.metrics.areas import delong_paired
 from tests.jobs.evidence_retrieval.sheets import MODEL, dataset, settings, sheet_of
@@ -29,7 +29,7 @@ def steps_of(
 ) -> tuple[EvidenceResults, dict[tuple[str, str], AblationStep]]:
     named = [{"config": f"c{i}", **each} for i, each in enumerate(configs)]
     sheet = sheet_of(KEYS, named, y=Y, gold=GOLD, fold=FOLD)
-    results = measure_sheet(sheet, settings(boot_b=100, interval="percentile"))
+    results = measure_models(sheet, settings(boot_b=100, interval="percentile"))
     return results, {
         (step.config, step.metric.path.partition("@")[0]): step
         for step in results.steps
@@ -147,7 +147,7 @@ def test_a_longer_fixed_list_is_compared_at_10_and_costs_all_it_shows() -> None:
     far = [(f"{post}_15",) if y else () for (post, _), y in zip(KEYS, Y, strict=True)]
     first = {"config": "c0", "lists": {"a": long}, "final": "a", "k_rule": "24"}
     sheet = sheet_of(KEYS, [first], y=Y, gold=far, fold=FOLD)
-    found = measure_sheet(sheet, settings(boot_b=0)).models[MODEL].by_path()
+    found = measure_models(sheet, settings(boot_b=0)).models[MODEL].by_path()
     assert found["evidence_recall@10"].value == 0
     assert found["sentences_extracted"].value == 24 * len(KEYS)
     assert "evidence_recall@24" not in found
@@ -180,7 +180,7 @@ def test_each_step_has_a_verdict_by_the_rule_of_comparisons() -> None:
     assert same is not None
     assert (better.verdict, better.clusters) == ("better", 20)
     assert same.verdict == "undecided"
-    strict = measure_sheet(
+    strict = measure_models(
         sheet_of(
             KEYS,
             [{"config": "c0", **FIRST}, {"config": "c1", **RERANKED}],

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from jobs.evidence_retrieval.metrics.results import EvidenceResults, measure_sheet
+from jobs.evidence_retrieval.metrics.results import EvidenceResults, measure_models
 from runner.scorecard import Metric
 from tests.jobs.evidence_retrieval.sheets import MODEL, full_sheet, settings
 
@@ -87,7 +87,7 @@ ENDS = {
 
 @pytest.fixture(scope="module")
 def results() -> EvidenceResults:
-    return measure_sheet(full_sheet(second=True), settings())
+    return measure_models(full_sheet(second=True), settings())
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +118,7 @@ def test_means_over_folds_stand_beside_the_pooled_value(
 
 def test_published_cv_has_its_own_std_edges_and_states() -> None:
     found = (
-        measure_sheet(
+        measure_models(
             full_sheet(lists=False), settings(profile="published-cv", boot_b=99)
         )
         .models[MODEL]

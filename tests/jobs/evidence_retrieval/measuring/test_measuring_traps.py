@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from jobs.evidence_retrieval.metrics.judged import block_of
-from jobs.evidence_retrieval.metrics.results import measure_sheet
-from jobs.evidence_retrieval.queries import UNKNOWN, UNSCORED, EvidenceSheet, FoldGate
+from jobs.evidence_retrieval.metrics.results import measure_models
+from jobs.evidence_retrieval.queries import UNKNOWN, UNSCORED, FoldGate, ScoringInput
 from jobs.evidence_retrieval.score import score
 from jobs.metrics.selective import NEG, POS, UNCERTAIN, Edge
 from runner.scorecard import Metric
@@ -30,10 +30,10 @@ GOLD = [(f"{KEYS[i][0]}_1",) if y else () for i, y in enumerate(Y)]
 
 
 def by_path(
-    sheet: EvidenceSheet, model: str = MODEL, **chosen: object
+    sheet: ScoringInput, model: str = MODEL, **chosen: object
 ) -> Mapping[str, Metric]:
     chosen = {"boot_b": 50, **chosen}
-    return measure_sheet(sheet, settings(**chosen)).models[model].by_path()
+    return measure_models(sheet, settings(**chosen)).models[model].by_path()
 
 
 def test_a_positive_without_gold_or_hits_counts_0_in_every_mean() -> None:
@@ -131,13 +131,13 @@ def test_a_fold_whose_gate_could_not_be_fitted_is_left_out_of_the_gate() -> None
 
 
 def test_criteria_stand_in_natural_order_and_one_class_is_undefined() -> None:
-    results = measure_sheet(small_sheet(KEYS, y=Y, prob=P), settings(boot_b=20))
+    results = measure_models(small_sheet(KEYS, y=Y, prob=P), settings(boot_b=20))
     own = results.models[MODEL]
     assert list(own.criteria) == ["A.2", "A.10"]
     macro = {each.path: each for each in own.macro}
     assert macro["macro.auroc"].n_defined == 2
     y = [1, 0, 0, 0, 1, 0, 0, 0]
-    only = measure_sheet(small_sheet(KEYS, y=y, prob=P), settings(boot_b=20)).models[
+    only = measure_models(small_sheet(KEYS, y=y, prob=P), settings(boot_b=20)).models[
         MODEL
     ]
     one_class = {each.path: each for each in only.criteria["A.10"]}
@@ -202,7 +202,7 @@ def test_models_are_compared_on_what_both_have_answered() -> None:
         [{"prob": P}, {"model": "other/m", "prob": part, "status": status}],
         y=Y,
     )
-    results = measure_sheet(sheet, settings(boot_b=50))
+    results = measure_models(sheet, settings(boot_b=50))
     gap = next(gap for gap in results.gaps if gap.metric == "auroc")
     assert (gap.n, gap.left_only, gap.right_only) == (6, 2, 0)
     assert gap.value == 0

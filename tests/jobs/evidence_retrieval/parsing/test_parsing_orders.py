@@ -40,12 +40,12 @@ def read(text: str, n: int = 4, finish_reason: str = "stop") -> Any:
     ],
 )
 def test_an_order_is_read_in_several_forms(text: str) -> None:
-    assert read(text) == Ordering(places=(2, 0, 3, 1))
+    assert read(text) == Ordering(indices=(2, 0, 3, 1))
 
 
 def test_unknown_repeated_and_missing_candidates_are_mended_and_counted() -> None:
     assert read('{"ranking": [3, 9, 3, 0, 1]}') == Ordering(
-        places=(2, 0, 1, 3),
+        indices=(2, 0, 1, 3),
         noted={
             "unknown_candidate": 2,
             "repeated_candidate": 1,
@@ -89,7 +89,7 @@ def test_an_order_that_cannot_be_read(
 def test_no_text_raises_and_every_order_is_a_permutation(text: str, n: int) -> None:
     found = read(text, n)
     if isinstance(found, Ordering):
-        assert sorted(found.places) == list(range(n))
+        assert sorted(found.indices) == list(range(n))
 
 
 def vectors(*rows: list[float]) -> Any:

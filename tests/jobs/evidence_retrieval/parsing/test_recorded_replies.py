@@ -132,7 +132,7 @@ def test_what_is_read_of_a_query(key: str) -> None:
 def test_what_is_read_of_an_order(key: str) -> None:
     found = PARSED[key]
     assert isinstance(found, Ordering)
-    assert found.places == ORDERS[key]
+    assert found.indices == ORDERS[key]
 
 
 def test_two_posts_leave_a_criterion_to_be_asked_alone() -> None:

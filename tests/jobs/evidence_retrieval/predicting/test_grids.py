@@ -35,7 +35,7 @@ from jobs.evidence_retrieval.predictions.rankings import (
     ranking_chains,
 )
 from jobs.evidence_retrieval.predictions.sheet import predict
-from jobs.evidence_retrieval.queries import EvidenceSheet, Queries
+from jobs.evidence_retrieval.queries import Queries, ScoringInput
 from jobs.evidence_retrieval.settings import EvidenceSettings
 from tests.jobs.evidence_retrieval.said import codes, fingerprint
 from tests.jobs.evidence_retrieval.world import answers, dataset
@@ -67,11 +67,11 @@ def _world() -> EvidenceDataset:
 
 
 @pytest.fixture(name="sheet", scope="module")
-def _sheet(world: EvidenceDataset) -> EvidenceSheet:
+def _sheet(world: EvidenceDataset) -> ScoringInput:
     return predict(world, answers(world))
 
 
-def keys_of(sheet: EvidenceSheet, fold: str) -> list[str]:
+def keys_of(sheet: ScoringInput, fold: str) -> list[str]:
     place = sheet.queries.folds.index(fold)
     return [
         sheet.queries.key(i)
@@ -97,7 +97,7 @@ def test_grids_of_one_value_replace_the_constants_and_choose_nothing() -> None:
     plain = dataset(posts=12, configs=(UNGATED,))
     stored = answers(plain)
 
-    def with_grids(**values: object) -> EvidenceSheet:
+    def with_grids(**values: object) -> ScoringInput:
         settings = plain.settings.model_copy(update=values)
         return predict(replace(plain, settings=settings), stored)
 
@@ -113,7 +113,7 @@ def test_grids_of_one_value_replace_the_constants_and_choose_nothing() -> None:
 
 
 def test_each_fold_goes_by_its_choice_as_if_that_had_been_set(
-    world: EvidenceDataset, sheet: EvidenceSheet
+    world: EvidenceDataset, sheet: ScoringInput
 ) -> None:
     stored = answers(world)
     choices = set()
@@ -201,7 +201,7 @@ def test_other_metrics_choose_too(world: EvidenceDataset, metric: str) -> None:
 
 @pytest.mark.parametrize("how", ["scrambled", "removed"])
 def test_other_test_gold_changes_no_byte_of_the_fold(
-    world: EvidenceDataset, sheet: EvidenceSheet, how: str
+    world: EvidenceDataset, sheet: ScoringInput, how: str
 ) -> None:
     stored = answers(world)
     gold = world.gold
@@ -227,7 +227,7 @@ def test_other_test_gold_changes_no_byte_of_the_fold(
 
 
 def test_the_order_of_files_changes_no_choice(
-    world: EvidenceDataset, sheet: EvidenceSheet
+    world: EvidenceDataset, sheet: ScoringInput
 ) -> None:
     turned = replace(world, posts=world.posts[::-1], criteria=world.criteria[::-1])
     other = predict(turned, answers(world))
@@ -277,7 +277,7 @@ def test_one_value_beside_a_grid_holds_where_the_grid_cannot_be_chosen_from(
 
 
 def test_the_record_tells_what_a_query_went_by(
-    world: EvidenceDataset, sheet: EvidenceSheet
+    world: EvidenceDataset, sheet: ScoringInput
 ) -> None:
     plain = Constants(rrf_k=60, damping=0.3, gamma=None)
     for config, record in product(world.configs, sheet.gates):
@@ -290,7 +290,7 @@ def test_the_record_tells_what_a_query_went_by(
 
 
 def test_a_page_about_a_query_shows_the_ranking_that_its_fold_chose(
-    world: EvidenceDataset, sheet: EvidenceSheet
+    world: EvidenceDataset, sheet: ScoringInput
 ) -> None:
     record = next(
         each

@@ -15,7 +15,7 @@ from jobs.evidence_retrieval.data import EvidenceDataset, Gold
 from jobs.evidence_retrieval.pipeline import STANDARD, Config
 from jobs.evidence_retrieval.predictions.fitted_gate import decode
 from jobs.evidence_retrieval.predictions.sheet import predict
-from jobs.evidence_retrieval.queries import UNKNOWN, EvidenceSheet, Predictions
+from jobs.evidence_retrieval.queries import UNKNOWN, Predictions, ScoringInput
 from jobs.metrics import auroc
 from jobs.testing import MemoryAnswers
 from tests.jobs.evidence_retrieval.said import codes, fingerprint
@@ -24,7 +24,7 @@ from tests.jobs.evidence_retrieval.world import Sayings, answers, dataset, post
 FULL = (STANDARD[-1],)
 
 
-def of(sheet: EvidenceSheet, config: str, model: str = "m") -> Predictions:
+def of(sheet: ScoringInput, config: str, model: str = "m") -> Predictions:
     (found,) = (
         each
         for each in sheet.predictions

@@ -17,7 +17,7 @@ from jobs.evidence_retrieval.predictions.rankings import (
     gate_chain,
     ranking_chains,
 )
-from jobs.evidence_retrieval.predictions.stages import lexical_likeness, spread, start
+from jobs.evidence_retrieval.predictions.stages import lexical_similarity, spread, start
 from jobs.evidence_retrieval.settings import EvidenceSettings
 from tests.jobs.evidence_retrieval.world import post
 
@@ -64,7 +64,7 @@ def test_bm25_comes_first_and_the_graph_of_words_after_it() -> None:
 
 
 def test_likeness_of_words_is_one_with_itself_and_zero_without_a_word() -> None:
-    likeness = lexical_likeness(("a b", "A, b!", "c", "..."))
+    likeness = lexical_similarity(("a b", "A, b!", "c", "..."))
     assert likeness[0, 1] == pytest.approx(1.0)
     assert likeness[0, 2] == 0.0
     assert likeness[3].tolist() == [0.0] * 4
@@ -106,7 +106,7 @@ def test_a_ranking_that_no_reply_gives_is_that_of_the_stage_before() -> None:
     for rerank in ("assess", "llm", "endpoint"):
         step = last(of, Config(name="c", rerank=rerank))
         assert step.orders[0] == (1, 2, 0, 3)
-        assert step.known.tolist() == [False, False]
+        assert step.answered.tolist() == [False, False]
     start_ = last(of, Config(name="c", first_stage=("assess",)))
     assert start_.orders[0] == (1, 2, 0, 3)
 
@@ -117,7 +117,7 @@ def test_an_assessment_ranks_what_it_lists_and_the_rest_by_bm25() -> None:
     step = last(steps(own), Config(name="c", rerank="assess"))
     assert step.orders[0] == (3, 1, 2, 0)
     assert step.scores[:, 0].tolist() == [0.0, 0.0, 0.0, 0.9]
-    assert step.known.tolist() == [True, False]
+    assert step.answered.tolist() == [True, False]
 
 
 def test_reranks_are_merged_and_an_endpoint_puts_what_it_left_out_last() -> None:

@@ -14,8 +14,8 @@ import pytest
 
 from jobs.evidence_retrieval.against import written_rows
 from jobs.evidence_retrieval.inputs import inputs, load
-from jobs.evidence_retrieval.metrics.results import measure_sheet
-from jobs.evidence_retrieval.queries import EvidenceSheet
+from jobs.evidence_retrieval.metrics.results import measure_models
+from jobs.evidence_retrieval.queries import ScoringInput
 from jobs.evidence_retrieval.score import score
 from jobs.evidence_retrieval.settings import EvidenceSettings
 from jobs.evidence_retrieval.verification.verify import COLUMNS
@@ -31,19 +31,19 @@ def summary_of(card: Scorecard) -> dict[str, Any]:
 
 
 def against(
-    sheet: EvidenceSheet, stored: Mapping[str, Any] | None, **values: Any
+    sheet: ScoringInput, stored: Mapping[str, Any] | None, **values: Any
 ) -> Scorecard:
     """The scorecard of *sheet*, without intervals unless they are asked for."""
     return score(replace(dataset(**{"boot_b": 0, **values}), stored=stored), sheet)
 
 
 @pytest.fixture(scope="module")
-def full() -> EvidenceSheet:
+def full() -> ScoringInput:
     return full_sheet()
 
 
 @pytest.fixture(scope="module")
-def own(full: EvidenceSheet) -> Mapping[str, Any]:
+def own(full: ScoringInput) -> Mapping[str, Any]:
     """The summary that a scoring of set A writes, intervals included."""
     return summary_of(against(full, None, boot_b=50))
 
@@ -55,7 +55,7 @@ def verdicts(card: Scorecard) -> set[object]:
 
 
 def test_a_summary_of_our_own_verifies_itself(
-    full: EvidenceSheet, own: Mapping[str, Any]
+    full: ScoringInput, own: Mapping[str, Any]
 ) -> None:
     card = against(full, own)
     assert card.failures == ()
@@ -79,7 +79,7 @@ def test_a_summary_of_our_own_verifies_itself(
 
 
 def test_its_profile_makes_another_summary_which_verifies_under_it(
-    full: EvidenceSheet, own: Mapping[str, Any]
+    full: ScoringInput, own: Mapping[str, Any]
 ) -> None:
     card = against(full, None, profile="published-cv")
     theirs = summary_of(card)
@@ -107,7 +107,7 @@ def test_of_several_models_the_one_that_the_summary_names_is_verified() -> None:
     assert against(sheet, unnamed).failures
 
 
-def test_without_stored_results_nothing_is_verified(full: EvidenceSheet) -> None:
+def test_without_stored_results_nothing_is_verified(full: ScoringInput) -> None:
     card = against(full, None)
     assert "verification" not in {table.name for table in card.tables}
     assert card.failures == ()
@@ -115,7 +115,7 @@ def test_without_stored_results_nothing_is_verified(full: EvidenceSheet) -> None
 
 
 def test_a_spoiled_number_fails_the_scoring_and_is_a_finding(
-    full: EvidenceSheet, own: Mapping[str, Any]
+    full: ScoringInput, own: Mapping[str, Any]
 ) -> None:
     spoiled = json.loads(json.dumps(own))
     spoiled["fold_results"][1]["test_metrics"]["ne_gate"]["auroc"] += 0.001
@@ -127,7 +127,7 @@ def test_a_spoiled_number_fails_the_scoring_and_is_a_finding(
 
 
 def test_swapped_thresholds_are_caught(
-    full: EvidenceSheet, own: Mapping[str, Any]
+    full: ScoringInput, own: Mapping[str, Any]
 ) -> None:
     spoiled = json.loads(json.dumps(own))
     spoiled["fold_results"][0]["threshold_selection"] = {
@@ -140,9 +140,9 @@ def test_swapped_thresholds_are_caught(
     assert against(full, spoiled).failures == ()
 
 
-def test_the_rows_are_those_of_the_files(full: EvidenceSheet) -> None:
+def test_the_rows_are_those_of_the_files(full: ScoringInput) -> None:
     data = dataset(boot_b=0)
-    results = measure_sheet(full, data.settings)
+    results = measure_models(full, data.settings)
     card = score(data, full)
     cells: dict[str, list[tuple[Any, ...]]] = {}
     for detail in card.details:
@@ -166,7 +166,7 @@ FOREIGN = {
 
 
 def test_every_unknown_key_is_named_with_the_nearest_of_ours(
-    full: EvidenceSheet,
+    full: ScoringInput,
 ) -> None:
     card = against(full, FOREIGN)
     found = {f.example: f for f in card.findings if f.code == "unknown_key"}
@@ -182,7 +182,7 @@ def test_every_unknown_key_is_named_with_the_nearest_of_ours(
     assert card.failures[0].startswith("No number of the stored summary")
 
 
-def test_mapped_keys_are_compared_with_metrics(full: EvidenceSheet) -> None:
+def test_mapped_keys_are_compared_with_metrics(full: ScoringInput) -> None:
     path = "auroc"
     (metrics,) = against(full, None).models.values()
     auroc = next(own.value for own in metrics if own.path == path)

@@ -15,7 +15,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobs.evidence_retrieval.queries import SCORED, UNKNOWN, UNSCORED, EvidenceSheet
+from jobs.evidence_retrieval.queries import SCORED, UNKNOWN, UNSCORED, ScoringInput
 from jobs.evidence_retrieval.score import score
 from jobs.evidence_retrieval.verification.definitions import STATED_COLUMNS
 from tests.jobs.evidence_retrieval.sheets import dataset, small_sheet
@@ -26,7 +26,7 @@ CRITERIA = ("A.1", "A.2", "A.10")
 
 
 @st.composite
-def sheets(draw: st.DrawFn) -> EvidenceSheet:
+def sheets(draw: st.DrawFn) -> ScoringInput:
     posts = draw(st.integers(2, 5))
     names = [f"post_{i}" for i in range(posts)]
     criteria = CRITERIA[: draw(st.integers(1, 3))]
@@ -106,7 +106,7 @@ CHOICES = st.fixed_dictionaries(
 @settings(max_examples=200 if "SIFTLOG_PROVE" in os.environ else 25)
 @given(sheets(), CHOICES)
 def test_a_summary_verifies_itself(
-    sheet: EvidenceSheet, choices: dict[str, Any]
+    sheet: ScoringInput, choices: dict[str, Any]
 ) -> None:
     data = dataset(boot_b=0, **choices)
     (text,) = (a.text for a in score(data, sheet).artifacts if a.name == "summary.json")

@@ -11,7 +11,7 @@ import numpy as np
 from jobs.evidence_retrieval.data import EvidenceDataset
 from jobs.evidence_retrieval.pipeline import Config
 from jobs.evidence_retrieval.predictions.columns import queries
-from jobs.evidence_retrieval.queries import UNKNOWN, EvidenceSheet, Predictions
+from jobs.evidence_retrieval.queries import UNKNOWN, Predictions, ScoringInput
 from jobs.evidence_retrieval.score import EvidenceVerdicts
 from jobs.testing import MemoryAnswers
 from runner.job import Answers, Task
@@ -29,10 +29,8 @@ def _world(**settings: Any) -> EvidenceDataset:
 
 
 def _of(world: EvidenceDataset, found: Answers) -> EvidenceVerdicts:
-    sheet = EvidenceSheet(
-        queries=queries(world), predictions=(), headline="", models=()
-    )
-    return EvidenceVerdicts(dataset=world, answers=found, sheet=sheet)
+    sheet = ScoringInput(queries=queries(world), predictions=(), headline="", models=())
+    return EvidenceVerdicts(dataset=world, answers=found, scoring_input=sheet)
 
 
 def _verdicts(world: EvidenceDataset, found: Answers) -> list[Verdict]:
@@ -142,7 +140,7 @@ def test_verdicts_are_made_anew_whenever_they_are_read() -> None:
 
 def test_an_imported_prediction_is_judged_by_the_column_that_is_scored() -> None:
     world = _world(posts=3, criteria=1, share=1.0, configs=PLAIN)
-    sheet = EvidenceSheet(
+    sheet = ScoringInput(
         queries=queries(world),
         predictions=(
             Predictions(
@@ -163,7 +161,7 @@ def test_an_imported_prediction_is_judged_by_the_column_that_is_scored() -> None
         for (own,) in answers(world).families()
     )
     found = MemoryAnswers(held=held, models=("m",), replicates=1, imported=True)
-    said = list(EvidenceVerdicts(dataset=world, answers=found, sheet=sheet))
+    said = list(EvidenceVerdicts(dataset=world, answers=found, scoring_input=sheet))
     assert [(own.value, own.expected, own.correct) for own in said] == [
         ("POS 0.90", "evidence", True),
         ("no evidence 0.20", "evidence", False),

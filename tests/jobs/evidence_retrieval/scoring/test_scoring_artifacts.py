@@ -16,7 +16,7 @@ import pytest
 
 from jobs.evidence_retrieval.measures import MEASURES
 from jobs.evidence_retrieval.per_query import PER_QUERY
-from jobs.evidence_retrieval.queries import EvidenceSheet, FoldGate, TuningSample
+from jobs.evidence_retrieval.queries import FoldGate, ScoringInput, TuningSample
 from jobs.evidence_retrieval.score import score
 from jobs.evidence_retrieval.tables import COLUMNS
 from jobs.metrics.ranking import read_qrels, read_run
@@ -43,7 +43,7 @@ WHOLE: dict[str, Any] = {
 }
 
 
-def sheet(*models: str) -> EvidenceSheet:
+def sheet(*models: str) -> ScoringInput:
     own = [{**WHOLE, "model": model} for model in models or (MODEL,)]
     return sheet_of(KEYS, own, y=Y, gold=GOLD, fold=FOLD)
 
@@ -219,7 +219,7 @@ def test_what_was_fitted_for_a_fold_is_kept() -> None:
         tuned=TuningSample(y=(True, False, False), p=(0.95, 0.3, 0.02)),
     )
     own = sheet()
-    whole = EvidenceSheet(
+    whole = ScoringInput(
         queries=own.queries,
         predictions=own.predictions,
         headline=own.headline,

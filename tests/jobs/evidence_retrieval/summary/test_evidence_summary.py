@@ -9,7 +9,7 @@ import pytest
 from jobs.evidence_retrieval.data import EvidenceDataset
 from jobs.evidence_retrieval.leakage import imported_leak_checks
 from jobs.evidence_retrieval.predictions.sheet import predict
-from jobs.evidence_retrieval.queries import EvidenceSheet
+from jobs.evidence_retrieval.queries import ScoringInput
 from jobs.evidence_retrieval.score import score
 from jobs.evidence_retrieval.settings import EvidenceSettings
 from runner.cli.console import fold_text
@@ -23,12 +23,12 @@ def world() -> EvidenceDataset:
 
 
 @pytest.fixture(scope="module")
-def sheet(world: EvidenceDataset) -> EvidenceSheet:
+def sheet(world: EvidenceDataset) -> ScoringInput:
     return predict(world, answers(world))
 
 
 def test_rows_stay_rows_in_eighty_columns(
-    world: EvidenceDataset, sheet: EvidenceSheet
+    world: EvidenceDataset, sheet: ScoringInput
 ) -> None:
     text = score(world, sheet).summary
     lines = fold_text(text, 80).splitlines()
@@ -43,7 +43,7 @@ def test_rows_stay_rows_in_eighty_columns(
 
 
 def test_differences_are_a_table_and_an_only_model_is_not_named_in_it(
-    world: EvidenceDataset, sheet: EvidenceSheet
+    world: EvidenceDataset, sheet: ScoringInput
 ) -> None:
     lines = score(world, sheet).summary.splitlines()
     (head,) = (n for n, line in enumerate(lines) if line.startswith("of "))
@@ -51,7 +51,7 @@ def test_differences_are_a_table_and_an_only_model_is_not_named_in_it(
 
 
 def test_one_of_anything_is_not_told_in_the_plural(
-    world: EvidenceDataset, sheet: EvidenceSheet
+    world: EvidenceDataset, sheet: ScoringInput
 ) -> None:
     odd = Finding(code="odd", severity="warn", where="here", message="It is odd.")
     once = replace(sheet, findings=(odd,), leak_checks=sheet.leak_checks[:1])
@@ -64,7 +64,7 @@ def test_one_of_anything_is_not_told_in_the_plural(
 
 
 def test_leakage_that_nobody_looked_for_is_not_zero(
-    world: EvidenceDataset, sheet: EvidenceSheet
+    world: EvidenceDataset, sheet: ScoringInput
 ) -> None:
     bare = EvidenceDataset(settings=EvidenceSettings())
     found = replace(sheet.predictions[-1], lists={}, tau_neg=None, tau_pos=None)
@@ -74,7 +74,7 @@ def test_leakage_that_nobody_looked_for_is_not_zero(
 
 
 def test_every_check_is_in_a_table_with_what_it_found(
-    world: EvidenceDataset, sheet: EvidenceSheet
+    world: EvidenceDataset, sheet: ScoringInput
 ) -> None:
     (table,) = (own for own in score(world, sheet).tables if own.name == "checks")
     assert table.columns == ("kind", "check", "findings", "not_checked")

@@ -135,7 +135,7 @@ def test_a_sheet_of_decisions_needs_little_and_blank_means_undecided(
         "\ufeffpred_name,gt_name,status,note\n'-s,T1, Accepted ,mine\nb,T2,,\n",
     )
     found = read_aliases(path)
-    assert found.places == ("row 2", "row 3")
+    assert found.row_labels == ("row 2", "row 3")
     assert [(e.pred_name, e.status, e.source) for e in found.alias_set.entries] == [
         ("-s", "accepted", "human"),
         ("b", "undecided", "human"),

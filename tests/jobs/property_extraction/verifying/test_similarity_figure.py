@@ -16,7 +16,7 @@ def verification(*pairs: tuple[float | None, bool | None]) -> NameVerification:
             for name, (similarity, _) in zip(names, pairs, strict=True)
         ),
         equal=frozenset(),
-        known=0,
+        verified_before=0,
         columns=(),
         rulings=majority(
             NameVerdict(pred_name=name, gt_name="t", is_match=said, model="m")

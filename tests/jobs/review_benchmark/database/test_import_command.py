@@ -261,7 +261,7 @@ def test_a_database_that_cannot_be_written_is_one_sentence(
         imported(folder / "none" / "papers.db", folder / "a.csv")
     database = folder / "papers.db"
     imported(database, folder / "a.csv")
-    monkeypatch.setattr(reader, "PATIENCE_S", 0)
+    monkeypatch.setattr(reader, "TIMEOUT_S", 0)
     with closing(sqlite3.connect(database, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(

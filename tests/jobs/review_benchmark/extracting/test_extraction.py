@@ -105,7 +105,7 @@ def test_sections_without_a_heading_are_asked_for_and_counted(tmp_path: Path) ->
         .replace("O B J E C T I V E S", "Aims")
     )
     extract = _loaded(tmp_path, text)
-    assert extract.lacking == ("objectives", "included")
+    assert extract.missing_sections == ("objectives", "included")
     assert [spec.stage for spec in job.plan(extract)] == ["x.places"]
     assert job.reaches(extract) == {"x.places", "x.meta", "x.refs"}
     card = _scored(extract)

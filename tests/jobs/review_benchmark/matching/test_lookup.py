@@ -55,7 +55,7 @@ def test_titles_are_found_as_difflib_alone_would_find_them(
             ratio = SequenceMatcher(None, title, other, autojunk=autojunk).ratio()
             if ratio >= cutoff:
                 best[paper] = max(best.get(paper, 0.0), ratio)
-        expected.append(DatabaseLookup(alike=best))
+        expected.append(DatabaseLookup(by_title=best))
     found = look_up(wanted, stock, cutoff=cutoff, autojunk=autojunk)  # type: ignore[arg-type]
     assert list(found) == expected
 
@@ -68,7 +68,7 @@ def test_no_title_is_asked_for_where_an_identifier_is_found() -> None:
     found = look_up(wanted, Stock(["one"]), cutoff=0.85, autojunk=True)  # type: ignore[arg-type]
     assert found == (
         DatabaseLookup(by_pmid=3, by_doi=4),
-        DatabaseLookup(alike={1: 1.0}),
+        DatabaseLookup(by_title={1: 1.0}),
     )
 
 

@@ -28,16 +28,16 @@ def test_a_pmid_counts_before_a_doi_that_comes_earlier() -> None:
         AgentRecord(document="1", doi="10.1/A"),
         AgentRecord(document="2", pmid="PMID 7"),
     ]
-    assert _hit(paper, records) == RecordHit(place=1, method="pmid", confidence=1.0)
+    assert _hit(paper, records) == RecordHit(index=1, method="pmid", confidence=1.0)
     found = _hit(paper, records, "single-pass")
-    assert found == RecordHit(place=0, method="doi", confidence=1.0)
+    assert found == RecordHit(index=0, method="doi", confidence=1.0)
 
 
 def test_of_one_record_the_pmid_counts() -> None:
     paper = TruthPaper(pmid="7", doi="10.1/a")
     record = AgentRecord(document="1", pmid="7", doi="10.1/a")
     found = _hit(paper, [record], "single-pass")
-    assert found == RecordHit(place=0, method="pmid", confidence=1.0)
+    assert found == RecordHit(index=0, method="pmid", confidence=1.0)
 
 
 def test_the_likest_title_counts_and_of_equals_the_first() -> None:
@@ -46,11 +46,11 @@ def test_the_likest_title_counts_and_of_equals_the_first() -> None:
     best = AgentRecord(document="2", title=LONG.upper())
     records = [worse, best, best]
     assert _hit(paper, records) == RecordHit(
-        place=1, method="title_fuzzy", confidence=1.0
+        index=1, method="title_fuzzy", confidence=1.0
     )
     single = _hit(paper, records, "single-pass")
     assert single is not None
-    assert single.place == 0
+    assert single.index == 0
     assert 0.85 <= single.confidence < 1.0
 
 
@@ -61,7 +61,7 @@ def test_an_exact_hit_replaces_a_title_found_before_it() -> None:
         AgentRecord(document="2", doi="10.1/a"),
     ]
     found = _hit(paper, records, "single-pass")
-    assert found == RecordHit(place=1, method="doi", confidence=1.0)
+    assert found == RecordHit(index=1, method="doi", confidence=1.0)
 
 
 def test_papers_without_anything_in_common_have_no_record() -> None:
@@ -97,27 +97,27 @@ def _ratio(paper: TruthPaper, record: AgentRecord) -> float:
 def _whole_list(paper: TruthPaper, records: list[AgentRecord]) -> RecordHit | None:
     for place, record in enumerate(records):
         if paper.pmid and record.pmid == paper.pmid:
-            return RecordHit(place=place, method="pmid", confidence=1.0)
+            return RecordHit(index=place, method="pmid", confidence=1.0)
     for place, record in enumerate(records):
         if paper.doi and record.doi == paper.doi:
-            return RecordHit(place=place, method="doi", confidence=1.0)
+            return RecordHit(index=place, method="doi", confidence=1.0)
     ratios = [_ratio(paper, record) for record in records]
     best = max(ratios, default=0.0)
     if best < 0.85:
         return None
-    return RecordHit(place=ratios.index(best), method="title_fuzzy", confidence=best)
+    return RecordHit(index=ratios.index(best), method="title_fuzzy", confidence=best)
 
 
 def _single_pass(paper: TruthPaper, records: list[AgentRecord]) -> RecordHit | None:
     kept: RecordHit | None = None
     for place, record in enumerate(records):
         if paper.pmid and record.pmid == paper.pmid:
-            return RecordHit(place=place, method="pmid", confidence=1.0)
+            return RecordHit(index=place, method="pmid", confidence=1.0)
         if paper.doi and record.doi == paper.doi:
-            return RecordHit(place=place, method="doi", confidence=1.0)
+            return RecordHit(index=place, method="doi", confidence=1.0)
         ratio = _ratio(paper, record)
         if kept is None and ratio >= 0.85:
-            kept = RecordHit(place=place, method="title_fuzzy", confidence=ratio)
+            kept = RecordHit(index=place, method="title_fuzzy", confidence=ratio)
     return kept
 
 
@@ -125,9 +125,9 @@ def test_two_truth_papers_may_have_one_record_unless_claims_are_unique() -> None
     papers = [TruthPaper(title=LONG), TruthPaper(pmid="7")]
     records = [AgentRecord(document="1", pmid="7", title=LONG)]
     hits = _matched(papers, records, MatchingRules()).hits
-    assert [hit and hit.place for hit in hits] == [0, 0]
+    assert [hit and hit.index for hit in hits] == [0, 0]
     hits = _matched(papers, records, MatchingRules(unique_claims=True)).hits
-    assert [hit and hit.place for hit in hits] == [None, 0]
+    assert [hit and hit.index for hit in hits] == [None, 0]
 
 
 def _hit(

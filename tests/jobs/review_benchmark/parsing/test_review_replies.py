@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 from jobs.review_benchmark.data import (
     RATIONALE,
     Conclusion,
-    Likeness,
+    JudgedSimilarity,
     Relevance,
     SearchPlan,
     expression,
 )
 from jobs.review_benchmark.parsing import (
     parse_conclusion,
-    parse_likeness,
     parse_plan,
     parse_score,
+    parse_similarity,
 )
 from jobs.review_benchmark.settings import ENDS
 from runner.messages import ParseFailure, Reply
@@ -207,12 +207,12 @@ def test_a_conclusion_is_an_object_or_prose() -> None:
 def test_a_likeness_is_a_number_to_a_hundred_and_a_direction(
     said: str, expected: tuple[float, str] | str
 ) -> None:
-    found = parse_likeness(Reply(text=f"Well: {{{said}}}"))
+    found = parse_similarity(Reply(text=f"Well: {{{said}}}"))
     if isinstance(found, ParseFailure):
         assert found.reason == expected
     else:
         assert (pytest.approx(found.similarity), found.direction) == expected
-    cut = parse_likeness(Reply(text=f"{{{said}"[:14], finish_reason="length"))
+    cut = parse_similarity(Reply(text=f"{{{said}"[:14], finish_reason="length"))
     assert cut == ParseFailure(reason="truncated")
 
 
@@ -245,8 +245,8 @@ def test_no_reply_makes_a_parser_raise(text: str, finish_reason: str) -> None:
     concluded = parse_conclusion(reply)
     if isinstance(concluded, Conclusion):
         assert concluded.text.strip().encode()
-    likeness = parse_likeness(reply)
-    if isinstance(likeness, Likeness):
+    likeness = parse_similarity(reply)
+    if isinstance(likeness, JudgedSimilarity):
         assert 0 <= likeness.similarity <= 1
 
 
@@ -266,4 +266,4 @@ def test_any_value_in_an_object_is_read_or_refused(value: object) -> None:
     if not isinstance(value, list):
         assert isinstance(plan, ParseFailure)
     parse_conclusion(reply)
-    parse_likeness(reply)
+    parse_similarity(reply)

@@ -111,7 +111,7 @@ def test_a_database_that_changes_meanwhile_is_searched_no_further(
 def test_a_database_that_is_being_written_is_refused_with_a_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reader, "PATIENCE_S", 0.0)
+    monkeypatch.setattr(reader, "TIMEOUT_S", 0.0)
     path = stocked(tmp_path / "papers.db")
     with (
         closing(sqlite3.connect(path, isolation_level=None)) as other,

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from jobs.review_benchmark.data import Agreement, Likeness, Review, Vector
+from jobs.review_benchmark.data import Agreement, JudgedSimilarity, Review, Vector
 from jobs.review_benchmark.inputs import ConclusionLabel, ReviewDataset
 from jobs.review_benchmark.matching import MatchedPapers
 from jobs.review_benchmark.rebuilt_reviews import (
@@ -89,7 +89,7 @@ def text(said: str) -> tuple[AgentConclusion, ...]:
 
 def judged(similarity: float, direction: Agreement = "same") -> AgentConclusion:
     """What a judge makes of a conclusion beside CD1's."""
-    likeness = Likeness(similarity=similarity, direction=direction)
+    likeness = JudgedSimilarity(similarity=similarity, direction=direction)
     return AgentConclusion(text="Said.", judged={"CD1": likeness})
 
 
@@ -102,9 +102,9 @@ def test_sister_reviews_with_boilerplate_are_named_and_draw_no_line_alone() -> N
     found = told(truths, {own.id: text(own.conclusion) for own in truths})
     assert found.threshold is not None
     # one pair of 28 is alike: the line stays below it, and the reader is told
-    assert list(found.alike) == [("CD7", "CD8")]
-    assert found.threshold.value < found.alike["CD7", "CD8"] < 1
-    assert all(found.is_alike(own.id) for own in truths)
+    assert list(found.similar_reviews) == [("CD7", "CD8")]
+    assert found.threshold.value < found.similar_reviews["CD7", "CD8"] < 1
+    assert all(found.is_similar(own.id) for own in truths)
     assert "Alike by themselves: CD7 and CD8 (" in "\n".join(verdict_text([found]))
     dataset = ReviewDataset(settings=ReviewBenchmarkSettings(), reviews=truths)
     (finding,) = verdict_findings(dataset, [found])
@@ -117,7 +117,7 @@ def test_an_agent_that_always_says_the_same_is_told_from_nothing() -> None:
     assert len(found.mismatched) == 30
     assert found.auroc == 0.5
     assert found.threshold is not None
-    assert not any(found.is_alike(own.id) for own in truths)
+    assert not any(found.is_similar(own.id) for own in truths)
     assert not any(found.passes(own.id) for own in truths)
 
 
@@ -126,7 +126,7 @@ def test_a_line_at_nothing_in_common_calls_no_reviews_alike() -> None:
     found = told(truths, {own.id: text("Zebras vanish.") for own in truths})
     assert found.threshold is not None
     assert found.threshold.value == 0
-    assert not found.alike
+    assert not found.similar_reviews
     assert not any(found.passes(own.id) for own in truths)
 
 
@@ -193,7 +193,9 @@ def test_an_opposite_direction_fails_whatever_the_number(
     truths = reviews("Walking helps.", "Singing helps.", "Rest helps.")
     others = {
         review: [
-            AgentConclusion(text="Said.", judged={review: Likeness(similarity=value)})
+            AgentConclusion(
+                text="Said.", judged={review: JudgedSimilarity(similarity=value)}
+            )
         ]
         for review, value in (("CD2", 0.6), ("CD3", 0.1))
     }
@@ -284,8 +286,8 @@ def test_a_judge_decides_about_five_reviews() -> None:
             AgentConclusion(
                 text=own.conclusion,
                 judged={
-                    own.id: Likeness(similarity=0.9, direction="same"),
-                    other.id: Likeness(similarity=0.1),
+                    own.id: JudgedSimilarity(similarity=0.9, direction="same"),
+                    other.id: JudgedSimilarity(similarity=0.1),
                 },
             )
         ]
@@ -338,7 +340,7 @@ def test_vectors_do_not_pass_the_opposite() -> None:
         for own in truths
     }
     found = told(truths, said, verdict="embedding", vectors=vectors)
-    assert all(found.is_alike(own.id) for own in truths)
+    assert all(found.is_similar(own.id) for own in truths)
     assert [*found.judged.values()] == [False] * 5
 
 
@@ -351,7 +353,7 @@ def test_words_pass_nothing_by_themselves() -> None:
     said = {own.id: text(own.conclusion) for own in truths}
     for verdict in (None, "tfidf"):
         found = told(truths, {**said, "CD1": text(opposite)}, verdict=verdict)
-        assert all(found.is_alike(own.id) for own in truths)
+        assert all(found.is_similar(own.id) for own in truths)
         # the opposite fails, and where no effect is stated nothing is judged
         assert found.judged == {"CD1": False}
         assert values(found)["verdict.above"] == 7

@@ -111,4 +111,4 @@ def test_every_answer_is_readable_and_consistent(title: str, abstract: str) -> N
     dataset = data(papers={"1": ArticleText(title=title, abstract=abstract)})
     found = parse_screen(Reply(text=baseline(request(dataset, task("abstract")))))
     assert isinstance(found, ScreeningJudgement)
-    assert found.noticed == ()
+    assert found.issues == ()

@@ -72,14 +72,14 @@ def test_a_draw_is_that_of_the_definition(
         basis = own if settings.min_included_basis == "with_abstract" else cited
         if isinstance(outcome, DroppedReview):
             lacks = has_near and not settings.keep_without_negatives and not candidates
-            assert outcome.why == (
+            assert outcome.reason == (
                 "too_few_included"
                 if len(basis) < settings.min_included
                 else "no_candidates"
                 if lacks
                 else "no_text"
             )
-            assert outcome.why != "no_text" or not own
+            assert outcome.reason != "no_text" or not own
             continue
         assert isinstance(outcome, DrawnReview)
         known = world.known(review)

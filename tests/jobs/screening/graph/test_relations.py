@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.screening.data import review_place
+from jobs.screening.data import review_index
 from jobs.screening.graph import Graph, statistics_of
 from runner.errors import DatasetError
 from tests.jobs.screening.corpora import World, worlds
@@ -79,8 +79,8 @@ def test_neither_blocks_nor_the_order_of_edges_matter(
 
 def test_an_unknown_review_is_told_the_nearest() -> None:
     reviews = ("100", "200", "2001")
-    assert review_place("200", reviews) == 1
+    assert review_index("200", reviews) == 1
     with pytest.raises(DatasetError, match=r"No review '202' .* are 200, 2001, 100\.$"):
-        review_place("202", reviews)
+        review_index("202", reviews)
     with pytest.raises(DatasetError, match=r"there are no reviews\.$"):
-        review_place("1", ())
+        review_index("1", ())

@@ -130,7 +130,7 @@ def test_a_probability_is_read_as_it_was_meant_or_counted(
         f'{{"decision": "unclear", "p_include": {written}, "reason_code": "other"}}'
     )
     assert found.p_include == expected
-    assert found.noticed == (() if expected is not None else ("bad_confidence",))
+    assert found.issues == (() if expected is not None else ("bad_confidence",))
 
 
 def test_odd_fields_are_kept_and_counted() -> None:
@@ -140,8 +140,8 @@ def test_odd_fields_are_kept_and_counted() -> None:
         0.9,
         "other",
     )
-    assert found.noticed == ("inconsistent", "bad_reason_code")
-    assert judged('{"decision": "include", "p_include": 0.5}').noticed == (
+    assert found.issues == ("inconsistent", "bad_reason_code")
+    assert judged('{"decision": "include", "p_include": 0.5}').issues == (
         "bad_reason_code",
     )
     long = judged(json.dumps({"decision": "no", "reason": "\ud83d" + "x" * 400}))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.batch.batch import BatchEndpoint, SoughtBatch
+from runner.batch.batch import BatchEndpoint, BatchQuery
 from runner.batch.client import open_endpoint
 from runner.clients.wire_shared import Shape, Structure
 from runner.errors import BadRequest, NotServed, UsageError
@@ -40,17 +40,17 @@ async def test_a_new_batch_is_neither_listed_nor_known_by_its_id_for_a_while(
     async with running(options, clock) as url:
         endpoint = open_endpoint(f"{form}/m", batches_at(form, url))
         batch_id = await _create(endpoint)
-        sought = SoughtBatch(key=KEY, requests=1, prepared_us=clock.now_us())
+        sought = BatchQuery(key=KEY, requests=1, prepared_us=clock.now_us())
         for _ in range(2):
             assert (await endpoint.find(sought)).id is None
-            for ask in (endpoint.look, endpoint.cancel):
+            for ask in (endpoint.poll, endpoint.cancel):
                 with pytest.raises((BadRequest, NotServed)) as unknown:
                     await ask(batch_id)
                 assert unknown.value.status == 404
             clock.advance(29.9)
         clock.advance(0.2)
         assert (await endpoint.find(sought)).id == batch_id
-        assert (await endpoint.look(batch_id)).outcome == "completed"
+        assert (await endpoint.poll(batch_id)).outcome == "completed"
         await endpoint.close()
     billed = [line for line in read_batch_ledger(ledger) if line.act is BatchAct.BILLED]
     assert len(billed) == 1

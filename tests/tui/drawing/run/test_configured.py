@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from store.events import Input, RunStarted
-from tui.screens.config import MASK, configured, mask_looks, masked
+from tui.screens.config import MASK, configured, mask_secrets, masked
 
 KEY = "sk-proj-0123456789abcdef"
 BEGAN = RunStarted(
@@ -64,8 +64,8 @@ def test_what_is_no_secret_is_shown(name: str) -> None:
 
 
 def test_a_header_keeps_its_kind() -> None:
-    assert mask_looks("Authorization: Bearer xyz.abc") == "Authorization: Bearer ***"
-    assert mask_looks("http://host:8000/v1") == "http://host:8000/v1"
+    assert mask_secrets("Authorization: Bearer xyz.abc") == "Authorization: Bearer ***"
+    assert mask_secrets("http://host:8000/v1") == "http://host:8000/v1"
 
 
 def test_a_missing_configuration_is_said() -> None:

@@ -7,7 +7,14 @@ import pytest
 from tests.tui.fake_history import column, history
 from tui.render.glyphs import UNICODE
 from tui.render.layout import Room
-from tui.render.metrics import COST, SERIES, ChartedHistory, chart, figures, moment
+from tui.render.metrics import (
+    COST,
+    SERIES,
+    ChartedHistory,
+    chart,
+    column_caption,
+    figures,
+)
 from tui.sources.history import HistoryColumn
 
 ROOM = Room(width=50, height=8, glyphs=UNICODE)
@@ -51,9 +58,11 @@ def test_rates_are_of_minutes_in_which_a_process_was_at_work() -> None:
 def test_the_time_read_off_comes_with_what_happened_then_or_last() -> None:
     marks = ((1, "started"), (3, "paused"), (3, "limits: 6"))
     shown = course(*(column(number) for number in range(10)), marks=marks)
-    assert moment(at(shown, 0)) == "2026-01-01 00:00–00:01 UTC"
-    assert moment(at(shown, 3)).endswith(" · 00:03:30 paused · 00:03:30 limits: 6")
-    assert moment(shown).endswith("00:10 UTC · last before: 00:03:30 limits: 6")
+    assert column_caption(at(shown, 0)) == "2026-01-01 00:00–00:01 UTC"
+    assert column_caption(at(shown, 3)).endswith(
+        " · 00:03:30 paused · 00:03:30 limits: 6"
+    )
+    assert column_caption(shown).endswith("00:10 UTC · last before: 00:03:30 limits: 6")
     assert shown.axis.flagged == {1, 3}
 
 
@@ -62,7 +71,7 @@ def test_a_column_over_midnight_has_both_dates() -> None:
     shown = ChartedHistory(
         history=history([late], width=60), cursor=None, is_priced=True
     )
-    assert moment(shown) == "2026-01-01 23:30–2026-01-02 00:30 UTC"
+    assert column_caption(shown) == "2026-01-01 23:30–2026-01-02 00:30 UTC"
 
 
 @pytest.mark.parametrize(
@@ -84,7 +93,7 @@ def test_where_there_is_no_chart_a_sentence_says_why(
 ) -> None:
     text = chart(BY_NAME[name], shown, ROOM).plain
     assert said in text
-    assert figures(course(), 80) == moment(course()) == ""
+    assert figures(course(), 80) == column_caption(course()) == ""
 
 
 def test_a_gap_says_that_nobody_worked() -> None:

@@ -8,7 +8,7 @@ from tests.tui.fake_history import HEADLINE
 from tests.tui.sights import HOSTILE
 from tui.render.glyphs import UNICODE
 from tui.render.layout import Room
-from tui.render.metrics import HeadlineMoment, headline, provenance
+from tui.render.metrics import HeadlineState, headline, provenance
 from tui.sources.headline import Headline, HeadlineMetric, HeadlineProgress
 
 KNOWN = HeadlineProgress().started(0).answered(10, HEADLINE)
@@ -31,13 +31,13 @@ OF = "so far, of 812 ended tasks, as of event 12,345, computed "
 def test_what_it_is_made_of_and_how_old_it_is_comes_first(
     reckoning: HeadlineProgress, said: str
 ) -> None:
-    assert provenance(HeadlineMoment(reckoning=reckoning, now_s=50)) == said
+    assert provenance(HeadlineState(reckoning=reckoning, now_s=50)) == said
 
 
 @pytest.mark.parametrize(("width", "height"), [(116, 8), (96, 5), (76, 14), (156, 40)])
 def test_it_fits_its_room_and_counts_what_does_not(width: int, height: int) -> None:
     room = Room(width=width, height=height, glyphs=UNICODE)
-    lines = headline(HeadlineMoment(reckoning=KNOWN, now_s=50), room).plain.split("\n")
+    lines = headline(HeadlineState(reckoning=KNOWN, now_s=50), room).plain.split("\n")
     assert len(lines) <= height
     assert max(map(len, lines)) <= width
     assert "95% interval" in lines[1]
@@ -52,7 +52,7 @@ def test_names_from_outside_and_figures_without_an_interval_do_no_harm() -> None
     found = Headline(metrics=(metric,), level=None, seq=1, ended=1, is_partial=False)
     known = HeadlineProgress().started(0).answered(0, found)
     room = Room(width=100, height=8, glyphs=UNICODE)
-    text = headline(HeadlineMoment(reckoning=known, now_s=1), room).plain
+    text = headline(HeadlineState(reckoning=known, now_s=1), room).plain
     assert "\x1b" not in text
     _, heads, row = text.split("\n")
     assert "interval" in heads.split()
@@ -74,7 +74,7 @@ def test_a_metric_has_its_name_and_where_there_is_room_its_key() -> None:
     shown = {}
     for width in (76, 110):
         room = Room(width=width, height=8, glyphs=UNICODE)
-        text = headline(HeadlineMoment(reckoning=known, now_s=1), room).plain
+        text = headline(HeadlineState(reckoning=known, now_s=1), room).plain
         _, heads, row = text.split("\n")
         shown[width] = (heads.split(), row.split())
     assert shown[110] == (

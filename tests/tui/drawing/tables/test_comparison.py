@@ -15,9 +15,9 @@ from tui.render import comparison as words_of
 from tui.render.comparison import (
     METRIC_COLUMNS,
     ComparisonRow,
+    filter_rows,
     number,
     rows,
-    rows_wanted,
 )
 from tui.render.layout import fitted
 from tui.sources.comparison import ComparisonResult, PricedComparison, TaskCost
@@ -93,13 +93,13 @@ def test_costs_end_each_group_and_an_unknown_price_is_a_question_mark() -> None:
 def test_a_filter_keeps_the_models_above_what_it_lets_through() -> None:
     listed = dict(enumerate(rows(comparison(pair(), pair("m-small")))))
     assert len(listed) == 10
-    kept = rows_wanted(listed, "FEW")
+    kept = filter_rows(listed, "FEW")
     assert [(place, bool(row.heading)) for place, row in kept.items()] == [
         *((0, True), (2, False)),
         *((5, True), (7, False)),
     ]
-    assert rows_wanted(listed, "") == listed
-    assert not rows_wanted(listed, "no such metric")
+    assert filter_rows(listed, "") == listed
+    assert not filter_rows(listed, "no such metric")
 
 
 NUMBERS = st.floats(-1e9, 1e9)

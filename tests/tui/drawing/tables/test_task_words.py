@@ -10,7 +10,7 @@ from store.read.tasks import AttemptRow
 from store.scoring import Score
 from tests.store.samples import answered, failed
 from tests.tui.fake_tasks import FakeTasks
-from tui.render.tasks import attempt_columns, score, why_next
+from tui.render.tasks import attempt_columns, next_reason, score
 from tui.sources.tasks import AttemptLine
 
 ROW = AttemptRow(
@@ -81,5 +81,5 @@ def test_an_attempt_says_its_outcome_and_why_another_followed(
     texts = {column.title: column.text(line) for column in attempt_columns()}
     assert texts["outcome"] == outcome
     assert texts["waited"] == "-"
-    assert why_next(line).startswith(why)
-    assert bool(why_next(line)) is bool(why)
+    assert next_reason(line).startswith(why)
+    assert bool(next_reason(line)) is bool(why)

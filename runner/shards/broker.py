@@ -1,8 +1,8 @@
 """Lends one run's limits and money to its shards, and serves them over a socket.
 
-`Broker` is sans-IO: `receive` takes what a shard says with the time it was heard, `step`
-gives what is to be said to whom, and when to look again. `BrokerServer` has a task for
-each connection, and one that looks at the clock.
+`Broker` is sans-IO: `receive` takes what a shard says with the time it was heard,
+`step` gives what is to be said to whom, and when to look again. `BrokerServer` has a
+task for each connection, and one that looks at the clock.
 
 Whoever does not know the token learns nothing and is let go; so is whoever says what
 makes no sense, or does not read what is said to it. None of that disturbs the others.

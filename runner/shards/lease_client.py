@@ -1,8 +1,8 @@
 """Connects a shard to its broker and holds what was lent to it.
 
-Sans-IO: `receive` takes what the broker says, `says` gives what is to be said to it, both
-with the time of this process. The lease on the shard itself is its fence: without an
-answer of the broker's to something that was sent less than a TTL ago, nothing may be
+Sans-IO: `receive` takes what the broker says, `says` gives what is to be said to it,
+both with the time of this process. The lease on the shard itself is its fence: without
+an answer of the broker's to something that was sent less than a TTL ago, nothing may be
 sent (`holds`). It runs from when the question was sent, the broker's own account from
 when it heard it, which is later: so the shard is the first to think itself dead.
 

@@ -1,7 +1,8 @@
 """Serves an endpoint on loopback that speaks one dialect, with faults by seed.
 
-The shell around the pure parts: `planned_outcome` decides, `Provider` answers and bills,
-`SimulatedLimits` refuses, `Ledger` remembers. aiohttp's low-level server does the HTTP.
+The shell around the pure parts: `planned_outcome` decides, `Provider` answers and
+bills, `SimulatedLimits` refuses, `Ledger` remembers. aiohttp's low-level server does
+the HTTP.
 
 Tests start it in their own process and compare with its bill:
 

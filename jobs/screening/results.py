@@ -77,6 +77,8 @@ def pairs(
     settings: ScreeningSettings,
 ) -> tuple[ScreeningPair, ...]:
     """Every pair of models, in their order."""
+    if len(views) <= 1:
+        return ()
     found = [
         _pair(each, views[each.left], views[each.right])
         for each in model_pairs(comparables, PAIRED, settings)

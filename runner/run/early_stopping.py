@@ -219,7 +219,7 @@ class Decider:
         driver: Driver,
         clock: Clock,
         tell: Callable[[str], None],
-        looking: DecisionContext | None,
+        looking: DecisionContext,
     ) -> None:
         """Watch a run that is about to go on.
 
@@ -230,7 +230,7 @@ class Decider:
             driver: what is drained.
             clock: says when to look.
             tell: takes a sentence for whoever started the process.
-            looking: None: the run answers all that is planned.
+            looking: how it is decided, and by which rule.
         """
         self._folder = folder
         self._log = log
@@ -238,7 +238,7 @@ class Decider:
         self._driver = driver
         self._clock = clock
         self._tell = tell
-        self._looking = looking
+        self._looking: DecisionContext | None = looking
         self._thread = ThreadPoolExecutor(max_workers=1)
         #: the thread's own: what the engine has loaded may belong to its thread
         self._dataset: Dataset = None

@@ -6,7 +6,7 @@ import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from runner.clients import (
+from runner.clients.client import (
     Call,
     ClientOptions,
     ModelClient,

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from runner import errors as e
-from runner.clients import (
+from runner.clients.client import (
     Call,
     ClientOptions,
     ModelClient,

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.clients import Secret
-from runner.clients.client import Keyring
+from runner.clients.client import Keyring, Secret
 from runner.errors import UsageError
 
 KEY = "sk-canary/0123456789"

@@ -107,7 +107,7 @@ def test_a_run_that_costs_nothing_records_no_estimate(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("answers.jsonl").write_text('{"key": "i0", "content": "x"}\n')
+    Path("answers.jsonl").write_text('{"key": "i0", "response": "x"}\n')
     run = Run(tmp_path)
     run.options = options_from({"model": [model]})
     run.start()

@@ -23,7 +23,8 @@ from typing import Any, Final, Literal
 
 import httpx
 
-from runner.clients.client import Api, Call, ClientOptions, ModelClient, Received
+from runner.clients import Call, ClientOptions, ModelClient, Received
+from runner.clients.client import Api
 from runner.clients.fallbacks import Fallbacks
 from runner.clients.http_client import OPENAI_URL, OpenAICompatibleClient, endpoint_url
 from runner.clients.refusals import FORMAT, LIMITS, error_body

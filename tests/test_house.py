@@ -75,7 +75,7 @@ def test_help_and_requests_import_neither_clients_nor_what_jobs_need(
 
 def test_the_direct_way_does_not_pay_for_litellm() -> None:
     opened = (
-        "from runner.clients.client import ClientOptions, open_client\n"
+        "from runner.clients import ClientOptions, open_client\n"
         "open_client('openai/x', ClientOptions())"
     )
     assert not _loaded(opened) & {"litellm", "openai"}

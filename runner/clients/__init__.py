@@ -1,1 +1,67 @@
-"""Model clients behind one protocol, and the wire formats they send."""
+"""Model clients behind one protocol; `open_client` chooses by the model's name."""
+
+from runner.clients.client import (
+    Call,
+    ClientOptions,
+    ClientStatistics,
+    ModelClient,
+    Received,
+    Route,
+    Secret,
+    Timeouts,
+    route,
+)
+from runner.errors import UsageError
+
+__all__ = [
+    "Call",
+    "ClientOptions",
+    "ClientStatistics",
+    "ModelClient",
+    "Received",
+    "Secret",
+    "Timeouts",
+    "open_client",
+]
+
+
+def open_client(model: str, options: ClientOptions) -> ModelClient:
+    """The client for *model*; to be closed by the caller, inside the event loop.
+
+    `baseline/...` asks the job itself, `recorded:...` a file or an earlier run; all
+    else goes to `options.base_url`, or, as `openai/...`, to OpenAI; what is left goes
+    to its provider through litellm. The modules are imported here, so that a run pays
+    only for the client it uses.
+
+    Raises:
+        UsageError: No client serves that name, or its options do not fit.
+    """
+    match route(model, has_base_url=options.base_url is not None):
+        case Route.BASELINE:
+            from runner.clients.offline import (  # noqa: PLC0415 - see above
+                BaselineClient,
+            )
+
+            if options.job is None:
+                raise UsageError(
+                    f"The model {model!r} answers only inside a job's run."
+                )
+            return BaselineClient(options.job)
+        case Route.RECORDED:
+            from runner.clients.offline import (  # noqa: PLC0415 - see above
+                open_recorded,
+            )
+
+            return open_recorded(model.removeprefix("recorded:"), options)
+        case Route.DIRECT:
+            from runner.clients.http_client import (  # noqa: PLC0415 - see above
+                OpenAICompatibleClient,
+            )
+
+            return OpenAICompatibleClient(model.removeprefix("openai/"), options)
+        case Route.LITELLM:
+            from runner.clients.litellm_client import (  # noqa: PLC0415 - see above
+                LiteLLMClient,
+            )
+
+            return LiteLLMClient(model, options)

@@ -18,6 +18,7 @@ from runner.batch.client import (
     open_endpoint,
     pending_batches,
 )
+from runner.clients import open_client
 from runner.clients.client import (
     ClientOptions,
     ModelClient,
@@ -25,7 +26,6 @@ from runner.clients.client import (
     Secret,
     Timeouts,
     is_offline,
-    open_client,
     route,
 )
 from runner.clients.fallbacks import Fallbacks

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 
-from runner.clients.client import Call, ClientOptions, ModelClient, open_client
+from runner.clients import Call, ClientOptions, ModelClient, open_client
 from runner.job import Task
 from runner.messages import ChatRequest, Message, TextPart
 from tests.bench.floor_prompts import Work, prompt, timed, work

@@ -12,7 +12,7 @@ import certifi
 
 from jobs.paper_investigation import job
 from runner.cli import import_, run, shards
-from runner.clients.client import http_client
+from runner.clients import http_client
 from runner.money.prices import table
 from runner.run import launch
 

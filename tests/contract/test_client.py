@@ -13,7 +13,7 @@ from typing import TypeAlias, cast
 
 import pytest
 
-from runner.clients.client import Call, ClientOptions, ModelClient, open_client
+from runner.clients import Call, ClientOptions, ModelClient, open_client
 from runner.clients.fallbacks import Fallbacks
 from runner.clients.offline import FunctionClient
 from runner.clients.wire import decode_reply

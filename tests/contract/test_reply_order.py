@@ -21,7 +21,7 @@ from jobs.evidence_retrieval import prompts
 from jobs.testing import MemoryAnswers
 from runner.batch.client import open_endpoint
 from runner.cli.main import exit_code
-from runner.clients.client import Call, ClientOptions, open_client
+from runner.clients import Call, ClientOptions, open_client
 from runner.clients.wire_shared import Shape, Structure
 from runner.errors import AttemptError
 from runner.job import Task

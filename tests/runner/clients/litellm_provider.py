@@ -6,7 +6,7 @@ import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from runner.clients.client import (
+from runner.clients import (
     Call,
     ClientOptions,
     ModelClient,

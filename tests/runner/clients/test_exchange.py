@@ -6,7 +6,8 @@ from contextlib import asynccontextmanager
 import httpx
 import pytest
 
-from runner.clients.client import ClientOptions, ClientTally, Keyring
+from runner.clients import ClientOptions
+from runner.clients.client import ClientTally, Keyring
 from runner.clients.http_client import HttpSender
 from runner.clients.litellm_client import LiteLLMExchange
 from runner.errors import ConnectionLost

@@ -15,14 +15,7 @@ import pytest
 import zstandard
 
 from runner import errors as e
-from runner.clients.client import (
-    Call,
-    ClientOptions,
-    Received,
-    Secret,
-    Timeouts,
-    open_client,
-)
+from runner.clients import Call, ClientOptions, Received, Secret, Timeouts, open_client
 from runner.clients.wire_openai import encode_reply
 from runner.job import Task
 from runner.messages import ChatRequest, Message, TextPart

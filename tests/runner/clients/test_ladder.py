@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from runner import errors as e
-from runner.clients.client import Call, ClientOptions, ModelClient, open_client
+from runner.clients import Call, ClientOptions, ModelClient, open_client
 from runner.job import Task
 from runner.messages import (
     ChatRequest,

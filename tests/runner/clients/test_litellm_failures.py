@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from runner import errors as e
-from runner.clients.client import Timeouts
+from runner.clients import Timeouts
 from runner.clients.litellm_client import MEANINGS, library
 from tests.runner.clients.litellm_provider import REQUEST, ask, call, talking
 from tests.wire_forms import ANTHROPIC, GEMINI, PROVIDERS, Provider

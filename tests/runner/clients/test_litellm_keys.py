@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from runner import errors as e
-from runner.clients.client import ClientOptions, Secret, open_client
+from runner.clients import ClientOptions, Secret, open_client
 from tests.runner.clients.litellm_provider import KEY, ask, call, talking
 from tests.wire_forms import ANTHROPIC, DEEPSEEK, PROVIDERS, Provider
 from tests.wire_server import Said, saying

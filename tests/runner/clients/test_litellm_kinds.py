@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from runner import errors as e
-from runner.clients.client import ClientOptions, ModelClient, Secret, open_client
+from runner.clients import ClientOptions, ModelClient, Secret, open_client
 from runner.messages import (
     ChatRequest,
     EmbedRequest,

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from runner import errors as e
-from runner.clients.client import (
+from runner.clients import (
     Call,
     ClientOptions,
     ModelClient,

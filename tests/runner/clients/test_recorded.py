@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.clients.client import Call, ClientOptions, ModelClient, open_client
+from runner.clients import Call, ClientOptions, ModelClient, open_client
 from runner.clients.wire import encode_answer
 from runner.clients.wire_openai import OPENAI_CHAT, encode_reply
 from runner.errors import BadRequest, DatasetError, UsageError

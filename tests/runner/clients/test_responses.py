@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from runner import errors as e
-from runner.clients.client import Call, ClientOptions, Received, Secret, open_client
+from runner.clients import Call, ClientOptions, Received, Secret, open_client
 from runner.clients.http_client import endpoint_url
 from runner.clients.wire_openai import OPENAI_RESPONSES
 from runner.job import Task

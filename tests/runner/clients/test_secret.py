@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.clients.client import Keyring, Secret
+from runner.clients import Secret
+from runner.clients.client import Keyring
 from runner.errors import UsageError
 
 KEY = "sk-canary/0123456789"

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from runner.clients.client import ClientOptions, Secret
+from runner.clients import ClientOptions, Secret
 from runner.endpoint_report import ProbeReport
 from runner.probe import MOST_PROBES, Probe, most_tokens
 from runner.simulate.options import SimulateOptions

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner import errors as e
-from runner.clients.client import Call, ClientOptions, ModelClient, open_client
+from runner.clients import Call, ClientOptions, ModelClient, open_client
 from runner.clients.wire import (
     OPENAI_EMBEDDINGS,
     RERANK,

@@ -13,7 +13,7 @@ from typing import Any, cast
 import pytest
 
 from runner import errors as e
-from runner.clients.client import Call, ClientOptions, ModelClient, Secret, open_client
+from runner.clients import Call, ClientOptions, ModelClient, Secret, open_client
 from runner.clients.wire_openai import encode_chat
 from runner.clients.wire_shared import Shape
 from runner.job import Job, Task

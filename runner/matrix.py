@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from runner.engine.background import obey_signals
 from runner.errors import RunnerError, UsageError
 from runner.job import Job
 from runner.limits.limiter import MOST_CALLS, Limits
@@ -21,7 +22,7 @@ from runner.options import ModelName, RunOptions, Variable, options_from, read_t
 from runner.registry import load_job
 from runner.roles import fitted
 from runner.run import launch
-from runner.run.context import RunContext, obey_signals
+from runner.run.context import RunContext
 from runner.run.control import waiting
 from runner.run.end import RunOutcome
 from runner.run.endpoints import SharedEndpoints

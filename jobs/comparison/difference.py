@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -354,19 +355,17 @@ def _auprc(columns: SideValues) -> float | None:
 
 def _area_interval(
     prepared: Callable[[Floats, Floats, npt.NDArray[np.intp]], ResampledStatistic],
-) -> Callable[[_Sides, _ResampledItems, Resamples], Interval]:
-    def interval(
-        sides: _Sides, resampled: _ResampledItems, resamples: Resamples
-    ) -> Interval:
-        if not len(resampled.at):
-            return Interval(lo=None, hi=None)
-        *before, last = (prepared(*_scored(columns), resampled.at) for columns in sides)
-        if not before:
-            return resamples.interval_of(last)
-        (a,) = before
-        return resamples.interval_of(last.minus(a))
-
-    return interval
+    sides: _Sides,
+    resampled: _ResampledItems,
+    resamples: Resamples,
+) -> Interval:
+    if not len(resampled.at):
+        return Interval(lo=None, hi=None)
+    *before, last = (prepared(*_scored(columns), resampled.at) for columns in sides)
+    if not before:
+        return resamples.interval_of(last)
+    (a,) = before
+    return resamples.interval_of(last.minus(a))
 
 
 def _delong(paired: PairedItems) -> PValue | None:
@@ -421,7 +420,9 @@ _KINDS: Mapping[str, _MetricKind] = {
     "mean": _MetricKind(_mean, _sums_interval, (_sign_flips, _mcnemar)),
     "ratio": _MetricKind(_ratio, _sums_interval, (_side_swaps, None)),
     "auroc": _MetricKind(
-        _auroc, _area_interval(auroc_of), (_delong_by_cluster, _delong)
+        _auroc, partial(_area_interval, auroc_of), (_delong_by_cluster, _delong)
     ),
-    "auprc": _MetricKind(_auprc, _area_interval(auprc_of), (_bootstrapped, None)),
+    "auprc": _MetricKind(
+        _auprc, partial(_area_interval, auprc_of), (_bootstrapped, None)
+    ),
 }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from jobs.evidence_retrieval import OUTLINE, baseline, inputs, plan
+from jobs.evidence_retrieval import baseline, inputs, plan
 from jobs.evidence_retrieval import prompts as asking
 from jobs.evidence_retrieval.data import WORDING, EvidenceDataset
 from jobs.evidence_retrieval.plan import STAGES
@@ -32,7 +32,7 @@ class EvidenceRetrieval(Job):
     """Which sentences of a post are evidence for a criterion, and are there any?"""
 
     name = "evidence-retrieval"
-    version = OUTLINE.version
+    version = "2"
     Settings = JobSettings
     stages = STAGES
     prompts = WORDING

@@ -36,7 +36,6 @@ from jobs.metrics.areas import (
     cluster_index,
     delong,
     delong_paired,
-    ece_of,
     tpr_of,
 )
 from jobs.metrics.calibration import (
@@ -50,6 +49,7 @@ from jobs.metrics.calibration import (
     brier_skill,
     ece,
     ece_adaptive,
+    ece_of,
     fit_isotonic,
     fit_platt,
     log_loss,

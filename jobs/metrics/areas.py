@@ -22,14 +22,12 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from jobs.metrics.calibration import Closed, bin_of
 from jobs.metrics.columns import (
     Bools,
     Column,
     Floats,
     check_same_length,
     labels,
-    probabilities,
     quotient,
     scores,
 )
@@ -169,39 +167,6 @@ def auprc_of(
         return quotient((positives * precision).sum(axis=1), tp[:, -1])
 
     return ResampledStatistic(rows.by_parts(areas), _classes(y, cluster))
-
-
-def ece_of(
-    y: Column,
-    p: Column,
-    cluster: npt.NDArray[np.intp],
-    bins: int = 10,
-    *,
-    closed: Closed = "right",
-    drop_one: bool = False,
-) -> ResampledStatistic:
-    """The expected calibration error of each replicate, under `ece`'s options."""
-    truth, column = labels("y", y), probabilities("p", p)
-    check_same_length(y=truth, p=column, cluster=cluster)
-    bin_index = bin_of(column, bins, closed)
-    clusters = int(cluster.max(initial=-1)) + 1
-    # a row that is dropped is in no bin, but counts in the total
-    residuals = (
-        np.where(column == 1, 0.0, column - truth) if drop_one else column - truth
-    )
-    gaps = np.bincount(
-        cluster * bins + bin_index, weights=residuals, minlength=clusters * bins
-    ).reshape(clusters, bins)
-    sizes = np.bincount(cluster, minlength=clusters).astype(np.float64)
-
-    # the last clusters may be without rows, where only some rows are looked at
-    def errors(block: Counts) -> Floats:
-        multiplicities = block[:, :clusters].astype(np.float64)
-        # `einsum` adds in a fixed order; a matrix product would ask BLAS
-        apart = np.abs(np.einsum("ij,jk->ik", multiplicities, gaps)).sum(axis=1)
-        return quotient(apart, np.einsum("ij,j->i", multiplicities, sizes))
-
-    return ResampledStatistic(errors, Support.of(sizes))
 
 
 _FEWEST = 2

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from jobs.metrics.columns import (
     Bools,
@@ -16,10 +17,12 @@ from jobs.metrics.columns import (
     check_same_length,
     labels,
     probabilities,
+    quotient,
     scores,
     weights,
 )
 from jobs.metrics.intervals import Interval, wilson
+from jobs.metrics.resampling import Counts, ResampledStatistic, Support
 
 Closed = Literal["right", "left"]
 _FARTHEST = 1e-7
@@ -125,6 +128,39 @@ def _gap(bucket: Bin, reference: Literal["mean", "midpoint"] = "mean") -> float:
         return 0.0
     predicted = bucket.mean_p if reference == "mean" else (bucket.lo + bucket.hi) / 2
     return abs(predicted - bucket.rate)
+
+
+def ece_of(
+    y: Column,
+    p: Column,
+    cluster: npt.NDArray[np.intp],
+    bins: int = 10,
+    *,
+    closed: Closed = "right",
+    drop_one: bool = False,
+) -> ResampledStatistic:
+    """The expected calibration error of each replicate, under `ece`'s options."""
+    truth, column = labels("y", y), probabilities("p", p)
+    check_same_length(y=truth, p=column, cluster=cluster)
+    bin_index = bin_of(column, bins, closed)
+    clusters = int(cluster.max(initial=-1)) + 1
+    # a row that is dropped is in no bin, but counts in the total
+    residuals = (
+        np.where(column == 1, 0.0, column - truth) if drop_one else column - truth
+    )
+    gaps = np.bincount(
+        cluster * bins + bin_index, weights=residuals, minlength=clusters * bins
+    ).reshape(clusters, bins)
+    sizes = np.bincount(cluster, minlength=clusters).astype(np.float64)
+
+    # the last clusters may be without rows, where only some rows are looked at
+    def errors(block: Counts) -> Floats:
+        multiplicities = block[:, :clusters].astype(np.float64)
+        # `einsum` adds in a fixed order; a matrix product would ask BLAS
+        apart = np.abs(np.einsum("ij,jk->ik", multiplicities, gaps)).sum(axis=1)
+        return quotient(apart, np.einsum("ij,j->i", multiplicities, sizes))
+
+    return ResampledStatistic(errors, Support.of(sizes))
 
 
 def mce(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from jobs.paper_investigation import OUTLINE, baseline, check, inputs, plan
+from jobs.paper_investigation import baseline, check, inputs, plan
 from jobs.paper_investigation import prompts as asking
 from jobs.paper_investigation.dataset import WORDING, InvestigationDataset
 from jobs.paper_investigation.plan import STAGES
@@ -31,7 +31,7 @@ class PaperInvestigation(Job):
     """Which variants does a paper study, and does the model understand them?"""
 
     name = "paper-investigation"
-    version = OUTLINE.version
+    version = "2"
     Settings = JobSettings
     stages = STAGES
     prompts = WORDING

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from jobs.property_extraction import OUTLINE, baseline, inputs, plan, tasks
+from jobs.property_extraction import baseline, inputs, plan, tasks
 from jobs.property_extraction import plan as asking
 from jobs.property_extraction.data import PropertyDataset
 from jobs.property_extraction.plan import STAGES
@@ -38,7 +38,7 @@ class PropertyExtraction(Job):
     """Which values of which properties does a model find in papers?"""
 
     name = "property-extraction"
-    version = OUTLINE.version
+    version = "2"
     Settings = JobSettings
     stages = STAGES
     prompts = WORDING

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from jobs.review_benchmark import OUTLINE, baseline, inputs, parsing, plan
+from jobs.review_benchmark import baseline, inputs, parsing, plan
 from jobs.review_benchmark import requests as asking
 from jobs.review_benchmark.extraction import baseline as extracting_lexical
 from jobs.review_benchmark.extraction import plan as extracting_asking
@@ -43,7 +43,7 @@ class ReviewBenchmark(Job):
     """
 
     name = "review-benchmark"
-    version = OUTLINE.version
+    version = "2"
     Settings = JobSettings
     stages = parsing.STAGES
     prompts = WORDING

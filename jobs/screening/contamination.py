@@ -91,26 +91,6 @@ def macro_confirmed(contaminations: Iterable[Contamination]) -> float | None:
     return mean(part.share_confirmed for part in contaminations)
 
 
-NOT_IDENTIFIED = "not identified"
-"""Why there is no implied share."""
-
-
-def implied(
-    fpr_near: float | None, fpr_true: float | None, tpr: float | None
-) -> float | None:
-    """The share of near misses that a model's error rates imply to be eligible.
-
-    (FPR_near - FPR_true) / (TPR - FPR_true), which takes the model to treat eligible
-    near misses like included papers and the others like true exclusions: an estimate
-    laden with assumptions, and to be labelled so. None where it is `NOT_IDENTIFIED`:
-    outside [0, 1], or a model that includes no more of the included.
-    """
-    if fpr_near is None or fpr_true is None or tpr is None or tpr <= fpr_true:
-        return None
-    share = (fpr_near - fpr_true) / (tpr - fpr_true)
-    return share if 0.0 <= share <= 1.0 else None
-
-
 def _normal(title: str) -> str:
     """A title without case, punctuation and spacing."""
     return "".join(sign for sign in title.casefold() if sign.isalnum())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from jobs.screening import OUTLINE, baseline, inputs, parsing, plan
+from jobs.screening import baseline, inputs, parsing, plan
 from jobs.screening import plan as asking
 from jobs.screening.inputs import ScreeningDataset
 from jobs.screening.prompts import WORDING
@@ -32,7 +32,7 @@ class Screening(Job):
     """Which papers should pass screening, and how many would a model lose?"""
 
     name = "screening"
-    version = OUTLINE.version
+    version = "2"
     Settings = JobSettings
     stages = parsing.STAGES
     prompts = WORDING

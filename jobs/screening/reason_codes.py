@@ -11,7 +11,7 @@ or a `reason_code` beside the reason settles them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -47,17 +47,15 @@ _SAME_CLAUSE = r"(?:[ ,()'\"/-]+[^ .;:]+){0,%d}?[ ,()'\"/-]+"
 """Between a fault and its noun: at most so many words, and no end of a clause."""
 
 
-def _faults() -> Iterator[tuple[str, re.Pattern[str]]]:
-    """Patterns of a fault before its noun, and behind it."""
-    for code, nouns in _NOUNS.items():
-        yield (
-            code,
-            re.compile(rf"\b(?:{_FAULT}){_SAME_CLAUSE % 2}(?:{nouns})(?![\w-])"),
-        )
-        yield code, re.compile(rf"\b(?:{nouns}){_SAME_CLAUSE % 8}(?:{_FAULT})\b")
-
-
-_FAULTS = tuple(_faults())
+_FAULTS = tuple(
+    (code, re.compile(pattern))
+    for code, nouns in _NOUNS.items()
+    for pattern in (
+        rf"\b(?:{_FAULT}){_SAME_CLAUSE % 2}(?:{nouns})(?![\w-])",
+        rf"\b(?:{nouns}){_SAME_CLAUSE % 8}(?:{_FAULT})\b",
+    )
+)
+"""Patterns of a fault before its noun, and behind it, by reason code."""
 
 _LABELS: Mapping[str, str] = {
     "allocation": "study_design",

@@ -77,6 +77,8 @@ def pairs(
     settings: ScreeningSettings,
 ) -> tuple[ScreeningPair, ...]:
     """Every pair of models, in their order."""
+    if len(views) <= 1:
+        return ()
     screening_pairs = [
         _pair(pair, views[pair.left], views[pair.right])
         for pair in model_pairs(comparables, PAIRED, settings)

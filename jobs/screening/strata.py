@@ -23,9 +23,8 @@ from jobs.metrics import (
     rate_columns,
     with_interval,
 )
-from jobs.metrics.areas import ece_of
+from jobs.metrics.calibration import ece_of
 from jobs.metrics.columns import Bools, Floats, as_value, quotient
-from jobs.screening.contamination import NOT_IDENTIFIED, implied
 from jobs.screening.decisions import DecisionView
 from jobs.screening.ranking import ReviewValues, measure_ranking, ranking_measures
 from jobs.screening.rates import (
@@ -271,3 +270,23 @@ def implied_contamination(strata: Mapping[str, Stratum]) -> Iterator[Metric]:
         if share is None
         else "an estimate that rests on strong assumptions",
     )
+
+
+NOT_IDENTIFIED = "not identified"
+"""Why there is no implied share."""
+
+
+def implied(
+    fpr_near: float | None, fpr_true: float | None, tpr: float | None
+) -> float | None:
+    """The share of near misses that a model's error rates imply to be eligible.
+
+    (FPR_near - FPR_true) / (TPR - FPR_true), which takes the model to treat eligible
+    near misses like included papers and the others like true exclusions: an estimate
+    laden with assumptions, and to be labelled so. None where it is `NOT_IDENTIFIED`:
+    outside [0, 1], or a model that includes no more of the included.
+    """
+    if fpr_near is None or fpr_true is None or tpr is None or tpr <= fpr_true:
+        return None
+    share = (fpr_near - fpr_true) / (tpr - fpr_true)
+    return share if 0.0 <= share <= 1.0 else None

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from runner.cli.arguments import LEASE_TTL_S, SHIP_EVERY_S, job_settings
+from runner.errors import UsageError
 
 if TYPE_CHECKING:
     from runner.shards.engines import EngineName
@@ -139,6 +140,29 @@ class RunRequest:
             placing=_group(PlacementOptions, parameters),
             output=output_options(parameters),
         )
+
+
+def is_part(request: RunRequest) -> bool:
+    """Whether a process takes a part of a run, named or all of it.
+
+    Raises:
+        UsageError: a part is named, and somebody to place all parts; or how many parts
+            there are, and nobody to place them.
+    """
+    part, placing = request.part, request.placing
+    if placing.engine is not None:
+        if part.shard is not None:
+            raise UsageError(
+                "--engine starts all shards of a run, and --shard is one of them: "
+                "leave one of the two out."
+            )
+        return False
+    if placing.shards is not None:
+        raise UsageError(
+            "--shards is how many an --engine places: name one, or take a part of the "
+            "run with --shard i/n."
+        )
+    return any((part.shard, part.local_dir, part.ship))
 
 
 def output_options(parameters: Mapping[str, Any]) -> OutputOptions:

@@ -19,7 +19,7 @@ import click
 from runner.cli import arguments, console
 from runner.cli.arguments import ANY_SETTING
 from runner.cli.console import DONE, ERROR, print_json, print_note
-from runner.cli.request import RunRequest
+from runner.cli.request import RunRequest, is_part
 from runner.cli.run_steps import Leave
 from runner.errors import RunnerError
 from store.clock import SystemClock
@@ -178,7 +178,7 @@ def _start(job_name: str, request: RunRequest, *, scores: bool) -> int:
     from runner.registry import load_job
     from runner.run import launch
 
-    is_part = shards.is_part(request)
+    takes_part = is_part(request)
     leave = leave_terminal(request)
     job = load_job(job_name)
     file = run_steps.configuration(request.source)
@@ -186,7 +186,7 @@ def _start(job_name: str, request: RunRequest, *, scores: bool) -> int:
     work, options = run_steps.new_run(job, settings, request.options, file)
     run_steps.print_findings(work)
     console.relax_collector()
-    if is_part:
+    if takes_part:
         return shards.run_part(work, options, request, leave)
     folder = run_steps.new_folder(request.runs_dir, request.run_id, job)
     if (engine := request.placing.engine) is not None:
@@ -299,7 +299,7 @@ def resume(
             accept_changes=accept_changes,
             scores=not no_score,
         )
-    if shards.is_part(request):
+    if is_part(request):
         raise UsageError(
             f"Run {folder.run_id} is not split: its log stays where it is, and is not "
             "shipped."

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias, assert_never
 
 from pydantic import BaseModel
 
-from runner.cli import arguments, score
+from runner.cli import arguments
 from runner.cli.arguments import environment, variables
 from runner.cli.console import (
     BUDGET,
@@ -46,7 +46,7 @@ from runner.run.context import RunContext
 from runner.run.end import RunOutcome
 from runner.score.render import REPORT, overview, print_tables
 from runner.score.scoring import Scoring, score_run
-from runner.scorecard import LIMITS
+from runner.scorecard import LIMITS, Scorecard
 from runner.shards.lease_protocol import VARIABLE
 from runner.typeset import typeset
 from runner.workload import ENVIRONMENT, Workload, load_workload, resolve
@@ -299,7 +299,7 @@ def end(
         seen = live_status(reader, CLOCK.now_us(), is_held=False)
     state = seen.status
     failed = (
-        score.failed_checks(scoring.scorecard, strict=output.strict)
+        failed_checks(scoring.scorecard, strict=output.strict)
         if scoring is not None
         else ()
     )
@@ -419,3 +419,11 @@ def _copy(source: Path, target: Path, names: tuple[str, ...]) -> None:
     for name in names:
         (target / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(source / name, target / name)
+
+
+def failed_checks(card: Scorecard, *, strict: bool) -> tuple[str, ...]:
+    """A sentence for each check that failed: the job's own; if *strict*, for errors."""
+    wrong = [finding for finding in card.findings if finding.severity == "error"]
+    if not (strict and wrong):
+        return card.failures
+    return *card.failures, f"{len(wrong)} findings are errors: {wrong[0].message}"

@@ -150,7 +150,9 @@ def score(
             }
         )
     run_steps.show_scoring(folder, run_scoring, output)
-    failed = failed_checks(card, strict=output.strict, under=under)
+    failed = list(run_steps.failed_checks(card, strict=output.strict))
+    for floor in under:
+        failed += _below(card, floor)
     for sentence in failed:
         print_note(f"siftlog: {sentence}")
     return CHECK_FAILED if failed else DONE
@@ -375,24 +377,6 @@ def _floor(text: str) -> Floor:
             f"--fail-under {text}: write a number, or PATH=NUMBER for a metric."
         )
     return Floor(path=path, least=least)
-
-
-def failed_checks(
-    card: Scorecard, *, strict: bool = False, under: Sequence[Floor] = ()
-) -> tuple[str, ...]:
-    """A sentence for each check that failed: the job's own, then those asked for."""
-    return tuple(_failed_checks(card, strict=strict, under=under))
-
-
-def _failed_checks(
-    card: Scorecard, *, strict: bool, under: Sequence[Floor]
-) -> Iterator[str]:
-    yield from card.failures
-    wrong = [finding for finding in card.findings if finding.severity == "error"]
-    if strict and wrong:
-        yield f"{len(wrong)} findings are errors: {wrong[0].message}"
-    for floor in under:
-        yield from _below(card, floor)
 
 
 def _below(card: Scorecard, floor: Floor) -> Iterator[str]:

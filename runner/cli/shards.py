@@ -32,29 +32,6 @@ ALONE = "0/1"
 """The shard that is all of a run."""
 
 
-def is_part(request: RunRequest) -> bool:
-    """Whether a process takes a part of a run, named or all of it.
-
-    Raises:
-        UsageError: a part is named, and somebody to place all parts; or how many parts
-            there are, and nobody to place them.
-    """
-    part, placing = request.part, request.placing
-    if placing.engine is not None:
-        if part.shard is not None:
-            raise UsageError(
-                "--engine starts all shards of a run, and --shard is one of them: "
-                "leave one of the two out."
-            )
-        return False
-    if placing.shards is not None:
-        raise UsageError(
-            "--shards is how many an --engine places: name one, or take a part of the "
-            "run with --shard i/n."
-        )
-    return any((part.shard, part.local_dir, part.ship))
-
-
 def run_part(
     work: Workload, options: RunOptions, request: RunRequest, leave: Leave | None
 ) -> int:

@@ -52,14 +52,10 @@ LONGEST_QUOTE: Final = 300
 class RefusalRule:
     """Which replies it fits, and what they mean."""
 
-    statuses: range
+    statuses: Collection[int]
     error: type[AttemptError]
     advice: str  #: the next step, as the end of a sentence; may be empty
     words: re.Pattern[str] | None = None  #: to be found in the body's code or message
-
-
-def _only(status: int) -> range:
-    return range(status, status + 1)
 
 
 _CLIENT = range(400, 500)
@@ -125,10 +121,8 @@ _TRY_AGAIN: Final = re.compile(
 1m26.4s", Azure "Please retry after 7 seconds"."""
 
 REFUSAL_RULES: Final[tuple[RefusalRule, ...]] = (
-    RefusalRule(statuses=_only(401), error=AuthFailed, advice="check the key"),
-    RefusalRule(
-        statuses=_only(402), error=QuotaSpent, advice="the account needs credit"
-    ),
+    RefusalRule(statuses=(401,), error=AuthFailed, advice="check the key"),
+    RefusalRule(statuses=(402,), error=QuotaSpent, advice="the account needs credit"),
     # An empty account answers 400, 403 or 429 too, and no waiting will fill it.
     RefusalRule(
         statuses=range(400, 429),
@@ -137,9 +131,9 @@ REFUSAL_RULES: Final[tuple[RefusalRule, ...]] = (
         advice="the account needs credit",
     ),
     # Gemini says "You exceeded your current quota" of a minute's limit too, with a wait
-    RefusalRule(statuses=_only(429), words=_TRY_AGAIN, error=RateLimited, advice=""),
+    RefusalRule(statuses=(429,), words=_TRY_AGAIN, error=RateLimited, advice=""),
     RefusalRule(
-        statuses=_only(429),
+        statuses=(429,),
         words=_QUOTA_429,
         error=QuotaSpent,
         advice="the account needs credit",
@@ -150,15 +144,13 @@ REFUSAL_RULES: Final[tuple[RefusalRule, ...]] = (
         error=ContentFiltered,
         advice="the endpoint will not take this text",
     ),
-    RefusalRule(
-        statuses=_only(403), error=AuthFailed, advice="check what the key may do"
-    ),
-    RefusalRule(statuses=_only(429), error=RateLimited, advice=""),
-    RefusalRule(statuses=_only(408), error=Timeout, advice=""),
+    RefusalRule(statuses=(403,), error=AuthFailed, advice="check what the key may do"),
+    RefusalRule(statuses=(429,), error=RateLimited, advice=""),
+    RefusalRule(statuses=(408,), error=Timeout, advice=""),
     # Groq has no capacity left for its flex tier
-    RefusalRule(statuses=_only(498), error=Overloaded, advice=""),
+    RefusalRule(statuses=(498,), error=Overloaded, advice=""),
     # a service behind the endpoint failed
-    RefusalRule(statuses=_only(424), error=ServerError, advice=""),
+    RefusalRule(statuses=(424,), error=ServerError, advice=""),
     RefusalRule(
         statuses=_CLIENT,
         words=_CONTEXT,
@@ -179,20 +171,20 @@ REFUSAL_RULES: Final[tuple[RefusalRule, ...]] = (
         advice="asked again in a plainer form",
     ),
     RefusalRule(
-        statuses=_only(404),
+        statuses=(404,),
         error=NotServed,
         advice="check the base URL and the model's name",
     ),
-    RefusalRule(statuses=_only(405), error=NotServed, advice="check the base URL"),
+    RefusalRule(statuses=(405,), error=NotServed, advice="check the base URL"),
     RefusalRule(
-        statuses=_only(501),
+        statuses=(501,),
         error=NotServed,
         advice="the server does not offer that route",
     ),
     RefusalRule(statuses=_CLIENT, error=BadRequest, advice=""),
-    RefusalRule(statuses=_only(503), error=Overloaded, advice=""),
-    RefusalRule(statuses=_only(529), error=Overloaded, advice=""),
-    RefusalRule(statuses=_only(500), words=_CONTENT, error=ContentFault, advice=""),
+    RefusalRule(statuses=(503,), error=Overloaded, advice=""),
+    RefusalRule(statuses=(529,), error=Overloaded, advice=""),
+    RefusalRule(statuses=(500,), words=_CONTENT, error=ContentFault, advice=""),
     RefusalRule(statuses=range(500, 600), error=ServerError, advice=""),
     RefusalRule(
         statuses=range(300, 400),
@@ -223,9 +215,7 @@ def refusal(
             if status in rule.statuses
             and (rule.words is None or rule.words.search(f"{complaint.code} {words}"))
         ),
-        RefusalRule(
-            statuses=_only(status), error=BadRequest, advice="check the base URL"
-        ),
+        RefusalRule(statuses=(status,), error=BadRequest, advice="check the base URL"),
     )
     message = f"{endpoint} answered {status}"
     if words:

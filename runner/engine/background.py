@@ -1,15 +1,16 @@
-"""Runs work alongside a block, and wakes runs that share endpoints or a budget.
+"""Runs work alongside a block, wakes runs that share, and obeys signals.
 
-What one of them gives back, a slot, a share of the minute, reserved money, another may
-wait for.
+Runs share endpoints or a budget. What one of them gives back, a slot, a share of the
+minute, reserved money, another may wait for.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine
+import signal
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Protocol
 
 
 @asynccontextmanager
@@ -51,3 +52,42 @@ class WakeUps:
         for call in self._calls:
             if call is not by:
                 call.set()
+
+
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
+
+
+class Interruptible(Protocol):
+    """A run at work, or several."""
+
+    def drain(self) -> None:
+        """Start nothing more; calls in flight get the grace time."""
+        ...
+
+    def stop(self) -> None:
+        """End at once."""
+        ...
+
+
+def obey_signals(worker: Interruptible, notify: Callable[[str], None]) -> None:
+    """Drain at the first signal, stop at the second.
+
+    A terminal that is closed only ever drains: its hang-up comes twice, from the shell
+    and from the kernel, and nobody meant the second. Where a hang-up is ignored
+    (nohup), it stays so.
+    """
+    loop = asyncio.get_running_loop()
+    seen: list[int] = []
+
+    def obey(number: int) -> None:
+        seen.append(number)
+        if len(seen) == 1:
+            notify("Finishing the calls in flight; once more to stop at once.")
+            worker.drain()
+        else:
+            worker.stop()
+
+    for number in STOP_SIGNALS:
+        loop.add_signal_handler(number, obey, number)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        loop.add_signal_handler(signal.SIGHUP, worker.drain)

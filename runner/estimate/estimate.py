@@ -395,13 +395,11 @@ def expected(
     *,
     notify: Callable[[str], None],
 ) -> ExpectedUsage | None:
-    """What a run remembers as its estimate; None where nothing that costs is asked.
+    """What a run remembers as its estimate; None where nothing is planned.
 
     How many items it is made of depends on what the machine can try in an instant.
     *notify* gets a sentence where tasks fail because the job's own code raises.
     """
-    if all(map(is_offline, assigned(work.job, options).all_models)):
-        return None
     plan = _plan(work, options, runs_dir)
     end = clock.monotonic() + AT_START_S
     sample = draw_sample(

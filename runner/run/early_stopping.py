@@ -220,7 +220,7 @@ class Decider:
         driver: Driver,
         clock: Clock,
         notify: Callable[[str], None],
-        looking: DecisionContext | None,
+        looking: DecisionContext,
     ) -> None:
         """Watch a run that is about to go on.
 
@@ -231,7 +231,7 @@ class Decider:
             driver: what is drained.
             clock: says when to look.
             notify: takes a sentence for whoever started the process.
-            looking: None: the run answers all that is planned.
+            looking: how it is decided, and by which rule.
         """
         self._folder = folder
         self._log = log
@@ -239,7 +239,7 @@ class Decider:
         self._driver = driver
         self._clock = clock
         self._notify = notify
-        self._looking = looking
+        self._looking: DecisionContext | None = looking
         self._thread = ThreadPoolExecutor(max_workers=1)
         #: the thread's own: what the engine has loaded may belong to its thread
         self._dataset: Dataset = None

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, nullcontext
 from dataclasses import dataclass
 
-from runner.clients.client import ModelClient
+from runner.clients.client import ModelClient, is_offline
 from runner.engine.answer_cache import response_cache
 from runner.engine.attempt_events import abandoned_attempts, abandoned_text
+from runner.engine.background import obey_signals
 from runner.engine.config import (
     AnswerSources,
     CostBounds,
@@ -33,7 +34,7 @@ from runner.money.prices import Price, bounds_of, prices_of
 from runner.money.tokens import TokenBounds
 from runner.options import RunOptions
 from runner.roles import assigned, remarks
-from runner.run.context import RunContext, obey_signals
+from runner.run.context import RunContext
 from runner.run.control import Listener, lifts, waiting
 from runner.run.early_stopping import Decider, DecisionContext, check, load_decide
 from runner.run.end import REASON, RunEnding, RunOutcome
@@ -105,7 +106,7 @@ class RunSession:
                 it is alone, and obeys the process's signals itself.
         """
         context, part = self.context, self.taken_up.part
-        lessee = lease_client_of(self.folder, part, context)
+        lessee = None if part is None else lease_client_of(self.folder, part, context)
         shared = shared_endpoints or SharedEndpoints(
             holder=None if lessee is None else lessee.holder
         )
@@ -124,18 +125,21 @@ class RunSession:
                 obey_signals(driver, context.notify)
             stack.enter_context(shared.joined(driver))
             context.launched()
-            carrier = await stack.enter_async_context(
-                shipping_log(self.folder, part, driver, context)
-            )
+            carrier = None
+            if part is not None:
+                carrier = await stack.enter_async_context(
+                    shipping_log(self.folder, part, driver, context)
+                )
             if lessee is not None:
                 await stack.enter_async_context(lessee.leasing(driver))
             async with listener.listening():
                 # after what was waiting: a retry changes what is left to do
                 with open_reader(self.folder.log) as reader:
                     before = status(reader)
-                async with context.watch(driver, planner, before), decider.deciding():
+                deciding = nullcontext() if decider is None else decider.deciding()
+                async with context.watch(driver, planner, before), deciding:
                     outcome = await driver.run()
-                    if outcome == "finished":
+                    if outcome == "finished" and decider is not None:
                         await decider.poll()
             ending = RunEnding(
                 folder=self.folder,
@@ -144,7 +148,7 @@ class RunSession:
                 planner=planner,
                 driver=driver,
                 listener=listener,
-                decided=decider.decided,
+                decided=None if decider is None else decider.decided,
                 endpoints=self.connections.endpoints,
                 settle_s=self.options.batch_settle_s,
                 is_fenced=lessee is not None and lessee.is_fenced,
@@ -325,9 +329,11 @@ class RunSession:
             answered=() if part is None else part.others.settled,
         )
 
-    def _decider(self, driver: Driver) -> Decider:
+    def _decider(self, driver: Driver) -> Decider | None:
         """Who ends the run once it is decided which model is better, if anybody."""
         stopping = self.taken_up.stopping
+        if stopping is None:
+            return None
         return Decider(
             folder=self.folder,
             log=self.log,
@@ -335,9 +341,7 @@ class RunSession:
             driver=driver,
             clock=self.context.clock,
             notify=self.context.notify,
-            looking=None
-            if stopping is None
-            else DecisionContext(stopping=stopping, decide=load_decide()),
+            looking=DecisionContext(stopping=stopping, decide=load_decide()),
         )
 
 
@@ -363,13 +367,16 @@ async def start(
         group: the name under which it was started with others, if it was.
         part: the shard that *folder* is of; None: the run is not split.
     """
-    prices = prices_of(assigned(work.job, options).all_models, options)
+    models = assigned(work.job, options).all_models
+    prices = prices_of(models, options)
     connections = connect(work, options, context)
     if options.stopping is not None:
         check(work, options.model, options.stopping, load_decide())
-    expects = expected(
-        work, options, context.runs_dir, context.clock, notify=context.notify
-    )
+    expects = None
+    if not all(map(is_offline, models)):
+        expects = expected(
+            work, options, context.runs_dir, context.clock, notify=context.notify
+        )
     for remark in remarks(work, options):
         context.notify(remark)
     async with create(

@@ -428,19 +428,19 @@ class LeaseClient:
 
 
 def lease_client_of(
-    folder: RunFolder, part: ShardPart | None, context: RunContext
+    folder: RunFolder, part: ShardPart, context: RunContext
 ) -> LeaseClient | None:
     """What a process holds for its shard, not yet connected; None: it has no broker.
 
     Args:
         folder: the shard's; its log is open for writing.
-        part: which part of the run it does; None: all.
+        part: which part of the run it does.
         context: what surrounds the process.
 
     Raises:
         UsageError: there is no such address, or no token.
     """
-    if part is None or context.broker is None:
+    if context.broker is None:
         return None
     shard, address = part.shard, context.broker
     host, _, port = address.rpartition(":")

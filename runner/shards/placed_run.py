@@ -15,14 +15,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, assert_never
 
-from runner.engine.background import run_alongside
+from runner.engine.background import obey_signals, run_alongside
 from runner.engine.failure_policy import GO_ON
 from runner.errors import RunnerError, UsageError
 from runner.limits.limiter import Limits
 from runner.money.prices import prices_of
 from runner.options import RunOptions, toml_of, write_toml
 from runner.roles import assigned
-from runner.run.context import RunContext, obey_signals
+from runner.run.context import RunContext
 from runner.run.end import REASON, RunOutcome, cancelled
 from runner.shards.broker import Broker, BrokerServer, serve_broker
 from runner.shards.engines import (

@@ -217,20 +217,20 @@ class LogShipper:
 
 @asynccontextmanager
 async def shipping_log(
-    folder: RunFolder, part: ShardPart | None, driver: Driver, context: RunContext
+    folder: RunFolder, part: ShardPart, driver: Driver, context: RunContext
 ) -> AsyncIterator[LogShipper | None]:
     """Carry a log beside the body, where that was asked for.
 
     Args:
         folder: of the log, which is open for writing.
-        part: the shard; None: the run is not split.
+        part: the shard.
         driver: is told where there is no going on.
         context: clock and words.
 
     Raises:
         PlaceAway: the place cannot be looked at.
     """
-    if part is None or part.shipping is None:
+    if part.shipping is None:
         yield None
         return
     place = part.shipping.place

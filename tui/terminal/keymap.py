@@ -24,7 +24,6 @@ from textual.keys import Keys
 from textual.screen import Screen
 
 from store.errors import StoreError
-from tui import control, screens, widgets
 
 _PACKAGE_PREFIX = "tui."
 _MODIFIERS = frozenset({"alt", "ctrl", "hyper", "meta", "shift", "super"})
@@ -73,7 +72,8 @@ def default_path() -> Path:
 
 def all_bindings() -> list[KeyBinding]:
     """Every binding of the monitor that has an id: the application's come first."""
-    for package in (screens, control, widgets):
+    for room in ("tui.screens", "tui.control", "tui.widgets"):
+        package = importlib.import_module(room)
         for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
             importlib.import_module(module.name)
     for name in ("tui.app", "tui.inline", "tui.replay_monitor"):

@@ -19,7 +19,7 @@ from jobs.evidence_retrieval.metrics.bootstrap import (
 from jobs.evidence_retrieval.metrics.judged import GateScores, GateStates
 from jobs.evidence_retrieval.settings import EvidenceSettings
 from jobs.metrics import resampling
-from jobs.metrics.areas import auprc_of, auroc_of, delong, ece_of
+from jobs.metrics.areas import auprc_of, auroc_of, delong
 from jobs.metrics.calibration import (
     Closed,
     brier,
@@ -27,6 +27,7 @@ from jobs.metrics.calibration import (
     brier_skill,
     ece,
     ece_adaptive,
+    ece_of,
     log_loss,
     mce,
 )

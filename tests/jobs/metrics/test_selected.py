@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.metrics.areas import auroc_of, ece_of
+from jobs.metrics.areas import auroc_of
+from jobs.metrics.calibration import ece_of
 from jobs.metrics.checks import check_metrics
 from jobs.metrics.columns import aggregate, std
 from jobs.metrics.intervals import Resamples

@@ -29,8 +29,8 @@ from jobs.metrics.areas import (
     cluster_index,
     delong,
     delong_paired,
-    ece_of,
 )
+from jobs.metrics.calibration import ece_of
 from jobs.metrics.classification import multilabel
 from jobs.metrics.intervals import Resamples
 from jobs.metrics.ranking import RankingRules, evaluate, fuse_rrf, hits, order

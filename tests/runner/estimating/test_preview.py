@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from runner.estimate.estimate import AT_START_S, expected, preview, usual_replies
-from runner.options import RunOptions, options_from
+from runner.options import options_from
 from runner.workload import load_workload
 from store.clock import SystemClock
 from store.events import Entry, Event
@@ -68,13 +68,6 @@ def test_a_start_tries_one_item_and_then_minds_the_clock(tmp_path: Path) -> None
     assert found is not None
     assert found.tried == 1
     assert clock.monotonic() == 4 > AT_START_S
-
-
-@pytest.mark.parametrize("model", ["baseline/lexical", "recorded:answers.jsonl"])
-def test_what_costs_nothing_is_not_foretold(tmp_path: Path, model: str) -> None:
-    work = load_workload(ToyJob(), ToySettings(items=3))
-    options = RunOptions(model=(model,))
-    assert expected(work, options, tmp_path, SystemClock(), notify=print) is None
 
 
 def test_an_empty_plan_is_not_foretold(tmp_path: Path) -> None:

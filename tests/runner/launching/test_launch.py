@@ -25,7 +25,7 @@ from store.control import Command, send_command
 from store.database import open_reader
 from store.events import CommandApplied, CommandRejected
 from store.log.sqlite import SqliteLog
-from store.read.status import Status, status
+from store.read.status import Status, run_started, status
 from store.read.tasks import events
 from store.runs import RunFolder
 from tests.runner.toy_jobs import ToyJob, ToySettings
@@ -100,6 +100,19 @@ def test_a_run_is_carried_to_its_end_and_scored(tmp_path: Path) -> None:
     assert scoring.scorecard.summary == "16 answers"
     assert (run.folder.scores / "1" / "scorecard.json").read_bytes() == scoring.content
     assert run.status().scorings == (1,)
+
+
+@pytest.mark.parametrize("model", ["baseline/lexical", "recorded:answers.jsonl"])
+def test_a_run_that_costs_nothing_records_no_estimate(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("answers.jsonl").write_text('{"key": "i0", "response": "x"}\n')
+    run = Run(tmp_path)
+    run.options = options_from({"model": [model]})
+    run.start()
+    with open_reader(run.folder.log) as reader:
+        assert run_started(reader).expected is None
 
 
 def _files(folder: Path) -> dict[str, bytes]:

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from jobs.screening.contamination import (
     Contamination,
     contamination,
-    implied,
     macro_confirmed,
     together,
 )
 from jobs.screening.data import ArticleText, Corpus, Exclusion, Status
 from jobs.screening.input_tables import CitationCollector
+from jobs.screening.strata import implied
 
 TITLES = {
     "1": "Sleep: a trial.",

@@ -182,8 +182,8 @@ def open_reader(path: Path) -> LogReader:
 def _add_missing_views(conn: LogReader, path: Path) -> None:
     """Give the reader of an older log what its tables lack, as views of its own."""
     try:
-        (has_lanes,) = conn.execute(SQL["has_lanes"]).fetchone()
-        if not has_lanes:
+        (has_queue_rows,) = conn.execute(SQL["has_lanes"]).fetchone()
+        if not has_queue_rows:
             for statement in script("older"):
                 conn.execute(statement)
         (has_reply_tally,) = conn.execute(SQL["has_reply_tally"]).fetchone()

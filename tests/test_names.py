@@ -25,6 +25,7 @@ DIALECT = {
     "crowd": "concurrent calls, excess",
     "each": "the noun of what is iterated over",
     "fate": "outcome",
+    "fates": "outcomes",
     "foretold": "forecast, predicted",
     "found": "the noun of what was looked up: match, row, path",
     "given": "options, arguments, source, stated value",
@@ -32,6 +33,7 @@ DIALECT = {
     "heard": "received, last message",
     "kept": "stored, selected, retained",
     "lane": "model queue",
+    "lanes": "model queues",
     "looked": "polled, searched, read",
     "made": "the noun of what was built",
     "nobody": "no owner, empty",
@@ -53,12 +55,10 @@ DIALECT = {
 PUBLIC = {
     "FoundPlace": "its name is part of the JSON schema that requests carry",
     "GIVEN_UP": "its value stands in the JSON of a split run",
-    "NOT_FOUND": "the standard term",
     "asked_us": "a key of `siftlog control --json`",
     "found": "a field of an event, a key of JSON reports, a metric path",
     "found_and_included": "a metric path and a key of JSON reports",
     "found_but_excluded": "a metric path and a key of JSON reports",
-    "has_lanes": "the log has a table of this name",
     "kept": "a field of events",
     "made_us": "a field of segment files",
     "not_asked": "a metric path",
@@ -69,9 +69,9 @@ PUBLIC = {
 
 
 def words_of(name: str) -> set[str]:
-    """The words of an identifier, in lower case; plurals count as their singular."""
-    parts = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower().split("_")
-    return {*parts, *(part.removesuffix("s") for part in parts)}
+    """The words of an identifier, in lower case; "not found" is one."""
+    text = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+    return set(text.replace("not_found", "missing").split("_"))
 
 
 def bindings_of(tree: ast.AST) -> Iterator[tuple[str, int, bool]]:

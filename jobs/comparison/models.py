@@ -171,8 +171,8 @@ def _corrected(compared: Sequence[ComparedMetric]) -> list[float | None]:
     adjusted: list[float | None] = [None] * len(compared)
     for family in dict.fromkeys(metric.family for metric in compared):
         at = [n for n, metric in enumerate(compared) if metric.family == family]
-        owns = [compared[n].p_values.primary for n in at]
-        ps = holm([None if test is None else test.p for test in owns])
+        tests = [compared[n].p_values.primary for n in at]
+        ps = holm([None if test is None else test.p for test in tests])
         for n, p in zip(at, ps, strict=True):
             adjusted[n] = None if p is None else round12(p)
     return adjusted

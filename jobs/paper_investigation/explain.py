@@ -150,8 +150,8 @@ def list_lines(paper: GradedPaper, dataset: InvestigationDataset) -> Iterator[st
         spelt for name, spelt in paper.truth.items() if name not in paper.recalled
     ]
     yield f"  missed     {', '.join(missed) or 'none'}"
-    besides = {n: s for n, s in paper.predicted.items() if n not in paper.truth}
-    grounded = _grounded(record.pmcid, besides, dataset)
+    unexpected = {n: s for n, s in paper.predicted.items() if n not in paper.truth}
+    grounded = _grounded(record.pmcid, unexpected, dataset)
     spellings = (
         f"{spelt} ({word})" if (word := _IN_TEXT[grounded.get(name)]) else spelt
         for name, spelt in besides.items()

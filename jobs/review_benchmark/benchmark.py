@@ -140,14 +140,14 @@ def _counted(
     ]
     right = {document for document in matched_documents if document in included}
     right_rows = sum(document in right for document in rebuilt_review.included)
-    found_and_included = sum(document in included for document in matched_documents)
+    n_included = sum(document in included for document in matched_documents)
     return ReviewBenchmarkCounts(
         truth=len(hits),
         included_rows=len(rebuilt_review.included),
         found=len(matched_documents),
-        found_and_included=found_and_included,
+        found_and_included=n_included,
         right_rows=right_rows,
-        credited=CREDITED[precision](right_rows, found_and_included),
+        credited=CREDITED[precision](right_rows, n_included),
         documents=len(set(matched_documents)),
         distinct=_distinct(rebuilt_review),
         retrieved=sum(document in offered for document in matched_documents),

@@ -154,7 +154,7 @@ def list_lines(paper: GradedPaper, dataset: InvestigationDataset) -> Iterator[st
     grounded = _grounded(record.pmcid, unexpected, dataset)
     spellings = (
         f"{spelt} ({word})" if (word := _IN_TEXT[grounded.get(name)]) else spelt
-        for name, spelt in besides.items()
+        for name, spelt in unexpected.items()
     )
     yield f"  besides    {', '.join(spellings) or 'nothing'}"
     yield (

@@ -9,9 +9,9 @@ from string import ascii_letters
 from typing import Any
 
 from jobs.history import History, HistoryLine, HistoryRow, PartChange, RowComparison
-from jobs.text import UNDEFINED, cut, fixed, plural, shortened
+from jobs.text_format import UNDEFINED, cut, fixed, plural, shortened
 from runner.scorecard import Axis, Figure, LineSeries, Mark, Panel, ReferenceLine
-from runner.typeset import PrintCell, PrintColumn, PrintTable
+from runner.table_rendering import PrintCell, PrintColumn, PrintTable
 from store.results import ItemPart
 
 HEIGHT = 11

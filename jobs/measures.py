@@ -46,7 +46,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Generic, TypeAlias, TypeVar
 
-from jobs.text import fixed, one_line, shortened
+from jobs.text_format import fixed, one_line, shortened
 from runner.scorecard import BASELINES, Artifact, Direction, Metric, Scorecard, Table
 
 Slots: TypeAlias = Mapping[str, Mapping[str, str]]

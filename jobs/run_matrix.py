@@ -17,14 +17,14 @@ from jobs.report.html import (
     html_page,
     html_table,
 )
-from jobs.text import metric_number
+from jobs.text_format import metric_number
 from runner.cli.console import cost, number
 from runner.estimate.estimate import EstimateRange, preview
 from runner.matrix import MatrixCell, MatrixFile
 from runner.score.render import REPORT
 from runner.scorecard import Cell as TableCell
-from runner.typeset import PrintCell as Typeset
-from runner.typeset import PrintColumn, PrintTable, in_columns
+from runner.table_rendering import PrintCell as Typeset
+from runner.table_rendering import PrintColumn, PrintTable, in_columns
 from store.clock import Clock
 from store.database import open_reader
 from store.read.live import live_status

@@ -21,7 +21,7 @@ from store.events import AttemptStarted, ScoringRecorded
 from store.read.tasks import events, parts
 from store.runs import RunFolder
 from store.scoring import families, task_families
-from store.served import SERVED_UNKNOWN, with_headers
+from store.served_by import SERVED_UNKNOWN, with_headers
 from store.tables import last_started, payload, tasks_numbered
 from store.task import TaskRow, TaskState
 

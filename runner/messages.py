@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, ClassVar, Final, Literal, TypeAlias
 
-from store.served import ServedBy
+from store.served_by import ServedBy
 
 ABSENT: Final = "none"
 """What people write for a parameter that is not to be sent at all."""

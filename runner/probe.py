@@ -45,7 +45,7 @@ from runner.limits.rate_limits import header_limits
 from runner.messages import ChatRequest, Message, Parameters, Reply, Schema, TextPart
 from runner.model_terms import ModelTerms, family_of
 from runner.money.tokens import worst_output, worst_prompt
-from store.served import with_headers
+from store.served_by import with_headers
 
 MOST_PROBES: Final = 8
 """Calls of one probe, refused ones included."""

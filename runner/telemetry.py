@@ -22,7 +22,7 @@ from store.events import AttemptAnswered, AttemptFailed, RunStarted
 from store.read.status import run_started, status
 from store.read.tasks import AttemptRow, attempts, event_times
 from store.scoring import task_families
-from store.served import SERVED_UNKNOWN
+from store.served_by import SERVED_UNKNOWN
 from store.tables import last_seq, payload
 from store.task import TaskRow, TaskState
 

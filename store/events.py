@@ -24,7 +24,7 @@ from typing import ClassVar, Final, Literal, NamedTuple, TypeAlias
 import msgspec
 
 from store.results import ComparisonDecided, Milestone, StoppingRule
-from store.served import ServedBy
+from store.served_by import ServedBy
 from store.slices import Shard
 
 BatchOutcome: TypeAlias = Literal[

@@ -59,7 +59,7 @@ from store.fold_state import (
     bucket_of,
 )
 from store.results import ComparisonDecided
-from store.served import charge_differs, served_keys
+from store.served_by import charge_differs, served_keys
 from store.task import (
     TRANSITIONS,
     PlannedTask,

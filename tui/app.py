@@ -1,7 +1,7 @@
 """Runs the monitor: which screen is in front, and how one leads to another.
 
 It reads and never writes into a run; what a terminal needs is the business of
-`tui.terminal.shell`, and what is asked of a run that of `tui.control.requests`.
+`tui.terminal.shell`, and what is asked of a run that of `tui.control.key_bindings`.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from textual.screen import Screen
 
 from store.printable import printable
 from store.runs import RunFolder, list_runs
-from tui.control.requests import TerminalControlApp
+from tui.control.key_bindings import TerminalControlApp
 from tui.render.colours import COLOUR_THEMES
 from tui.render.glyphs import ASCII, UNICODE, Glyphs
 from tui.render.sentences import farewell
-from tui.run_context import (
+from tui.run_screens import (
     RUN_SCREENS,
     TASKS,
     MonitorSources,

@@ -25,7 +25,7 @@ from tui.render.format import count, percent
 from tui.render.glyphs import Glyphs
 from tui.render.sentences import utc
 from tui.replay import Replay, format_speed
-from tui.run_context import COMMANDS, COMPARE, RUN_SCREENS, MonitorSources
+from tui.run_screens import COMMANDS, COMPARE, RUN_SCREENS, MonitorSources
 from tui.sources.command import CommandAnswers, CommandRunner
 from tui.sources.headline import ChildHeadline
 from tui.terminal.shell import FilteringScreen, RefreshRate

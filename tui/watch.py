@@ -235,7 +235,7 @@ def _show(
 ) -> int:
     from store.clock import SystemClock
     from tui.app import Monitor
-    from tui.run_context import MonitorSources
+    from tui.run_screens import MonitorSources
 
     monitor = Monitor(
         MonitorSources.of(runs_dir, SystemClock(), is_read_only=is_read_only),

@@ -122,7 +122,7 @@ def compare(
     from jobs.comparison.rendering import as_json, item_rows, metric_rows, print_tables
     from jobs.comparison.sides import ModelReference
     from runner.table_files import csv_lines
-    from runner.typeset import typeset
+    from runner.table_rendering import typeset
     from store.clock import SystemClock
 
     plain, flags = split_words(words)

@@ -72,7 +72,7 @@ def history(job: str, runs_dir: Path, against: str | None, **options: Any) -> in
     )
     from runner.errors import UsageError
     from runner.registry import load_job
-    from runner.typeset import typeset
+    from runner.table_rendering import typeset
 
     if options["max_drop"] is not None and against is None:
         raise UsageError(

@@ -203,7 +203,7 @@ def _show(
     from runner.cli.run_steps import CLOCK
     from runner.score.render import REPORT
     from runner.table_files import csv_lines
-    from runner.typeset import typeset
+    from runner.table_rendering import typeset
 
     run_rows = matrix_rows(every, CLOCK)
     document = run_matrix.as_json(matrix.group, run_rows)

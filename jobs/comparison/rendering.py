@@ -21,9 +21,9 @@ from jobs.comparison.models import (
 from jobs.comparison.pairing import ItemGap, LabelAgreement
 from jobs.comparison.pareto_front import FrontPoint, ParetoFront
 from jobs.metrics import Agreement, Interval
-from jobs.text import UNDEFINED, ends, fixed, plural
+from jobs.text_format import UNDEFINED, ends, fixed, plural
 from runner.scorecard import Cell as TableCell
-from runner.typeset import Ends, PrintCell, PrintColumn, PrintTable
+from runner.table_rendering import Ends, PrintCell, PrintColumn, PrintTable
 
 WIDTH = 80
 FITTED = "adjusted"

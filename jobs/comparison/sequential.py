@@ -17,7 +17,7 @@ from jobs.comparison.difference import MIN_CLUSTERS
 from jobs.comparison.pairing import Incomparable, PairedItems, pair_items
 from jobs.comparison.sides import ModelReference, RunModel, RunReference, paired_models
 from jobs.metrics import ConfidenceSequence, round12
-from jobs.text import fixed
+from jobs.text_format import fixed
 from runner.cli.console import print_json, print_note, print_text
 from runner.errors import UsageError
 from runner.registry import load_job

@@ -30,7 +30,7 @@ from jobs.report.html import (
     html_page,
     html_table,
 )
-from jobs.text import plural
+from jobs.text_format import plural
 from runner.scorecard import Booking
 
 MOST_ITEMS = 50

@@ -17,10 +17,10 @@ from jobs.differences.difference import (
     ScoringDifference,
     VerdictChange,
 )
-from jobs.text import fixed, plural
+from jobs.text_format import fixed, plural
 from runner.errors import UsageError
 from runner.scorecard import Booking
-from runner.typeset import in_columns
+from runner.table_rendering import in_columns
 
 
 def selected_metrics(

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from jobs.chat import read_blocks
-from jobs.evidence_retrieval.candidates import ranked
+from jobs.evidence_retrieval.sentence_order import ranked
 from jobs.lexical import Bm25, hashed_vector, tokens
 from runner.messages import (
     ChatRequest,

@@ -8,26 +8,26 @@ from typing import TypeAlias
 
 import numpy as np
 
-from jobs import figures
+from jobs import shared_figures
 from jobs.evidence_retrieval.metrics.bootstrap import PostBootstrap
 from jobs.evidence_retrieval.metrics.gate import closed_edge
 from jobs.evidence_retrieval.metrics.judged import GateScores, JudgedPredictions
 from jobs.evidence_retrieval.metrics.results import EvidenceResults, ModelResults
 from jobs.evidence_retrieval.metrics.retrieval import fold_masks
 from jobs.evidence_retrieval.queries import UNKNOWN
-from jobs.figures import (
-    SIDE_BY_SIDE,
-    ReliabilitySeries,
-    ReliabilityWords,
-    reliability_panels,
-    thinned_points,
-)
 from jobs.metrics import calibration, selective
 from jobs.metrics.areas import tpr_of
 from jobs.metrics.calibration import Bin
 from jobs.metrics.classification import at_threshold, confusion, curve, rates
 from jobs.metrics.columns import Bools, Floats, Ints
 from jobs.metrics.selective import NEG, POS, STATES, RiskCoverage
+from jobs.shared_figures import (
+    SIDE_BY_SIDE,
+    ReliabilitySeries,
+    ReliabilityWords,
+    reliability_panels,
+    thinned_points,
+)
 from runner.scorecard import (
     Axis,
     Band,
@@ -41,18 +41,20 @@ from runner.scorecard import (
     ReferenceLine,
 )
 
-Model: TypeAlias = figures.ModelSeries[ModelResults]
+Model: TypeAlias = shared_figures.ModelSeries[ModelResults]
 """One of the models that are shown."""
 
 
-PlottedEvidenceModels: TypeAlias = figures.PlottedModels[EvidenceResults, ModelResults]
+PlottedEvidenceModels: TypeAlias = shared_figures.PlottedModels[
+    EvidenceResults, ModelResults
+]
 
 
 def plotted_models(results: EvidenceResults) -> PlottedEvidenceModels:
     """The models that figures have room for."""
     settings, posts = results.settings, f"{results.draws.posts:,} posts"
-    note = figures.bootstrap_note(settings.level, "post", posts, settings.boot_b)
-    return figures.plotted_models(results, results.models, interval_note=note)
+    note = shared_figures.bootstrap_note(settings.level, "post", posts, settings.boot_b)
+    return shared_figures.plotted_models(results, results.models, interval_note=note)
 
 
 def numbers(column: Floats) -> Numbers:

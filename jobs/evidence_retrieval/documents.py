@@ -18,7 +18,7 @@ from jobs.evidence_retrieval.queries import FoldGate, ScoringInput
 from jobs.evidence_retrieval.settings import EvidenceSettings
 from jobs.metrics.columns import Bools, Floats
 from jobs.metrics.selective import STATES
-from jobs.text import slugs
+from jobs.text_format import slugs
 from runner.scorecard import Artifact, Finding, Metric
 
 

@@ -8,7 +8,6 @@ from typing import TypeAlias
 import numpy as np
 
 from jobs.evidence_retrieval import prompts as asking
-from jobs.evidence_retrieval.candidates import LOCAL, listing
 from jobs.evidence_retrieval.data import EvidenceDataset
 from jobs.evidence_retrieval.explain_query import (
     ExplainedQuery,
@@ -43,10 +42,11 @@ from jobs.evidence_retrieval.parsing import (
 from jobs.evidence_retrieval.plan import PARSERS, needed_tasks, plan
 from jobs.evidence_retrieval.predictions.columns import queries
 from jobs.evidence_retrieval.queries import UNKNOWN, Predictions
+from jobs.evidence_retrieval.sentence_order import LOCAL, listing
 from jobs.metrics import assign
 from jobs.metrics.columns import Floats, Ints
 from jobs.metrics.selective import STATES
-from jobs.text import (
+from jobs.text_format import (
     NONE,
     WIDTH,
     TextColumn,

@@ -11,10 +11,10 @@ from jobs.evidence_retrieval.data import Criterion, EvidenceDataset, Post
 from jobs.evidence_retrieval.pipeline import Config
 from jobs.evidence_retrieval.plan import STAGES
 from jobs.evidence_retrieval.predictions.outputs import Outputs, gather
-from jobs.evidence_retrieval.predictions.sheet import scoring_input_of
+from jobs.evidence_retrieval.predictions.scoring_input import scoring_input_of
 from jobs.evidence_retrieval.queries import UNKNOWN, FoldGate, Predictions, Queries
 from jobs.replies import AnswerSubset
-from jobs.text import (
+from jobs.text_format import (
     NONE,
     WIDTH,
     clip,

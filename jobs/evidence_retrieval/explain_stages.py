@@ -35,7 +35,7 @@ from jobs.evidence_retrieval.queries import (
 from jobs.evidence_retrieval.settings import EvidenceSettings
 from jobs.metrics.columns import Floats
 from jobs.metrics.selective import STATES
-from jobs.text import (
+from jobs.text_format import (
     NONE,
     WIDTH,
     TextColumn,

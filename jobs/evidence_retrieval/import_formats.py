@@ -9,7 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TypeVar
 
-from jobs.evidence_retrieval.imported import (
+from jobs.evidence_retrieval.import_records import (
     CALIBRATED,
     GAMMA_PREFIX,
     PROB_PREFIX,

@@ -32,7 +32,7 @@ from jobs.evidence_retrieval.import_formats import (
     read_trec_run,
     trec_fields,
 )
-from jobs.evidence_retrieval.imported import (
+from jobs.evidence_retrieval.import_records import (
     CALIBRATED,
     GAMMA_PREFIX,
     PROB_PREFIX,

@@ -16,7 +16,7 @@ from jobs.evidence_retrieval.predictions.gate import (
     targets_of,
     thresholds,
 )
-from jobs.evidence_retrieval.predictions.nested import Nested, rows_of
+from jobs.evidence_retrieval.predictions.nested_folds import Nested, rows_of
 from jobs.evidence_retrieval.queries import UNKNOWN, LeakCheck, Predictions, Queries
 from jobs.lexical import tokens
 from jobs.metrics.columns import Bools, Floats, Ints

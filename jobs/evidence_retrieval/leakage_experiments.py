@@ -20,6 +20,7 @@ from jobs.evidence_retrieval.leakage import (
     thresholds_from_test,
 )
 from jobs.evidence_retrieval.predictions.classifier import Split
+from jobs.evidence_retrieval.predictions.config_predictions import ConfigPredictions
 from jobs.evidence_retrieval.predictions.fitted_gate import FeatureRows, gate_json
 from jobs.evidence_retrieval.predictions.fold_gates import (
     FoldChoice,
@@ -28,7 +29,7 @@ from jobs.evidence_retrieval.predictions.fold_gates import (
     choose,
 )
 from jobs.evidence_retrieval.predictions.gate import GateSpec
-from jobs.evidence_retrieval.predictions.nested import (
+from jobs.evidence_retrieval.predictions.nested_folds import (
     FoldAssignment,
     FoldResult,
     Nested,
@@ -38,7 +39,6 @@ from jobs.evidence_retrieval.predictions.nested import (
     rows_of,
     splits,
 )
-from jobs.evidence_retrieval.predictions.predictions import ConfigPredictions
 from jobs.evidence_retrieval.queries import UNKNOWN, LeakCheck, Queries
 from jobs.metrics import delong
 from jobs.metrics.columns import Bools, Ints

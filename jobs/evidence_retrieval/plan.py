@@ -11,16 +11,8 @@ from functools import cached_property
 from jobs.chat import is_longer_than
 from jobs.evidence_retrieval import prompts
 from jobs.evidence_retrieval import prompts as asking
-from jobs.evidence_retrieval.candidates import (
-    LOCAL,
-    assessed_order,
-    carrying,
-    depth,
-    listing,
-    ranked,
-)
 from jobs.evidence_retrieval.data import Criterion, EvidenceDataset, Post, query_key
-from jobs.evidence_retrieval.imported import read_prediction
+from jobs.evidence_retrieval.import_records import read_prediction
 from jobs.evidence_retrieval.parsing import (
     Assessment,
     EndpointScores,
@@ -35,6 +27,14 @@ from jobs.evidence_retrieval.parsing import (
 )
 from jobs.evidence_retrieval.pipeline import Config
 from jobs.evidence_retrieval.prompts import assessed, is_batch
+from jobs.evidence_retrieval.sentence_order import (
+    LOCAL,
+    assessed_order,
+    carrying,
+    depth,
+    listing,
+    ranked,
+)
 from jobs.evidence_retrieval.settings import TaskKind
 from jobs.lexical import cosines
 from runner.job import Answer, Stage, Task, TaskSpec

@@ -12,7 +12,7 @@ from jobs.evidence_retrieval.inputs import FoldSize, assign_folds, fold_sizes, l
 from jobs.evidence_retrieval.posts import cut, read_texts, spans
 from jobs.evidence_retrieval.settings import EvidenceSettings
 from jobs.inputs.rows import InputFindings
-from jobs.text import plural
+from jobs.text_format import plural
 from runner.errors import UsageError
 from runner.job import Prepared
 

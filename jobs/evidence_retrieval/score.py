@@ -9,7 +9,6 @@ from functools import partial
 import numpy as np
 
 from jobs.evidence_retrieval.against import with_verification
-from jobs.evidence_retrieval.candidates import listing
 from jobs.evidence_retrieval.consistency import check
 from jobs.evidence_retrieval.data import EvidenceDataset, query_key
 from jobs.evidence_retrieval.documents import EvidenceFolders, documents, summary_json
@@ -41,8 +40,9 @@ from jobs.evidence_retrieval.parsing import (
 from jobs.evidence_retrieval.per_query import PerQueryFiles
 from jobs.evidence_retrieval.plan import PARSERS
 from jobs.evidence_retrieval.predictions.outputs import ExpectedAnswers
-from jobs.evidence_retrieval.predictions.sheet import scoring_input_of
+from jobs.evidence_retrieval.predictions.scoring_input import scoring_input_of
 from jobs.evidence_retrieval.queries import UNKNOWN, Predictions, Queries, ScoringInput
+from jobs.evidence_retrieval.sentence_order import listing
 from jobs.evidence_retrieval.settings import INPUTS
 from jobs.evidence_retrieval.summary import run_text
 from jobs.evidence_retrieval.tables import checks_table, short_tables

@@ -9,7 +9,7 @@ from jobs.evidence_retrieval.metrics.results import EvidenceResults, ModelResult
 from jobs.evidence_retrieval.queries import SCORED, SKIPPED, UNJUDGED, UNSCORED
 from jobs.inputs.sampling import sample_sentences
 from jobs.metrics.selective import STATES
-from jobs.text import NONE, ends, fixed, metric_target, plural
+from jobs.text_format import NONE, ends, fixed, metric_target, plural
 from runner.scorecard import Finding, Metric
 from store.printable import printable
 

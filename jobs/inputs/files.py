@@ -25,7 +25,7 @@ import msgspec
 
 from jobs.inputs.column_map import ColumnMap, missing_column, nearest
 from jobs.inputs.rows import InputFindings, InputRow, object_of
-from jobs.text import plural
+from jobs.text_format import plural
 from runner.errors import DatasetError
 from runner.json_entries import BOM, entries_of, is_spread, lines_of
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Final, TypeVar
 
 from jobs.inputs.rows import InputFindings
-from jobs.text import plural
+from jobs.text_format import plural
 from runner.scorecard import LIMITS, Finding
 
 CODE: Final = "sample"

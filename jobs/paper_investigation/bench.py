@@ -15,7 +15,7 @@ from typing import cast
 
 from jobs.inputs.rows import InputFindings
 from jobs.paper_investigation import variants as naming
-from jobs.paper_investigation.dataset import (
+from jobs.paper_investigation.data import (
     BenchPaper,
     InvestigationDataset,
     PaperQuestion,

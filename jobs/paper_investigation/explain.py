@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from jobs.paper_investigation import plan
 from jobs.paper_investigation import variants as naming
 from jobs.paper_investigation.bench import sentences_of
-from jobs.paper_investigation.dataset import InvestigationDataset, PaperQuestion
+from jobs.paper_investigation.data import InvestigationDataset, PaperQuestion
 from jobs.paper_investigation.grading import GradedPaper, grade, read_extraction_reply
 from jobs.paper_investigation.judging import (
     AnswerJudgement,
@@ -26,7 +26,7 @@ from jobs.paper_investigation.prompts import paper_of, question_text
 from jobs.paper_investigation.records import QuestionItem, record_of
 from jobs.paper_investigation.settings import InvestigationSettings, Rules
 from jobs.paper_investigation.variants import ground
-from jobs.text import fixed, quoted_lines
+from jobs.text_format import fixed, quoted_lines
 from runner.errors import UsageError
 from runner.job import Answer, Answers
 from runner.messages import ParseFailure

@@ -25,7 +25,7 @@ from jobs.paper_investigation.import_results import (
 )
 from jobs.paper_investigation.rows import JsonRow
 from jobs.paper_investigation.settings import InvestigationSettings
-from jobs.text import plural
+from jobs.text_format import plural
 from runner.errors import UsageError
 from runner.job import ImportedAnswer, TaskSpec
 from runner.json_entries import BOM

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from jobs.inputs.column_map import column_map, describe_columns, keys_of
-from jobs.paper_investigation.dataset import BenchPaper
+from jobs.paper_investigation.data import BenchPaper
 from jobs.paper_investigation.import_replies import read_flat
 from jobs.paper_investigation.import_results import (
     ImportedFile,
@@ -26,7 +26,7 @@ from jobs.paper_investigation.import_results import (
 from jobs.paper_investigation.inputs import load
 from jobs.paper_investigation.records import Mode, StoredPaper, encode
 from jobs.paper_investigation.settings import InvestigationSettings
-from jobs.text import plural
+from jobs.text_format import plural
 from runner.errors import DatasetError, UsageError
 from runner.job import ImportedAnswer, TaskSpec
 

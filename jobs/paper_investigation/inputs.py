@@ -28,7 +28,7 @@ from jobs.paper_investigation.bench import (
     read_sentences,
     unsourced,
 )
-from jobs.paper_investigation.dataset import (
+from jobs.paper_investigation.data import (
     WORDING,
     BenchPaper,
     InvestigationDataset,

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from jobs.paper_investigation import baseline, check, inputs, plan
+from jobs.paper_investigation import baseline, inputs, plan, prepare_check
 from jobs.paper_investigation import prompts as asking
-from jobs.paper_investigation.dataset import WORDING, InvestigationDataset
+from jobs.paper_investigation.data import WORDING, InvestigationDataset
 from jobs.paper_investigation.plan import STAGES
 from jobs.paper_investigation.settings import InvestigationSettings as JobSettings
 from runner.job import (
@@ -36,7 +36,7 @@ class PaperInvestigation(Job):
     stages = STAGES
     prompts = WORDING
     prepare: Mapping[str, Callable[[JobSettings], Prepared]] = {
-        "check": check.check_data
+        "check": prepare_check.check_data
     }
 
     def with_sample(self, settings: JobSettings) -> JobSettings:

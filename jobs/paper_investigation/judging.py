@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeAlias
 
-from jobs.paper_investigation.dataset import PaperQuestion
+from jobs.paper_investigation.data import PaperQuestion
 from jobs.paper_investigation.parsing import Letter, StudyAnswer, VariantList
 from jobs.paper_investigation.records import Mode, Options, QuestionBatch, QuestionItem
 from jobs.paper_investigation.rule_sets import (

@@ -29,7 +29,7 @@ from jobs.paper_investigation.records import QuestionItem
 from jobs.paper_investigation.run_tally import question_facts
 from jobs.paper_investigation.settings import PIPELINES, InvestigationSettings, Pipeline
 from jobs.paper_investigation.variant_counts import ExtractionCounts, VariantHits
-from jobs.text import UNDEFINED, fixed
+from jobs.text_format import UNDEFINED, fixed
 from runner.scorecard import Metric
 from store.printable import printable
 

@@ -16,7 +16,7 @@ from typing import Generic, TypeAlias, TypeVar
 
 from jobs.measures import TrivialBaseline
 from jobs.metrics import mean, ratio, std
-from jobs.paper_investigation.dataset import PaperQuestion
+from jobs.paper_investigation.data import PaperQuestion
 from jobs.paper_investigation.grading import GradedPaper
 from jobs.paper_investigation.judging import AnswerJudgement, ScoringVariants, expected
 from jobs.paper_investigation.measures import MeasuredValue, count, rate

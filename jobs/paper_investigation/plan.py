@@ -20,7 +20,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from jobs.paper_investigation import variants as naming
-from jobs.paper_investigation.dataset import InvestigationDataset, PaperQuestion
+from jobs.paper_investigation.data import InvestigationDataset, PaperQuestion
 from jobs.paper_investigation.parsing import Letter, StudyAnswer, VariantList
 from jobs.paper_investigation.prompts import (
     batch_context,

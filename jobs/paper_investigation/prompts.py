@@ -22,7 +22,7 @@ from typing import Any
 import msgspec
 
 from jobs.paper_investigation.bench import LETTERS
-from jobs.paper_investigation.dataset import InvestigationDataset, PaperQuestion
+from jobs.paper_investigation.data import InvestigationDataset, PaperQuestion
 from jobs.paper_investigation.settings import InvestigationSettings
 from runner.job import Task
 from runner.messages import ChatRequest, Message, Schema, TextPart

@@ -18,7 +18,7 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from jobs.paper_investigation.dataset import InvestigationDataset, PaperQuestion
+from jobs.paper_investigation.data import InvestigationDataset, PaperQuestion
 from jobs.paper_investigation.prompts import batch_of, paper_of
 from runner.job import Answer, Answers, Task
 from runner.messages import Reply

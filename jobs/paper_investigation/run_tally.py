@@ -15,7 +15,7 @@ from functools import lru_cache, partial
 
 from jobs.metrics import Resamples
 from jobs.paper_investigation import variants as naming
-from jobs.paper_investigation.dataset import InvestigationDataset, PaperQuestion
+from jobs.paper_investigation.data import InvestigationDataset, PaperQuestion
 from jobs.paper_investigation.grading import (
     ExtractionReading,
     GradedPaper,

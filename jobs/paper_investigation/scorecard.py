@@ -8,7 +8,7 @@ from functools import partial
 
 from jobs.measures import add_baselines
 from jobs.paper_investigation.artifacts import EVAL_RESULTS, FILES, file_name, lines
-from jobs.paper_investigation.dataset import InvestigationDataset
+from jobs.paper_investigation.data import InvestigationDataset
 from jobs.paper_investigation.figures import figures
 from jobs.paper_investigation.grading import GradedPaper, grade, read_extraction_reply
 from jobs.paper_investigation.inputs import INPUTS
@@ -34,7 +34,7 @@ from jobs.paper_investigation.tables import (
     pairs_table,
     rows,
 )
-from jobs.text import slugs
+from jobs.text_format import slugs
 from runner.job import Answers
 from runner.scorecard import Artifact, Cell, Detail, Finding, Metric, Scorecard, Verdict
 

@@ -17,7 +17,7 @@ from jobs.paper_investigation.records import Mode
 from jobs.paper_investigation.run_tally import RunTally
 from jobs.paper_investigation.settings import PIPELINES, InvestigationSettings
 from jobs.paper_investigation.variant_counts import Grounding
-from jobs.text import ends, fixed
+from jobs.text_format import ends, fixed
 from runner.scorecard import Finding, Metric
 from store.printable import printable
 

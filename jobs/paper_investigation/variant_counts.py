@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from jobs.metrics import Ratio, mean, mean_of, ratio
 from jobs.paper_investigation import variants as naming
-from jobs.paper_investigation.dataset import PaperTexts
+from jobs.paper_investigation.data import PaperTexts
 from jobs.paper_investigation.grading import GradedPaper
 from jobs.paper_investigation.measures import (
     MeasuredValue,

@@ -12,7 +12,7 @@ from jobs.property_extraction.predictions import PaperState
 from jobs.property_extraction.rates import FEW
 from jobs.property_extraction.results import PropertyResults, ScoredModel
 from jobs.property_extraction.row_outcomes import RowOutcome, RowOutcomes
-from jobs.text import plural
+from jobs.text_format import plural
 from runner.scorecard import LIMITS, Finding
 
 

@@ -17,7 +17,7 @@ from jobs.property_extraction.explain_property import group_lines
 from jobs.property_extraction.predictions import RunPredictions, run_predictions
 from jobs.property_extraction.results import PropertyResults, measure_run
 from jobs.property_extraction.row_outcomes import COUNTED, RowOutcome, RowOutcomes
-from jobs.text import (
+from jobs.text_format import (
     NAME_CHARS,
     WIDTH,
     TextColumn,

@@ -17,7 +17,7 @@ from jobs.property_extraction.values.comparison import (
     Rubric,
     ValueComparison,
 )
-from jobs.text import (
+from jobs.text_format import (
     NONE,
     WIDTH,
     TextColumn,

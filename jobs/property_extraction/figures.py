@@ -10,30 +10,30 @@ from typing import TypeAlias
 
 import numpy as np
 
-from jobs import figures
-from jobs.figures import SIDE_BY_SIDE, build_figures
+from jobs import shared_figures
 from jobs.property_extraction.caveats import ExcludedRows
 from jobs.property_extraction.grounding import GroundingLevel
 from jobs.property_extraction.rates import WORDS, GroupCounts, by_name
 from jobs.property_extraction.results import PropertyResults, ScoredModel
 from jobs.property_extraction.row_outcomes import RowOutcome
-from jobs.text import one_line, plural, shortened
+from jobs.shared_figures import SIDE_BY_SIDE, build_figures
+from jobs.text_format import one_line, plural, shortened
 from runner.scorecard import Axis, Bars, FailedFigure, Figure, Panel, Points, Stack
 
-PlottedModel: TypeAlias = figures.ModelSeries[ScoredModel]
+PlottedModel: TypeAlias = shared_figures.ModelSeries[ScoredModel]
 """One of the models that are shown."""
 
 
-PlottedResults: TypeAlias = figures.PlottedModels[PropertyResults, ScoredModel]
+PlottedResults: TypeAlias = shared_figures.PlottedModels[PropertyResults, ScoredModel]
 
 
 def plotted_results(results: PropertyResults) -> PlottedResults:
     """The models that figures have room for."""
     settings, papers = results.dataset.settings, plural(len(results.papers), "paper")
-    return figures.plotted_models(
+    return shared_figures.plotted_models(
         results,
         results.columns,
-        interval_note=figures.bootstrap_note(
+        interval_note=shared_figures.bootstrap_note(
             settings.level, "paper", papers, settings.boot_b
         ),
         omission_note=ExcludedRows.of(results).note,

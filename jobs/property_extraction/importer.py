@@ -14,6 +14,7 @@ from jobs.inputs.hub import table_file
 from jobs.property_extraction.input_table import NA
 from jobs.property_extraction.inputs import mapped
 from jobs.property_extraction.name_pairs import HEURISTIC, NameVerdict, read_verdicts
+from jobs.property_extraction.name_verification import VERIFY_STAGE
 from jobs.property_extraction.prediction_files import (
     PredictedRow,
     column_notes,
@@ -28,7 +29,6 @@ from jobs.property_extraction.rows import (
 )
 from jobs.property_extraction.settings import PropertySettings
 from jobs.property_extraction.tasks import pair_key
-from jobs.property_extraction.verification import VERIFY_STAGE
 from runner.errors import DatasetError, UsageError
 from runner.job import ImportedAnswer, TaskSpec
 

@@ -17,7 +17,7 @@ from jobs.inputs.files import (
     records,
 )
 from jobs.inputs.rows import InputFindings
-from jobs.text import plural
+from jobs.text_format import plural
 from runner.errors import DatasetError
 
 # columns that truth and predictions both have, by any of these names

@@ -112,7 +112,7 @@ class PropertyExtraction(Job):
     ) -> str:
         """Why rows count as they do, and names stand for others; or who said so."""
         if dataset.settings.mode == "verify":
-            from jobs.property_extraction.score_verification import (  # noqa: PLC0415 - see above
+            from jobs.property_extraction.score_name_verification import (  # noqa: PLC0415 - see above
                 explain_verification,
             )
 
@@ -130,7 +130,7 @@ class PropertyExtraction(Job):
     def score(self, dataset: PropertyDataset, answers: Answers) -> Scorecard:
         """All metrics, tables, figures and artifacts."""
         if dataset.settings.mode == "verify":
-            from jobs.property_extraction.score_verification import (  # noqa: PLC0415 - see above
+            from jobs.property_extraction.score_name_verification import (  # noqa: PLC0415 - see above
                 score_verification,
             )
 

@@ -19,7 +19,7 @@ from jobs.property_extraction.values.comparer import Comparer
 from jobs.property_extraction.values.comparison import ComparisonKind, Property, Rubric
 from jobs.property_extraction.values.numbers import NumberStatus
 from jobs.property_extraction.values.unit_reader import UnitTableRow, unit_disagreements
-from jobs.text import TextColumn, clip, one_line, text_table
+from jobs.text_format import TextColumn, clip, one_line, text_table
 from runner.errors import UsageError
 from runner.scorecard import Finding
 from runner.table_files import csv_lines

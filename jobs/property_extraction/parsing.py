@@ -24,7 +24,7 @@ from jobs.replies import (
     wellformed,
     whole_object,
 )
-from jobs.text import plural
+from jobs.text_format import plural
 from runner.job import guarded
 from runner.messages import ParseFailure, Reply
 

@@ -20,7 +20,7 @@ from jobs.property_extraction.rows import (
     rows_of_paper,
 )
 from jobs.property_extraction.tasks import paper_of
-from jobs.text import plural
+from jobs.text_format import plural
 from runner.errors import UsageError
 from runner.job import Answer, Answers
 from runner.messages import ParseFailure

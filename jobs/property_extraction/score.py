@@ -43,7 +43,7 @@ from jobs.property_extraction.tables import (
     short_tables,
 )
 from jobs.property_extraction.tasks import paper_of
-from jobs.text import plural
+from jobs.text_format import plural
 from runner.job import Answer, Answers, Task
 from runner.messages import ParseFailure, Reply
 from runner.scorecard import Comparable, ItemValues, Scorecard, StreamedDetails, Verdict

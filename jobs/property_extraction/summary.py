@@ -15,7 +15,7 @@ from jobs.property_extraction.results import ScoredModel as Model
 from jobs.property_extraction.row_metrics import NUMBERS, UNITS
 from jobs.property_extraction.row_outcomes import RowOutcome
 from jobs.property_extraction.settings import INPUTS
-from jobs.text import (
+from jobs.text_format import (
     UNDEFINED,
     WIDTH,
     TextColumn,

@@ -18,7 +18,7 @@ from jobs.property_extraction.name_metrics import Mismatches
 from jobs.property_extraction.rates import WORDS, CountColumns, GroupCounts, rates_of
 from jobs.property_extraction.results import PropertyResults, ScoredModel
 from jobs.property_extraction.settings import PropertySettings
-from jobs.text import slugs
+from jobs.text_format import slugs
 from runner.scorecard import Artifact, Cell, Table
 
 

@@ -23,7 +23,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TypeAlias
 
-from jobs.text import csv_cell, is_numeric
+from jobs.text_format import csv_cell, is_numeric
 from store.printable import printable
 
 MAX_TEXT_CHARS = 400

@@ -26,7 +26,7 @@ from jobs.report.html import (
     html_table,
     scrolling,
 )
-from jobs.text import (
+from jobs.text_format import (
     UNDEFINED,
     metric_count,
     metric_interval,

@@ -19,7 +19,7 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.ft2font import FT2Font
 
-from jobs.text import metric_number, shortened
+from jobs.text_format import metric_number, shortened
 from runner.scorecard import (
     Axis,
     Band,

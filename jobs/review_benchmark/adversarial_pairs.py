@@ -31,7 +31,7 @@ from jobs.review_benchmark.database.writer import PaperWriter
 from jobs.review_benchmark.effects import EffectComparison, compare_effects, read_effect
 from jobs.review_benchmark.inputs import SAMPLE
 from jobs.review_benchmark.settings import ReviewBenchmarkSettings
-from jobs.text import TextColumn, number, text_table
+from jobs.text_format import TextColumn, number, text_table
 
 KINDS: Final = ("opposite", "hedged", "paraphrase")
 """The kinds of pairs, in the file's order."""

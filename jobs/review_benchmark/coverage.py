@@ -42,7 +42,7 @@ from jobs.review_benchmark.matching import (
 )
 from jobs.review_benchmark.settings import ReviewBenchmarkSettings
 from jobs.review_benchmark.truth_files import read_truth
-from jobs.text import NONE, TextColumn, fixed, one_line, plural, text_table
+from jobs.text_format import NONE, TextColumn, fixed, one_line, plural, text_table
 from runner.errors import DatasetError, UsageError
 from runner.scorecard import Finding
 

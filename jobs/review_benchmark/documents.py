@@ -19,7 +19,7 @@ from jobs.review_benchmark.results import BenchmarkResults
 from jobs.review_benchmark.settings import INPUTS
 from jobs.review_benchmark.truth_files import json_file, review_to_json, study_fields
 from jobs.review_benchmark.verdicts import ConclusionVerdicts
-from jobs.text import plural, slugs
+from jobs.text_format import plural, slugs
 from runner.scorecard import Artifact, Metric
 from store.printable import printable
 

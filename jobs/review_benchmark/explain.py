@@ -30,7 +30,7 @@ from jobs.review_benchmark.matching import match_papers
 from jobs.review_benchmark.predictions import collect_predictions
 from jobs.review_benchmark.rebuilt_reviews import CandidatePaper
 from jobs.review_benchmark.results import measure_agents
-from jobs.text import (
+from jobs.text_format import (
     NAME_CHARS,
     NONE,
     WIDTH,

@@ -21,10 +21,10 @@ from jobs.review_benchmark.losses import LOST_AT, PaperMatch
 from jobs.review_benchmark.plan import queries, searched
 from jobs.review_benchmark.rebuilt_reviews import CandidatePaper, RebuiltReview
 from jobs.review_benchmark.search import SearchHits
-from jobs.review_benchmark.searches import n_hits
+from jobs.review_benchmark.search_replies import n_hits
 from jobs.review_benchmark.settings import ReviewBenchmarkSettings
 from jobs.review_benchmark.summary import REASONS
-from jobs.text import (
+from jobs.text_format import (
     NONE,
     WIDTH,
     TextColumn,

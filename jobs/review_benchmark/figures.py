@@ -11,14 +11,14 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
 
-from jobs import figures
-from jobs.figures import build_figures
+from jobs import shared_figures
 from jobs.review_benchmark.agent_results import AgentResults, mean_curve
 from jobs.review_benchmark.benchmark import percent
 from jobs.review_benchmark.losses import LostAt
 from jobs.review_benchmark.results import BenchmarkResults
 from jobs.review_benchmark.settings import VerdictKind
 from jobs.review_benchmark.verdicts import ConclusionVerdicts
+from jobs.shared_figures import build_figures
 from runner.scorecard import (
     Axis,
     FailedFigure,
@@ -32,11 +32,11 @@ from runner.scorecard import (
     Stack,
 )
 
-Model: TypeAlias = figures.ModelSeries[AgentResults]
+Model: TypeAlias = shared_figures.ModelSeries[AgentResults]
 """One of the models that are shown; it has done at least one review."""
 
 
-PlottedAgents: TypeAlias = figures.PlottedModels[BenchmarkResults, AgentResults]
+PlottedAgents: TypeAlias = shared_figures.PlottedModels[BenchmarkResults, AgentResults]
 
 
 def plotted_agents(results: BenchmarkResults) -> PlottedAgents:
@@ -44,7 +44,7 @@ def plotted_agents(results: BenchmarkResults) -> PlottedAgents:
     columns = {
         name: column for name, column in results.columns.items() if column.rebuilt
     }
-    return figures.plotted_models(results, columns)
+    return shared_figures.plotted_models(results, columns)
 
 
 Point = TypeVar("Point")

@@ -24,7 +24,7 @@ from jobs.review_benchmark.database.reader import PaperDatabase
 from jobs.review_benchmark.prompts import WORDING
 from jobs.review_benchmark.settings import DATA, ReviewBenchmarkSettings, VerdictKind
 from jobs.review_benchmark.truth_files import read_truth
-from jobs.text import plural
+from jobs.text_format import plural
 from runner.errors import DatasetError, UsageError
 from runner.job import InputFile
 from runner.prompts import PromptBook

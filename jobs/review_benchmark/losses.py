@@ -23,7 +23,7 @@ from jobs.review_benchmark.rebuilt_reviews import (
     RebuiltReview,
 )
 from jobs.review_benchmark.settings import ReviewBenchmarkSettings
-from jobs.text import fixed
+from jobs.text_format import fixed
 
 LostAt: TypeAlias = Literal[
     "not_in_database",

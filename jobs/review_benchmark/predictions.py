@@ -31,7 +31,7 @@ from jobs.review_benchmark.rebuilt_reviews import (
 )
 from jobs.review_benchmark.result_files import AgentResult
 from jobs.review_benchmark.search import searched_years
-from jobs.review_benchmark.searches import (
+from jobs.review_benchmark.search_replies import (
     STAGES,
     ScoredPaper,
     SearchAnswers,

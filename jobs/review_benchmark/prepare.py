@@ -17,7 +17,7 @@ from jobs.review_benchmark.database.papers import PaperFormat, ReadRecord, paper
 from jobs.review_benchmark.database.reader import SQL, writer
 from jobs.review_benchmark.database.writer import FileCounts, PaperWriter
 from jobs.review_benchmark.settings import ReviewBenchmarkSettings
-from jobs.text import plural
+from jobs.text_format import plural
 from runner.errors import DatasetError, UsageError
 from runner.job import Prepared, PreparedFolder, PreparedFromFiles
 

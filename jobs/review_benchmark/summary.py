@@ -20,7 +20,7 @@ from jobs.review_benchmark.losses import LOST_AT, PaperMatch
 from jobs.review_benchmark.matching import METHODS
 from jobs.review_benchmark.results import AgentPair, BenchmarkResults, not_available
 from jobs.review_benchmark.verdicts import ConclusionVerdicts
-from jobs.text import (
+from jobs.text_format import (
     WIDTH,
     TextColumn,
     cut,

@@ -26,10 +26,10 @@ from jobs.screening.explain_selection import (
     select,
 )
 from jobs.screening.inputs import ScreeningDataset
-from jobs.screening.negatives import UNTITLED
+from jobs.screening.negatives_trace import UNTITLED
 from jobs.screening.parsing import parse_criteria, parse_screen
 from jobs.screening.ranking import RankedReview
-from jobs.text import (
+from jobs.text_format import (
     NONE,
     WIDTH,
     TextColumn,

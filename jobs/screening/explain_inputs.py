@@ -14,7 +14,7 @@ from typing import Any
 from jobs.screening.corpus import read_corpus
 from jobs.screening.explain import NO_ABSTRACT
 from jobs.screening.graph import Graph
-from jobs.screening.negatives import (
+from jobs.screening.negatives_trace import (
     UNTITLED,
     DrawnKind,
     FirstNearMiss,
@@ -23,7 +23,7 @@ from jobs.screening.negatives import (
     trace_negatives,
 )
 from jobs.screening.settings import ScreeningSettings
-from jobs.text import (
+from jobs.text_format import (
     NONE,
     WIDTH,
     TextColumn,

@@ -29,7 +29,7 @@ from jobs.screening.inputs import ScreeningDataset
 from jobs.screening.predictions import collect_predictions
 from jobs.screening.prompts import CriteriaSource, ReviewDescription, describe_review
 from jobs.screening.ranking import RankedReview, rank_reviews
-from jobs.text import NAME_CHARS, clip, nearest_hint, one_line, quoted_lines
+from jobs.text_format import NAME_CHARS, clip, nearest_hint, one_line, quoted_lines
 from runner.errors import UsageError
 from runner.job import Answer, Answers, Task
 

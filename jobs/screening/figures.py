@@ -12,15 +12,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from jobs import figures
-from jobs.figures import (
-    SIDE_BY_SIDE,
-    ReliabilitySeries,
-    ReliabilityWords,
-    build_figures,
-    reliability_panels,
-    thinned_points,
-)
+from jobs import shared_figures
 from jobs.metrics import reliability
 from jobs.metrics.calibration import Bin
 from jobs.metrics.classification import curve
@@ -29,7 +21,15 @@ from jobs.metrics.screening import recall_curve
 from jobs.screening.decisions import ALL, EXCLUDE, DecisionView, strata
 from jobs.screening.ranking import rank_reviews
 from jobs.screening.results import ScreeningModelResults, ScreeningResults
-from jobs.text import plural
+from jobs.shared_figures import (
+    SIDE_BY_SIDE,
+    ReliabilitySeries,
+    ReliabilityWords,
+    build_figures,
+    reliability_panels,
+    thinned_points,
+)
+from jobs.text_format import plural
 from runner.scorecard import (
     Axis,
     Bars,
@@ -42,11 +42,11 @@ from runner.scorecard import (
     ReferenceLine,
 )
 
-Model: TypeAlias = figures.ModelSeries[ScreeningModelResults]
+Model: TypeAlias = shared_figures.ModelSeries[ScreeningModelResults]
 """One of the models that are shown."""
 
 
-PlottedScreening: TypeAlias = figures.PlottedModels[
+PlottedScreening: TypeAlias = shared_figures.PlottedModels[
     ScreeningResults, ScreeningModelResults
 ]
 
@@ -55,8 +55,10 @@ def plotted_models(results: ScreeningResults) -> PlottedScreening:
     """The models that figures have room for."""
     settings = results.dataset.settings
     reviews = plural(len(results.predictions.records.reviews), "review")
-    note = figures.bootstrap_note(settings.level, "review", reviews, settings.boot_b)
-    return figures.plotted_models(results, results.columns, interval_note=note)
+    note = shared_figures.bootstrap_note(
+        settings.level, "review", reviews, settings.boot_b
+    )
+    return shared_figures.plotted_models(results, results.columns, interval_note=note)
 
 
 def interval_ends(metrics: Sequence[Metric]) -> dict[str, tuple[float | None, ...]]:

@@ -27,7 +27,7 @@ from jobs.screening.data import (
 from jobs.screening.input_tables import TEXT_COLUMNS, criteria_in, read_id, text_in
 from jobs.screening.prompts import WORDING, describe_review
 from jobs.screening.settings import ScreeningSettings
-from jobs.text import plural
+from jobs.text_format import plural
 from runner.errors import DatasetError, UsageError
 from runner.fingerprint import input_hashes
 from runner.job import InputFile

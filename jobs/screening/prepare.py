@@ -21,7 +21,7 @@ from jobs.screening.inputs import MANIFEST
 from jobs.screening.set_files import BuiltSet, build
 from jobs.screening.settings import INPUTS, ScreeningSettings
 from jobs.screening.topic_drift import macro_drift
-from jobs.text import fixed, plural
+from jobs.text_format import fixed, plural
 from runner.fingerprint import input_hashes
 from runner.job import InputFile, Prepared
 

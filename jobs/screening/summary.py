@@ -12,7 +12,7 @@ from jobs.screening.results import (
     ScreeningPair,
     ScreeningResults,
 )
-from jobs.text import ends, fixed, one_line, plural, shortened, with_ends
+from jobs.text_format import ends, fixed, one_line, plural, shortened, with_ends
 from runner.scorecard import Finding, Metric
 from store.printable import printable
 

@@ -46,7 +46,7 @@ from runner.errors import (
 )
 from runner.messages import ChatRequest
 from store.events import BatchOutcome
-from store.served import REQUEST_IDS
+from store.served_by import REQUEST_IDS
 
 _T = TypeVar("_T")
 

@@ -18,7 +18,7 @@ import click
 from runner.cli import arguments
 from runner.cli.console import DONE, ERROR, print_json, print_note, print_text
 from runner.errors import UsageError
-from runner.typeset import in_columns
+from runner.table_rendering import in_columns
 
 if TYPE_CHECKING:
     from runner.clients.client import ClientOptions

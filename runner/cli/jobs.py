@@ -6,7 +6,7 @@ import click
 
 from runner.cli import arguments
 from runner.cli.console import DONE, print_json, print_text
-from runner.typeset import in_columns
+from runner.table_rendering import in_columns
 
 
 @click.command()

@@ -17,7 +17,8 @@ from runner.errors import UsageError
 
 if TYPE_CHECKING:
     from runner.shards.engines import EngineName
-    from runner.typeset import Form
+    from runner.table_rendering import Form
+
 
 G = TypeVar("G")
 

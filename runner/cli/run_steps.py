@@ -48,7 +48,7 @@ from runner.score.render import REPORT, overview, print_tables
 from runner.score.scoring import Scoring, score_run
 from runner.scorecard import LIMITS, Scorecard
 from runner.shards.lease_protocol import VARIABLE
-from runner.typeset import typeset
+from runner.table_rendering import typeset
 from runner.workload import ENVIRONMENT, Workload, load_workload, resolve
 from store.clock import SystemClock
 from store.database import open_reader

@@ -13,7 +13,7 @@ import click
 
 from runner.cli import arguments
 from runner.cli.console import DONE, print_json, print_note, print_raw, print_row
-from runner.typeset import in_columns
+from runner.table_rendering import in_columns
 from store.clock import SystemClock
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ from runner.cli.console import (
 from runner.cli.request import output_options
 from runner.errors import UsageError
 from runner.scorecard import Scorecard
-from runner.typeset import in_columns
+from runner.table_rendering import in_columns
 
 if TYPE_CHECKING:
     from runner.job import Job

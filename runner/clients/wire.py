@@ -62,7 +62,7 @@ from runner.messages import (
     decoded,
     pack,
 )
-from store.served import served_in
+from store.served_by import served_in
 
 ANTHROPIC_MESSAGES: Final = "anthropic.messages"
 """The form of Anthropic's messages."""

@@ -39,7 +39,7 @@ from runner.errors import (
     ServerError,
 )
 from runner.messages import ChatRequest, Message, Reply, Schema, Usage
-from store.served import served_in
+from store.served_by import served_in
 
 OPENAI_CHAT: Final = "openai.chat"
 """The form of OpenAI's chat completions."""

@@ -28,7 +28,7 @@ from store.events import (
 )
 from store.log.interface import Log
 from store.read.usage import dollars
-from store.served import with_headers
+from store.served_by import with_headers
 from store.task import pico, usd
 
 

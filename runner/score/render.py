@@ -15,7 +15,7 @@ from runner.errors import RunnerError, UsageError
 from runner.job import Job
 from runner.scorecard import Cell, Direction, Finding, Metric, Scorecard, Table
 from runner.scorecard import Cell as Value
-from runner.typeset import Kind, PrintCell, PrintColumn, PrintTable
+from runner.table_rendering import Kind, PrintCell, PrintColumn, PrintTable
 from store.events import Input
 from store.read.status import Status
 from store.read.usage import UsageCount

@@ -3,7 +3,7 @@
 An engine places, waits and stops. It restarts nothing by itself: only who supervises
 knows when a shard's slices may be worked on again (`runner.shards.supervisor`).
 
-It is tied to whoever started it by a pipe (`runner.shards.tether`), so that none is
+It is tied to whoever started it by a pipe (`runner.shards.child`), so that none is
 left behind that nobody knows of.
 """
 
@@ -194,7 +194,7 @@ class ShardProcess:
         with spec.diagnostics.open("ab") as diagnostics:
             self._process = subprocess.Popen(  # noqa: S603 - the project's own command
                 [
-                    *(sys.executable, "-m", "runner.shards.tether", orphaned.name),
+                    *(sys.executable, "-m", "runner.shards.child", orphaned.name),
                     *spec.words,
                     *(
                         []

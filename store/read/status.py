@@ -28,7 +28,7 @@ from store.read.usage import (
     served_counts,
     spending,
 )
-from store.served import PREFIX
+from store.served_by import PREFIX
 from store.tables import event_in, last_seq, load_run_state, recorded_rows
 from store.task import TaskState, usd
 

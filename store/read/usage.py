@@ -30,7 +30,7 @@ from store.events import (
     batch_items,
 )
 from store.fold_state import FailureOutcome
-from store.served import PREFIX
+from store.served_by import PREFIX
 from store.tables import damaged, event_in, payload, recorded_rows
 from store.task import pico, usd
 

@@ -27,7 +27,7 @@ from tests.store.samples import task as planned
 from tests.tui.fake_events import event
 from tests.tui.fake_tasks import TasksApp
 from tui.render.glyphs import UNICODE
-from tui.run_context import MonitorSources, WatchedRun
+from tui.run_screens import MonitorSources, WatchedRun
 from tui.screens.events import EventsScreen
 from tui.sources.events import LINES, EventWindow, LogEvents
 from tui.widgets.events import EventTable

@@ -31,7 +31,7 @@ from tests.bench.verdict import most, shown
 from tests.store.samples import RUN_STARTED, plan, task
 from tests.tui.fake_tasks import TasksApp
 from tui.render.glyphs import UNICODE
-from tui.run_context import MonitorSources, WatchedRun
+from tui.run_screens import MonitorSources, WatchedRun
 from tui.screens.tasks import TasksScreen
 from tui.sources.tasks import LogTasks
 from tui.widgets.scrolling import CursorMove, Viewport

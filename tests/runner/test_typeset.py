@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.typeset import (
+from runner.table_rendering import (
     PAGE_ROWS,
     PrintCell,
     PrintColumn,

@@ -8,7 +8,7 @@ from store.database import open_reader
 from store.events import AttemptAnswered, AttemptStarted, Entry, Event, TasksPlanned
 from store.read.status import Status, status
 from store.read.usage import ServedCount
-from store.served import ServedBy, charge_differs
+from store.served_by import ServedBy, charge_differs
 from store.task import PlannedTask, manifest_bytes
 from store.verify import verify
 from tests.store.logs import written

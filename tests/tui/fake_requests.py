@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from store.control import CommandOutcome, CommandPreview, CommandRecord, Payload
 from tests.store.memory_log import START_US
-from tui.sources.requests import CommandRequests
+from tui.sources.command_log import CommandRequests
 
 STAKES = CommandPreview(tasks=301, in_flight=8, usd=3.4, budget_left_usd=287.0)
 

@@ -26,7 +26,7 @@ from tests.tui.fake_events import FakeEvents
 from tests.tui.sights import FakeConfig, FakeListing, FakeSource
 from tui.render.colours import COLOUR_THEMES, DARK, state_variables
 from tui.render.glyphs import UNICODE, Glyphs
-from tui.run_context import MonitorSources, WatchedRun
+from tui.run_screens import MonitorSources, WatchedRun
 from tui.sources.filters import FilterMemory
 from tui.sources.run_snapshot import ReadProblem
 from tui.sources.task_texts import AttemptText, TextKind

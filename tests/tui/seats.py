@@ -19,7 +19,7 @@ from tests.tui.sights import FakeConfig, FakeListing, FakeSource
 from tui.app import Monitor
 from tui.render.colours import COLOUR_THEMES
 from tui.render.glyphs import UNICODE, Glyphs
-from tui.run_context import MonitorSources
+from tui.run_screens import MonitorSources
 from tui.sources.run_list import ListedRun
 from tui.sources.run_snapshot import ReadProblem, SnapshotOrProblem
 from tui.terminal.shell import RefreshingScreen

@@ -35,7 +35,7 @@ from tests.tui.sights import (
 )
 from tui.app import Monitor
 from tui.render.glyphs import ASCII, UNICODE
-from tui.run_context import MonitorSources
+from tui.run_screens import MonitorSources
 from tui.sources.config import RunSetup
 from tui.sources.run_list import ListedRun
 from tui.sources.run_snapshot import ReadProblem, SnapshotOrProblem

@@ -8,7 +8,7 @@ from importlib import import_module
 
 from textual.screen import Screen
 
-from tui.run_context import RUN_SCREENS
+from tui.run_screens import RUN_SCREENS
 
 
 def test_every_place_names_a_screen_and_no_key_or_name_twice() -> None:

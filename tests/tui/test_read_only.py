@@ -20,7 +20,7 @@ from store.runs import RunFolder
 from tests.store.logs import COURSE, written
 from tui.app import Monitor
 from tui.render.glyphs import UNICODE
-from tui.run_context import MonitorSources
+from tui.run_screens import MonitorSources
 from tui.screens.runs import RunsScreen
 
 ENDS = ("Detach", "Suspend", "Theme ")

@@ -26,7 +26,7 @@ from tui.app import Monitor
 from tui.render.glyphs import UNICODE
 from tui.render.layout import Room
 from tui.render.run_panels import RUN_PANELS, header
-from tui.run_context import RUN_SCREENS, MonitorSources
+from tui.run_screens import RUN_SCREENS, MonitorSources
 from tui.sources.run_snapshot import RunSnapshot, RunSource
 
 PROVE = "SIFTLOG_PROVE" in os.environ

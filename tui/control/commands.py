@@ -29,7 +29,7 @@ from store.fold_state import US_PER_S
 from store.runs import RunFolder
 from tui.render.format import duration
 from tui.sources.command import ChildProcess
-from tui.sources.requests import CommandRequests
+from tui.sources.command_log import CommandRequests
 from tui.sources.run_snapshot import RunSnapshot
 
 

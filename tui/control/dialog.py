@@ -30,7 +30,7 @@ from tui.control.commands import command_line, is_futile, requires_name
 from tui.render.glyphs import Glyphs, substitute_glyphs
 from tui.render.layout import one_line
 from tui.screens.base import Modal
-from tui.sources.requests import RequestSource
+from tui.sources.command_log import RequestSource
 from tui.widgets.panel import TextBlock
 
 DEBOUNCE_S = 0.15

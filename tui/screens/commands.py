@@ -23,8 +23,8 @@ from tui.render.format import UNKNOWN, duration
 from tui.render.glyphs import Glyphs, substitute_glyphs
 from tui.render.layout import clip, one_line
 from tui.render.sentences import utc
-from tui.run_context import WatchedRun
-from tui.sources.requests import CommandRequests
+from tui.run_screens import WatchedRun
+from tui.sources.command_log import CommandRequests
 from tui.widgets.keys import KeyLine
 from tui.widgets.panel import TextBlock, TooSmall
 

@@ -21,7 +21,7 @@ from tui.render import comparison as drawing
 from tui.render import comparison as words_of
 from tui.render.comparison import about_choice
 from tui.render.layout import one_line
-from tui.run_context import WatchedRun
+from tui.run_screens import WatchedRun
 from tui.screens.run import RunScreen
 from tui.sources.command import CommandFailed
 from tui.sources.comparison import (

@@ -15,7 +15,7 @@ from typing import Any
 from store.errors import StoreError
 from store.events import RunStarted
 from tui.render.format import count, money
-from tui.run_context import WatchedRun
+from tui.run_screens import WatchedRun
 from tui.screens.base import PageScreen
 
 MASK = "***"

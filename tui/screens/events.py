@@ -16,7 +16,7 @@ from textual.widgets import Input, Static
 from store.query import parse_event_query
 from tui.render.glyphs import Glyphs
 from tui.render.sentences import utc
-from tui.run_context import WatchedRun
+from tui.run_screens import WatchedRun
 from tui.screens.base import PANE_COLUMNS, FilteredScreen
 from tui.screens.tasks import TaskScreen
 from tui.sources.event_tail import EventTail, EventTailReader

@@ -32,7 +32,7 @@ from tui.render.metrics import (
 )
 from tui.render.run_panels import sign_of
 from tui.render.sentences import age, sentence
-from tui.run_context import WatchedRun
+from tui.run_screens import WatchedRun
 from tui.sources.command import CommandFailed
 from tui.sources.headline import HeadlineProgress, HeadlineSource
 from tui.sources.history import US_PER_MINUTE, HistoryRequest, RunHistory

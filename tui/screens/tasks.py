@@ -18,7 +18,7 @@ from store.read.tasks import TaskOrder
 from tui.render.format import count, task_name
 from tui.render.glyphs import Glyphs
 from tui.render.tasks import TITLE_ORDERS, task_columns
-from tui.run_context import WatchedRun
+from tui.run_screens import WatchedRun
 from tui.screens.base import PANE_COLUMNS, FilteredScreen, Modal
 from tui.sources.tasks import TaskLine, TaskSource
 from tui.terminal.export import copied

@@ -26,7 +26,7 @@ from tui.render.comparison import (
 )
 from tui.render.glyphs import Glyphs
 from tui.render.layout import RowT
-from tui.run_context import WatchedRun
+from tui.run_screens import WatchedRun
 from tui.sources.command import CommandFailed
 from tui.sources.comparison import (
     ComparisonChoice,

@@ -39,7 +39,7 @@ from jobs.evidence_retrieval.predictions.gate import (
     fit_final,
     spec_of,
 )
-from jobs.evidence_retrieval.predictions.nested import (
+from jobs.evidence_retrieval.predictions.nested_folds import (
     FoldAssignment,
     FoldResult,
     Nested,

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from jobs.evidence_retrieval.candidates import DECIMALS, final_order
 from jobs.evidence_retrieval.data import EvidenceDataset, query_key
 from jobs.evidence_retrieval.parsing import (
     Assessment,
@@ -26,6 +25,7 @@ from jobs.evidence_retrieval.parsing import (
 )
 from jobs.evidence_retrieval.plan import PARSERS, STAGES, plan
 from jobs.evidence_retrieval.prompts import assessed
+from jobs.evidence_retrieval.sentence_order import DECIMALS, final_order
 from jobs.lexical import cosines
 from jobs.metrics.columns import Floats
 from runner.job import Answer, Answers, Task

@@ -11,8 +11,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from jobs.evidence_retrieval import candidates
-from jobs.evidence_retrieval.candidates import DECIMALS, by_relevance, ranked, shuffled
+from jobs.evidence_retrieval import sentence_order
 from jobs.evidence_retrieval.data import EvidenceDataset, Post, query_key
 from jobs.evidence_retrieval.parsing import Assessment
 from jobs.evidence_retrieval.pipeline import Config, GraphMethod, Reranker
@@ -29,6 +28,12 @@ from jobs.evidence_retrieval.predictions.stages import (
     start,
 )
 from jobs.evidence_retrieval.queries import FoldGate
+from jobs.evidence_retrieval.sentence_order import (
+    DECIMALS,
+    by_relevance,
+    ranked,
+    shuffled,
+)
 from jobs.evidence_retrieval.settings import EvidenceSettings
 from jobs.metrics import std
 from jobs.metrics.columns import Bools, Floats
@@ -55,7 +60,7 @@ class PostPool:
     @cached_property
     def lexical(self) -> Floats:
         """The bm25 score of each sentence (rows) for each criterion."""
-        bm25 = candidates.lexical(self._dataset, self.post)
+        bm25 = sentence_order.lexical(self._dataset, self.post)
         criteria = self._dataset.criteria
         table = np.empty((len(self), len(criteria)))
         for column, criterion in enumerate(criteria):

@@ -11,8 +11,8 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from jobs.evidence_retrieval.candidates import DECIMALS
 from jobs.evidence_retrieval.pipeline import Config
+from jobs.evidence_retrieval.sentence_order import DECIMALS
 from jobs.evidence_retrieval.settings import EvidenceSettings
 from jobs.lexical import Idf, tokens
 from jobs.metrics.columns import Floats, Ints

@@ -31,9 +31,9 @@ from jobs.property_extraction.name_pairs import (
     read_candidates,
     read_verdicts,
 )
+from jobs.property_extraction.name_verification import verdicts_of
 from jobs.property_extraction.settings import PropertySettings
-from jobs.property_extraction.verification import verdicts_of
-from jobs.text import plural
+from jobs.text_format import plural
 from runner.errors import DatasetError, UsageError
 from runner.fingerprint import input_hashes
 

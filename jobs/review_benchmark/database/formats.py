@@ -35,7 +35,7 @@ from jobs.review_benchmark.database.papers import (
 )
 from jobs.review_benchmark.database.pubmed import read_pubmed
 from jobs.review_benchmark.result_files import EXCLUDED, INCLUDED
-from jobs.text import plural
+from jobs.text_format import plural
 from runner.errors import DatasetError, UsageError
 
 COLUMN_ALIASES: Final[Mapping[str, str]] = {

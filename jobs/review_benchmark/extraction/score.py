@@ -31,7 +31,7 @@ from jobs.review_benchmark.matching import (
 )
 from jobs.review_benchmark.measures import EXTRACTION
 from jobs.review_benchmark.settings import INPUTS
-from jobs.text import clip, one_line, plural, slugs
+from jobs.text_format import clip, one_line, plural, slugs
 from runner.job import Answer, Answers
 from runner.scorecard import Finding, Metric, Scorecard
 

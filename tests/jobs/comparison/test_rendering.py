@@ -24,7 +24,7 @@ from jobs.comparison.pareto_front import Expense, FrontPoint, build_front
 from jobs.comparison.rendering import print_tables
 from runner.scorecard import Labels
 from runner.table_files import csv_lines
-from runner.typeset import typeset
+from runner.table_rendering import typeset
 from tests.jobs.comparison.item_columns import means, pooled, side
 from tests.latex import assert_compiles
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from jobs.evidence_retrieval.consistency import check
-from jobs.evidence_retrieval.imported_sheet import imported_scoring_input
+from jobs.evidence_retrieval.import_predictions import imported_scoring_input
 from jobs.evidence_retrieval.importer import importer
 from jobs.evidence_retrieval.inputs import load
 from jobs.evidence_retrieval.queries import ScoringInput

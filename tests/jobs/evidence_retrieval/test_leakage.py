@@ -27,13 +27,13 @@ from jobs.evidence_retrieval.predictions.gate import (
     spec_of,
     thresholds,
 )
-from jobs.evidence_retrieval.predictions.nested import (
+from jobs.evidence_retrieval.predictions.nested_folds import (
     FoldAssignment,
     Nested,
     nested,
     rows_of,
 )
-from jobs.evidence_retrieval.predictions.sheet import predict
+from jobs.evidence_retrieval.predictions.scoring_input import predict
 from jobs.evidence_retrieval.queries import Predictions
 from jobs.evidence_retrieval.settings import EvidenceSettings
 from jobs.metrics.columns import Ints

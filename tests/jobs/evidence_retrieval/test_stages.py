@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.evidence_retrieval.candidates import ranked, shuffled
 from jobs.evidence_retrieval.predictions.stages import (
     POS,
     RULES,
@@ -17,6 +16,7 @@ from jobs.evidence_retrieval.predictions.stages import (
     spread,
     start,
 )
+from jobs.evidence_retrieval.sentence_order import ranked, shuffled
 from jobs.lexical import Bm25, tokens
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from jobs.paper_investigation.dataset import (
+from jobs.paper_investigation.data import (
     BenchPaper,
     InvestigationDataset,
     PaperQuestion,

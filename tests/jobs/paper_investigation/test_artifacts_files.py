@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from jobs.paper_investigation.artifacts import file_name
-from jobs.paper_investigation.dataset import InvestigationDataset
+from jobs.paper_investigation.data import InvestigationDataset
 from jobs.paper_investigation.importer import importer
 from jobs.paper_investigation.inputs import load
 from jobs.paper_investigation.job import job
 from jobs.paper_investigation.settings import InvestigationSettings
 from jobs.testing import MemoryAnswers, artifact_texts
-from jobs.text import slugs
+from jobs.text_format import slugs
 from runner.job import Task
 from runner.scorecard import Metric, Scorecard
 from tests.jobs.paper_investigation.small_datasets import choice, dataset, study

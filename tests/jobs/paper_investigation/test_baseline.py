@@ -19,7 +19,7 @@ from jobs.paper_investigation.baseline import (
     find_variants,
     index,
 )
-from jobs.paper_investigation.dataset import PaperQuestion
+from jobs.paper_investigation.data import PaperQuestion
 from jobs.paper_investigation.parsing import Letter, StudyAnswer, VariantList
 from jobs.paper_investigation.prompts import batch_context, request
 from jobs.paper_investigation.rule_sets import (

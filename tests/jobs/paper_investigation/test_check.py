@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from jobs.paper_investigation import check
-from jobs.paper_investigation.check import check_data
+from jobs.paper_investigation import prepare_check
 from jobs.paper_investigation.inputs import with_sample
+from jobs.paper_investigation.prepare_check import check_data
 from jobs.paper_investigation.settings import InvestigationSettings
 from tests.jobs.paper_investigation.small_datasets import choice, dataset, study
 
@@ -28,7 +28,7 @@ DATA = dataset(BENCH, QUESTIONS, TEXTS)
 
 
 def test_the_bench_is_counted_by_entries_and_by_variants() -> None:
-    found = check.bench_facts(DATA)
+    found = prepare_check.bench_facts(DATA)
     assert (found.papers, found.with_text, found.entries) == (2, 2, 7)
     assert (found.distinct_fold, found.distinct_keep) == (5, 6)
     assert (found.papers_with_repeats, found.most_entries) == (1, 5)
@@ -42,7 +42,7 @@ def test_the_bench_is_counted_by_entries_and_by_variants() -> None:
 
 
 def test_questions_that_need_a_look_are_named() -> None:
-    found = check.question_facts(DATA)
+    found = prepare_check.question_facts(DATA)
     assert (found.total, found.papers) == (7, 3)
     assert (found.joined, found.joined_in_truth) == (2, 1)
     assert found.no_bench_paper == ("PMC7/mcq_drug:4",)
@@ -51,7 +51,7 @@ def test_questions_that_need_a_look_are_named() -> None:
 
 
 def test_full_recall_is_counted_under_both_links() -> None:
-    whole, split = (check.link_facts(DATA, link) for link in ("whole", "split"))
+    whole, split = (prepare_check.link_facts(DATA, link) for link in ("whole", "split"))
     assert (whole.variants, split.variants) == (5, 5)
     assert (whole.variants_with_questions, split.variants_with_questions) == (1, 3)
     assert (whole.questions, split.questions) == (3, 5)
@@ -60,15 +60,15 @@ def test_full_recall_is_counted_under_both_links() -> None:
 
 
 def test_the_cap_is_the_settings_own_or_the_profiles() -> None:
-    assert check.link_facts(DATA, "split").cap == 10
+    assert prepare_check.link_facts(DATA, "split").cap == 10
     capped = dataset(BENCH, QUESTIONS, TEXTS, max_questions_per_variant=1)
-    found = check.link_facts(capped, "split")
+    found = prepare_check.link_facts(capped, "split")
     assert (found.cap, found.questions, found.questions_capped) == (1, 5, 2)
     assert found.links_capped == 3
 
 
 def test_truth_that_no_text_holds_is_named_as_it_is_spelt() -> None:
-    found = check.grounding_facts(DATA)
+    found = prepare_check.grounding_facts(DATA)
     assert found.judged == {"rsID": 1, "HLA": 1, "star_allele": 1}
     assert found.grounded == {"rsID": 1, "HLA": 0, "star_allele": 1}
     assert found.ungrounded == ("PMC1: HLA-A*01:01",)
@@ -76,8 +76,8 @@ def test_truth_that_no_text_holds_is_named_as_it_is_spelt() -> None:
 
 def test_without_grounding_or_sentences_nothing_is_looked_up() -> None:
     data = dataset(BENCH, QUESTIONS, TEXTS, grounding=False)
-    assert sum(check.grounding_facts(data).judged.values()) == 0
-    assert check.sentence_facts(data).checked == 0
+    assert sum(prepare_check.grounding_facts(data).judged.values()) == 0
+    assert prepare_check.sentence_facts(data).checked == 0
 
 
 def test_the_sample_has_nothing_to_complain_of() -> None:

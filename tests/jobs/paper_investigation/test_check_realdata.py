@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.paper_investigation.check import DataCheck, check_data
+from jobs.paper_investigation.prepare_check import DataCheck, check_data
 from jobs.paper_investigation.settings import InvestigationSettings
 
 pytestmark = pytest.mark.realdata

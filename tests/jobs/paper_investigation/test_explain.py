@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from jobs.paper_investigation.dataset import InvestigationDataset
+from jobs.paper_investigation.data import InvestigationDataset
 from jobs.paper_investigation.importer import importer
 from jobs.paper_investigation.inputs import SAMPLE, load, with_sample
 from jobs.paper_investigation.job import job

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs.paper_investigation import plan
-from jobs.paper_investigation.dataset import InvestigationDataset, PaperQuestion
+from jobs.paper_investigation.data import InvestigationDataset, PaperQuestion
 from tests.jobs.paper_investigation.small_datasets import choice, dataset, study
 
 TRUTH = ["CYP2C9*2", "CYP2C9*3", "rs1"]

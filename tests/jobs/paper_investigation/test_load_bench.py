@@ -10,7 +10,7 @@ import pytest
 
 from jobs.inputs.rows import InputFindings
 from jobs.paper_investigation.bench import read_bench
-from jobs.paper_investigation.dataset import BenchPaper
+from jobs.paper_investigation.data import BenchPaper
 from jobs.paper_investigation.settings import InvestigationSettings
 from runner.errors import DatasetError
 from runner.scorecard import Finding

@@ -10,7 +10,7 @@ import pytest
 
 from jobs.inputs.rows import InputFindings
 from jobs.paper_investigation.bench import FILES, read_questions
-from jobs.paper_investigation.dataset import PaperQuestion
+from jobs.paper_investigation.data import PaperQuestion
 from jobs.paper_investigation.settings import InvestigationSettings, Pipeline
 from runner.errors import DatasetError
 from runner.scorecard import Finding

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from jobs.paper_investigation.dataset import InvestigationDataset
+from jobs.paper_investigation.data import InvestigationDataset
 from jobs.paper_investigation.inputs import load, with_sample
 from jobs.paper_investigation.parsing import VariantList
 from jobs.paper_investigation.plan import CHARS_PER_TOKEN, follow_up, plan_tasks

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from jobs.paper_investigation import prompts
 from jobs.paper_investigation.baseline import ChoicePrompt, StudyPrompt, read_prompt
-from jobs.paper_investigation.dataset import InvestigationDataset, PaperQuestion
+from jobs.paper_investigation.data import InvestigationDataset, PaperQuestion
 from jobs.paper_investigation.inputs import load, with_sample
 from jobs.paper_investigation.plan import plan_tasks
 from jobs.paper_investigation.prompts import batch_context, request

@@ -15,7 +15,7 @@ import pytest
 from jobs.paper_investigation import plan
 from jobs.paper_investigation.baseline import baseline
 from jobs.paper_investigation.bench import FILES
-from jobs.paper_investigation.dataset import InvestigationDataset, PaperQuestion
+from jobs.paper_investigation.data import InvestigationDataset, PaperQuestion
 from jobs.paper_investigation.importer import importer
 from jobs.paper_investigation.inputs import SAMPLE, load, with_sample
 from jobs.paper_investigation.parsing import VariantList

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from jobs.metrics import holm, mcnemar, round12
-from jobs.paper_investigation.dataset import InvestigationDataset
+from jobs.paper_investigation.data import InvestigationDataset
 from jobs.paper_investigation.job import job
 from jobs.testing import MemoryAnswers, artifact_texts, table_rows
 from runner.job import Task

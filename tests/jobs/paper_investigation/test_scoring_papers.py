@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from jobs.paper_investigation.dataset import InvestigationDataset
+from jobs.paper_investigation.data import InvestigationDataset
 from jobs.paper_investigation.job import job
 from jobs.testing import MemoryAnswers, table_rows
 from runner.job import Task

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from jobs.paper_investigation.dataset import InvestigationDataset
+from jobs.paper_investigation.data import InvestigationDataset
 from jobs.paper_investigation.job import job
 from jobs.testing import MemoryAnswers, table_rows
 from runner.job import Task

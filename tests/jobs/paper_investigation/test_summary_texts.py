@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from jobs.paper_investigation.dataset import InvestigationDataset
+from jobs.paper_investigation.data import InvestigationDataset
 from jobs.paper_investigation.job import job
 from jobs.testing import MemoryAnswers, artifact_texts
 from runner.job import Task

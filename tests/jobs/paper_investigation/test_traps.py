@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from jobs.paper_investigation.baseline import baseline
-from jobs.paper_investigation.dataset import InvestigationDataset
+from jobs.paper_investigation.data import InvestigationDataset
 from jobs.paper_investigation.inputs import load, with_sample
 from jobs.paper_investigation.job import job
 from jobs.paper_investigation.prompts import request

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from jobs.figures import build_figures
 from jobs.report.page import write
+from jobs.shared_figures import build_figures
 from runner.scorecard import Axis, FailedFigure, Figure, LineSeries, Panel
 from tests.jobs.report.reported import CARD, REPORTED, Page, written
 

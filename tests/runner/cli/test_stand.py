@@ -13,7 +13,7 @@ from store.database import open_reader
 from store.events import LimitObserved
 from store.read.live import live_status
 from store.runs import RunFolder
-from store.served import ServedBy
+from store.served_by import ServedBy
 from tests.store.logs import written
 from tests.store.memory_log import FakeClock
 from tests.store.samples import RUN_STARTED, completed, plan, started, task

@@ -7,7 +7,7 @@ import pytest
 from runner.errors import UsageError
 from runner.score.render import MODELS, metrics_table, overview, print_tables
 from runner.scorecard import Metric, Scorecard, Table
-from runner.typeset import typeset
+from runner.table_rendering import typeset
 
 
 def _metric(path: str, value: float | None, n: int = 10, **more: object) -> Metric:

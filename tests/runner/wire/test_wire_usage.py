@@ -21,7 +21,7 @@ from runner.clients.wire import (
 from runner.clients.wire_openai import OPENAI_CHAT
 from runner.errors import MalformedReply
 from runner.messages import Reply, Usage
-from store.served import ServedBy, served_in, with_headers
+from store.served_by import ServedBy, served_in, with_headers
 
 
 def chat(message: Any, usage: Any = None, **rest: Any) -> Reply:

@@ -28,7 +28,7 @@ from tests.tui.sights import (
 )
 from tui.app import Monitor
 from tui.render.glyphs import ASCII, UNICODE, Glyphs
-from tui.run_context import MonitorSources
+from tui.run_screens import MonitorSources
 from tui.screens.compare import CompareScreen
 from tui.screens.tasks import TasksScreen
 from tui.sources.command import CommandFailed

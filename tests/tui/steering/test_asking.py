@@ -20,9 +20,9 @@ from tests.tui.fake_tasks import FakeTasks
 from tests.tui.sights import FakeConfig, FakeListing, FakeSource, snapshot, with_signs
 from tui.app import Monitor
 from tui.control.dialog import Dialog
-from tui.control.requests import POLL_S
+from tui.control.key_bindings import POLL_S
 from tui.render.glyphs import UNICODE
-from tui.run_context import MonitorSources
+from tui.run_screens import MonitorSources
 from tui.sources.run_list import ListedRun
 from tui.sources.run_snapshot import SnapshotOrProblem
 

@@ -6,7 +6,7 @@ from store.control import CommandOutcome
 from tests.store.memory_log import START_US
 from tests.tui.fake_requests import request
 from tui.control.commands import FollowedCommand
-from tui.sources.requests import CommandRequests
+from tui.sources.command_log import CommandRequests
 
 FIRST = FollowedCommand(
     id="c1", words="pause: the run", run_id="r1", requested_us=START_US

@@ -13,7 +13,7 @@ from tests.tui.seats import Seat, watched
 from tests.tui.sights import snapshot
 from tui.render.colours import CONTRAST
 from tui.render.glyphs import ASCII
-from tui.run_context import RUN_SCREENS
+from tui.run_screens import RUN_SCREENS
 from tui.screens.base import PageScreen
 from tui.screens.config import ConfigScreen
 from tui.screens.palette import HelpScreen

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jobs.evidence_retrieval.candidates import listing
 from jobs.evidence_retrieval.data import EvidenceDataset, Gold, Post
 from jobs.evidence_retrieval.parsing import Assessment, PostAssessment, PostVectors
 from jobs.evidence_retrieval.pipeline import STANDARD, Config
@@ -21,6 +20,7 @@ from jobs.evidence_retrieval.plan import (
     read_assess,
 )
 from jobs.evidence_retrieval.prompts import request
+from jobs.evidence_retrieval.sentence_order import listing
 from runner.job import Answer, Task, TaskSpec
 from runner.messages import ParseFailure, Ranking, Reply, Vectors
 from runner.money.tokens import prompt_tokens

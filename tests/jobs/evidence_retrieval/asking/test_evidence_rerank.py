@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.evidence_retrieval.candidates import (
+from jobs.evidence_retrieval.data import EvidenceDataset
+from jobs.evidence_retrieval.parsing import Ordering
+from jobs.evidence_retrieval.plan import follow_up, plan, read_rerank
+from jobs.evidence_retrieval.sentence_order import (
     assessed_order,
     final_order,
     listing,
     local_order,
 )
-from jobs.evidence_retrieval.data import EvidenceDataset
-from jobs.evidence_retrieval.parsing import Ordering
-from jobs.evidence_retrieval.plan import follow_up, plan, read_rerank
 from runner.job import Task, TaskSpec
 from runner.messages import Reply
 from tests.jobs.evidence_retrieval.asked import answered, data, reason, task

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.evidence_retrieval.candidates import moved, spans
+from jobs.evidence_retrieval.sentence_order import moved, spans
 
 
 @pytest.mark.parametrize(

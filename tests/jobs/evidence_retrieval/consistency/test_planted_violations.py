@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from jobs.evidence_retrieval.consistency import check
-from jobs.evidence_retrieval.imported import read_prediction
-from jobs.evidence_retrieval.imported_sheet import imported_scoring_input
+from jobs.evidence_retrieval.import_predictions import imported_scoring_input
+from jobs.evidence_retrieval.import_records import read_prediction
 from jobs.evidence_retrieval.importer import importer
 from jobs.evidence_retrieval.inputs import SAMPLE, load
 from jobs.evidence_retrieval.settings import EvidenceSettings

@@ -19,7 +19,7 @@ from jobs.evidence_retrieval.data import (
 from jobs.evidence_retrieval.explain import explain
 from jobs.evidence_retrieval.pipeline import Config
 from jobs.evidence_retrieval.settings import EvidenceSettings
-from jobs.text import (
+from jobs.text_format import (
     WIDTH,
     TextColumn,
     clip,

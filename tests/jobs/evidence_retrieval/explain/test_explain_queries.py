@@ -16,7 +16,7 @@ from jobs.evidence_retrieval.explain import explain
 from jobs.evidence_retrieval.inputs import SAMPLE, load, with_sample
 from jobs.evidence_retrieval.pipeline import Config
 from jobs.evidence_retrieval.predictions.fitted_gate import decode
-from jobs.evidence_retrieval.predictions.sheet import predict
+from jobs.evidence_retrieval.predictions.scoring_input import predict
 from jobs.evidence_retrieval.settings import EvidenceSettings
 from jobs.metrics.selective import STATES
 from jobs.testing import MemoryAnswers

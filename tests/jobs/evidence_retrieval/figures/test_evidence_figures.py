@@ -13,10 +13,10 @@ from jobs.evidence_retrieval.figures import EvidenceFigures
 from jobs.evidence_retrieval.metrics.results import EvidenceResults, measure_models
 from jobs.evidence_retrieval.queries import Predictions, ScoringInput
 from jobs.evidence_retrieval.score import score
-from jobs.figures import MOST_MODELS
 from jobs.metrics.calibration import reliability
 from jobs.metrics.classification import curve
 from jobs.report.figures import write_figures
+from jobs.shared_figures import MOST_MODELS
 from runner.scorecard import (
     Bars,
     Figure,

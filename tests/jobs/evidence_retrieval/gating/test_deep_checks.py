@@ -12,7 +12,7 @@ from jobs.evidence_retrieval.leakage_experiments import deep_checks
 from jobs.evidence_retrieval.predictions.classifier import Split
 from jobs.evidence_retrieval.predictions.fitted_gate import FeatureRows
 from jobs.evidence_retrieval.predictions.gate import GateSpec, ThresholdTargets
-from jobs.evidence_retrieval.predictions.nested import (
+from jobs.evidence_retrieval.predictions.nested_folds import (
     FoldAssignment,
     FoldResult,
     Nested,

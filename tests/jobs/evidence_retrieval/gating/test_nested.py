@@ -11,7 +11,7 @@ import pytest
 from jobs.evidence_retrieval.inputs import assign_folds
 from jobs.evidence_retrieval.predictions.fitted_gate import FeatureRows, gate_json
 from jobs.evidence_retrieval.predictions.gate import GateSpec, ThresholdTargets
-from jobs.evidence_retrieval.predictions.nested import (
+from jobs.evidence_retrieval.predictions.nested_folds import (
     FoldAssignment,
     Nested,
     fit_fold,

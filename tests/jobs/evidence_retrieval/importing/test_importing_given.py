@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs.evidence_retrieval.data import EvidenceDataset
-from jobs.evidence_retrieval.imported import (
+from jobs.evidence_retrieval.import_records import (
     ImportedPrediction,
     QueryTruth,
     decode_prediction,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.evidence_retrieval.imported_sheet import imported_scoring_input
+from jobs.evidence_retrieval.import_predictions import imported_scoring_input
 from jobs.evidence_retrieval.inputs import load
 from jobs.evidence_retrieval.score import score
 from jobs.evidence_retrieval.settings import EvidenceSettings

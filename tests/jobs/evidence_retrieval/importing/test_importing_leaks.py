@@ -9,7 +9,7 @@ import numpy as np
 from jobs.evidence_retrieval.data import EvidenceDataset
 from jobs.evidence_retrieval.leakage import NOT_IN_FILES, imported_leak_checks
 from jobs.evidence_retrieval.predictions.gate import targets_of, thresholds
-from jobs.evidence_retrieval.predictions.sheet import predict
+from jobs.evidence_retrieval.predictions.scoring_input import predict
 from jobs.evidence_retrieval.queries import LeakCheck, Predictions, ScoringInput
 from jobs.evidence_retrieval.settings import EvidenceSettings
 from tests.jobs.evidence_retrieval.world import answers, dataset, post

@@ -34,7 +34,7 @@ from jobs.evidence_retrieval.predictions.rankings import (
     grid_constants,
     ranking_chains,
 )
-from jobs.evidence_retrieval.predictions.sheet import predict
+from jobs.evidence_retrieval.predictions.scoring_input import predict
 from jobs.evidence_retrieval.queries import Queries, ScoringInput
 from jobs.evidence_retrieval.settings import EvidenceSettings
 from tests.jobs.evidence_retrieval.said import codes, fingerprint

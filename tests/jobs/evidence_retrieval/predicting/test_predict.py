@@ -14,7 +14,7 @@ import pytest
 from jobs.evidence_retrieval.data import EvidenceDataset, Gold
 from jobs.evidence_retrieval.pipeline import STANDARD, Config
 from jobs.evidence_retrieval.predictions.fitted_gate import decode
-from jobs.evidence_retrieval.predictions.sheet import predict
+from jobs.evidence_retrieval.predictions.scoring_input import predict
 from jobs.evidence_retrieval.queries import UNKNOWN, Predictions, ScoringInput
 from jobs.metrics import auroc
 from jobs.testing import MemoryAnswers
@@ -110,7 +110,7 @@ HASHED = """
 import hashlib
 from tests.jobs.evidence_retrieval.said import fingerprint
 from tests.jobs.evidence_retrieval.world import answers, dataset
-from jobs.evidence_retrieval.predictions.sheet import predict
+from jobs.evidence_retrieval.predictions.scoring_input import predict
 world = dataset(posts=15, deep_checks=True)
 sheet = predict(world, answers(world))
 said = repr((fingerprint(sheet), sheet.gates, sheet.leakage, sheet.findings))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from jobs.evidence_retrieval.pipeline import Config
-from jobs.evidence_retrieval.predictions.sheet import sweep_findings
+from jobs.evidence_retrieval.predictions.scoring_input import sweep_findings
 from jobs.evidence_retrieval.predictions.stages import selection
 from jobs.evidence_retrieval.queries import Predictions
 from jobs.evidence_retrieval.settings import EvidenceSettings

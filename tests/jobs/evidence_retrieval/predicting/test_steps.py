@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from jobs.evidence_retrieval.candidates import shuffled
 from jobs.evidence_retrieval.data import Criterion, EvidenceDataset
 from jobs.evidence_retrieval.parsing import Assessment
 from jobs.evidence_retrieval.pipeline import Config
@@ -18,6 +17,7 @@ from jobs.evidence_retrieval.predictions.rankings import (
     ranking_chains,
 )
 from jobs.evidence_retrieval.predictions.stages import lexical_similarity, spread, start
+from jobs.evidence_retrieval.sentence_order import shuffled
 from jobs.evidence_retrieval.settings import EvidenceSettings
 from tests.jobs.evidence_retrieval.world import post
 

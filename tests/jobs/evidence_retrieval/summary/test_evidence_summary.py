@@ -8,7 +8,7 @@ import pytest
 
 from jobs.evidence_retrieval.data import EvidenceDataset
 from jobs.evidence_retrieval.leakage import imported_leak_checks
-from jobs.evidence_retrieval.predictions.sheet import predict
+from jobs.evidence_retrieval.predictions.scoring_input import predict
 from jobs.evidence_retrieval.queries import ScoringInput
 from jobs.evidence_retrieval.score import score
 from jobs.evidence_retrieval.settings import EvidenceSettings

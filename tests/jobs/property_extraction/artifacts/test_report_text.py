@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from jobs.property_extraction.results import PropertyResults
 from jobs.property_extraction.summary import report
-from jobs.text import WIDTH, display_width
+from jobs.text_format import WIDTH, display_width
 from store.events import Input
 from tests.jobs.property_extraction.scored_rows import ALIAS, STATED, scored, truth
 

@@ -15,7 +15,7 @@ from jobs.property_extraction.explain import explain
 from jobs.property_extraction.papers import read_papers
 from jobs.property_extraction.rows import Prediction
 from jobs.property_extraction.settings import PropertySettings
-from jobs.text import WIDTH, display_width
+from jobs.text_format import WIDTH, display_width
 from runner.errors import UsageError
 from store.printable import printable
 from tests.jobs.property_extraction.scored_rows import (

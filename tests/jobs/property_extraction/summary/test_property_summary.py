@@ -8,7 +8,7 @@ from jobs.property_extraction.aliases.alias_set import SOURCES
 from jobs.property_extraction.caveats import findings
 from jobs.property_extraction.results import PropertyResults
 from jobs.property_extraction.summary import run_text
-from jobs.text import WIDTH, display_width
+from jobs.text_format import WIDTH, display_width
 from tests.jobs.property_extraction.scored_rows import ALIAS, STATED, scored, stated
 
 

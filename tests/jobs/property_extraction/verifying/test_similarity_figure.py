@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from jobs.property_extraction.name_pairs import NamePair, NameVerdict, majority
-from jobs.property_extraction.score_verification import VerificationFigures
-from jobs.property_extraction.verification import NameVerification
+from jobs.property_extraction.name_verification import NameVerification
+from jobs.property_extraction.score_name_verification import VerificationFigures
 from runner.scorecard import Stack
 
 

@@ -12,7 +12,7 @@ from jobs.review_benchmark import plan
 from jobs.review_benchmark.inputs import ReviewDataset
 from jobs.review_benchmark.rebuilt_reviews import AgentConclusion
 from jobs.review_benchmark.requests import conclusion_from_context
-from jobs.review_benchmark.searches import TruthVectors, read_comparisons
+from jobs.review_benchmark.search_replies import TruthVectors, read_comparisons
 from jobs.review_benchmark.settings import ReviewBenchmarkSettings
 from runner.job import Answer, TaskSpec
 from runner.messages import Vectors

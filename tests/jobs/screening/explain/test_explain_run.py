@@ -14,7 +14,7 @@ from jobs.screening.explain import explain
 from jobs.screening.inputs import ScreeningDataset
 from jobs.screening.job import job
 from jobs.testing import MemoryAnswers
-from jobs.text import WIDTH, display_width
+from jobs.text_format import WIDTH, display_width
 from runner.errors import UsageError
 from runner.job import Task
 from tests.jobs.screening.asked_about import data

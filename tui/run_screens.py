@@ -21,13 +21,13 @@ from store.runs import RunFolder
 from tui.control.commands import CommandSender, control_of
 from tui.render.glyphs import Glyphs
 from tui.sources.command import ChildProcess, CommandAnswers, CommandRunner
+from tui.sources.command_log import FolderRequests, RequestSource
 from tui.sources.config import ConfigSource, FolderConfig
 from tui.sources.events import EventSource, LogEvents
 from tui.sources.filters import FilterFile, FilterMemory
 from tui.sources.headline import ChildHeadline, HeadlineSource
 from tui.sources.history import HistorySource
 from tui.sources.log_history import LogHistory
-from tui.sources.requests import FolderRequests, RequestSource
 from tui.sources.run_list import FolderRuns, RunListSource
 from tui.sources.run_snapshot import RunSource, SnapshotSource
 from tui.sources.tasks import LogTasks, TaskSource

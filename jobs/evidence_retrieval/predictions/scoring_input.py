@@ -1,4 +1,4 @@
-"""Makes the sheet of a run, from its answers or from an import.
+"""Predicts all queries of a run, from its answers or from an import.
 
 Everything up to the gate works on a data set from which the gold was taken away; so a
 changed label of a test post cannot reach a ranking, a feature or a probability of it.
@@ -12,18 +12,18 @@ from dataclasses import replace
 import numpy as np
 
 from jobs.evidence_retrieval.data import EvidenceDataset
-from jobs.evidence_retrieval.imported_sheet import imported_scoring_input
+from jobs.evidence_retrieval.import_predictions import imported_scoring_input
 from jobs.evidence_retrieval.leakage_experiments import leak_checks
 from jobs.evidence_retrieval.predictions.columns import columns, queries
-from jobs.evidence_retrieval.predictions.fitted_gate import encode
-from jobs.evidence_retrieval.predictions.fold_gates import FittedGates, final_gate
-from jobs.evidence_retrieval.predictions.nested import FoldResult
-from jobs.evidence_retrieval.predictions.outputs import gather
-from jobs.evidence_retrieval.predictions.predictions import (
+from jobs.evidence_retrieval.predictions.config_predictions import (
     ConfigPredictions,
     decide,
     fold_gates,
 )
+from jobs.evidence_retrieval.predictions.fitted_gate import encode
+from jobs.evidence_retrieval.predictions.fold_gates import FittedGates, final_gate
+from jobs.evidence_retrieval.predictions.nested_folds import FoldResult
+from jobs.evidence_retrieval.predictions.outputs import gather
 from jobs.evidence_retrieval.predictions.rankings import (
     needed_constants,
     ranking_chains,

@@ -1,6 +1,6 @@
-"""The command `siftlog`, tied to the process that started it.
+"""Runs the command `siftlog` tied to the process that started it.
 
-`python -m runner.shards.tether SIGNAL WORDS...` carries out `siftlog WORDS...`. Its
+`python -m runner.shards.child SIGNAL WORDS...` carries out `siftlog WORDS...`. Its
 standard input is a pipe that nobody writes to: it ends when the starter dies, however
 that dies, and then this process sends itself SIGNAL: SIGTERM to finish its calls,
 SIGKILL where the starter's death is to be its own.

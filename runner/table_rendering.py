@@ -1,4 +1,4 @@
-r"""Renders tables of typed cells as terminal text, CSV, Markdown, or LaTeX.
+r"""Renders tables of typed cells as terminal text, Markdown, or LaTeX.
 
 A table is declared once and set in any form:
 

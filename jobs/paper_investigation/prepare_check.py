@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass
 from jobs.paper_investigation import plan, variants
 from jobs.paper_investigation import variants as naming
 from jobs.paper_investigation.bench import sourced, unsourced
-from jobs.paper_investigation.dataset import InvestigationDataset, PaperQuestion
+from jobs.paper_investigation.data import InvestigationDataset, PaperQuestion
 from jobs.paper_investigation.inputs import load
 from jobs.paper_investigation.settings import (
     PIPELINES,

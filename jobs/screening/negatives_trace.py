@@ -30,7 +30,7 @@ from jobs.screening.sampling import (
     wanted_counts,
 )
 from jobs.screening.settings import ScreeningSettings
-from jobs.text import WIDTH, cut, one_line, padded, plural
+from jobs.text_format import WIDTH, cut, one_line, padded, plural
 from runner.errors import DatasetError
 
 SMALL = range(10, 21)

@@ -23,7 +23,7 @@ from jobs.evidence_retrieval.predictions.fold_gates import (
     GridCandidate,
     choices,
 )
-from jobs.evidence_retrieval.predictions.nested import FoldResult
+from jobs.evidence_retrieval.predictions.nested_folds import FoldResult
 from jobs.evidence_retrieval.predictions.outputs import SubjectOutputs
 from jobs.evidence_retrieval.predictions.rankings import (
     Constants,

@@ -1,4 +1,4 @@
-"""What was asked of a run, what became of it, and what a further request would do."""
+"""Reads the commands sent to a run: what became of each, what one more would do."""
 
 from __future__ import annotations
 

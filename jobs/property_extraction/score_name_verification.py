@@ -6,13 +6,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from jobs.figures import build_figures
 from jobs.property_extraction.data import PropertyDataset
 from jobs.property_extraction.measures import ALIASES
 from jobs.property_extraction.name_pairs import HEURISTIC, NamePair, Names
-from jobs.property_extraction.settings import INPUTS
-from jobs.property_extraction.tables import model_slugs
-from jobs.property_extraction.verification import (
+from jobs.property_extraction.name_verification import (
     EQUAL,
     HEADLINE,
     VERDICT_LABELS,
@@ -22,8 +19,11 @@ from jobs.property_extraction.verification import (
     verification_metrics,
     verification_of,
 )
-from jobs.text import TextColumn as TableColumn
-from jobs.text import (
+from jobs.property_extraction.settings import INPUTS
+from jobs.property_extraction.tables import model_slugs
+from jobs.shared_figures import build_figures
+from jobs.text_format import TextColumn as TableColumn
+from jobs.text_format import (
     clip,
     hanging_lines,
     number,

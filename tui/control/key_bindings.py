@@ -26,7 +26,7 @@ from tui.control.commands import (
     FollowedCommand,
     expected_state,
 )
-from tui.run_context import WatchedRun
+from tui.run_screens import WatchedRun
 from tui.screens.run import RunScreen
 from tui.screens.runs import RunsScreen
 from tui.sources.command import CommandFailed

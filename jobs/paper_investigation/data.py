@@ -1,4 +1,4 @@
-"""The job's inputs as values: papers, truth variants, questions and prompt texts.
+"""Holds the job's inputs: papers, truth variants, questions and prompt texts.
 
 Loading and validating them from files is `inputs.py`; nothing here opens a file except
 `PaperTexts`, which reads a paper when it is asked for and keeps only the last few.

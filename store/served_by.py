@@ -1,4 +1,4 @@
-"""What served an answer: the model, build, provider, region and tier behind a name.
+"""Reads what served an answer: model, build, provider, region and tier.
 
 An endpoint's name for a model is an alias. The reply says which dated model answered,
 which build of it, and, where a gateway stands before several providers, which of them

@@ -1,9 +1,4 @@
-"""Makes the sheet of an imported run: its stored answers as columns.
-
-What the run's own inputs say (`--gold`, `--folds`, `--sentences`) fills in what the
-imported files leave open. Numbers that a file states are kept for every row, also where
-they mean nothing: the consistency checks look at those, scoring does not.
-"""
+"""Turns the stored answers of an imported run into predictions, as columns."""
 
 from __future__ import annotations
 
@@ -13,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from jobs.evidence_retrieval.data import EvidenceDataset
-from jobs.evidence_retrieval.imported import (
+from jobs.evidence_retrieval.import_records import (
     CALIBRATED,
     CONFIG,
     GAMMA_PREFIX,

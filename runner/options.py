@@ -17,6 +17,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    TypeAdapter,
     ValidationError,
     field_validator,
     model_validator,
@@ -416,6 +417,8 @@ def options_from(values: Mapping[str, Any]) -> RunOptions:
                 "under [settings]."
             ) from error
         wrong = first["msg"].removeprefix("Value error, ")
+        if first["loc"][-1:] == (_NONE_BRANCH,):
+            name, wrong = _omittable(first["loc"][:-1])
         raise UsageError(f"Option {name}: {wrong}; see siftlog run --help.") from error
     all_models = options.all_models
     idle = sorted(set(options.models) - set(all_models))
@@ -425,6 +428,29 @@ def options_from(values: Mapping[str, Any]) -> RunOptions:
             f"it asks {', '.join(all_models)}."
         )
     return options
+
+
+_NONE_BRANCH = "literal['none']"
+"""What pydantic calls the first kind of value of an option that takes `none` too."""
+
+
+def _omittable(place: tuple[int | str, ...]) -> tuple[str, str]:
+    """Name of an option that takes a number or `none`, and what to write there."""
+    *table, field = map(str, place)
+    options, flag = (
+        (ModelOptions, "") if table else (RunOptions, f" (--{field.replace('_', '-')})")
+    )
+    schema = TypeAdapter(options.model_fields[field].annotation).json_schema()
+    number = next(
+        kind for kind in schema["anyOf"] if kind.get("type") in {"integer", "number"}
+    )
+    noun = "a whole number" if number["type"] == "integer" else "a number"
+    low, high = number.get("minimum"), number.get("maximum")
+    if high is not None:
+        noun += f" from {low:g} to {high:g}"
+    elif low is not None:
+        noun += f" of at least {low:g}"
+    return ".".join((*table, field)) + flag, f"write {noun}, or none"
 
 
 def read_toml(path: Path) -> dict[str, Any]:

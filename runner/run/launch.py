@@ -42,6 +42,7 @@ from runner.run.endpoints import (
     SharedEndpoints,
     batch_clients,
     carried,
+    check_addresses,
     client_options,
     connect,
     with_room,
@@ -363,7 +364,9 @@ async def start(
         group: the name under which it was started with others, if it was.
         part: the shard that *folder* is of; None: the run is not split.
     """
-    prices = prices_of(assigned(work.job, options).all_models, options)
+    models = assigned(work.job, options).all_models
+    check_addresses(models, options)
+    prices = prices_of(models, options)
     connections = connect(work, options, shell)
     if options.stopping is not None:
         check(work, options.model, options.stopping, load_decide())
@@ -441,7 +444,9 @@ async def resume(
     check_cancelled(folder, initial_state)
     if not accept_changes:
         check_inputs(first, work)
-    prices = prices_of(assigned(work.job, options).all_models, options)
+    models = assigned(work.job, options).all_models
+    check_addresses(models, options)
+    prices = prices_of(models, options)
     connections = connect(work, options, shell, before.refused)
     async with AsyncExitStack() as stack:
         if shared_endpoints is None and first.group is not None:

@@ -23,7 +23,7 @@ from pydantic import (
     model_validator,
 )
 
-from runner.clients.client import Api, is_offline
+from runner.clients.client import Api, Route, is_offline, route
 from runner.engine.failure_policy import DEFAULT, FutilityMonitor, rules_of
 from runner.errors import UsageError
 from runner.limits.limiter import MOST_CALLS, Limits
@@ -428,6 +428,23 @@ def options_from(values: Mapping[str, Any]) -> RunOptions:
             f"it asks {', '.join(all_models)}."
         )
     return options
+
+
+def check_baselines(options: RunOptions) -> None:
+    """Refuse baselines that no job has, before a new run is made.
+
+    Runs that are there may name one: any name asked the job's only baseline.
+
+    Raises:
+        UsageError: there is one, naming the offline models.
+    """
+    for model in options.all_models:
+        is_baseline = route(model, has_base_url=False) is Route.BASELINE
+        if is_baseline and model != BASELINE:
+            raise UsageError(
+                f"There is no offline model {model!r}: use {BASELINE} (the nearest), "
+                "recorded:FILE or recorded:RUN."
+            )
 
 
 _NONE_BRANCH = "literal['none']"

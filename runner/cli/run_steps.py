@@ -39,7 +39,7 @@ from runner.cli.status import closing_lines, status_json
 from runner.clients.fallbacks import IGNORED
 from runner.errors import RunnerError, UsageError
 from runner.job import Job
-from runner.options import RunOptions, options_from, read_toml
+from runner.options import RunOptions, check_baselines, options_from, read_toml
 from runner.registry import job_names
 from runner.roles import fitted
 from runner.run.context import RunContext
@@ -191,6 +191,7 @@ def new_run(
     times = getattr(job, "replicates", None)
     usual = {} if times is None else {"replicates": times(filled)}
     options = engine_options(typed, {**usual, **file})
+    check_baselines(options)
     work = load_workload(job, fitted(job, filled, options), starts=True)
     return work, options
 

@@ -82,6 +82,23 @@ def test_a_provider_that_is_not_served_yet_is_said(
     assert _nothing_written(tmp_path)
 
 
+@pytest.mark.parametrize("flag", ["--model", "--judge-model"])
+def test_a_baseline_that_there_is_not_is_refused_with_the_offline_models(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    flag: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for verb in ("run", "generate", "estimate"):
+        assert exit_code([verb, JOB, flag, "baseline/nonsense"]) == 2
+        assert capsys.readouterr().err.endswith(
+            "siftlog: There is no offline model 'baseline/nonsense': use "
+            "baseline/lexical (the nearest), recorded:FILE or recorded:RUN.\n"
+        )
+    assert _nothing_written(tmp_path)
+
+
 @pytest.mark.parametrize("verb", ["run", "generate"])
 @pytest.mark.parametrize("url", ["ftp://127.0.0.1", "nonsense"])
 def test_an_address_that_is_none_is_refused_before_a_price_is_missed(

@@ -410,12 +410,7 @@ def options_from(values: Mapping[str, Any]) -> RunOptions:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"]) or "configuration"
         if first["type"] == "extra_forbidden":
-            near = difflib.get_close_matches(name, RunOptions.model_fields, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else "see siftlog run --help;"
-            raise UsageError(
-                f"There is no option {name!r}; {hint} The job's own settings stand "
-                "under [settings]."
-            ) from error
+            raise unknown_option(name) from error
         wrong = first["msg"].removeprefix("Value error, ")
         if first["loc"][-1:] == (_NONE_BRANCH,):
             name, wrong = _omittable(first["loc"][:-1])
@@ -428,6 +423,16 @@ def options_from(values: Mapping[str, Any]) -> RunOptions:
             f"it asks {', '.join(all_models)}."
         )
     return options
+
+
+def unknown_option(name: str) -> UsageError:
+    """The error for a name in a configuration file that no option has."""
+    near = difflib.get_close_matches(name, RunOptions.model_fields, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else "see siftlog run --help;"
+    return UsageError(
+        f"There is no option {name!r}; {hint} The job's own settings stand under "
+        "[settings]."
+    )
 
 
 def check_baselines(options: RunOptions) -> None:

@@ -462,7 +462,8 @@ def _omittable(place: tuple[int | str, ...]) -> tuple[str, str]:
     options, flag = (
         (ModelOptions, "") if table else (RunOptions, f" (--{field.replace('_', '-')})")
     )
-    schema = TypeAdapter(options.model_fields[field].annotation).json_schema()
+    annotation: Any = options.model_fields[field].annotation
+    schema = TypeAdapter(annotation).json_schema()
     number = next(
         kind for kind in schema["anyOf"] if kind.get("type") in {"integer", "number"}
     )

@@ -17,12 +17,13 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    TypeAdapter,
     ValidationError,
     field_validator,
     model_validator,
 )
 
-from runner.clients.client import Api, is_offline
+from runner.clients.client import Api, Route, is_offline, route
 from runner.engine.failure_policy import DEFAULT, FutilityMonitor, rules_of
 from runner.errors import UsageError
 from runner.limits.limiter import MOST_CALLS, Limits
@@ -409,13 +410,10 @@ def options_from(values: Mapping[str, Any]) -> RunOptions:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"]) or "configuration"
         if first["type"] == "extra_forbidden":
-            near = difflib.get_close_matches(name, RunOptions.model_fields, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else "see siftlog run --help;"
-            raise UsageError(
-                f"There is no option {name!r}; {hint} The job's own settings stand "
-                "under [settings]."
-            ) from error
+            raise unknown_option(name) from error
         wrong = first["msg"].removeprefix("Value error, ")
+        if first["loc"][-1:] == (_NONE_BRANCH,):
+            name, wrong = _omittable(first["loc"][:-1])
         raise UsageError(f"Option {name}: {wrong}; see siftlog run --help.") from error
     all_models = options.all_models
     idle = sorted(set(options.models) - set(all_models))
@@ -425,6 +423,57 @@ def options_from(values: Mapping[str, Any]) -> RunOptions:
             f"it asks {', '.join(all_models)}."
         )
     return options
+
+
+def unknown_option(name: str) -> UsageError:
+    """The error for a name in a configuration file that no option has."""
+    near = difflib.get_close_matches(name, RunOptions.model_fields, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else "see siftlog run --help;"
+    return UsageError(
+        f"There is no option {name!r}; {hint} The job's own settings stand under "
+        "[settings]."
+    )
+
+
+def check_baselines(options: RunOptions) -> None:
+    """Refuse baselines that no job has, before a new run is made.
+
+    Runs that are there may name one: any name asked the job's only baseline.
+
+    Raises:
+        UsageError: there is one, naming the offline models.
+    """
+    for model in options.all_models:
+        is_baseline = route(model, has_base_url=False) is Route.BASELINE
+        if is_baseline and model != BASELINE:
+            raise UsageError(
+                f"There is no offline model {model!r}: use {BASELINE} (the nearest), "
+                "recorded:FILE or recorded:RUN."
+            )
+
+
+_NONE_BRANCH = "literal['none']"
+"""What pydantic calls the first kind of value of an option that takes `none` too."""
+
+
+def _omittable(place: tuple[int | str, ...]) -> tuple[str, str]:
+    """Name of an option that takes a number or `none`, and what to write there."""
+    *table, field = map(str, place)
+    options, flag = (
+        (ModelOptions, "") if table else (RunOptions, f" (--{field.replace('_', '-')})")
+    )
+    annotation: Any = options.model_fields[field].annotation
+    schema = TypeAdapter(annotation).json_schema()
+    number = next(
+        kind for kind in schema["anyOf"] if kind.get("type") in {"integer", "number"}
+    )
+    noun = "a whole number" if number["type"] == "integer" else "a number"
+    low, high = number.get("minimum"), number.get("maximum")
+    if high is not None:
+        noun += f" from {low:g} to {high:g}"
+    elif low is not None:
+        noun += f" of at least {low:g}"
+    return ".".join((*table, field)) + flag, f"write {noun}, or none"
 
 
 def read_toml(path: Path) -> dict[str, Any]:

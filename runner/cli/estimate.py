@@ -86,7 +86,7 @@ def estimate_job(job_name: str, request: RunRequest, *, counts: bool = False) ->
         counts: whether tokens are counted by the model's tokenizer.
     """
     job = load_job(job_name)
-    file = run_steps.configuration(request.source)
+    file = run_steps.configuration(request.source, job)
     settings = run_steps.typed_settings(job, request.source, file, request.options)
     work, options = run_steps.new_run(job, settings, request.options, file)
     count = _counter(options.model[0]) if counts else text_tokens

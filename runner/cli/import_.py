@@ -86,7 +86,7 @@ def import_(
     plain, flags = split_words(words, switches(job), file_lists(job))
     files = tuple(Path(name) for name in (*plain, *responses))
     request = RunRequest.of(flags, parameters)
-    file = run_steps.configuration(request.source)
+    file = run_steps.configuration(request.source, job)
     settings = run_steps.typed_settings(job, request.source, file)
     work = load_workload(job, settings)
 

@@ -72,7 +72,9 @@ def prepare(
         return prepare_run(job, subcommand, source, out=out, as_json=as_json)
     offer = _offer(job, subcommand)
     source = SettingsSource(words=tuple(flags), sets=sets, config=config)
-    settings = run_steps.typed_settings(job, source, run_steps.configuration(source))
+    settings = run_steps.typed_settings(
+        job, source, run_steps.configuration(source, job)
+    )
     console.relax_collector()
     offered = offer(settings if files else run_steps.with_sample(job, settings))
     command = f"{job.name} {subcommand}".rstrip()

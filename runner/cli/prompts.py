@@ -67,7 +67,9 @@ def _of_job(job: Job, source: SettingsSource, *, as_json: bool) -> int:
     catalog = getattr(job, "prompts", None)
     if not isinstance(catalog, PromptCatalog):
         raise UsageError(f"{job.name} has no prompts that a file can replace.")
-    settings = run_steps.typed_settings(job, source, run_steps.configuration(source))
+    settings = run_steps.typed_settings(
+        job, source, run_steps.configuration(source, job)
+    )
     book = catalog.book(
         getattr(settings, "prompts", None),
         getattr(settings, "profile", USUAL_PROFILE),

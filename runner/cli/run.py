@@ -181,7 +181,7 @@ def _start(job_name: str, request: RunRequest, *, scores: bool) -> int:
     takes_part = is_part(request)
     leave = leave_terminal(request)
     job = load_job(job_name)
-    file = run_steps.configuration(request.source)
+    file = run_steps.configuration(request.source, job)
     settings = run_steps.typed_settings(job, request.source, file, request.options)
     work, options = run_steps.new_run(job, settings, request.options, file)
     run_steps.print_findings(work)

@@ -39,7 +39,13 @@ from runner.cli.status import closing_lines, status_json
 from runner.clients.fallbacks import IGNORED
 from runner.errors import RunnerError, UsageError
 from runner.job import Job
-from runner.options import RunOptions, options_from, read_toml
+from runner.options import (
+    RunOptions,
+    check_baselines,
+    options_from,
+    read_toml,
+    unknown_option,
+)
 from runner.registry import job_names
 from runner.roles import fitted
 from runner.run.context import RunContext
@@ -92,11 +98,23 @@ def _sentences(job: Job) -> Iterator[str]:
 CLOCK = SystemClock()
 
 
-def configuration(source: SettingsSource) -> dict[str, Any]:
-    """The file named by `--config`, its cache found from its folder; or nothing."""
+def configuration(source: SettingsSource, job: Job) -> dict[str, Any]:
+    """The file named by `--config`, its cache found from its folder; or nothing.
+
+    Raises:
+        UsageError: it cannot be read, is of another job, or has an unknown option.
+    """
     if source.config is None:
         return {}
     file = read_toml(source.config)
+    if (of_job := file.get("job", job.name)) != job.name:
+        raise UsageError(
+            f"{source.config} has job = {of_job!r}, not {job.name!r}: name another "
+            "file, or correct the job in it."
+        )
+    for name in file:
+        if name not in {"job", "settings", *RunOptions.model_fields}:
+            raise unknown_option(name)
     if isinstance(cache_dir := file.get("cache_dir"), str):
         file["cache_dir"] = source.folder / cache_dir
     return file
@@ -191,6 +209,7 @@ def new_run(
     times = getattr(job, "replicates", None)
     usual = {} if times is None else {"replicates": times(filled)}
     options = engine_options(typed, {**usual, **file})
+    check_baselines(options)
     work = load_workload(job, fitted(job, filled, options), starts=True)
     return work, options
 

@@ -91,10 +91,13 @@ def tasks(
     as_json: bool,
 ) -> int:
     """List RUN's tasks, all or those that a filter lets through."""
+    from runner.errors import UsageError
     from runner.table_files import csv_lines
     from store.query import parse_query
     from store.runs import resolve
 
+    if as_csv and as_json:
+        raise UsageError("--csv and --json are two forms: leave one of the two out.")
     query = parse_query(expression)
     folder = resolve(runs_dir, run_name)
     if as_csv:

@@ -149,7 +149,7 @@ class AnswerLookup:
                 continue
             task = task_of(row)
             try:
-                request = services.job.request(services.dataset, task)
+                request = self._endpoints.request(services, task)
             except Exception:  # noqa: BLE001, S112 - it fails as its turn comes
                 continue
             request_skeleton = skeleton(request, row.model)

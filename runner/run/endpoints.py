@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import resource
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
@@ -125,6 +125,16 @@ def ladder(model: str, options: RunOptions, model_terms: ModelTerms) -> Fallback
         terms=model_terms,
         drops=options.drop_refused,
     )
+
+
+def check_addresses(models: Iterable[str], options: RunOptions) -> None:
+    """Refuse base URLs that are no address, before anything else is asked of a model.
+
+    Raises:
+        UsageError: one is none, or holds a password.
+    """
+    for model in models:
+        endpoint_name(model, options.of(model).base_url)
 
 
 def endpoint_name(model: str, base_url: str | None) -> str:

@@ -331,10 +331,17 @@ def drafting(target: Path) -> Iterator[Path]:
     """An empty folder beside *target* for what is to become it, gone at the end.
 
     What a process that was killed has left of one is removed.
+
+    Raises:
+        OSError: there is no room for one; it names *target*.
     """
     draft = target.with_name(f".{target.name}.{os.getpid()}{_DRAFT}")
-    _clear_drafts(target)
-    draft.mkdir(parents=True)
+    try:
+        _clear_drafts(target)
+        draft.mkdir(parents=True)
+    except OSError as error:
+        # nobody knows the hidden folder's name
+        raise OSError(error.errno, error.strerror, str(target)) from error
     try:
         yield draft
     finally:

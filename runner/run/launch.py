@@ -43,6 +43,7 @@ from runner.run.endpoints import (
     SharedEndpoints,
     batch_clients,
     carried,
+    check_addresses,
     client_options,
     connect,
     with_room,
@@ -368,6 +369,7 @@ async def start(
         part: the shard that *folder* is of; None: the run is not split.
     """
     models = assigned(work.job, options).all_models
+    check_addresses(models, options)
     prices = prices_of(models, options)
     connections = connect(work, options, context)
     if options.stopping is not None:
@@ -450,7 +452,9 @@ async def resume(
     check_cancelled(folder, initial_state)
     if not accept_changes:
         check_inputs(first, work)
-    prices = prices_of(assigned(work.job, options).all_models, options)
+    models = assigned(work.job, options).all_models
+    check_addresses(models, options)
+    prices = prices_of(models, options)
     connections = connect(work, options, context, before.refused)
     async with AsyncExitStack() as stack:
         if shared_endpoints is None and first.group is not None:

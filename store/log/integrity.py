@@ -416,6 +416,9 @@ def _end_of(reader: LogReader, head: LogHead | None) -> LogEnd:
     row = reader.execute(SQL["link_at"], (head.seq,)).fetchone()
     is_present = head.seq == 0 or (row is not None and row[0].hex() == head.link)
     reason = "" if is_present else _damage(log, head)
+    if is_present and events < head.seq:
+        # no older copy: that would lack the commit of the missing events too
+        reason = f"{log.name} is damaged"
     return LogEnd(
         log=log,
         events=events,

@@ -272,20 +272,24 @@ def forecast(
     return Forecast(stages=tuple(stages), cost_usd=_sum(costs))
 
 
-def best_rate(by_minute: Mapping[int, int], window: int = 10) -> float | None:
-    """The most tasks a minute that any *window* minutes in a row have seen.
+BEST_MINUTES = 10
+"""In a row, whose rate is the best that a run has seen."""
+
+
+def best_rate(by_minute: Mapping[int, int]) -> float | None:
+    """The most tasks a minute that any ten minutes in a row have seen.
 
     None while there are not that many.
     """
-    if not by_minute or max(by_minute) - min(by_minute) + 1 < window:
+    if not by_minute or max(by_minute) - min(by_minute) + 1 < BEST_MINUTES:
         return None
     first, last = min(by_minute), max(by_minute)
-    within = sum(by_minute.get(t, 0) for t in range(first, first + window))
+    within = sum(by_minute.get(t, 0) for t in range(first, first + BEST_MINUTES))
     best = within
-    for t in range(first + window, last + 1):
-        within += by_minute.get(t, 0) - by_minute.get(t - window, 0)
+    for t in range(first + BEST_MINUTES, last + 1):
+        within += by_minute.get(t, 0) - by_minute.get(t - BEST_MINUTES, 0)
         best = max(best, within)
-    return best / window
+    return best / BEST_MINUTES
 
 
 def _window(ended: Mapping[int, int], since: int, until: int) -> range:

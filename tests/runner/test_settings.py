@@ -173,6 +173,29 @@ def test_a_word_that_is_no_option_says_where_it_may_belong(
         options_from(content)
 
 
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ({"top_p": 7}, "Option top_p (--top-p): write a number from 0 to 1, or none;"),
+        ({"temperature": "x"}, "(--temperature): write a number of at least 0, or no"),
+        ({"max_output_tokens": 0}, "write a whole number of at least 1, or none;"),
+        (
+            {"model": "a", "models": {"a": {"top_p": 7}}},
+            "Option models.a.top_p: write a number from 0 to 1, or none;",
+        ),
+        (
+            {"model": "a", "models": {"a": {"seed": "x"}}},
+            "Option models.a.seed: write a whole number, or none;",
+        ),
+    ],
+)
+def test_an_option_that_may_be_none_is_refused_with_its_range(
+    content: dict[str, object], said: str
+) -> None:
+    with pytest.raises(UsageError, match=re.escape(said)):
+        options_from(content)
+
+
 def test_an_option_that_is_off_is_named() -> None:
     with pytest.raises(UsageError, match=r"Option models\.a\.rpm: .*greater than 0"):
         options_from({"model": "a", "models": {"a": {"rpm": 0}}})

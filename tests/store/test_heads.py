@@ -110,6 +110,20 @@ async def test_a_log_that_lost_its_end_is_opened_only_by_who_accepts_that(
         assert log.lost == 0
 
 
+async def test_events_that_are_gone_from_under_their_commit_are_called_damage(
+    path: Path,
+) -> None:
+    await _written(path)
+    with closing(sqlite3.connect(path)) as db:
+        for (name,) in db.execute(
+            "SELECT name FROM sqlite_schema WHERE type = 'trigger'"
+        ).fetchall():
+            db.execute(f"DROP TRIGGER {name}")
+        db.execute("DELETE FROM event WHERE seq > 8")
+        db.commit()
+    assert compare_end(path).sentence.endswith(": 3 are missing (log.db is damaged)")
+
+
 async def test_another_event_in_the_place_of_the_last_one_is_noticed(
     path: Path,
 ) -> None:

@@ -218,3 +218,12 @@ def test_what_is_no_plain_file_is_not_replaced(
 def test_a_place_that_is_none_is_told(bundled: Bundled) -> None:
     with pytest.raises(RunnerError, match="name another --out"):
         made(RunFolder(bundled.cwd / "runs/r"), bundled.path / "x.zip")
+
+
+def test_the_place_that_cannot_be_written_is_the_one_that_was_named(
+    bundled: Bundled,
+) -> None:
+    place = bundled.path / "x.zip"  # a file is no folder
+    with pytest.raises(RunnerError) as caught:
+        made(RunFolder(bundled.cwd / "runs/r"), place)
+    assert str(caught.value).startswith(f"{place} cannot be bundled or written ")

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from runner.cli.main import exit_code
 from store.database import open_reader
 from store.read.status import status as read_status
 from store.runs import RunFolder
@@ -78,6 +79,40 @@ def test_a_provider_that_is_not_served_yet_is_said(
 ) -> None:
     words = ("run", JOB, *corpus, "--model", "acme/large")
     assert "acme/large" in _fails(2, *words, cwd=tmp_path)
+    assert _nothing_written(tmp_path)
+
+
+@pytest.mark.parametrize("flag", ["--model", "--judge-model"])
+def test_a_baseline_that_there_is_not_is_refused_with_the_offline_models(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    flag: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for verb in ("run", "generate", "estimate"):
+        assert exit_code([verb, JOB, flag, "baseline/nonsense"]) == 2
+        assert capsys.readouterr().err.endswith(
+            "siftlog: There is no offline model 'baseline/nonsense': use "
+            "baseline/lexical (the nearest), recorded:FILE or recorded:RUN.\n"
+        )
+    assert _nothing_written(tmp_path)
+
+
+@pytest.mark.parametrize("verb", ["run", "generate"])
+@pytest.mark.parametrize("url", ["ftp://127.0.0.1", "nonsense"])
+def test_an_address_that_is_none_is_refused_before_a_price_is_missed(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    verb: str,
+    url: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert exit_code([verb, JOB, "--model=x", f"--base-url={url}"]) == 2
+    said = capsys.readouterr().err
+    assert f"The base URL {url!r} is not an address" in said
+    assert "price" not in said
     assert _nothing_written(tmp_path)
 
 

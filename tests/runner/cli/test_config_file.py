@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from runner.cli.main import exit_code
 from tests.corpus import write_corpus
 from tests.processes import siftlog
 
@@ -34,3 +35,29 @@ def test_the_files_it_names_are_found_from_another_folder(
     elsewhere.mkdir()
     words = (*verb, "--config", "../corpus/run.toml", "--json")
     assert said in siftlog(*words, cwd=elsewhere).stdout
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ('job = "nonsense"', "file.toml has job = 'nonsense', not 'screening'"),
+        ('job = "property-extraction"', "has job = 'property-extraction', not"),
+        ("modle = 'x'", "There is no option 'modle'; did you mean 'model'?"),
+        ("nonsense = 1", "There is no option 'nonsense'; see siftlog run --help;"),
+    ],
+)
+def test_a_file_of_another_job_or_with_an_unknown_option_is_refused(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    content: str,
+    said: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("file.toml").write_text(content)
+    for verb in ("run", "estimate", "prompts", "prepare"):
+        assert exit_code([verb, "screening", "--config=file.toml"]) == 2
+        caught = capsys.readouterr()
+        assert said in caught.err
+        assert caught.out == ""
+    assert not Path("runs").exists()

@@ -107,6 +107,9 @@ def test_tasks_are_filtered_and_limited(scored: Path) -> None:
     assert [row["key"] for row in extractions] == [f"PMC800000{i}" for i in range(5)]
     assert len(_lines(scored, "tasks", "r", "--limit", 7)) == 7
     assert siftlog("tasks", "r", "--csv", cwd=scored).stdout.startswith("task,stage,")
+    both = siftlog("tasks", "r", "--csv", "--json", cwd=scored, check=False)
+    assert (both.returncode, both.stdout) == (2, "")
+    assert "--csv and --json" in both.stderr
     done = siftlog("tasks", "r", "--filter", "state:nowhere", cwd=scored, check=False)
     assert done.returncode == 2
     assert "nowhere" in done.stderr

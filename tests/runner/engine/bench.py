@@ -20,6 +20,7 @@ from runner.engine.scheduler import Fence, Scheduler
 from runner.job import JobFaults
 from runner.limits.limiter import Endpoint, Limits
 from runner.messages import Reply
+from runner.model_terms import ModelTerms
 from runner.money.budget import Budget
 from runner.plan import Roles
 from store.events import AttemptStarted
@@ -52,6 +53,7 @@ class Bench:
         self.fence = fence
         self.budget = Budget()
         self.futility = FutilityMonitor()
+        self.terms: dict[str, ModelTerms] = {}
         self.told: list[str] = []
 
     async def driver(self, *, must_catch_up: bool = False) -> Driver:
@@ -85,7 +87,9 @@ class Bench:
                     notify=self.told.append,
                     faults=faults,
                 ),
-                endpoints=ModelEndpoints(clients={"m": FunctionClient(self.answer)}),
+                endpoints=ModelEndpoints(
+                    clients={"m": FunctionClient(self.answer)}, terms=self.terms
+                ),
                 retries=RetryOptions(
                     seed=1, reask=self.settings.reask, futility=self.futility
                 ),

@@ -17,8 +17,9 @@ from runner.job import (
     parser_faults,
     read_reply,
 )
-from runner.messages import ChatRequest, ParseFailure, Reply
-from store.events import AttemptAnswered, TaskFailed, TasksReopened
+from runner.messages import ChatRequest, Parameters, ParseFailure, Reply
+from runner.model_terms import ModelTerms
+from store.events import AttemptAnswered, AttemptStarted, TaskFailed, TasksReopened
 from store.task import TaskState
 from tests.runner.engine.bench import Bench, honest
 from tests.runner.toy_jobs import ToyJob, ToySettings, run_virtual
@@ -133,6 +134,27 @@ def test_a_follow_up_that_raises_fails_its_task_and_retry_pays_nothing() -> None
         ]
         assert free
         assert all(free)
+
+    run_virtual(main())
+
+
+def test_an_answer_taken_up_again_is_recorded_with_the_request_that_was_sent() -> None:
+    async def main() -> None:
+        bench = Bench(settings=ToySettings(items=3, words=1))
+        bench.job = FollowUpRaises()
+        # as of a model whose temperature was set
+        bench.terms = {"m": ModelTerms(parameters=Parameters(temperature=0.5))}
+        assert await bench.run() == "finished"
+        await bench.log.append(TasksReopened(tasks=[2], by="me"))
+        bench.job = ToyJob()
+        assert await bench.run() == "finished"
+        started = await bench.log.events(limit=10_000, kinds=["attempt_started"])
+        sent, taken_up = [
+            r.event.request_sha256
+            for r in started
+            if isinstance(r.event, AttemptStarted) and r.event.task == 2
+        ]
+        assert taken_up == sent
 
     run_virtual(main())
 

@@ -20,7 +20,7 @@ For authors of jobs:
 For what jobs share (commands, comparisons, reports), besides:
 
 - `cli.arguments`, `cli.console`: options that commands share, and what they print
-- `typeset`: tables for a terminal, Markdown and LaTeX
+- `table_rendering`: tables for a terminal, Markdown and LaTeX
 - `score.scoring`, `score.repeat`, `score.render`: scoring a run, now or as it was
   recorded, and what reports are made of
 - `export`: the rows that an export writes

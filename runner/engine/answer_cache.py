@@ -52,7 +52,6 @@ from runner.engine.planner import TaskEnd
 from runner.errors import JobFault, MalformedReply
 from runner.job import Answer, Task, read_reply
 from runner.messages import ParseFailure
-from runner.model_terms import USUAL
 from runner.options import RunOptions
 from runner.plan import stage_of, task_of
 from store.cache import CacheConnection, CachedReply, CacheEntry, is_busy, unusable
@@ -106,13 +105,11 @@ class AnswerLookup:
 
     async def _take(self, source: AnswerSource, rows: Sequence[TaskRow]) -> list[int]:
         requests: list[tuple[TaskRow, Task, Skeleton]] = []
-        job, dataset = self._services.job, self._services.dataset
         for row in rows:
             if source.serves(row.model) and not await self._was_answered(row):
                 task = task_of(row)
                 try:
-                    terms = self._endpoints.terms.get(task.model, USUAL)
-                    request = terms.request(job, dataset, task)
+                    request = self._endpoints.request(self._services, task)
                 except Exception:  # noqa: BLE001, S112 - it fails as its turn comes
                     continue
                 requests.append((row, task, skeleton(request, row.model)))

@@ -38,7 +38,6 @@ from runner.engine.model_queue import QueuedTask
 from runner.job import Answer, Task, job_fault, read_reply
 from runner.limits.rate_limits import header_limits
 from runner.messages import AnyReply, ChatRequest, Message, ParseFailure, Reply, Request
-from runner.model_terms import USUAL
 from runner.money.prices import Price, cost_pico, worst_pico
 from runner.money.tokens import TokenBounds, usual_prompt, worst_output
 from runner.plan import task_of
@@ -219,8 +218,7 @@ class Attempts:
         """The request of the next attempt; raise `JobFault` where the job raises."""
         services = self._services
         try:
-            terms = self._endpoints.terms.get(item.task.model, USUAL)
-            request = terms.request(services.job, services.dataset, item.task)
+            request = self._endpoints.request(services, item.task)
         except Exception as error:
             raise job_fault(error, services.job, "request", services.faults) from error
         if item.extra and isinstance(request, ChatRequest):

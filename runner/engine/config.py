@@ -14,7 +14,8 @@ from runner.engine.failure_policy import FutilityMonitor
 from runner.engine.planner import Planner
 from runner.engine.scheduler import Scheduler
 from runner.job import Dataset, Job, JobFaults, Task
-from runner.model_terms import ModelTerms
+from runner.messages import Request
+from runner.model_terms import USUAL, ModelTerms
 from runner.money.prices import Price
 from runner.money.tokens import TokenBounds
 from store.clock import Clock
@@ -65,6 +66,11 @@ class ModelEndpoints:
     ladders: Mapping[str, Fallbacks] = field(default_factory=dict)
     """Forms of request that are accepted; none of models that answer offline."""
     batched: Collection[str] = ()  #: models whose calls leave in batches
+
+    def request(self, services: EngineServices, task: Task) -> Request:
+        """What is sent for *task*."""
+        terms = self.terms.get(task.model, USUAL)
+        return terms.request(services.job, services.dataset, task)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -46,14 +46,14 @@ golden: $(READY)
 
 prove: $(READY) golden
 	SIFTLOG_PROVE=1 $(BIN)/python -m pytest tests/crash tests/property tests/simulation \
-		tests/runner/limits tests/runner/leasing tests/runner/placing \
-		tests/runner/whatif/test_rehearsed_runs.py tests/conformance \
-		tests/tui/test_attached.py tests/tui/test_soak.py \
+		tests/runner/limits tests/runner/shards \
+		tests/runner/estimate/test_simulation.py tests/conformance \
+		tests/tui/test_attached.py tests/tui/test_run_screens.py \
 		tests/runner/batch tests/runner/bundle tests/jobs/test_bundled_runs.py tests/store/union \
 		tests/store/segments tests/thirdparty \
-		tests/jobs/metrics/test_sequential.py tests/jobs/metrics/test_coverage.py \
-		tests/jobs/evidence_retrieval/predicting/test_grids.py \
-		tests/jobs/evidence_retrieval/scoring/test_against_any.py
+		tests/jobs/metrics/test_significance.py tests/jobs/metrics/test_coverage.py \
+		tests/jobs/evidence_retrieval/predictions/test_rankings.py \
+		tests/jobs/evidence_retrieval/test_queries_against_any.py
 
 clean:
 	rm -rf $(VENV) build *.egg-info

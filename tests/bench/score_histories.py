@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.bench.row import Row
 from tests.bench.verdict import most
-from tests.jobs.history.remembered import milestone, parts, recorded
+from tests.jobs.remembered import milestone, parts, recorded
 from tests.processes import siftlog
 
 MODELS, REVIEWS = 2, 8

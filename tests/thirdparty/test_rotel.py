@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.processes import siftlog
-from tests.runner.telemetry.collector import Collector, collecting
+from tests.runner.collector import Collector, collecting
 from tests.thirdparty.servers import free_port, require, served
 
 require("rotel", "opentelemetry")

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.jobs.review_benchmark.small_review import REVIEW, stocked, write_truth
-from tests.jobs.review_benchmark.test_agent_runs import (
+from tests.jobs.review_benchmark.database.test_reader import (
     attempts,
     generated,
     resumed,
     scored,
     tasks,
 )
+from tests.jobs.review_benchmark.small_review import REVIEW, stocked, write_truth
 from tests.jobs.screening.commanded import command, rows
 
 

@@ -1,7 +1,7 @@
 """Steering a real run from a second process; its own log tells what took effect.
 
 That it does so within a second is tested on a virtual clock, where it cannot depend on
-the machine (`tests/runner/control/test_listen.py`).
+the machine (`tests/runner/run/test_control.py`).
 """
 
 from __future__ import annotations

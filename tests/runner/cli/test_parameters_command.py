@@ -1,10 +1,15 @@
-"""The shipped command against an endpoint that refuses what today's models refuse."""
+"""The shipped command against an endpoint that refuses what today's models refuse.
+
+The real command with a job of all roles, found by entry point like any plug-in.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import signal
 import tomllib
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,10 +18,14 @@ from typing import Any
 
 import pytest
 
+from runner.simulate.options import RequestOutcome
 from store.database import open_reader
 from store.read.tasks import events
 from store.tables import payload
-from tests.processes import siftlog
+from tests.gates import gated
+from tests.ledgers import read_ledger
+from tests.plugging import plugged
+from tests.processes import siftlog, simulated, start, status
 from tests.wire_forms import DEEPSEEK
 from tests.wire_server import Heard, Said, WireServer, saying
 
@@ -71,7 +80,7 @@ def served(answer: object = today) -> Iterator[WireServer]:
         loop.close()
 
 
-def status(folder: Path, run: str) -> dict[str, Any]:
+def parameters_status(folder: Path, run: str) -> dict[str, Any]:
     done = siftlog("status", run, "--json", cwd=folder)
     found: dict[str, Any] = json.loads(done.stdout)
     return found
@@ -89,7 +98,7 @@ def test_one_refused_call_settles_what_a_model_takes_for_the_whole_run(
         where = ("--base-url", wire.url, "--model", "m", "--run-id", "r")
         done = siftlog(*RUN, *where, cwd=tmp_path)
         assert sum(map(is_refused, wire.heard)) == 1
-        said = status(tmp_path, "r")
+        said = parameters_status(tmp_path, "r")
         assert said["tasks"]["completed"] == said["tasks"]["planned"] > 100
         assert said["attempts"]["failed"] == 1
         names = [fact["name"] for fact in said["refused"]]
@@ -114,13 +123,13 @@ def test_what_was_typed_stops_the_run_and_leaves_its_tasks_open(tmp_path: Path) 
         assert done.returncode == 1
         assert "does not take temperature, which was set for m: Only the" in done.stderr
         assert len(wire.heard) == 2
-        said = status(tmp_path, "r")
+        said = parameters_status(tmp_path, "r")
         assert said["tasks"]["failed"] == 0
         assert said["tasks"]["open"] == said["tasks"]["planned"]
 
         siftlog("resume", "r", "--drop-refused", *REST, cwd=tmp_path)
         assert sum(map(is_refused, wire.heard)) == 3
-        assert status(tmp_path, "r")["tasks"]["open"] == 0
+        assert parameters_status(tmp_path, "r")["tasks"]["open"] == 0
 
 
 @pytest.mark.timeout(120)
@@ -191,3 +200,93 @@ def test_a_header_whose_variable_is_not_set_is_a_usage_error(tmp_path: Path) -> 
     assert done.returncode == 2
     assert "header x-gateway needs GATEWAY_KEY" in done.stderr
     assert not (tmp_path / "runs").exists()
+
+
+ITEMS = 40
+TASKS = 7 * ITEMS
+ROLES = {"subject": ["a", "b"], "judge": ["j"], "embed": ["e"], "rerank": ["r"]}
+
+
+@pytest.fixture
+def panel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder in which the job `panel` is installed."""
+    installed = plugged(tmp_path / "plugins", panel="tests.crash.panel.job:job")
+    for name, value in installed.items():
+        monkeypatch.setenv(name, value)
+    return tmp_path
+
+
+@pytest.mark.timeout(180)
+def test_roles_are_named_once_kept_through_a_kill_and_shown(panel: Path) -> None:
+    config = panel / "run.toml"
+    config.write_text(
+        'price = [0.0, 0.0]\nembed_model = "e"\nmodel = ["a", "b"]\n'
+        "[models.j]\nconcurrency = 3\n"
+    )
+    ledger = panel / "ledger.jsonl"
+    faults = ("--job", "panel", "--rate-5xx", 0.05, "--latency-ms", 150)
+    with (
+        simulated(*faults, "--ledger", ledger, cwd=panel) as url,
+        gated(url, passes=TASKS // 3) as gate,
+    ):
+        words = (
+            "run",
+            "panel",
+            "--run-id",
+            "r1",
+            "--config",
+            config,
+            "--base-url",
+            gate.url,
+        )
+        process = start(
+            *(*words, "--judge-model", "j", "--items", ITEMS, "--concurrency", 8),
+            cwd=panel,
+            env={"SIFTLOG_RERANK_MODEL": "r"},
+        )
+        gate.wait(process)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        gate.open()
+        before = status(panel, "r1")
+        assert before["models"] == ROLES
+        assert 0 < before["tasks"]["completed"] < TASKS
+        # who is asked was settled when the run began
+        other = {"SIFTLOG_JUDGE_MODEL": "other", "SIFTLOG_EMBED_MODEL": "other"}
+        siftlog("resume", "r1", cwd=panel, env=other)
+    after = status(panel, "r1")
+    assert after["models"] == ROLES
+    assert (after["tasks"]["completed"], after["tasks"]["open"]) == (TASKS, 0)
+    assert after["attempts"]["unknown"] <= 4 * 8 + 3
+    served = read_ledger(ledger)
+    assert {line.model for line in served} == {"a", "b", "j", "e", "r"}
+    answered = Counter(
+        line.request
+        for line in served
+        if line.outcome in {RequestOutcome.ANSWERED, RequestOutcome.GONE}
+    )
+    assert len(answered) == TASKS
+    assert sum(answered.values()) - TASKS <= after["attempts"]["unknown"]
+    shown = siftlog("status", "r1", cwd=panel).stdout
+    assert "models    subject a, b; judge j; embed e; rerank r" in shown
+    # the same on a server that is gone: nothing is asked
+    scored = siftlog("score", "r1", "--json", cwd=panel).stdout
+    again = siftlog("score", "r1", "--json", cwd=panel).stdout
+    assert json.loads(scored)["digest"] == json.loads(again)["digest"]
+    siftlog("export", "r1", "answers", cwd=panel)
+    rows = (panel / "runs/r1/exports/answers.jsonl").read_text().splitlines()
+    vectors = next(row for row in map(json.loads, rows) if row["stage"] == "embed")
+    assert len(json.loads(vectors["reply"])) == 4
+
+
+def test_a_role_that_nobody_is_named_for_is_the_baselines_and_told(panel: Path) -> None:
+    done = siftlog("run", "panel", "--embed-model", "baseline/lexical", cwd=panel)
+    assert "judge, sum: no judge model was named" in done.stderr
+    assert "rerank: no rerank model was named" in done.stderr
+    assert "--embed-model" not in done.stderr
+    assert "15 answers" in done.stdout
+
+
+def test_a_list_of_jobs_says_which_stages_have_a_role_of_their_own(panel: Path) -> None:
+    done = siftlog("jobs", cwd=panel)
+    assert "embed (embed), rerank (rerank), answer, judge (judge), sum" in done.stdout

@@ -1,4 +1,7 @@
-"""Unreadable replies that are asked for again, over processes and failures."""
+"""Unreadable replies that are asked for again, over processes and failures.
+
+Which refused answers a dialogue is taken up from.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from runner import errors as e
 from runner.clients.client import Call
 from runner.clients.offline import Answerer
 from runner.clients.wire_openai import OPENAI_CHAT, encode_reply
+from runner.engine.attempt_events import refused_answers
 from runner.job import Answer, Task, TaskSpec
 from runner.messages import ParseFailure, Reply
 from runner.prompts import PromptBook
@@ -20,7 +24,11 @@ from store.events import (
     AttemptsAbandoned,
     AttemptStarted,
     Entry,
+    Event,
+    RecordedEvent,
     TaskCompleted,
+    TaskFailed,
+    TaskSkipped,
     TasksPlanned,
 )
 from store.task import PlannedTask, TaskState, manifest_bytes
@@ -196,3 +204,32 @@ def test_a_crash_behind_a_failed_re_ask_leaves_the_last_reply_to_be_read() -> No
         assert row.attempts == 2, "it was asked once more"
 
     run_virtual(main())
+
+
+def _history(*events: Event) -> list[RecordedEvent]:
+    return [
+        RecordedEvent(seq=seq, ts_us=seq, epoch=1, event=event, payload_bytes=0)
+        for seq, event in enumerate(events, 1)
+    ]
+
+
+def _refused(attempt: int) -> AttemptAnswered:
+    return AttemptAnswered(
+        task=1,
+        attempt=attempt,
+        form="openai.chat",
+        status=200,
+        latency_ms=1.0,
+        finish_reason="stop",
+        reask="empty_reply",
+    )
+
+
+def test_a_dialogue_begins_anew_after_each_end_of_its_task() -> None:
+    for end in (
+        TaskCompleted(task=1, attempt=1, unparsed="empty_reply"),
+        TaskFailed(task=1, attempt=1, error="Timeout"),
+        TaskSkipped(task=1, reason="cancelled"),
+    ):
+        found = refused_answers(_history(_refused(1), end, _refused(2), _refused(3)))
+        assert [recorded.seq for recorded in found] == [3, 4]

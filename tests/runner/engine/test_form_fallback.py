@@ -18,7 +18,7 @@ from store.events import AttemptFailed, AttemptStarted
 from store.read.status import status
 from store.read.tasks import events
 from store.runs import RunFolder
-from tests.runner.launching.test_launch import _shell
+from tests.runner.run.test_launch import _shell
 from tests.runner.toy_jobs import ToyJob, ToySettings
 from tests.wire_forms import DEEPSEEK
 from tests.wire_server import Heard, Said, saying

@@ -1,15 +1,42 @@
-"""The budget alone: whatever is reserved and settled in which order, the cap holds."""
+"""The budget alone: whatever is reserved and settled in which order, the cap holds.
+
+Money in a whole run: reserved before a call, settled after it, kept in the log.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import random
+from collections.abc import Mapping
 from fractions import Fraction
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from runner import errors as e
+from runner.clients.client import Call
+from runner.clients.offline import Answerer, FunctionClient
+from runner.engine.config import (
+    CostBounds,
+    EngineConfig,
+    EngineServices,
+    ModelEndpoints,
+    RetryOptions,
+)
+from runner.engine.driver import Driver, Outcome
+from runner.engine.planner import Planner, PlanStart
+from runner.engine.scheduler import Scheduler
+from runner.limits.limiter import Endpoint, Limits
+from runner.messages import Reply, Usage
 from runner.money.budget import Budget, BudgetStatistics
+from runner.money.prices import FREE, Price
+from runner.plan import Roles
+from store.events import AttemptAnswered, AttemptFailed, AttemptStarted, Event
 from store.slices import SLICES, Slices
+from store.task import pico, usd
+from tests.runner.toy_jobs import LoopClock, ToyJob, ToySettings, run_virtual
+from tests.store.memory_log import MemoryLog
 
 CAP = 10_000
 
@@ -133,3 +160,278 @@ def test_those_who_spend_apart_keep_the_cap_together(
         budget.add(more)
     caps = [budget.statistics().cap_pico or 0 for budget in budgets]
     assert cap + more - 2 * count <= sum(caps) <= cap + more
+
+
+CENT = Price(
+    input_usd=0.01, output_usd=0.01, cached_input_usd=0.01, cache_write_usd=0.01
+)
+USED = Usage(tokens_in=4, tokens_out=1)
+WORST_USD = 0.32
+"""Of the toy job's first stage: 7 bytes, 1 and 8 around them, 16 out."""
+
+
+def _answer(call: Call) -> Reply:
+    return Reply(text=ToyJob().baseline(call.request), usage=USED)
+
+
+class Bench:
+    """A run of the toy job around one log, with prices."""
+
+    def __init__(
+        self,
+        answer: Answerer = _answer,
+        *,
+        prices: Mapping[str, Price | None] | None = None,
+        settings: ToySettings | None = None,
+        concurrency: int = 4,
+    ) -> None:
+        self.log = MemoryLog(LoopClock())
+        self.answer = answer
+        self.prices = prices or {"m": CENT}
+        self.settings = settings or ToySettings(items=4, words=0)
+        self.concurrency = concurrency
+        self.budget = Budget()
+
+    async def run(self, budget: Budget | None = None) -> Outcome:
+        return await (await self.driver(budget)).run()
+
+    async def driver(self, budget: Budget | None = None) -> Driver:
+        job, models = ToyJob(), tuple(self.prices)
+        self.budget = budget or Budget()
+        limits = Limits(concurrency=self.concurrency)
+        stages = [stage.name for stage in job.stages]
+        return Driver(
+            EngineConfig(
+                services=EngineServices(
+                    job=job,
+                    dataset=self.settings,
+                    log=self.log,
+                    clock=LoopClock(),
+                    scheduler=Scheduler(
+                        [(model, stages, limits, Endpoint(model)) for model in models],
+                        deadline_s=3600,
+                        budget=self.budget,
+                    ),
+                    planner=Planner(
+                        job=job,
+                        dataset=self.settings,
+                        log=self.log,
+                        roles=Roles(models={"subject": models}, replicates=1),
+                        start=PlanStart(
+                            planning=await self.log.planning(), must_catch_up=False
+                        ),
+                    ),
+                    notify=lambda _: None,
+                ),
+                endpoints=ModelEndpoints(
+                    clients={model: FunctionClient(self.answer) for model in models}
+                ),
+                costs=CostBounds(prices=self.prices),
+                retries=RetryOptions(reask=self.settings.reask),
+            )
+        )
+
+    async def events(self, kind: str) -> list[Event]:
+        recorded = await self.log.events(limit=10_000, kinds=[kind])
+        return [r.event for r in recorded if isinstance(r.event, Event)]
+
+
+def test_an_attempt_says_what_it_may_cost_and_its_answer_what_it_did() -> None:
+    async def main() -> None:
+        bench = Bench()
+        assert await bench.run() == "finished"
+        for started in await bench.events("attempt_started"):
+            assert isinstance(started, AttemptStarted)
+            assert started.worst_usd == WORST_USD
+        for answered in await bench.events("attempt_answered"):
+            assert isinstance(answered, AttemptAnswered)
+            assert (answered.cost_usd, answered.possible_usd) == (0.05, None)
+        money = bench.budget.statistics()
+        assert (money.spent_pico, money.reserved_pico) == (pico(0.20), 0)
+
+    run_virtual(main())
+
+
+def test_a_run_ends_where_nothing_in_flight_can_make_room_and_goes_on_with_more() -> (
+    None
+):
+    async def main() -> None:
+        bench = Bench()
+        assert await bench.run(Budget(pico(0.44))) == "budget"
+        # 0.05 are spent by each of three; after them, 0.15 + 0.32 is too much
+        assert len(await bench.events("attempt_started")) == 3
+        spent = bench.budget.statistics().spent_pico
+        assert usd(spent) == pytest.approx(0.15)
+        assert await bench.run(Budget(pico(0.48), spent_pico=spent)) == "finished"
+        assert len(await bench.events("attempt_started")) == 4
+
+    run_virtual(main())
+
+
+def test_reservations_bound_what_is_in_flight() -> None:
+    async def main() -> None:
+        in_flight: list[int] = []
+        now = 0
+
+        async def answer(call: Call) -> Reply:
+            nonlocal now
+            now += 1
+            in_flight.append(now)
+            await asyncio.sleep(1)
+            now -= 1
+            return _answer(call)
+
+        bench = Bench(answer, settings=ToySettings(items=30, words=0), concurrency=8)
+        await bench.run(Budget(pico(1.0)))
+        # 3 x 0.32 fit into 1.00
+        assert max(in_flight) == 3
+
+    run_virtual(main())
+
+
+def test_a_call_that_alone_is_too_dear_is_said_to_be_and_nothing_is_sent() -> None:
+    async def main() -> None:
+        bench = Bench()
+        driver = await bench.driver(Budget(pico(0.27)))
+        assert await driver.run() == "budget"
+        assert await bench.events("attempt_started") == []
+        assert driver.broke is not None
+        assert "is too small: a single call of m may cost $0.3200" in driver.broke
+
+    run_virtual(main())
+
+
+@pytest.mark.parametrize(
+    ("error", "possible_usd"),
+    [
+        (e.Timeout("no byte"), WORST_USD),
+        (e.ConnectionLost("cut"), WORST_USD),
+        (e.MalformedReply("half a body"), WORST_USD),
+        (e.ConnectionLost("refused", was_sent=False), 0.0),
+        (e.Timeout("the server's own", status=408), 0.0),
+        (e.RateLimited("429"), 0.0),
+        (e.ServerError("500"), 0.0),
+        (e.BadRequest("400"), 0.0),
+    ],
+)
+def test_what_may_have_been_billed_without_an_answer_is_kept_apart(
+    error: e.AttemptError, possible_usd: float
+) -> None:
+    async def main() -> None:
+        failed: list[int] = []
+
+        def answer(call: Call) -> Reply:
+            if not failed:
+                failed.append(1)
+                raise error
+            return _answer(call)
+
+        bench = Bench(answer, settings=ToySettings(items=1, words=0))
+        await bench.run()
+        (event,) = await bench.events("attempt_failed")
+        assert isinstance(event, AttemptFailed)
+        assert event.possible_usd == possible_usd
+        money = bench.budget.statistics()
+        assert usd(money.possible_pico) == possible_usd
+        assert money.reserved_pico == 0
+
+    run_virtual(main())
+
+
+def test_a_reply_without_usage_keeps_its_worst_case_and_has_no_cost() -> None:
+    async def main() -> None:
+        bench = Bench(lambda _: Reply(text=""), settings=ToySettings(items=1))
+        await bench.run()
+        (answered,) = await bench.events("attempt_answered")
+        assert isinstance(answered, AttemptAnswered)
+        assert (answered.cost_usd, answered.possible_usd) == (None, WORST_USD)
+        assert usd(bench.budget.statistics().possible_pico) == WORST_USD
+
+    run_virtual(main())
+
+
+def test_an_unknown_price_leaves_costs_unknown_and_a_free_one_makes_them_zero() -> None:
+    async def costs(price: Price | None) -> set[tuple[object, ...]]:
+        bench = Bench(lambda _: Reply(text=""), prices={"m": price})
+        await bench.run()
+        started = await bench.events("attempt_started")
+        answered = await bench.events("attempt_answered")
+        return {
+            (s.worst_usd, a.cost_usd, a.possible_usd)
+            for s in started
+            for a in answered
+            if isinstance(s, AttemptStarted) and isinstance(a, AttemptAnswered)
+        }
+
+    assert run_virtual(costs(None)) == {(None, None, None)}
+    assert run_virtual(costs(FREE)) == {(0.0, 0.0, None)}
+
+
+def test_a_model_without_room_does_not_hold_up_one_that_is_free() -> None:
+    async def main() -> None:
+        bench = Bench(prices={"dear": CENT, "free": FREE})
+        assert await bench.run(Budget(pico(0.34))) == "budget"
+        rows = await bench.log.tasks(range(1, 100))
+        ended = [row.model for row in rows if not row.state.is_open]
+        assert sorted(ended) == ["dear", "free", "free", "free", "free"]
+
+    run_virtual(main())
+
+
+def test_asking_again_reserves_for_the_longer_prompt() -> None:
+    async def main() -> None:
+        texts = iter(["", "fine"])
+        bench = Bench(
+            lambda _: Reply(text=next(texts), usage=USED),
+            settings=ToySettings(items=1, words=0, reask=1),
+        )
+        assert await bench.run() == "finished"
+        first, second = await bench.events("attempt_started")
+        assert isinstance(first, AttemptStarted)
+        assert isinstance(second, AttemptStarted)
+        assert first.worst_usd == WORST_USD
+        assert (second.worst_usd or 0.0) > WORST_USD + 0.1
+
+    run_virtual(main())
+
+
+def test_a_retry_waits_for_room_like_any_other_call() -> None:
+    """What may have been billed at the first attempt leaves none for a second."""
+
+    async def main() -> None:
+        def lost(_: Call) -> Reply:
+            raise e.Timeout("no byte")
+
+        bench = Bench(lost, settings=ToySettings(items=1))
+        assert await bench.run(Budget(pico(0.50))) == "budget"
+        assert len(await bench.events("attempt_failed")) == 1
+        assert usd(bench.budget.statistics().possible_pico) == WORST_USD
+
+    run_virtual(main())
+
+
+def test_a_papers_calls_are_sent_close_together_so_that_prompt_caches_hit() -> None:
+    async def main() -> list[str]:
+        sent: list[str] = []
+        chance = random.Random(1)
+
+        async def answer(call: Call) -> Reply:
+            sent.append(call.task.key.partition("/")[0])
+            await asyncio.sleep(chance.uniform(1, 5))
+            return Reply(text="a b c d e f" if call.task.stage == "read" else "x")
+
+        settings = ToySettings(items=60, words=6)
+        await Bench(answer, prices={"m": FREE}, settings=settings).run()
+        return sent
+
+    sent = run_virtual(main())
+    last = {paper: n for n, paper in enumerate(sent)}
+    begun: set[str] = set()
+    most = 0
+    for n, paper in enumerate(sent):
+        begun.add(paper)
+        most = max(most, len(begun))
+        if last[paper] == n:
+            begun.remove(paper)
+    # of sixty papers, twice as many as there are calls at a time
+    assert most <= 8

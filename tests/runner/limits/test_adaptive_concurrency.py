@@ -1,0 +1,157 @@
+"""Calls at a time learned from refusals; on a number as clock.
+
+How many calls at a time: doubling, then small steps; on a number as clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from runner.limits.adaptive_concurrency import (
+    OFTEN,
+    START,
+    AdaptiveConcurrency,
+    LearnedConcurrency,
+)
+from runner.limits.learned_rate import QUIET_S
+
+
+def test_nothing_is_limited_before_a_refusal() -> None:
+    assert LearnedConcurrency().limit == float("inf")
+
+
+def test_what_was_in_flight_at_a_refusal_is_the_limit() -> None:
+    places = LearnedConcurrency()
+    places.refused(1.0, 0.9, 40)
+    assert places.limit == 40
+
+
+def test_refusals_of_calls_sent_before_the_limit_was_set_say_nothing_more() -> None:
+    places = LearnedConcurrency()
+    places.refused(1.0, 0.9, 40)
+    places.refused(1.1, 0.95, 44)
+    places.refused(1.2, 0.99, 12)
+    assert places.limit == 40
+
+
+def test_a_limit_that_is_refused_again_is_cut_deeper_each_time() -> None:
+    places, limits = LearnedConcurrency(), []
+    for n in range(5):
+        places.refused(n + 1.0, n + 0.9, 1000)
+        limits.append(places.limit)
+    assert limits == [1000, 984, 953, 894, 782]
+
+
+def test_a_limit_never_falls_below_one_call() -> None:
+    places = LearnedConcurrency()
+    for n in range(4):
+        places.refused(n + 1.0, n + 0.9, 0)
+    assert places.limit == 1
+
+
+def test_a_limit_that_is_used_is_tried_upwards_after_a_rest() -> None:
+    places = LearnedConcurrency()
+    places.refused(0.0, -0.1, 40)
+    for n in range(3500):
+        places.sent(n / 100, 39)
+    assert places.limit == 42
+
+
+def test_a_limit_that_is_not_used_does_not_grow() -> None:
+    places = LearnedConcurrency()
+    places.refused(0.0, -0.1, 40)
+    for n in range(int(100 * QUIET_S) * 3):
+        places.sent(n / 100, 20)
+    assert places.limit == 40
+
+
+@pytest.mark.parametrize("share", [0.01, 0.1])
+def test_a_limit_that_is_refused_however_low_it_is_becomes_doubtful(
+    share: float,
+) -> None:
+    places, n = LearnedConcurrency(), 0
+    while not places.is_doubtful and n < 10 * OFTEN / share:
+        n += 1
+        places.sent(n / 100, 30)
+        if n % (1 / share) == 0:
+            places.refused(n / 100 + 0.002, n / 100, 30)
+    assert places.is_doubtful
+    assert places.share == pytest.approx(share, rel=0.3)
+    places.drop()
+    assert places.limit == float("inf")
+
+
+def _round(
+    slots: AdaptiveConcurrency,
+    now: float,
+    *,
+    used: float = 1.0,
+    took: Callable[[int], float] = lambda _: 1.0,
+) -> float:
+    """Keep a share of the slots busy until the limit has moved or could have."""
+    limit = slots.limit
+    busy = max(1, int(limit * used))
+    for _ in range(limit):
+        slots.answered(now + took(limit), now, busy)
+    return now + took(limit) + 0.001
+
+
+def test_the_limit_doubles_from_eight_to_the_ceiling_and_not_beyond() -> None:
+    slots, now, seen = AdaptiveConcurrency(100), 0.0, [START]
+    for _ in range(6):
+        now = _round(slots, now)
+        seen.append(slots.limit)
+    assert seen == [8, 16, 32, 64, 100, 100, 100]
+
+
+def test_a_ceiling_below_the_start_is_kept() -> None:
+    slots = AdaptiveConcurrency(3)
+    _round(slots, 0.0)
+    assert slots.limit == 3
+
+
+def test_slots_that_are_not_used_do_not_grow() -> None:
+    slots = AdaptiveConcurrency(100)
+    _round(slots, 0.0, used=0.7)
+    assert slots.limit == START
+
+
+def test_a_round_with_a_refusal_does_not_grow() -> None:
+    slots = AdaptiveConcurrency(1000)
+    slots.refused()
+    now = _round(slots, 0.0)
+    assert slots.limit == START
+    _round(slots, now)
+    assert slots.limit == 2 * START
+
+
+def test_a_lowered_ceiling_holds_at_once_and_a_raised_one_is_climbed_to() -> None:
+    slots, now = AdaptiveConcurrency(1000), 0.0
+    for _ in range(4):
+        now = _round(slots, now)
+    slots.set_ceiling(10)
+    assert slots.limit == 10
+    slots.set_ceiling(200)
+    assert slots.limit == 10
+    for _ in range(5):
+        now = _round(slots, now)
+    assert slots.limit == 200
+
+
+def test_a_doubling_that_only_makes_calls_slower_is_the_last() -> None:
+    slots, now, seen = AdaptiveConcurrency(1000), 0.0, []
+    for _ in range(6):  # 32 calls at a time are all that the endpoint works on
+        now = _round(slots, now, took=lambda limit: max(1.0, limit / 32))
+        seen.append(slots.limit)
+    assert seen[:4] == [16, 32, 64, 67]
+    assert seen[-1] < 80
+
+
+def test_calls_sent_before_a_round_say_nothing_about_it() -> None:
+    slots = AdaptiveConcurrency(100)
+    now = _round(slots, 1.0)
+    for _ in range(50):
+        slots.answered(now + 0.1, 1.0, 16)
+    assert slots.limit == 16

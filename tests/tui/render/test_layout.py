@@ -1,0 +1,175 @@
+"""What a cell shows is harmless and exactly as wide as the cell.
+
+A long text is broken into lines that a screen can hold, and loses nothing. Columns
+share the room that there is, and the least needed go first.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from itertools import islice
+from unicodedata import category
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from tests.tui.hostile import HOSTILE, MARKS
+from tui.render.layout import (
+    COLUMN_GAP,
+    MAX_TEXT_CHARS,
+    TableColumn,
+    clip,
+    fitted,
+    one_line,
+    wrapped,
+)
+
+
+@given(st.text(max_size=200) | st.sampled_from(HOSTILE), st.integers(0, 60))
+def test_nothing_acts_hides_or_overflows(text: str, cells: int) -> None:
+    shown = clip(text, cells)
+    assert cell_len(shown) == cells
+    for character in shown:
+        category = unicodedata.category(character)
+        assert category not in {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+
+
+@given(st.text("abc 日🙂", max_size=30), st.integers(1, 30))
+def test_a_cut_is_marked_and_only_a_cut(text: str, cells: int) -> None:
+    shown = one_line(text, cells)
+    assert (shown == text) == (cell_len(text) <= cells)
+    assert shown == text or shown.endswith("…")
+
+
+@pytest.mark.parametrize(
+    ("text", "cells", "shown"),
+    [
+        ("title", 8, "title   "),
+        ("title", 5, "title"),
+        ("title", 4, "tit…"),
+        ("日本語", 6, "日本語"),
+        ("日本語", 5, "日本…"),
+        ("日本語", 4, "日… "),
+        ("a\nb", 5, "a␊b  "),
+        ("[/INST]", 9, "[/INST]  "),
+        ("anything", 0, ""),
+    ],
+)
+def test_what_a_cell_holds(text: str, cells: int, shown: str) -> None:
+    assert clip(text, cells) == shown
+
+
+def test_figures_stand_at_the_right() -> None:
+    assert clip("1.5 s", 8, is_right=True) == "   1.5 s"
+
+
+class Counted(str):
+    """Text that knows how much of it was looked at."""
+
+    __slots__ = ("asked",)
+
+    def __getitem__(self, key: object) -> str:
+        assert isinstance(key, slice)
+        self.asked = key.stop
+        return str.__getitem__(self, key)
+
+
+def test_of_a_long_line_only_the_beginning_is_looked_at() -> None:
+    text = Counted("x" * 1_000_000)
+    assert one_line(text, 40) == "x" * 39 + "…"
+    assert text.asked < 1_000
+
+
+def test_a_letter_carries_no_tower_of_marks() -> None:
+    assert len(clip(MARKS, 10)) < 60
+
+
+def _lines(text: str, cells: int) -> list[str]:
+    return [piece.text for piece in wrapped(text, cells)]
+
+
+@given(st.text(max_size=300) | st.sampled_from(HOSTILE[:-1]), st.integers(2, 80))
+def test_no_line_is_too_wide_or_acts(text: str, cells: int) -> None:
+    for line in _lines(text, cells):
+        assert cell_len(line) <= cells
+        # spaces of other scripts are drawn as one
+        assert all(sign.isprintable() or category(sign) == "Zs" for sign in line)
+
+
+@given(st.text("ab 日c\u0301", max_size=200), st.integers(2, 40), st.integers(1, 99))
+def test_nothing_is_lost(text: str, cells: int, times: int) -> None:
+    assert "".join(_lines(text * times, cells)) == text * times
+
+
+@given(st.lists(st.text("a+- ", max_size=90), min_size=1, max_size=9))
+def test_every_piece_knows_how_its_line_began(lines: list[str]) -> None:
+    pieces = list(wrapped("\r\n".join(lines), 20))
+    begun = [piece.first for piece in pieces]
+    assert "".join(piece.text for piece in pieces) == "".join(lines)
+    assert set(begun) == {line[:1] for line in lines}
+
+
+def test_lines_break_after_words_where_they_can() -> None:
+    assert _lines("one two three", 8) == ["one two ", "three"]
+    assert _lines("a pneumonoultra", 8) == ["a pneumo", "noultra"]
+    assert _lines("日本語", 4) == ["日本", "語"]
+
+
+def test_empty_lines_stay() -> None:
+    assert _lines("a\n\nb", 10) == ["a", "", "b"]
+    assert _lines("", 10) == [""]
+
+
+def test_what_is_not_shown_is_counted() -> None:
+    *shown, last = _lines("x" * (MAX_TEXT_CHARS + 1_234), 1_000)
+    assert "".join(shown) == "x" * MAX_TEXT_CHARS
+    assert last == "… 1,234 more characters: w writes all of them"
+
+
+def test_a_line_without_end_costs_what_is_looked_at() -> None:
+    # a text that could not be read to its end here; see also the quick view of it
+    endless = "日" * MAX_TEXT_CHARS
+    assert [len(line) for line, _ in islice(wrapped(endless, 80), 50)] == [40] * 50
+
+
+TASK: TableColumn[str] = TableColumn(title="task", width=9, text=str)
+KEY: TableColumn[str] = TableColumn(title="paper", width=10, text=str, grows=True)
+COST: TableColumn[str] = TableColumn(
+    title="cost", width=7, text=str, is_right=True, drops=2
+)
+WHEN: TableColumn[str] = TableColumn(
+    title="when", width=6, text=str, is_right=True, drops=1
+)
+ALL = (TASK, KEY, COST, WHEN)
+
+
+def _titles(width: int) -> list[str]:
+    return [column.title for column in fitted(ALL, width)]
+
+
+def test_what_is_needed_least_goes_first() -> None:
+    assert _titles(38) == ["task", "paper", "cost", "when"]
+    assert _titles(37) == ["task", "paper", "when"]
+    assert _titles(28) == ["task", "paper"]
+
+
+def test_what_must_stay_stays() -> None:
+    assert _titles(3) == ["task", "paper"]
+
+
+def test_one_column_takes_what_is_left() -> None:
+    assert [column.width for column in fitted(ALL, 50)] == [9, 22, 7, 6]
+
+
+@given(st.integers(21, 300))
+def test_the_room_is_used_and_never_exceeded(width: int) -> None:
+    found = fitted(ALL, width)
+    assert (
+        sum(column.width for column in found) + COLUMN_GAP * (len(found) - 1) == width
+    )
+
+
+def test_without_columns_there_is_nothing_to_fit() -> None:
+    assert fitted((), 80) == []

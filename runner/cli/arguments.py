@@ -14,7 +14,6 @@ from typing import Any, Final, TypeVar
 import click
 
 from runner.errors import UsageError
-from store.read.status import STATES
 
 C = TypeVar("C", bound=Callable[..., Any])
 
@@ -103,22 +102,6 @@ output_dir = click.option(
     type=click.Path(path_type=Path, file_okay=False),
     help="Copy the scoring's files there too; of a run that builds data, those alone.",
 )
-
-
-control_options = options_of(
-    click.option("--dry-run", is_flag=True, help="Only say what it would come to."),
-    click.option(
-        "--if-state",
-        type=click.Choice(STATES),
-        help="Only if the run is in this state by then.",
-    ),
-    click.option(
-        "--wait/--no-wait", default=True, help="Wait up to 5 s for the run's answer."
-    ),
-    runs_dir,
-    as_json,
-)
-"""How something is asked of a run: on every verb of control."""
 
 
 new_run = options_of(

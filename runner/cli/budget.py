@@ -9,6 +9,7 @@ import click
 
 from runner.cli import arguments
 from runner.cli.console import DONE, print_json, print_text
+from runner.cli.control import ask, control_options, control_request, show_dry
 
 
 @click.command()
@@ -19,10 +20,9 @@ from runner.cli.console import DONE, print_json, print_text
     metavar="USD",
     help="Dollars more.",
 )
-@arguments.control_options
+@control_options
 def budget(*, add: float | None, **shared: Any) -> int:
     """Show what RUN has spent and may spend, or add dollars to its budget."""
-    from runner.cli.control import ask, control_request, show_dry
     from runner.errors import UsageError
     from store.control import preview_open_tasks, preview_sentence
     from store.database import open_reader

@@ -30,7 +30,7 @@ from store.control import (
 )
 from store.database import open_reader
 from store.events import CommandAccepted, CommandApplied, CommandRejected
-from store.read.status import status
+from store.read.status import STATES, status
 from store.runs import RunFolder, places_in, resolve
 from store.tables import last_seq
 
@@ -38,11 +38,27 @@ if TYPE_CHECKING:
     from store.control import CommandRecord
 
 
+control_options = arguments.options_of(
+    click.option("--dry-run", is_flag=True, help="Only say what it would come to."),
+    click.option(
+        "--if-state",
+        type=click.Choice(STATES),
+        help="Only if the run is in this state by then.",
+    ),
+    click.option(
+        "--wait/--no-wait", default=True, help="Wait up to 5 s for the run's answer."
+    ),
+    arguments.runs_dir,
+    arguments.as_json,
+)
+"""The options of every command that is sent to a run."""
+
+
 @click.command()
 @arguments.run_argument
 @click.option("--stage", help="Only this stage.")
 @click.option("--model", help="Only this model.")
-@arguments.control_options
+@control_options
 def pause(*, stage: str | None, model: str | None, **shared: Any) -> int:
     """Start no further call of RUN, or of a stage or model; it stays alive.
 
@@ -62,7 +78,7 @@ def pause(*, stage: str | None, model: str | None, **shared: Any) -> int:
 
 @click.command()
 @arguments.run_argument
-@arguments.control_options
+@control_options
 def drain(**shared: Any) -> int:
     """Let RUN finish its calls in flight and end; it can be resumed."""
     from store.control import preview_open_tasks
@@ -80,7 +96,7 @@ def drain(**shared: Any) -> int:
 @arguments.run_argument
 @click.option("--now", is_flag=True, help="Cut the calls in flight, too.")
 @click.option("--yes", is_flag=True, help="Do not ask whether it is meant.")
-@arguments.control_options
+@control_options
 def cancel(*, now: bool, yes: bool, **shared: Any) -> int:
     """End RUN for good: its open tasks are skipped, with the reason cancelled.
 
@@ -117,7 +133,7 @@ def cancel(*, now: bool, yes: bool, **shared: Any) -> int:
 @click.option(
     "--reason", help="Tasks that failed, were skipped or unreadable for this reason."
 )
-@arguments.control_options
+@control_options
 def retry(*, expression: str, reason: str | None, **shared: Any) -> int:
     """Ask final tasks of RUN again: the failed ones, or those that a filter names.
 
@@ -149,7 +165,7 @@ def retry(*, expression: str, reason: str | None, **shared: Any) -> int:
 @click.option(
     "--withdraw", "name", metavar="ID", help="Take back a request that still waits."
 )
-@arguments.control_options
+@control_options
 def commands(*, name: str | None, **shared: Any) -> int:
     """Show what was asked of RUN and what became of it, or take a request back.
 

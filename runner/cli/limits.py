@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from runner.cli import arguments
 from runner.cli.arguments import C
 from runner.cli.console import DONE, print_json, print_note, print_text
-
-if TYPE_CHECKING:
-    from runner.cli.control import ControlRequest
+from runner.cli.control import (
+    ControlRequest,
+    ask,
+    control_options,
+    control_request,
+    show_dry,
+)
 
 
 def _ceiling(
@@ -41,7 +45,7 @@ def _ceiling_option(name: str, description: str) -> Callable[[C], C]:
 @click.option("--concurrency", type=click.IntRange(min=1), help="Calls at a time.")
 @_ceiling_option("--rpm", "Requests a minute")
 @_ceiling_option("--tpm", "Tokens a minute")
-@arguments.control_options
+@control_options
 def limits(
     *,
     model: str | None,
@@ -56,7 +60,6 @@ def limits(
     siftlog resume is given limits of its own. What the endpoint tells or shows of
     itself still counts where it is lower. To start nothing at all: siftlog pause RUN.
     """
-    from runner.cli.control import ask, control_request, show_dry
     from runner.run.control import limits_change
     from store.control import preview_open_tasks
     from store.database import open_reader

@@ -228,7 +228,7 @@ class _EventsAlone(LocalLogFile):
     """A log of which only the events have arrived, as by segments."""
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def snapshot(self) -> Iterator[None]:
         """None: where its writer stood then is not known."""
         yield None
 

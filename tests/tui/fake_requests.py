@@ -44,7 +44,7 @@ class FakeRequests:
             is_alive=self.is_alive,
         )
 
-    async def stakes(self, kind: str, payload: Payload) -> CommandPreview:
+    async def preview(self, kind: str, payload: Payload) -> CommandPreview:
         self.reckoned.append((kind, payload))
         if self.trouble is not None:
             raise self.trouble

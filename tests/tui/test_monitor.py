@@ -64,7 +64,7 @@ def test_a_log_that_is_gone_is_a_sentence_with_the_next_key() -> None:
 
 def test_a_run_without_tasks_says_so(tmp_path: Path) -> None:
     live = snapshot(tmp_path / "r1")
-    empty = with_status(live, lanes=(), tasks=replace(live.status.tasks, planned=0))
+    empty = with_status(live, queues=(), tasks=replace(live.status.tasks, planned=0))
     text, _ = watched(empty)
     assert "nothing is planned yet" in text
 

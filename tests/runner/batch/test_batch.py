@@ -264,7 +264,7 @@ class _Body(bytes):
 def test_what_was_sent_is_not_held_while_it_is_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ask, encode, look = ToyJob.request, FakeBatches.encode, FakeBatches.look
+    ask, encode, look = ToyJob.request, FakeBatches.encode, FakeBatches.poll
     texts: list[ReferenceType[_Seen]] = []
     bodies: list[ReferenceType[_Mark]] = []
     held: list[tuple[int, int]] = []

@@ -131,7 +131,7 @@ def _outcome(run: BatchRun) -> str:
 def test_looks_that_show_nothing_new_are_ever_farther_apart_up_to_a_limit(
     run: BatchRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    look, wait = FakeBatches.look, BatchContext.pause
+    look, wait = FakeBatches.poll, BatchContext.pause
     looks: list[int] = []
     pauses: list[float] = []
 
@@ -161,7 +161,7 @@ def test_looks_that_show_nothing_new_are_ever_farther_apart_up_to_a_limit(
 def test_a_provider_that_names_a_time_is_left_alone_for_so_long(
     run: BatchRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    look, moments = FakeBatches.look, list[float]()
+    look, moments = FakeBatches.poll, list[float]()
 
     async def busy(endpoint: FakeBatches, batch_id: str) -> BatchStatus:
         moments.append(asyncio.get_running_loop().time())
@@ -233,7 +233,7 @@ def test_a_batch_whose_end_is_known_and_that_is_gone_ends_once(
     with monkeypatch.context() as patch:
         patch.setattr(FakeBatches, "results", refuse)
         assert _outcome(run) == "endpoint"
-    look = FakeBatches.look
+    look = FakeBatches.poll
 
     async def forgetful(endpoint: FakeBatches, batch_id: str) -> BatchStatus:
         return await (unknown() if batch_id == "batch-0" else look(endpoint, batch_id))
@@ -252,7 +252,7 @@ def test_an_item_of_a_failed_batch_ends_with_its_own_fault_before_that_of_all(
     whole: e.AttemptError | None,
 ) -> None:
     run.is_settled = True
-    look, read = FakeBatches.look, FakeBatches.results
+    look, read = FakeBatches.poll, FakeBatches.results
 
     async def failing(endpoint: FakeBatches, batch_id: str) -> BatchStatus:
         if batch_id != "batch-0":
@@ -355,7 +355,7 @@ def test_a_batch_holds_no_more_bytes_than_the_provider_takes(
 def test_the_item_that_a_batch_failed_by_fails_and_the_others_are_asked_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    look = FakeBatches.look
+    look = FakeBatches.poll
 
     async def failing(endpoint: FakeBatches, batch_id: str) -> BatchStatus:
         if batch_id != "batch-0":

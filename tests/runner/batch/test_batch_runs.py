@@ -53,7 +53,7 @@ def run(
 def _outcome(run: BatchRun) -> tuple[str, str]:
     ended = run.process()
     assert ended is not None
-    return ended.outcome, ended.why or ""
+    return ended.outcome, ended.reason or ""
 
 
 def _events(run: BatchRun, kind: str, of: type) -> list[Any]:
@@ -273,7 +273,7 @@ def test_a_budget_that_is_used_up_ends_the_run_with_nothing_open(
 def test_a_batch_that_the_provider_knows_no_more_is_asked_again(
     run: BatchRun, provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    look = FakeBatches.look
+    look = FakeBatches.poll
 
     async def forgetful(endpoint: FakeBatches, batch_id: str) -> BatchStatus:
         if batch_id == "batch-0":
@@ -293,7 +293,7 @@ def test_a_batch_that_the_provider_knows_no_more_is_asked_again(
 def test_a_full_queue_is_waited_for_however_long_that_takes(
     run: BatchRun, provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    look, turned_away = FakeBatches.look, set()
+    look, turned_away = FakeBatches.poll, set()
 
     async def full(endpoint: FakeBatches, batch_id: str) -> BatchStatus:
         if len(turned_away | {batch_id}) <= 9:
@@ -314,7 +314,7 @@ def test_a_full_queue_is_waited_for_however_long_that_takes(
 def test_a_provider_that_is_away_is_told_of_once_and_waited_for(
     run: BatchRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    look = FakeBatches.look
+    look = FakeBatches.poll
     looks = 0
 
     async def away(endpoint: FakeBatches, batch_id: str) -> BatchStatus:

@@ -65,7 +65,7 @@ def test_a_cancel_that_broke_off_is_finished_by_the_next_process(
     _append(run, reopened, _accepted("cancel"), *skipped)
     ended = run.resume()
     assert ended.outcome == "cancelled"
-    assert "retry r1 --reason cancelled" in (ended.why or "")
+    assert "retry r1 --reason cancelled" in (ended.reason or "")
     state = run.status()
     assert (state.tasks.open, state.tasks.skipped) == (0, 16)
     assert state.skips == {"cancelled": 16}

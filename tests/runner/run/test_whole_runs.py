@@ -52,7 +52,7 @@ def test_a_held_call_is_sent_again_once_a_person_says_so(tmp_path: Path) -> None
     for _ in range(2):
         ended = run.resume()
         assert ended.outcome == "held"
-        assert "--unknown retry" in (ended.why or "")
+        assert "--unknown retry" in (ended.reason or "")
     assert run.status().attempts.unknown == 1
     run.options = options_from({"unknown": "retry"})
     assert run.resume().outcome == "finished"
@@ -116,7 +116,7 @@ def test_a_run_that_was_given_more_to_do_as_it_ended_is_not_called_finished(
     run.shell = replace(run.shell, watch=watch)
     ended = run.start()
     assert ended.outcome == "drained"
-    assert "siftlog resume r1" in (ended.why or "")
+    assert "siftlog resume r1" in (ended.reason or "")
     with open_reader(run.folder.log) as reader:
         assert events(reader, kinds=["run_finished"]) == []
     run.shell = replace(run.shell, watch=_unwatched)

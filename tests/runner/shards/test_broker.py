@@ -224,7 +224,7 @@ class _Worker:
     def statistics(self) -> _Course:
         return _Course()
 
-    def look_again(self) -> None:
+    def recheck(self) -> None:
         self.looks += 1
 
     def drain(self) -> None:

@@ -161,7 +161,7 @@ _EVENTS = st.one_of(
         ShardFinished,
         index=_INDEX,
         code=st.sampled_from([0, 1, 2, 3, 4, 5]),
-        said=st.sampled_from(["a", "b"]),
+        last_line=st.sampled_from(["a", "b"]),
     ),
     st.builds(ShardDied, index=_INDEX),
     st.builds(ShardLost, index=_INDEX),

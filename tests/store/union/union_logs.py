@@ -54,7 +54,7 @@ class Beginning:
         self._source = source
         self._upto = upto
 
-    def stretches(self, after: int, blobs_after: int = 0) -> Iterator[CommitRange]:
+    def commit_ranges(self, after: int, blobs_after: int = 0) -> Iterator[CommitRange]:
         """Its commits one by one, up to the last that has arrived."""
         for whole in self._source.commit_ranges(after, blobs_after):
             at = after
@@ -66,9 +66,9 @@ class Beginning:
                 yield replace(whole, rows=rows, links=[(last, link)])
 
     def has_more(self, after: int, blobs_after: int) -> bool:
-        return next(iter(self.stretches(after, blobs_after)), None) is not None
+        return next(iter(self.commit_ranges(after, blobs_after)), None) is not None
 
-    def held(self) -> AbstractContextManager[None]:
+    def snapshot(self) -> AbstractContextManager[None]:
         """No log says where it stood then."""
         return nullcontext()
 

@@ -226,7 +226,7 @@ def test_errors_are_counted_by_class_and_stages_beyond_the_room_are(
     many = with_status(
         live,
         run_id=HOSTILE,
-        lanes=[replace(lane, stage=f"stage-{n}") for n in range(9)],
+        queues=[replace(lane, stage=f"stage-{n}") for n in range(9)],
     )
     text = brief(many, Room(width=100, height=LINES, glyphs=UNICODE)).plain
     assert len(text.split("\n")) == LINES

@@ -15,27 +15,27 @@ from tests.jobs.trap_index import Index, gone
 HERE = Path(__file__).parent
 TRAPS = 28
 
-INPUTS = "inputs/test_screening_inputs.py"
-PROMPTS = "asking/test_screening_prompts.py"
-REPLIES = "parsing/test_screen_replies.py"
-STAGED = "gathering/test_staged.py"
-MEASURES = "measuring/test_screening_measures.py"
-IMPORTS = "importing/test_importing_decisions.py"
-SCORING = "scoring/test_scoring_runs.py"
+INPUTS = "test_inputs.py"
+PROMPTS = "test_prompts.py"
+REPLIES = "test_parsing.py"
+STAGED = "test_predictions.py"
+MEASURES = "test_results.py"
+IMPORTS = "test_importer.py"
+SCORING = "test_job.py"
 
 INDEX: Index = {
     # a shared paper without abstract, a blank abstract
     1: ((INPUTS, "test_a_blank_abstract_is_missing_and_relates_nothing"),),
     2: (
         (
-            "prepared/test_same_bytes.py",
+            "test_same_bytes.py",
             "test_the_shipped_set_is_what_prepare_writes_on_this_machine",
         ),
-        ("prepared/test_same_bytes.py", "test_rows_in_another_order_give_the_same_set"),
+        ("test_same_bytes.py", "test_rows_in_another_order_give_the_same_set"),
     ),
     3: (
         (
-            "drawing/test_draw.py",
+            "test_sampling.py",
             "test_a_larger_draw_begins_with_the_smaller_one",
         ),
     ),
@@ -49,20 +49,20 @@ INDEX: Index = {
     7: (
         (INPUTS, "test_a_review_without_a_row_stays_in_the_graph"),
         (
-            "explain/test_explain_review.py",
+            "test_explain_inputs.py",
             "test_a_review_without_a_row_of_its_own_is_told",
         ),
     ),
     # a self-citation; a candidate of two related reviews
     8: (
         (
-            "graph/test_relations.py",
+            "test_graph.py",
             "test_neighbourhoods_are_those_of_the_definitions",
         ),
     ),
     9: (
         (
-            "graph/test_relations.py",
+            "test_graph.py",
             "test_neighbourhoods_are_those_of_the_definitions",
         ),
     ),
@@ -85,7 +85,7 @@ INDEX: Index = {
     22: ((INPUTS, "test_exclusions_bring_texts_and_never_become_random"),),
     23: (
         (
-            "difficulty/test_contamination.py",
+            "test_contamination.py",
             "test_an_implied_share_outside_its_bounds_is_not_identified",
         ),
     ),
@@ -96,7 +96,7 @@ INDEX: Index = {
     # rescoring and a changed parser make no call
     25: (
         (
-            "test_screening_asked.py",
+            "test_baseline.py",
             "test_a_run_asks_once_and_is_read_as_often_as_one_likes",
         ),
         (SCORING, "test_thresholds_and_readings_are_chosen_after_the_fact"),

@@ -15,16 +15,16 @@ from tests.jobs.trap_index import Index, gone
 HERE = Path(__file__).parent
 TRAPS = 30
 
-NORMAL = "matching/test_normal.py"
-RATIO = "matching/test_ratio.py"
-RULES = "matching/test_rules.py"
-TRUTH = "inputs/test_truth_files.py"
-BENCHMARKS = "measuring/test_review_benchmarks.py"
-MERGE = "database/test_papers_merge.py"
-PUBMED = "database/formats/test_pubmed_files.py"
-CANDIDATES = "search/test_candidates.py"
-RUNS = "test_agent_runs.py"
-HISTORY = "../history/test_history_command.py"
+NORMAL = "test_matching.py"
+RATIO = "test_lookup.py"
+RULES = "test_matching.py"
+TRUTH = "test_truth_files.py"
+BENCHMARKS = "test_results.py"
+MERGE = "database/test_writer.py"
+PUBMED = "database/test_pubmed.py"
+CANDIDATES = "database/test_reader.py"
+RUNS = "database/test_reader.py"
+HISTORY = "../test_history.py"
 
 INDEX: Index = {
     1: ((RULES, "test_a_pmid_counts_before_a_doi_that_comes_earlier"),),
@@ -67,11 +67,11 @@ INDEX: Index = {
     14: ((TRUTH, "test_what_may_be_missing_reads_as_nothing"),),
     15: (
         (
-            "asking/test_review_plan.py",
+            "test_plan.py",
             "test_a_conclusion_needs_papers_and_one_of_the_review_to_compare",
         ),
         (
-            "verdicts/test_verdicts.py",
+            "test_verdicts.py",
             "test_what_has_no_conclusion_to_compare_with_is_left_out_and_said",
         ),
     ),
@@ -79,8 +79,8 @@ INDEX: Index = {
     17: ((MERGE, "test_a_doi_of_two_pmids_is_left_with_the_first"),),
     18: ((MERGE, "test_importing_a_file_twice_changes_nothing"),),
     19: (
-        ("search/test_queries.py", "test_a_term_is_a_phrase_of_at_most_eight_words"),
-        ("search/test_queries.py", "test_whatever_a_model_says_can_be_searched"),
+        ("test_search_replies.py", "test_a_term_is_a_phrase_of_at_most_eight_words"),
+        ("test_search_replies.py", "test_whatever_a_model_says_can_be_searched"),
     ),
     # PMIDs of cited papers, markup and MedlineDate; entity bombs
     20: (
@@ -89,7 +89,7 @@ INDEX: Index = {
     ),
     21: (
         (
-            "parsing/test_review_replies.py",
+            "test_parsing.py",
             "test_a_score_is_read_as_it_was_meant_or_counted",
         ),
     ),
@@ -106,11 +106,11 @@ INDEX: Index = {
     # what a review found, and what an extraction is scored by
     25: (
         (
-            "asking/test_review_prompts.py",
+            "test_data.py",
             "test_no_prompt_knows_what_the_review_found",
         ),
         (
-            "extracting/test_extraction.py",
+            "test_job.py",
             "test_truth_that_an_extraction_is_scored_by_is_in_no_prompt",
         ),
     ),
@@ -123,7 +123,7 @@ INDEX: Index = {
     ),
     27: (
         (
-            "verdicts/test_verdicts.py",
+            "test_verdicts.py",
             "test_sister_reviews_with_boilerplate_are_named_and_draw_no_line_alone",
         ),
     ),
@@ -131,11 +131,11 @@ INDEX: Index = {
     # an invented DOI; a PDF that hangs
     29: (
         (
-            "extracting/test_reference_checks.py",
+            "extraction/test_checks.py",
             "test_an_invented_identifier_is_removed_and_never_guessed",
         ),
         (
-            "extracting/test_extracted_reviews.py",
+            "test_rebuilt_reviews.py",
             "test_a_pdf_that_cannot_be_read_is_refused_in_one_sentence",
         ),
     ),

@@ -15,24 +15,24 @@ from tests.jobs.trap_index import Index, gone
 HERE = Path(__file__).parent
 TRAPS = 34
 
-ASKED = "asking/test_property_prompts.py"
+ASKED = "test_plan.py"
 BUILT = "aliases/test_building.py"
-CANDIDATES = "mismatch/test_alias_candidates.py"
-CURATED = "inputs/test_curated_values.py"
-FILE = "aliases/test_alias_file.py"
+CANDIDATES = "aliases/test_candidates.py"
+CURATED = "test_curated_files.py"
+FILE = "aliases/test_alias_set.py"
 GIVEN = "aliases/test_given_aliases.py"
-IMPORTED = "importing/test_imported_predictions.py"
-LINT = "linting/test_odd_inputs.py"
-MATCHED = "matching/test_paper.py"
-MODELS = "measuring/test_models_and_papers.py"
+IMPORTED = "test_prediction_files.py"
+LINT = "test_lint.py"
+MATCHED = "test_matching.py"
+MODELS = "test_papers.py"
 NUMBERS = "values/test_printed_numbers.py"
-QUANTITIES = "values/test_quantities.py"
-QUOTES = "grounding/test_quotes_in_papers.py"
-REPLIES = "parsing/test_extraction_replies.py"
-TEXTS = "values/test_text_values.py"
-UNITS = "values/test_unit_cells.py"
-VERDICTS = "parsing/test_verdict_replies.py"
-VERIFIED = "verifying/test_verified_names.py"
+QUANTITIES = "values/test_comparison.py"
+QUOTES = "test_grounding.py"
+REPLIES = "test_parsing.py"
+TEXTS = "values/test_comparison.py"
+UNITS = "values/test_units.py"
+VERDICTS = "test_parsing.py"
+VERIFIED = "test_name_verification.py"
 
 INDEX: Index = {
     1: ((MATCHED, "test_trap_1_greedy_loses_a_pair_that_the_best_matching_keeps"),),
@@ -77,11 +77,11 @@ INDEX: Index = {
     14: (
         (MODELS, "test_what_cannot_be_compared_is_in_no_denominator"),
         (
-            "values/test_values_without_extras.py",
+            "values/test_comparison_values_without_extras.py",
             "test_without_pymatgen_compositions_are_left_out",
         ),
         (
-            "measuring/test_limits_of_scorings.py",
+            "test_row_outcomes.py",
             "test_compositions_that_are_left_out_are_told_with_their_denominators",
         ),
     ),
@@ -125,11 +125,11 @@ INDEX: Index = {
     ),
     20: (
         (
-            "aliases/test_alias_loop.py",
+            "aliases/test_preparing.py",
             "test_the_loop_gains_what_was_verified_and_leaves_no_trace_in_other_scorings",
         ),
         (
-            "scoring/test_scored_again.py",
+            "test_score.py",
             "test_whatever_lies_in_the_folder_of_a_scoring_the_next_one_is_the_same",
         ),
         (
@@ -139,7 +139,7 @@ INDEX: Index = {
     ),
     21: (
         (
-            "differing/test_random_alias_sets.py",
+            "aliases/test_alias_set.py",
             "test_bookings_come_to_the_change_of_the_true_positives",
         ),
     ),
@@ -150,15 +150,15 @@ INDEX: Index = {
             "test_each_wrong_name_has_its_most_similar_targets_and_ties_go_by_name",
         ),
         (
-            "measuring/test_counted_rows.py",
+            "test_row_outcomes.py",
             "test_the_order_of_rows_changes_no_metric",
         ),
         (
-            "aliases/test_hash_seeds.py",
+            "aliases/test_candidates.py",
             "test_another_hash_seed_gives_the_same_candidates_and_the_same_set",
         ),
         (
-            "mismatch/test_similarity.py",
+            "aliases/test_candidates.py",
             "test_similarity_is_that_of_the_lower_cased_names_to_the_last_digit",
         ),
     ),
@@ -201,7 +201,7 @@ INDEX: Index = {
             "test_what_typesetting_changed_is_found_as_it_stands_in_the_raw_text",
         ),
         (
-            "asking/test_second_quotes.py",
+            "test_second_quotes.py",
             "test_quotes_of_all_pieces_are_looked_up_in_the_whole_paper_and_asked_for_once",
         ),
     ),

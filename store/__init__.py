@@ -48,7 +48,7 @@ __all__ = [
     "runs",
     "scoring",
     "segments",
-    "served",
+    "served_by",
     "slices",
     "statements",
     "tables",

@@ -99,9 +99,9 @@ class BrowserPage(Server):
 def matches_host(netloc: str, host: str, port: int) -> bool:
     """Whether a browser calls us by the name that we go by.
 
-    >>> is_named("localhost:8000", "127.0.0.1", 8000)
+    >>> matches_host("localhost:8000", "127.0.0.1", 8000)
     True
-    >>> is_named("evil.example:8000", "127.0.0.1", 8000)
+    >>> matches_host("evil.example:8000", "127.0.0.1", 8000)
     False
     """
     try:

@@ -71,7 +71,7 @@ def parse_speed(name: str) -> float:
 def format_speed(speed: float) -> str:
     """A speed as it is typed.
 
-    >>> speed_told(10.0), speed_told(math.inf)
+    >>> format_speed(10.0), format_speed(math.inf)
     ('10x', 'max')
     """
     return MAX if math.isinf(speed) else f"{speed:g}x"

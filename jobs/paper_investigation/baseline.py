@@ -142,7 +142,7 @@ class Passage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PaperIndex:
+class PassageIndex:
     """A paper's passages up to its reference list."""
 
     text: str  #: folded, whole
@@ -188,7 +188,7 @@ def position(name: str, text: str) -> int | None:
 
 
 @functools.lru_cache(maxsize=CACHED_PAPERS)
-def index(text: str) -> PaperIndex:
+def index(text: str) -> PassageIndex:
     """Index a paper's text."""
     passages = tuple(_passages(_plain(_REFERENCES.sub("", text))))
     passages_by_word: dict[str, list[int]] = {}
@@ -196,7 +196,7 @@ def index(text: str) -> PaperIndex:
         for word in passage.tokens:
             passages_by_word.setdefault(word, []).append(number)
     count = len(passages)
-    return PaperIndex(
+    return PassageIndex(
         text="\n".join(passage.text for passage in passages),
         passages=passages,
         weights={
@@ -206,7 +206,7 @@ def index(text: str) -> PaperIndex:
     )
 
 
-def overlap(paper: PaperIndex, query_words: Iterable[str]) -> dict[int, float]:
+def overlap(paper: PassageIndex, query_words: Iterable[str]) -> dict[int, float]:
     """By passage, the share of the weight of *query_words* words that it holds.
 
     A word that the paper lacks weighs as much as one that it holds once. Shares are
@@ -280,7 +280,7 @@ _NAME = re.compile(
 )
 
 
-def find_variants(paper: PaperIndex) -> tuple[str, ...]:
+def find_variants(paper: PassageIndex) -> tuple[str, ...]:
     """The names worth listing, in the order of their first occurrence."""
     seen: dict[str, int] = {}
     prominent: set[str] = set()
@@ -318,7 +318,7 @@ Without it a long option wins by its common words alone.
 _NONE = re.compile(r"none of the (?:options|above|other)")
 
 
-def choose(paper: PaperIndex, question: ChoicePrompt) -> str:
+def choose(paper: PassageIndex, question: ChoicePrompt) -> str:
     """The letter of the best option; ties go to the first."""
     sentence = words(fold(question.sentence))
     options = [fold(option) for option in question.options]
@@ -333,11 +333,11 @@ def choose(paper: PaperIndex, question: ChoicePrompt) -> str:
     return LETTERS[shares.index(max(shares))]
 
 
-def _mentions(paper: PaperIndex, option: str) -> bool:
+def _mentions(paper: PassageIndex, option: str) -> bool:
     return any(occurs(name, paper.text) for name in names(option))
 
 
-def _share(paper: PaperIndex, sentence: frozenset[str], option: str) -> float:
+def _share(paper: PassageIndex, sentence: frozenset[str], option: str) -> float:
     """The best passage's share of the words' weight, with the bonus."""
     option_words = frozenset().union(*(words(name) for name in names(option)))
     scores = overlap(paper, sentence | option_words)
@@ -350,7 +350,7 @@ def _share(paper: PaperIndex, sentence: frozenset[str], option: str) -> float:
     return max(scores.values(), default=0.0)
 
 
-def _rarest(paper: PaperIndex, sentence: frozenset[str]) -> str | None:
+def _rarest(paper: PassageIndex, sentence: frozenset[str]) -> str | None:
     indexed_words = (word for word in sentence if word in paper.weights)
     return max(
         indexed_words, key=lambda word: (paper.weights[word], word), default=None
@@ -394,7 +394,7 @@ class _PValue:
         return self.operator == "=" and value < SIGNIFICANT
 
 
-def find_study(paper: PaperIndex, question: StudyPrompt) -> tuple[str, str]:
+def find_study(paper: PassageIndex, question: StudyPrompt) -> tuple[str, str]:
     """The p-value as the paper puts it, and "yes" or "no"; or not found twice."""
     variants = names(fold(question.fields.get("Variant", "")))
     best = max(
@@ -407,7 +407,7 @@ def find_study(paper: PaperIndex, question: StudyPrompt) -> tuple[str, str]:
     return best[1].text, "yes" if best[1].is_significant else "no"
 
 
-def _topic_shares(paper: PaperIndex, question: StudyPrompt) -> dict[int, float]:
+def _topic_shares(paper: PassageIndex, question: StudyPrompt) -> dict[int, float]:
     """By passage, how much of the drug's and the phenotype's words it holds.
 
     Where several drugs or phenotypes are named, one of each is enough; where none is,
@@ -426,7 +426,7 @@ def _topic_shares(paper: PaperIndex, question: StudyPrompt) -> dict[int, float]:
 
 
 def _candidates(
-    paper: PaperIndex, variants: tuple[str, ...], shares: dict[int, float]
+    paper: PassageIndex, variants: tuple[str, ...], shares: dict[int, float]
 ) -> Iterator[tuple[float, _PValue]]:
     """Nearest p-value of each fitting passage, with how well the passage fits."""
     for number, passage in enumerate(paper.passages):
@@ -470,7 +470,9 @@ def baseline(request: ChatRequest) -> str:
     )
 
 
-def _answer(paper: PaperIndex, question: ChoicePrompt | StudyPrompt) -> dict[str, str]:
+def _answer(
+    paper: PassageIndex, question: ChoicePrompt | StudyPrompt
+) -> dict[str, str]:
     if isinstance(question, ChoicePrompt):
         return {"answer": choose(paper, question)}
     p_value, significance = find_study(paper, question)

@@ -84,21 +84,8 @@ def overview(reported: ReportSource) -> Iterator[Element]:
     """Models by headline metrics on one page, each with its name and its key."""
     card = reported.scorecard
     paths = headline_paths(card)
-    by_path = {
-        model: {m.path: m for m in model_metrics}
-        for model, model_metrics in card.models.items()
-    }
-    all_rows = [
-        (
-            path,
-            {
-                model: model_metrics[path]
-                for model, model_metrics in by_path.items()
-                if path in model_metrics
-            },
-        )
-        for path in paths
-    ]
+    by_path = _metrics_by_path(card.models)
+    all_rows = [(path, _by_model(by_path, path)) for path in paths]
     rows = [(path, by_model) for path, by_model in all_rows if by_model]
     if not rows:
         return
@@ -112,6 +99,20 @@ def overview(reported: ReportSource) -> Iterator[Element]:
         ],
         [_overview_row(by_model, tuple(by_path)) for _, by_model in rows],
     )
+
+
+def _metrics_by_path(
+    models: Mapping[str, Sequence[Metric]],
+) -> dict[str, dict[str, Metric]]:
+    return {model: {m.path: m for m in metrics} for model, metrics in models.items()}
+
+
+def _by_model(
+    by_path: Mapping[str, Mapping[str, Metric]], path: str
+) -> dict[str, Metric]:
+    return {
+        model: metrics[path] for model, metrics in by_path.items() if path in metrics
+    }
 
 
 def _overview_row(by_model: Mapping[str, Metric], models: Sequence[str]) -> list[Child]:
@@ -150,18 +151,8 @@ def headlines(reported: ReportSource) -> Iterator[Element]:
     )
     if not paths:
         return
-    by_path = {
-        model: {m.path: m for m in model_metrics}
-        for model, model_metrics in models.items()
-    }
-    rows_by_path = {
-        path: [
-            (model, model_metrics[path])
-            for model, model_metrics in by_path.items()
-            if path in model_metrics
-        ]
-        for path in paths
-    }
+    by_path = _metrics_by_path(models)
+    rows_by_path = {path: [*_by_model(by_path, path).items()] for path in paths}
     every = [metric for rows in rows_by_path.values() for _, metric in rows]
     columns = [column for column in _HEADLINE if any(map(column[2], every))]
     header_cells = [
@@ -239,12 +230,8 @@ def _headline(
     )
     for model, metric in rows:
         # such as an interval of fewer replicates
-        is_different = metric.definition != first.definition
-        definition = (
-            element("span", metric.definition, class_="definition")
-            if is_different
-            else ""
-        )
+        changed = metric.definition if metric.definition != first.definition else ""
+        definition = element("span", changed, class_="definition") if changed else ""
         yield element(
             "tr",
             element("th", model, definition, scope="row"),

@@ -232,8 +232,8 @@ def _dated(lines: tuple[EventLine, ...]) -> tuple[EventLine, ...]:
 def sampling_interval(total: float, room: float) -> int:
     """The smallest round number such that one of so many fits into a room.
 
-    >>> one_of(40, 50), one_of(51, 50), one_of(1_000, 50), one_of(1_001, 50)
-    (1, 2, 20, 50)
+    >>> [sampling_interval(total, 50) for total in (40, 51, 1_000, 1_001)]
+    [1, 2, 20, 50]
     """
     tens = 1
     while True:

@@ -79,7 +79,7 @@ _FULL: Final = 100.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QuoteMatch:
+class QuoteSpan:
     """Where a text stands."""
 
     span: TextSpan  #: in the document
@@ -108,7 +108,7 @@ class SourceText:
         normal = f" {' '.join(normal_words)} "
         return cls(normal=normal, starts=tuple(starts), words=tuple(words))
 
-    def find(self, text: str, within: TextSpan) -> QuoteMatch | None:
+    def find(self, text: str, within: TextSpan) -> QuoteSpan | None:
         """Where *text* stands in a span of the document, if it does.
 
         Word by word, or the part that is most alike, from 0.90 on. A text without a
@@ -123,7 +123,7 @@ class SourceText:
         end = self.starts[last] - 1 if last < len(self.starts) else len(self.normal) - 1
         at = self.normal.find(f" {needle} ", begin - 1, end + 1) + 1
         if at > 0:
-            return QuoteMatch(span=self._span(at, at + len(needle)), ratio=1.0)
+            return QuoteSpan(span=self._span(at, at + len(needle)), ratio=1.0)
         # of what is longer than the text a piece would be found, and of a short word
         # any other that holds it
         if not SHORTEST <= len(needle) <= end - begin:
@@ -134,7 +134,7 @@ class SourceText:
         if alignment is None:
             return None
         span = self._span(begin + alignment.dest_start, begin + alignment.dest_end)
-        return QuoteMatch(span=span, ratio=alignment.score / _FULL)
+        return QuoteSpan(span=span, ratio=alignment.score / _FULL)
 
     def _span(self, begin: int, end: int) -> TextSpan:
         """From the normal form back to the document."""
@@ -329,7 +329,7 @@ def _years(
     return None
 
 
-def _evidence(name: str, document: Document, match: QuoteMatch) -> FieldEvidence:
+def _evidence(name: str, document: Document, match: QuoteSpan) -> FieldEvidence:
     return FieldEvidence(
         field=name,
         quote=" ".join(document.piece(match.span).split()),

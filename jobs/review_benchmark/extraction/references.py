@@ -12,7 +12,7 @@ from jobs.review_benchmark.data import TruthPaper
 from jobs.review_benchmark.extraction.checks import (
     ExtractionFlag,
     FlagCode,
-    QuoteMatch,
+    QuoteSpan,
     SourceText,
     doi_in,
     pmid_in,
@@ -111,7 +111,7 @@ class ReferenceChecker:
     def _check_reference(
         self,
         reference: Reference,
-        quote: QuoteMatch | None,
+        quote: QuoteSpan | None,
         entry_spans: Sequence[TextSpan],
         reasons: TextSpan | None,
     ) -> tuple[GroundedReference, list[ExtractionFlag]] | ExtractionFlag:
@@ -168,7 +168,7 @@ class ReferenceChecker:
         span: TextSpan,
         entries_by_study: Mapping[str, Sequence[TextSpan]],
         before: int,
-    ) -> QuoteMatch | None:
+    ) -> QuoteSpan | None:
         """Where a quote stands: under its study's name, else anywhere in its chunk.
 
         A review may list one paper under two studies, in the same words, and even under

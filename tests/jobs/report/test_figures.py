@@ -45,7 +45,7 @@ def test_a_figure_that_raises_is_a_value_and_the_others_follow() -> None:
     failed, follows = made
     assert isinstance(failed, FailedFigure)
     assert failed.name == "broken"
-    assert failed.fault.startswith("ValueError at tests/jobs/report/test_failed_")
+    assert failed.fault.startswith("ValueError at tests/jobs/report/test_figures.py")
     assert follows is GOOD
 
 

@@ -238,7 +238,7 @@ class SqliteDisk:
             seen = status(reader)
             return Standing(
                 tasks=seen.tasks,
-                lanes=seen.queues,
+                queues=seen.queues,
                 pauses=seen.pauses,
                 money=spending(reader),
                 is_cancelled=seen.signs.phase == "run_cancelled",

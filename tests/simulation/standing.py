@@ -36,7 +36,7 @@ class Standing:
     """Of `Status` what an ending or beginning process looks at."""
 
     tasks: TaskCounts
-    lanes: tuple[QueueCounts, ...]
+    queues: tuple[QueueCounts, ...]
     pauses: tuple[Pause, ...]
     money: Spending
     is_cancelled: bool  #: a person ended the run, and nobody has resumed it since
@@ -51,7 +51,7 @@ def standing(
         lanes[task.stage, task.model][task.state] += 1
     return Standing(
         tasks=_counts(sum(lanes.values(), Counter())),
-        lanes=tuple(
+        queues=tuple(
             QueueCounts(stage=stage, model=model, states=states)
             for (stage, model), states in sorted(lanes.items())
         ),

@@ -312,7 +312,7 @@ def test_unknown_repeated_and_missing_candidates_are_mended_and_counted() -> Non
 
 
 def test_half_of_the_candidates_must_be_named() -> None:
-    assert orders_read('{"ranking": [4, 2]}').places == (3, 1, 0, 2)
+    assert orders_read('{"ranking": [4, 2]}').indices == (3, 1, 0, 2)
     assert reason(orders_read('{"ranking": [4]}')) == "incomplete_ranking"
     assert reason(orders_read('{"ranking": [4, 2]}', n=5)) == "incomplete_ranking"
     assert reason(orders_read('{"ranking": []}')) == "incomplete_ranking"

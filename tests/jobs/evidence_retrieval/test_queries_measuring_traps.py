@@ -86,7 +86,7 @@ def test_ranking_measures_ignore_what_negatives_list() -> None:
 
 def test_given_numbers_on_negatives_are_not_averaged() -> None:
     mrr = np.where(np.array(Y) == 1, 0.5, 1.0)
-    found = by_path(small_sheet(KEYS, y=Y, prob=P, given={"mrr": mrr}))
+    found = by_path(small_sheet(KEYS, y=Y, prob=P, stated_values={"mrr": mrr}))
     assert found["mrr"].value == 0.5
     assert found["mrr"].n == 3
     assert found["mrr"].note == "not recomputable"

@@ -243,7 +243,7 @@ async def shipping_log(
         shard=part.shard,
         every_s=part.shipping.every_s,
     ) as shipper:
-        shipper = LogShipper(
+        log_shipper = LogShipper(
             shipper=shipper,
             driver=driver,
             context=context,
@@ -251,5 +251,5 @@ async def shipping_log(
             address=place.address,
         )
         add_place(folder.places, place.address)
-        async with run_alongside(driver.guard(shipper.carry)):
-            yield shipper
+        async with run_alongside(driver.guard(log_shipper.carry)):
+            yield log_shipper

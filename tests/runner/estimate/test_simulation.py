@@ -6,7 +6,7 @@ The real command against the real loopback endpoint. How long a real run takes i
 machine's affair too: SIFTLOG_PROVE makes the runs long enough (some 20 s each) for a
 tolerance of a tenth, and adds cases. Otherwise they are short, and compared with what
 no machine can do them faster than; what is foretold exactly, on a virtual clock, is
-`test_simulation_of_runs.py`.
+`estimate/test_simulation.py`.
 """
 
 from __future__ import annotations

@@ -76,9 +76,7 @@ class PaperInvestigation(Job):
 
     def score(self, dataset: InvestigationDataset, answers: Answers) -> Scorecard:
         """All metrics, tables and artifacts."""
-        from jobs.paper_investigation.scorecard import (  # noqa: PLC0415 - see above
-            score,
-        )
+        from jobs.paper_investigation.score import score  # noqa: PLC0415 - see above
 
         return score(dataset, answers)
 

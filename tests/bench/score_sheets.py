@@ -14,7 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from jobs.evidence_retrieval.metrics.judged import rules_of
+from jobs.evidence_retrieval.metrics.judged_predictions import rules_of
 from jobs.evidence_retrieval.queries import ScoringInput
 from jobs.evidence_retrieval.score import score
 from jobs.metrics.areas import auprc_of, auroc_of, cluster_index

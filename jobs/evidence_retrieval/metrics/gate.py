@@ -16,7 +16,7 @@ from jobs.evidence_retrieval.metrics.bootstrap import (
     count,
     empty_rate,
 )
-from jobs.evidence_retrieval.metrics.judged import GateScores, GateStates
+from jobs.evidence_retrieval.metrics.judged_predictions import GateScores, GateStates
 from jobs.evidence_retrieval.settings import EvidenceSettings
 from jobs.metrics import resampling
 from jobs.metrics.areas import auprc_of, auroc_of, delong

@@ -21,7 +21,7 @@ from jobs.evidence_retrieval.metrics.gate import (
     points,
     separation,
 )
-from jobs.evidence_retrieval.metrics.judged import (
+from jobs.evidence_retrieval.metrics.judged_predictions import (
     STATED,
     GateScores,
     GateStates,

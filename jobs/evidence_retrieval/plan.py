@@ -10,7 +10,6 @@ from functools import cached_property
 
 from jobs.chat import is_longer_than
 from jobs.evidence_retrieval import prompts
-from jobs.evidence_retrieval import prompts as asking
 from jobs.evidence_retrieval.data import Criterion, EvidenceDataset, Post, query_key
 from jobs.evidence_retrieval.import_records import read_prediction
 from jobs.evidence_retrieval.parsing import (
@@ -176,7 +175,7 @@ class _Post:
         self._dataset = dataset
         self._settings = dataset.settings
         self._post = post
-        self._texts = asking.texts(post)
+        self._texts = prompts.texts(post)
         self._depth = depth(self._settings, len(self._texts))
 
     @cached_property
@@ -194,24 +193,24 @@ class _Post:
         """A task a query, or one for all of them."""
         criteria = self._dataset.criteria
         if self._settings.batch == "post":
-            request = asking.assess_post(self._dataset, self._sentences, criteria)
+            request = prompts.assess_post(self._dataset, self._sentences, criteria)
             yield TaskSpec(stage="assess", key=self._post.id, skip=self._skip(request))
             return
         for criterion in criteria:
-            request = asking.assess(self._dataset, self._sentences, criterion)
+            request = prompts.assess(self._dataset, self._sentences, criterion)
             yield TaskSpec(
                 stage="assess", key=self._key(criterion), skip=self._skip(request)
             )
 
     def embed(self) -> TaskSpec:
         """One task for all vectors."""
-        request = asking.embed(self._dataset, self._post)
+        request = prompts.embed(self._dataset, self._post)
         return TaskSpec(stage="embed", key=self._post.id, skip=self._skip(request))
 
     def rerank_api(self) -> Iterator[TaskSpec]:
         """A task a query."""
         for criterion in self._dataset.criteria:
-            request = asking.rerank_api(self._post, criterion)
+            request = prompts.rerank_api(self._post, criterion)
             skip = self._skip(request, candidates=len(self._texts))
             yield TaskSpec(stage="rerank_api", key=self._key(criterion), skip=skip)
 
@@ -223,7 +222,7 @@ class _Post:
         is_unparsed: bool = False,
     ) -> TaskSpec:
         """The first window of a query, over *order* or that of a local first stage."""
-        request = asking.rerank(self._dataset, self._window, criterion)
+        request = prompts.rerank(self._dataset, self._window, criterion)
         skip = self._skip(request, candidates=self._depth)
         if skip is None and is_unparsed:
             skip = "unparsed_parent"
@@ -265,7 +264,7 @@ def _needs(config: Config) -> set[TaskKind]:
 
 
 def _after_assess(dataset: EvidenceDataset, answer: Answer) -> Iterator[TaskSpec]:
-    post, criteria = asking.assessed(dataset, answer.task.key)
+    post, criteria = prompts.assessed(dataset, answer.task.key)
     is_first_stage = _starts_rerank(dataset, "assess")
     post_tasks = _Post(dataset, post)
     for criterion in criteria:

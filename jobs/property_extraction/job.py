@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from jobs.property_extraction import baseline, inputs, plan, tasks
-from jobs.property_extraction import plan as asking
 from jobs.property_extraction.data import PropertyDataset
 from jobs.property_extraction.plan import STAGES
 from jobs.property_extraction.prompts import WORDING
@@ -93,7 +92,7 @@ class PropertyExtraction(Job):
 
     def request(self, dataset: PropertyDataset, task: Task) -> ChatRequest:
         """The request of a task."""
-        return asking.request(dataset, task)
+        return plan.request(dataset, task)
 
     def item(self, dataset: PropertyDataset, spec: TaskSpec) -> str:
         """The paper of which a spec names a piece; or the pair of names."""

@@ -19,8 +19,8 @@ from jobs.metrics import (
     ratio,
     with_interval,
 )
+from jobs.metrics.cluster_statistics import Counts
 from jobs.metrics.columns import Floats, Ints, quotient
-from jobs.metrics.resampling import Counts
 from jobs.property_extraction.row_outcomes import RowOutcomes
 from runner.scorecard import Metric
 

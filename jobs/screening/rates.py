@@ -33,8 +33,8 @@ from jobs.metrics import (
     wilson,
     with_interval,
 )
+from jobs.metrics.cluster_statistics import Counts
 from jobs.metrics.columns import Bools, Floats, Ints
-from jobs.metrics.resampling import Counts
 from jobs.screening.decisions import CALL_BY_OUTCOME, OUTCOMES, UNDECIDED, DecisionView
 from runner.scorecard import Metric
 

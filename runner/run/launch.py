@@ -48,14 +48,11 @@ from runner.run.endpoints import (
     connect,
     with_room,
 )
-from runner.run.folder import (
+from runner.run.folder import create, elsewhere, lock_group, owner
+from runner.run.resume_checks import (
     changed_inputs,
     check_inputs,
     check_requests,
-    create,
-    elsewhere,
-    lock_group,
-    owner,
     reads_differently,
 )
 from runner.shards.lease_client import lease_client_of

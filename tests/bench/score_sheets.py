@@ -19,8 +19,8 @@ from jobs.evidence_retrieval.queries import ScoringInput
 from jobs.evidence_retrieval.score import score
 from jobs.metrics.areas import auprc_of, auroc_of, cluster_index
 from jobs.metrics.classification import auprc, auroc
-from jobs.metrics.intervals import Resamples
 from jobs.metrics.ranking import evaluate, hits
+from jobs.metrics.resampling import Resamples
 from tests.bench.row import Row
 from tests.bench.verdict import least, most, shown
 from tests.jobs.evidence_retrieval.sheets import dataset, full_sheet, settings

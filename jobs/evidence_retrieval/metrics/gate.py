@@ -18,7 +18,7 @@ from jobs.evidence_retrieval.metrics.bootstrap import (
 )
 from jobs.evidence_retrieval.metrics.judged_predictions import GateScores, GateStates
 from jobs.evidence_retrieval.settings import EvidenceSettings
-from jobs.metrics import resampling
+from jobs.metrics import cluster_statistics
 from jobs.metrics.areas import auprc_of, auroc_of, delong
 from jobs.metrics.calibration import (
     Closed,
@@ -44,7 +44,9 @@ from jobs.metrics.columns import Bools, Floats, Ints
 from jobs.metrics.intervals import wilson
 from jobs.metrics.selective import NEG, POS, aurc, excess_aurc
 
-Area: TypeAlias = Callable[[Bools, Floats, Clusters], resampling.ResampledStatistic]
+Area: TypeAlias = Callable[
+    [Bools, Floats, Clusters], cluster_statistics.ResampledStatistic
+]
 
 INDEPENDENT = "assumes independent queries"
 
@@ -97,7 +99,7 @@ def separation(
 
 def _redrawn(
     make: Area, gated: GateScores, cluster: Clusters
-) -> resampling.ResampledStatistic:
+) -> cluster_statistics.ResampledStatistic:
     return make(gated.y, gated.p, cluster[gated.rows])
 
 
@@ -272,7 +274,7 @@ def calibration(
 
 def _redrawn_ece(
     gated: GateScores, settings: EvidenceSettings, cluster: Clusters
-) -> resampling.ResampledStatistic:
+) -> cluster_statistics.ResampledStatistic:
     closed = closed_edge(settings)
     return ece_of(
         gated.y,

@@ -35,7 +35,7 @@ def _one() -> Supervisor:
 
 
 def _finished(code: int, said: str = "") -> ShardFinished:
-    return ShardFinished(index=0, code=code, last_line=said)
+    return ShardFinished(index=0, exit_code=code, last_line=said)
 
 
 def test_every_shard_is_placed_at_once_and_is_over_when_it_has_finished() -> None:
@@ -45,7 +45,9 @@ def test_every_shard_is_placed_at_once_and_is_over_when_it_has_finished() -> Non
     for index, code in enumerate([0, 3, 4]):
         assert not supervisor.is_over
         assert (
-            supervisor.handle(ShardFinished(index=index, code=code, last_line=""), 6.0)
+            supervisor.handle(
+                ShardFinished(index=index, exit_code=code, last_line=""), 6.0
+            )
             == []
         )
     assert supervisor.is_over
@@ -130,7 +132,9 @@ def test_a_drain_reaches_who_is_at_work_and_nobody_is_placed_after_it() -> None:
     drained = supervisor.handle(RunDraining(), 2.0)
     assert drained == [DrainShard(index=0), DrainShard(index=2)]
     assert (
-        supervisor.handle(ShardFinished(index=0, code=5, last_line="Interrupted"), 3.0)
+        supervisor.handle(
+            ShardFinished(index=0, exit_code=5, last_line="Interrupted"), 3.0
+        )
         == []
     )
     assert supervisor.handle(RunStopping(), 4.0) == [KillShard(index=2)]

@@ -432,7 +432,7 @@ async def resume(
         EventsLost: acknowledged events are missing, and that was not accepted.
     """
     end = check_end(folder.log, accept_loss=accept_loss)
-    if end.is_lost or end.acknowledged is None:
+    if end.has_loss or end.acknowledged is None:
         context.notify(f"{end.sentence}.")
     with open_reader(folder.log) as reader:
         first = run_started(reader)

@@ -124,7 +124,7 @@ def plan(dataset: EvidenceDataset) -> Iterator[TaskSpec]:
     """
     kinds = needed_tasks(dataset)
     for post in dataset.posts:
-        post_tasks = _Post(dataset, post)
+        post_tasks = _PostTasks(dataset, post)
         if "assess" in kinds:
             yield from post_tasks.assess()
         if "embed" in kinds:
@@ -168,7 +168,7 @@ def follow_up(
             return
 
 
-class _Post:
+class _PostTasks:
     """The specs of one post; what its queries have in common is made once."""
 
     def __init__(self, dataset: EvidenceDataset, post: Post) -> None:
@@ -265,8 +265,8 @@ def _needs(config: Config) -> set[TaskKind]:
 
 def _after_assess(dataset: EvidenceDataset, answer: Answer) -> Iterator[TaskSpec]:
     post, criteria = prompts.assessed(dataset, answer.task.key)
-    is_first_stage = _starts_rerank(dataset, "assess")
-    post_tasks = _Post(dataset, post)
+    rerank_follows = _starts_rerank(dataset, "assess")
+    post_tasks = _PostTasks(dataset, post)
     for criterion in criteria:
         parsed = answer.parsed
         if isinstance(parsed, PostAssessment):
@@ -276,7 +276,7 @@ def _after_assess(dataset: EvidenceDataset, answer: Answer) -> Iterator[TaskSpec
                 key = query_key(post.id, criterion.id)
                 yield TaskSpec(stage="assess", key=key)
                 continue
-        if not is_first_stage:
+        if not rerank_follows:
             continue
         if isinstance(parsed, Assessment):
             order = assessed_order(dataset, post, criterion, parsed.relevance)
@@ -288,7 +288,7 @@ def _after_assess(dataset: EvidenceDataset, answer: Answer) -> Iterator[TaskSpec
 def _after_embed(dataset: EvidenceDataset, answer: Answer) -> Iterator[TaskSpec]:
     if not _starts_rerank(dataset, "embedding"):
         return
-    post_tasks = _Post(dataset, dataset.post(answer.task.key))
+    post_tasks = _PostTasks(dataset, dataset.post(answer.task.key))
     parsed = answer.parsed
     if not isinstance(parsed, PostVectors):
         for criterion in dataset.criteria:

@@ -48,11 +48,11 @@ class PropertyExtraction(Job):
     ) -> Mapping[str, Callable[[JobSettings], Prepared | PreparedFolder]]:
         """What `siftlog prepare property-extraction` builds and checks."""
         from jobs.property_extraction.aliases.preparing import (  # noqa: PLC0415 - see above
-            prepared_aliases,
+            prepare_aliases,
         )
         from jobs.property_extraction.lint import lint  # noqa: PLC0415 - see above
 
-        return {"aliases": prepared_aliases, "lint": lint}
+        return {"aliases": prepare_aliases, "lint": lint}
 
     def with_sample(self, settings: JobSettings) -> JobSettings:
         """Settings a run can start from: the shipped sample where no input is named."""

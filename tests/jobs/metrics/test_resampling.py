@@ -21,7 +21,7 @@ from jobs.metrics import (
     with_interval,
     without_interval,
 )
-from jobs.metrics import intervals as module
+from jobs.metrics import resampling as module
 from jobs.metrics.cluster_statistics import Statistic
 
 Percentiles = partial(Resamples, form="percentile")

@@ -235,8 +235,8 @@ def _check_chain(segment: Segment, path: str) -> None:
 
 def commits_after(commits: CommitRange, seq: int) -> CommitRange:
     """What of a stretch follows event *seq*, the end of a commit."""
-    first_kept = bisect_right(commits.rows, seq, key=lambda row: row.seq)
-    rows = commits.rows[first_kept:]
+    first_selected = bisect_right(commits.rows, seq, key=lambda row: row.seq)
+    rows = commits.rows[first_selected:]
     epochs = {row.epoch for row in rows}
     return CommitRange(
         rows=rows,

@@ -48,14 +48,11 @@ from runner.run.endpoints import (
     connect,
     with_room,
 )
-from runner.run.folder import (
+from runner.run.folder import create, elsewhere, lock_group, owner
+from runner.run.resume_checks import (
     changed_inputs,
     check_inputs,
     check_requests,
-    create,
-    elsewhere,
-    lock_group,
-    owner,
     reads_differently,
 )
 from runner.shards.lease_client import lease_client_of
@@ -437,7 +434,7 @@ async def resume(
         EventsLost: acknowledged events are missing, and that was not accepted.
     """
     end = check_end(folder.log, accept_loss=accept_loss)
-    if end.is_lost or end.acknowledged is None:
+    if end.has_loss or end.acknowledged is None:
         context.notify(f"{end.sentence}.")
     with open_reader(folder.log) as reader:
         first = run_started(reader)

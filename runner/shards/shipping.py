@@ -21,7 +21,7 @@ from runner.options import RunOptions
 from runner.roles import assigned
 from runner.run.context import RunContext
 from runner.run.end import RunOutcome
-from runner.run.folder import check_inputs
+from runner.run.resume_checks import check_inputs
 from runner.shards.parts import ShardPart, log_beginning
 from runner.workload import Workload
 from store.clock import Clock

@@ -66,7 +66,7 @@ def replayed(
         folder=None,
         is_partial=True,
         inputs=(),
-        changed_inputs=(),
+        changed_settings=(),
         seq=1,
         ended=3,
     )

@@ -6,6 +6,7 @@ would come to, before anybody asks.
 
 from __future__ import annotations
 
+import fcntl
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -226,6 +227,23 @@ def test_processes_that_write_together_leave_whole_lines(folder: RunFolder) -> N
     assert {each.id for each in tail.read()} == {f"c{n}" for n in range(400)}
     assert tail.unreadable == 0
     assert folder.control.read_bytes().count(b"\n") == 400
+
+
+def test_a_request_waits_until_the_one_before_it_is_written(folder: RunFolder) -> None:
+    line = msgspec.json.encode(commands_command(1)) + b"\n"
+    with ThreadPoolExecutor(1) as pool:
+        with folder.control.open("ab", buffering=0) as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            file.write(line[:20])
+            sending = pool.submit(send_command, folder, commands_command(2))
+            with pytest.raises(TimeoutError):
+                sending.result(timeout=0.3)
+            file.write(line[20:])
+        sending.result(timeout=60)
+    assert CommandTail(folder.control).read() == [
+        commands_command(1),
+        commands_command(2),
+    ]
 
 
 def test_a_line_still_being_written_is_left_for_later(folder: RunFolder) -> None:

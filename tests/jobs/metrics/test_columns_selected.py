@@ -67,6 +67,17 @@ def test_a_sensitivity_that_falls_with_a_larger_target_is_found() -> None:
     assert (found.code, found.where) == ("tpr_at_fpr_falls", "fold.0.tpr_at_fpr@0.01")
 
 
+@pytest.mark.parametrize(("later", "codes"), [(0.2, []), (0.1, ["hits_fall"])])
+def test_hits_that_become_fewer_with_a_larger_cut_off_are_named(
+    later: float, codes: list[str]
+) -> None:
+    metrics = [
+        Metric(path="precision@5", value=0.4, n=10),
+        Metric(path="precision@10", value=later, n=10),
+    ]
+    assert [finding.code for finding in check_metrics(metrics)] == codes
+
+
 def test_a_spread_can_be_that_of_a_whole_population() -> None:
     assert std([1.0, 3.0], ddof=0) == 1.0
     assert aggregate([2.0], ddof=0).std == 0.0

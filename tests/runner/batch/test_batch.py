@@ -33,6 +33,7 @@ from runner.batch.batch import (
 from runner.batch.client import open_endpoint
 from runner.clients.client import CallLeft
 from runner.clients.wire_shared import Shape
+from runner.engine import driver
 from runner.errors import Expired, UsageError
 from runner.estimate.estimate import BATCH_S, preview
 from runner.job import Task
@@ -371,6 +372,19 @@ def test_whatever_step_a_process_is_killed_at_each_item_is_billed_and_recorded_o
         if kills >= KILLS_ROUNDS:
             return
     pytest.fail("too few processes were killed")
+
+
+@pytest.mark.parametrize("steps", [20, 30, 40])
+def test_the_calls_of_an_earlier_process_are_waited_for_page_by_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, steps: int
+) -> None:
+    monkeypatch.setattr(driver, "PAGE", 2)
+    run = BatchRun(tmp_path, Provider(random.Random(steps)), monkeypatch)
+    run.process(Fuse(steps))
+    ended = run.process()
+    assert ended is not None
+    assert ended.outcome == "finished"
+    _check(run)
 
 
 STAGES = 3

@@ -15,8 +15,9 @@ from collections.abc import Iterator
 import pytest
 
 from runner import errors as e
-from runner.clients.client import Call
+from runner.clients.client import Call, Received
 from runner.clients.offline import Answerer, FunctionClient
+from runner.engine.attempt_events import answered_event
 from runner.engine.config import EngineConfig, EngineServices, ModelEndpoints
 from runner.engine.driver import Driver, Outcome
 from runner.engine.planner import Planner, PlanStart
@@ -339,3 +340,12 @@ def test_what_limits_a_run_is_shown_later_where_the_log_is_behind() -> None:
 
 def test_a_model_that_is_named_twice_is_asked_once() -> None:
     assert options_from({"model": ["a", "b", "a"]}).model == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("text", "is_empty"), [("", True), (" \n", True), ("x", False)]
+)
+def test_a_reply_of_blanks_is_recorded_as_empty(text: str, *, is_empty: bool) -> None:
+    received = Received(body=b"", form="text", reply=Reply(text=text))
+    event = answered_event(received, task=1, attempt=1, latency_ms=1.0, cost_usd=None)
+    assert event.empty == is_empty

@@ -35,9 +35,11 @@ from runner.engine.failure_policy import (
     flaws_of,
     rules_of,
 )
+from runner.engine.model_queue import ModelQueue
 from runner.engine.scheduler import Scheduler
 from runner.limits.limiter import Endpoint, Limits
 from runner.messages import ParseFailure, Reply, Vectors
+from runner.money.budget import Budget
 from store.events import TaskCompleted
 from tests.runner.engine.bench import Bench, honest
 from tests.runner.toy_jobs import ToySettings, run_virtual
@@ -362,6 +364,14 @@ def test_a_stopped_model_holds_no_other_up() -> None:
     assert scheduler.is_out
     assert scheduler.futile == "a is of no use. b too"
     assert scheduler.stopped is None
+
+
+def test_a_model_is_stopped_once_and_for_the_first_reason() -> None:
+    queue = ModelQueue("a", ["s"], Limits(concurrency=2), Endpoint("x"), Budget())
+    assert queue.refused(UNKNOWN, 1) is not None
+    assert queue.refused(e.NotServed("h answered 404: Gone.", status=404), 2) is None
+    assert queue.stop is not None
+    assert queue.stop.reason == str(UNKNOWN)
 
 
 LEAVES = e.AttemptError.__subclasses__()

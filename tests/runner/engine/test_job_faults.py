@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+import pytest
+
 from runner.clients.client import Call
 from runner.engine.failure_policy import FutilityMonitor, rules_of
 from runner.job import (
@@ -45,6 +47,17 @@ class FollowUpRaises(ToyJob):
         if group[0].task.key == "i1":
             raise KeyError("no such item")
         return super().follow_up(dataset, group)
+
+
+class FollowUpRaisesLate(ToyJob):
+    """Cannot say all that follows from the second item's reading."""
+
+    def follow_up(
+        self, dataset: ToySettings, group: tuple[Answer, ...]
+    ) -> Iterator[TaskSpec]:
+        yield from super().follow_up(dataset, group)
+        if group[0].task.key == "i1":
+            raise KeyError("no such item")
 
 
 class GroupRaises(ToyJob):
@@ -101,7 +114,10 @@ def test_a_request_that_raises_fails_its_task_and_retry_asks_it() -> None:
     run_virtual(main())
 
 
-def test_a_follow_up_that_raises_fails_its_task_and_retry_pays_nothing() -> None:
+@pytest.mark.parametrize("job", [FollowUpRaises, FollowUpRaisesLate])
+def test_a_follow_up_that_raises_fails_its_task_and_retry_pays_nothing(
+    job: type[ToyJob],
+) -> None:
     async def main() -> None:
         calls: list[str] = []
 
@@ -110,7 +126,7 @@ def test_a_follow_up_that_raises_fails_its_task_and_retry_pays_nothing() -> None
             return honest(call)
 
         bench = Bench(answer, ToySettings(items=3, words=1))
-        bench.job = FollowUpRaises()
+        bench.job = job()
         assert await bench.run() == "finished"
         (failed,) = await faults(bench)
         assert (failed.task, failed.attempt, failed.error) == (2, 1, "JobFault")

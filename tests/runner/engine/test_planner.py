@@ -273,3 +273,48 @@ def test_a_log_that_refuses_ends_the_run_at_once_and_sends_nothing_more() -> Non
         assert sent == ["i0", "i1", "i2"]
 
     run_virtual(main())
+
+
+def test_a_part_of_a_plan_says_where_its_tasks_are_in_the_whole() -> None:
+    async def main() -> None:
+        log = MemoryLog(LoopClock())
+        start = PlanStart(
+            planning=await log.planning(),
+            must_catch_up=False,
+            takes=lambda spec: spec.key in {"i1", "i3"},
+        )
+        growth = Planner(
+            job=ToyJob(),
+            dataset=ToySettings(items=5),
+            log=log,
+            roles=Roles(models={"subject": ("m",)}, replicates=1),
+            start=start,
+        )
+        assert [pair async for pair in growth.grow()]
+        recorded = await log.events(limit=100, kinds=["tasks_planned"])
+        events = [r.event for r in recorded if isinstance(r.event, TasksPlanned)]
+        assert [place for event in events for place in event.places or ()] == [1, 3]
+
+    run_virtual(main())
+
+
+class EarlierItem(ToyJob):
+    """Plans one item more, before all others."""
+
+    def plan(self, dataset: ToySettings) -> Iterator[TaskSpec]:
+        yield TaskSpec(stage="read", key="i9")
+        yield from super().plan(dataset)
+
+
+def test_what_a_plan_has_early_under_other_settings_is_planned_by_a_resume() -> None:
+    async def main() -> None:
+        bench = Bench(settings=ToySettings(items=2, words=0))
+        assert await bench.run() == "finished"
+        before = await bench.sent()
+        bench.job = EarlierItem()
+        assert await bench.run(must_catch_up=True) == "finished"
+        assert (await bench.states())["read COMPLETED"] == 3
+        assert set((await bench.sent()).values()) == {1}
+        assert len(await bench.sent()) == len(before) + 1
+
+    run_virtual(main())

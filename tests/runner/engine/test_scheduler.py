@@ -17,6 +17,7 @@ from runner.engine.model_queue import OVERDUE_S, QueuedTask, TaskPageRequest
 from runner.engine.scheduler import Scheduler
 from runner.limits.limiter import Endpoint, Limits
 from runner.limits.rate_limits import HeaderLimits, Quota
+from runner.money.budget import Budget
 
 STAGES = ("first", "second")
 
@@ -295,6 +296,25 @@ def test_tasks_on_a_page_that_need_no_attempt_do_not_end_the_pages() -> None:
     assert scheduler.is_idle
 
 
+def test_a_call_of_another_run_may_leave_room_in_the_budget_that_both_have() -> None:
+    budget = Budget(cap_pico=100)
+    reserved = budget.reserve(60)
+    scheduler = Scheduler(
+        [("a", ("first",), Limits(concurrency=1), Endpoint("x"))],
+        deadline_s=1,
+        budget=budget,
+    )
+    work = QueuedTask(
+        number=1, stage="first", model="a", prior_attempts=0, worst_pico=50
+    )
+    (load,) = scheduler.step(0.0).load
+    scheduler.loaded(load, [(work, float("-inf"))], last=1)
+    assert scheduler.step(0.0).start == ()
+    assert not scheduler.is_idle
+    budget.settle(60, 10, reserved_pico=reserved)
+    assert scheduler.step(1.0).start == (work,)
+
+
 AT_ONCE = float("-inf")
 
 
@@ -334,3 +354,12 @@ def test_a_task_that_is_reopened_before_its_end_is_settled_is_read_again() -> No
     scheduler.settled(work)
     assert not scheduler.is_idle
     assert _one_load(scheduler).after == 0
+
+
+def test_what_waits_for_a_person_is_counted_anew_after_a_reopening() -> None:
+    scheduler = _scheduler()
+    scheduler.loaded(_one_load(scheduler), [], last=2, held=2)
+    assert scheduler.held == 2
+    scheduler.reopened()
+    scheduler.loaded(_one_load(scheduler), [], last=2, held=1, others=1)
+    assert scheduler.held == 1

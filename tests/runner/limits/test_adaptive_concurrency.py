@@ -140,6 +140,14 @@ def test_a_lowered_ceiling_holds_at_once_and_a_raised_one_is_climbed_to() -> Non
     assert slots.limit == 200
 
 
+def test_a_few_milliseconds_more_a_call_do_not_end_the_doubling() -> None:
+    slots, now, seen = AdaptiveConcurrency(100), 0.0, []
+    for _ in range(4):
+        now = _round(slots, now, took=lambda limit: limit / 20_000)
+        seen.append(slots.limit)
+    assert seen == [16, 32, 64, 100]
+
+
 def test_a_doubling_that_only_makes_calls_slower_is_the_last() -> None:
     slots, now, seen = AdaptiveConcurrency(1000), 0.0, []
     for _ in range(6):  # 32 calls at a time are all that the endpoint works on

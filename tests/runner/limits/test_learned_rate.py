@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runner.limits.learned_rate import (
+    HOLD_S,
     QUIET_REQUESTS,
     QUIET_S,
     SEVERAL,
@@ -259,6 +260,19 @@ def test_a_pace_that_is_refused_however_low_it_is_becomes_doubtful(one_in: int) 
     pace.drop(now)
     assert pace.rate is None
     assert not pace.is_doubtful
+
+
+def test_a_refusal_of_what_was_sent_before_the_last_pause_is_no_news() -> None:
+    rate = LearnedRate()
+    rate.sent(0.0, 0)
+    rate.sent(0.1, 1)
+    rate.missed(0.0)
+    rate.refused(0.5, 0.0, 0, 0.5)
+    assert rate.ready_at(0.5) == 0.5 + HOLD_S
+    assert rate.ready_at(1.0) == 1.0
+    rate.missed(0.1)
+    rate.refused(1.1, 0.1, 1, 1.1)
+    assert rate.ready_at(1.1) == 1.1
 
 
 def _alarms(surplus: RefusalExcess, share: float, requests: int, seed: int) -> int:

@@ -21,7 +21,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.limits.limiter import Endpoint, Limiter, Limits
+from runner import errors as e
+from runner.limits.adaptive_concurrency import START
+from runner.limits.learned_rate import LearnedRate
+from runner.limits.limiter import Endpoint, LearnedLimits, Limiter, Limits
+from runner.limits.rate_limits import MinuteGate, Quota
 from tests.allowing import Minute, Rules, World, seeds
 
 
@@ -96,6 +100,71 @@ def test_what_a_reservation_did_not_need_comes_back() -> None:
     assert limiter.ready_at(0.0, 100) == 0.0
 
 
+def test_what_a_call_took_beyond_its_reservation_is_owed() -> None:
+    waits = []
+    for used in (10, 1000):
+        limiter = Limiter(Limits(concurrency=9, tpm=1200), Endpoint("x"))
+        limiter.acquire(0.0, 10)
+        limiter.release(10, used)
+        waits.append(limiter.ready_at(0.0, 10))
+    assert waits[0] == 0.0
+    assert waits[1] > 0.0
+
+
+class RecordingRate(LearnedRate):
+    """Says what it heard; in doubt until it is dropped."""
+
+    def __init__(self) -> None:
+        self.missed_at: list[float] = []
+        self.drops = 0
+        super().__init__()
+
+    @property
+    def is_doubtful(self) -> bool:
+        return self.drops == 1
+
+    def drop(self, now: float) -> None:
+        self.drops += 1
+        super().drop(now)
+
+    def missed(self, sent_at: float) -> None:
+        self.missed_at.append(sent_at)
+        super().missed(sent_at)
+
+
+@pytest.mark.parametrize("kind", [e.RateLimited, e.Overloaded])
+def test_every_refused_request_is_missing_from_those_let_through(
+    kind: type[e.RateLimited | e.Overloaded],
+) -> None:
+    limits = LearnedLimits()
+    limits.pace = rate = RecordingRate()
+    limits.refused(kind("no"), 1.0, 0.5, 0, 1.0)
+    assert rate.missed_at == [0.5]
+
+
+def test_a_rate_in_doubt_is_forgotten_as_the_next_request_is_due() -> None:
+    limits = LearnedLimits()
+    limits.pace = rate = RecordingRate()
+    assert limits.ready_at(1.0) == 1.0
+    assert rate.drops == 2
+    assert limits.ready_at(2.0) == 2.0
+    assert rate.drops == 2
+
+
+def test_a_limit_that_stays_the_same_does_not_fill_its_credit_again() -> None:
+    gate = MinuteGate(60.0, 10.0)
+    credit = gate.bucket
+    assert credit is not None
+    credit.take(0.0, credit.depth)
+    gate.apply_quota(0.0, Quota(per_minute=100.0))
+    gate.set(0.0, 60.0)
+    assert gate.bucket is credit
+    gate.apply_quota(0.0, Quota(per_minute=30.0, remaining=0.0))
+    assert gate.bucket is not None
+    assert gate.bucket.per_minute == 30.0
+    assert gate.bucket.ready_at(0.0, 1.0) > 0.0
+
+
 def test_a_pause_holds_everybody_at_the_endpoint_and_is_never_shortened() -> None:
     endpoint = Endpoint("x")
     one = Limiter(Limits(concurrency=1), endpoint)
@@ -113,6 +182,18 @@ def test_slots_are_counted() -> None:
     assert not limiter.has_slot
     limiter.release(0, None)
     assert limiter.statistics().in_flight == 1
+
+
+@pytest.mark.parametrize(("batched", "slots"), [(True, 50), (False, START)])
+def test_batches_have_all_slots_at_once_and_single_calls_begin_with_few(
+    *, batched: bool, slots: int
+) -> None:
+    limiter = Limiter(Limits(concurrency=50, batched=batched), Endpoint("x"))
+    taken = 0
+    while limiter.has_slot:
+        limiter.acquire(0.0, 0)
+        taken += 1
+    assert taken == slots
 
 
 @given(rpm=st.integers(1, 600), processes=st.integers(1, 9), calls=st.integers(1, 300))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -28,9 +29,11 @@ from runner.engine.driver import Driver, Outcome
 from runner.engine.planner import Planner, PlanStart
 from runner.engine.scheduler import Scheduler
 from runner.limits.limiter import Endpoint, Limits
-from runner.messages import Reply, Usage
+from runner.messages import Parameters, Reply, Usage
+from runner.model_terms import ModelTerms
 from runner.money.budget import Budget, BudgetStatistics
-from runner.money.prices import FREE, Price
+from runner.money.prices import FREE, Price, scaled
+from runner.money.tokens import LEAST_LEARNED
 from runner.plan import Roles
 from store.events import AttemptAnswered, AttemptFailed, AttemptStarted, Event
 from store.slices import SLICES, Slices
@@ -191,6 +194,7 @@ class Bench:
         self.settings = settings or ToySettings(items=4, words=0)
         self.concurrency = concurrency
         self.budget = Budget()
+        self.terms: dict[str, ModelTerms] = {}
 
     async def run(self, budget: Budget | None = None) -> Outcome:
         return await (await self.driver(budget)).run()
@@ -224,7 +228,8 @@ class Bench:
                     notify=lambda _: None,
                 ),
                 endpoints=ModelEndpoints(
-                    clients={model: FunctionClient(self.answer) for model in models}
+                    clients={model: FunctionClient(self.answer) for model in models},
+                    terms=self.terms,
                 ),
                 costs=CostBounds(prices=self.prices),
                 retries=RetryOptions(reask=self.settings.reask),
@@ -435,3 +440,54 @@ def test_a_papers_calls_are_sent_close_together_so_that_prompt_caches_hit() -> N
             begun.remove(paper)
     # of sixty papers, twice as many as there are calls at a time
     assert most <= 8
+
+
+async def _worst(bench: Bench) -> list[float | None]:
+    """What each attempt had reserved, in the order in which they were sent."""
+    events = await bench.events("attempt_started")
+    return [event.worst_usd for event in events if isinstance(event, AttemptStarted)]
+
+
+def test_a_reply_over_its_limit_raises_what_the_tasks_in_the_queue_reserve() -> None:
+    def answer(call: Call) -> Reply:
+        text = ToyJob().baseline(call.request)
+        return Reply(text=text, usage=Usage(tokens_in=4, tokens_out=17))
+
+    async def main() -> None:
+        bench = Bench(answer, concurrency=1)
+        assert await bench.run() == "finished"
+        first, *later = await _worst(bench)
+        assert first == WORST_USD
+        assert later
+        prompt_usd = WORST_USD - 16 * CENT.output_usd
+        raised = prompt_usd + LEAST_LEARNED * CENT.output_usd
+        assert later == pytest.approx([raised] * len(later))
+
+    run_virtual(main())
+
+
+def test_a_call_in_a_dearer_tier_reserves_its_price() -> None:
+    async def main() -> None:
+        price = replace(CENT, tiers=(("priority", scaled(CENT, 3)),))
+        bench = Bench(prices={"m": price})
+        parameters = Parameters(service_tier="priority")
+        bench.terms = {"m": ModelTerms(parameters=parameters)}
+        assert await bench.run() == "finished"
+        assert await _worst(bench) == pytest.approx([3 * WORST_USD] * 4)
+
+    run_virtual(main())
+
+
+def test_the_log_has_what_is_reserved_after_a_bound_proved_too_low() -> None:
+    def answer(call: Call) -> Reply:
+        text = ToyJob().baseline(call.request)
+        return Reply(text=text, usage=Usage(tokens_in=64, tokens_out=0))
+
+    async def main() -> None:
+        bench = Bench(answer, concurrency=1)
+        assert await bench.run() == "finished"
+        first, *later = await _worst(bench)
+        assert first == WORST_USD
+        assert later == pytest.approx([0.64] * 3)
+
+    run_virtual(main())

@@ -16,6 +16,7 @@ from runner.money.prices import (
     FREE,
     Price,
     cost_pico,
+    listed_price,
     price_of,
     prices_of,
     scaled,
@@ -201,3 +202,62 @@ def test_the_dearest_tier_that_may_serve_a_call_is_reserved(
     tiers = (("flex", scaled(PLAIN, 0.5)), ("priority", scaled(PLAIN, 2)))
     price = replace(PLAIN, tiers=tiers)
     assert worst_pico(price, 100, 10, asked) == factor * worst_pico(PLAIN, 100, 10)
+
+
+def test_prices_of_cached_tokens_and_of_writes_can_be_set() -> None:
+    table = {
+        "usd_per_mtok_in": 3,
+        "usd_per_mtok_out": 4,
+        "usd_per_mtok_cached": 0.5,
+        "usd_per_mtok_cache_write": 6,
+    }
+    price = price_of("m", options_from({"model": ["m"], "models": {"m": table}}))
+    assert price is not None
+    assert price.cached_input_usd == pytest.approx(5e-7)
+    assert price.cache_write_usd == pytest.approx(6e-6)
+    assert price.cache_write_1h_usd is None
+
+
+def test_a_write_for_an_hour_costs_twice_a_prompt_token_at_anthropic() -> None:
+    model = "anthropic/claude-of-tomorrow"
+    price = price_of(model, options_from({"model": [model], "price": "1,2"}))
+    assert price is not None
+    assert price.cache_write_usd == pytest.approx(1.25e-6)
+    assert price.cache_write_1h_usd == pytest.approx(2e-6)
+
+
+def test_a_model_with_a_tier_that_costs_is_not_free() -> None:
+    assert not replace(FREE, tiers=(("priority", PLAIN),)).is_free
+
+
+@pytest.mark.parametrize(
+    ("tier", "factor"),
+    [("priority", 2), ("PRIORITY", 2), ("batches", 0.5), ("standard", 1), (None, 1)],
+)
+def test_a_tier_is_known_by_the_names_that_replies_have_for_it(
+    tier: str | None, factor: float
+) -> None:
+    tiers = (("priority", scaled(PLAIN, 2)), ("batch", scaled(PLAIN, 0.5)))
+    assert replace(PLAIN, tiers=tiers).at(tier).input_usd == factor * PLAIN.input_usd
+
+
+def test_the_dearer_price_counts_where_the_table_has_none_for_both() -> None:
+    row = {
+        "input_cost_per_token": 1e-6,
+        "input_cost_per_token_above_200k_tokens": 2e-6,
+        "input_cost_per_token_priority": 3e-6,
+        "output_cost_per_token": 4e-6,
+        "output_cost_per_token_above_200k_tokens": 6e-6,
+        "output_cost_per_token_priority": 5e-6,
+    }
+    price = listed_price("m", row)
+    assert price is not None
+    ((tokens, step),) = price.at("priority").longer
+    assert (tokens, step.input_usd, step.output_usd) == (200_000, 3e-6, 6e-6)
+
+
+def test_a_share_of_a_price_is_one_of_longer_prompts_too() -> None:
+    half = scaled(replace(PLAIN, longer=((100_000, LONG),)), 0.5)
+    assert half.longer == ((100_000, scaled(LONG, 0.5)),)
+    usage = Usage(tokens_in=100_001, tokens_out=0)
+    assert cost_pico(half, usage) == 100_001 * 1_000_000

@@ -154,6 +154,16 @@ def test_what_was_learned_holds_in_the_next_process() -> None:
     assert "20,000 tokens are reserved" in known.reservation_reason(CHAT)
 
 
+def test_a_short_reply_does_not_lower_what_is_known_of_a_model() -> None:
+    known = budgeted("gemini/gemini-2.5-flash", "http://127.0.0.1:1", learned=20_000)
+    assert known.worst(CHAT)[1] == 65_536
+
+
+def test_a_request_without_a_limit_reserves_what_a_reply_may_have() -> None:
+    assert bounds("my-model").worst(CHAT, 4_096)[1] == 4_096
+    assert bounds("my-model").worst(CHAT, None)[1] == CHAT.limit
+
+
 @pytest.mark.parametrize(
     ("model", "base_url", "is_known"),
     [

@@ -25,12 +25,13 @@ from store.errors import (
     RunExists,
     StoreError,
 )
-from store.events import Entry, LimitObserved
+from store.events import BatchEnded, BatchPrepared, Entry, LimitObserved
 from store.log import sqlite as sqlite_log
 from store.log import writer
 from store.log.sqlite import SqliteLog
 from store.read.status import status
 from store.read.tasks import events, parts
+from store.read.usage import open_batches
 from store.verify import verify
 from tests.store.logs import create, edit, refused, reopen
 from tests.store.memory_log import FakeClock
@@ -383,3 +384,19 @@ async def test_closing_commits_what_is_queued(path: Path) -> None:
             log.append_nowait(LimitObserved(model="m", concurrency=number, in_flight=0))
     with open_reader(path) as reader:
         assert len(events(reader, limit=5000)) == 3000
+
+
+async def test_the_batch_that_is_open_longest_is_the_oldest(path: Path) -> None:
+    clock = FakeClock()
+    async with await create(path, clock=clock) as log:
+        for key in ("ended", "first", "second"):
+            await log.append(
+                BatchPrepared(batch=key, model="m", form="openai", requests=2)
+            )
+            clock.advance(60)
+        await log.append(BatchEnded(batch="ended", outcome="ended", requests=2))
+        await log.append(plan_first(1))
+    with open_reader(path) as reader:
+        prepared = [event.ts_us for event in events(reader)][1]
+        shown = open_batches(reader)
+    assert (shown.count, shown.requests, shown.oldest_us) == (2, 4, prepared)

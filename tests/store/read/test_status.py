@@ -6,13 +6,17 @@ A log whose projections are of an older siftlog is read as it stands, and rebuil
 from __future__ import annotations
 
 import asyncio
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from store.database import open_reader
+from store.database import connect, open_reader
+from store.errors import CorruptLog
 from store.events import RunPaused
+from store.log import opening
 from store.log.sqlite import SqliteLog
 from store.read.status import Pause, liveness, paused_by, status
 from store.read.tasks import mean_costs, model_calls
@@ -146,3 +150,21 @@ def test_the_next_writer_makes_it_anew(path: Path) -> None:
     with open_reader(path) as reader:
         assert failures(reader, 0)
         assert [(error.n, error.final) for error in error_counts(reader)] == [(2, 1)]
+
+
+def test_a_rebuild_that_fails_changes_nothing(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = _sums(path)
+
+    def fail(source: object, target: sqlite3.Connection, watch: object) -> None:
+        del source, watch
+        target.execute("DELETE FROM task")
+        raise CorruptLog("event 3 is damaged")
+
+    monkeypatch.setattr(opening, "refold", fail)
+    with closing(connect(path)) as conn:
+        with pytest.raises(CorruptLog, match="event 3"):
+            opening.rebuild(conn)
+        assert not conn.in_transaction
+        assert _sums(path) == before

@@ -6,7 +6,11 @@ from collections.abc import Mapping
 
 import pytest
 
-from jobs.evidence_retrieval.metrics.results import EvidenceResults, measure_models
+from jobs.evidence_retrieval.metrics.results import (
+    EvidenceResults,
+    expected_ndcg,
+    measure_models,
+)
 from runner.scorecard import Metric
 from tests.jobs.evidence_retrieval.sheets import MODEL, full_sheet, settings
 
@@ -163,3 +167,8 @@ def test_criteria_add_up_to_the_whole(results: EvidenceResults) -> None:
         if metric.path.endswith("n_positive")
     ]
     assert sum(counts) == 1379
+
+
+@pytest.mark.parametrize("gold", [1, 3, 10])
+def test_where_all_sentences_are_gold_any_order_is_ideal(gold: int) -> None:
+    assert expected_ndcg(5)(gold, gold) == pytest.approx(1.0)

@@ -213,7 +213,7 @@ def test_items_are_taken_as_they_are_needed() -> None:
         __slots__ = ()
 
         def __init__(self) -> None:
-            super().__init__(took_s=0.1)
+            super().__init__(duration_s=0.1)
 
         @property
         def tokens(self) -> int:

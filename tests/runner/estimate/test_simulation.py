@@ -114,7 +114,7 @@ def test_no_more_than_the_tokens_a_minute_leave() -> None:
 
 def test_limits_in_recorded_headers_hold() -> None:
     told = HeaderLimits(requests=Quota(per_minute=600))
-    items = [RecordedItem(first=_trial(_took(0.05, told=told)))] * 500
+    items = [RecordedItem(first=_trial(_took(0.05, header_limits=told)))] * 500
     found = _play(_asked(items, Limits(concurrency=64)))
     assert found.seconds == pytest.approx(50.0, rel=0.05)
 

@@ -136,28 +136,29 @@ class Segment:
     made_us: int  #: microseconds since 1970 UTC
     start: LogPosition
     link_before: bytes  #: of the commit that ends at `start`
-    commits: CommitRange
+    # read from files by name, as all fields are
+    stretch: CommitRange
 
     @property
     def end(self) -> LogPosition:
         """How far who has read it has read."""
-        rows = self.commits.rows
+        rows = self.stretch.rows
         return LogPosition(
             rows[-1].seq if rows else self.start.seq,
-            max(self.start.parts, self.commits.blobs_upto),
+            max(self.start.parts, self.stretch.blobs_upto),
         )
 
     @property
     def link(self) -> bytes:
         """Of its last commit: what the next segment has before it."""
-        links = self.commits.links
+        links = self.stretch.links
         return links[-1][1] if links else self.link_before
 
     def link_at(self, seq: int) -> bytes | None:
         """Of the commit that ends with event *seq*; None: none in it does."""
         if seq == self.start.seq:
             return self.link_before
-        return dict(self.commits.links).get(seq)
+        return dict(self.stretch.links).get(seq)
 
     def span(self, *, is_rolled: bool = False) -> SegmentRange:
         """What it is kept as."""
@@ -213,7 +214,7 @@ def _refused(path: str, reason: str) -> CorruptLog:
 
 
 def _check_chain(segment: Segment, path: str) -> None:
-    commits = segment.commits
+    commits = segment.stretch
     rows, at, head = commits.rows, 0, segment.link_before
     if segment.start.seq == 0 and head != segment.origin.log.genesis:
         raise _refused(path, "it does not begin as its run does")

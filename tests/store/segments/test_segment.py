@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from itertools import accumulate, pairwise
 
 import pytest
@@ -103,7 +103,7 @@ def segments(draw: st.DrawFn) -> Segment:
         made_us=draw(_INTS),
         start=start,
         link_before=head,
-        commits=stretch,
+        stretch=stretch,
     )
 
 
@@ -141,7 +141,7 @@ def _three() -> Segment:
         made_us=9,
         start=LogPosition(41, 7),
         link_before=b"b" * 32,
-        commits=CommitRange(
+        stretch=CommitRange(
             rows=rows, links=links, writers={1: b"w" * 16}, blobs_upto=7
         ),
     )
@@ -149,10 +149,10 @@ def _three() -> Segment:
 
 def _changed(**fields: object) -> Segment:
     three = _three()
-    return replace(three, commits=replace(three.commits, **fields))  # type: ignore[arg-type]
+    return replace(three, stretch=replace(three.stretch, **fields))  # type: ignore[arg-type]
 
 
-ROWS, LINKS = _three().commits.rows, _three().commits.links
+ROWS, LINKS = _three().stretch.rows, _three().stretch.links
 
 
 @pytest.mark.parametrize(
@@ -313,3 +313,17 @@ def test_a_large_segment_is_read_instead_of_the_small_ones_it_holds() -> None:
     assert contiguous_from([*small, large], LogPosition()) == [large]
     assert contiguous_from([*small, large], LogPosition(7, 7)) == [large]
     assert contiguous_from([*small, large], LogPosition(8, 8)) == []
+
+
+def test_files_of_earlier_versions_stay_readable_by_the_names_of_fields() -> None:
+    names = {
+        kind: [field.name for field in fields(kind)]
+        for kind in (Segment, SegmentOrigin, CommitRange, LogIdentity, Shard)
+    }
+    assert names == {
+        Segment: ["origin", "made_us", "start", "link_before", "stretch"],
+        SegmentOrigin: ["log", "shard", "host", "pid", "siftlog_version"],
+        CommitRange: ["rows", "blobs", "links", "writers", "blobs_upto"],
+        LogIdentity: ["log", "run_id", "config_sha256", "created_us"],
+        Shard: ["index", "count", "slices"],
+    }

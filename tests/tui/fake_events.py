@@ -97,9 +97,9 @@ class FakeEvents:
     def _fits(query: EventQuery, seq: int) -> bool:
         what = "attempt_failed" if seq % 10_000 == 0 else _NAMES[seq % 4]
         for term in query.terms:
-            if term.condition == "event_kind" and what not in query.kinds:
+            if term.fragment == "event_kind" and what not in query.kinds:
                 return False
-            if term.condition == "event_err":
+            if term.fragment == "event_err":
                 error = {0: "RateLimited"}.get(seq % 10_000, "Overloaded")
                 if what != "attempt_failed" or term.parameters[0] != error:
                     return False

@@ -103,7 +103,7 @@ class FakeTasks:
         """Of the language this knows `state:` and texts alone."""
         found = self.line(number).row
         for term in query.terms:
-            if term.condition == "state":
+            if term.fragment == "state":
                 holds = found.state == term.parameters[0]
             else:
                 holds = str(term.parameters[0]).strip("%") in found.key

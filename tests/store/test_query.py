@@ -178,7 +178,7 @@ _WORD = st.text(st.characters(exclude_characters='"\0', exclude_categories=["Cs"
 def test_a_quoted_text_is_looked_for_as_it_stands(word: str) -> None:
     query = parse_query(f'"{word}"')
     (term,) = query.terms
-    assert term.condition == "text"
+    assert term.fragment == "text"
     with closing(sqlite3.connect(":memory:")) as conn:
         held = f"a{word}b"
         (found,) = conn.execute(

@@ -1,4 +1,4 @@
-"""Rows that aliases gained or lost, booked on one alias each."""
+"""Rows that aliases gained or lost, changes_by_alias on one alias each."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from jobs.property_extraction.aliases.differences import (
     Bookable,
     BookedAlias,
     BookedRow,
-    booked,
+    changes_by_alias,
 )
 
 TC = BookedAlias("Tonset", "Tc", source="human")
@@ -22,7 +22,7 @@ def row(number: int, *, tp: bool = False, by: BookedAlias | None = None) -> Book
 
 
 def test_a_gained_row_is_booked_on_its_alias_and_a_displaced_one_on_none() -> None:
-    made = booked(
+    made = changes_by_alias(
         Bookable(rows=(row(1), row(2, tp=True), row(3))),
         Bookable(rows=(row(1, tp=True, by=TC), row(2), row(3, by=GAP))),
     )
@@ -35,12 +35,12 @@ def test_a_gained_row_is_booked_on_its_alias_and_a_displaced_one_on_none() -> No
 
 
 def test_a_row_that_lost_its_alias_is_booked_on_that_alias() -> None:
-    made = booked(Bookable(rows=(row(1, tp=True, by=TC),)), Bookable(rows=(row(1),)))
+    made = changes_by_alias(Bookable(rows=(row(1, tp=True, by=TC),)), Bookable(rows=(row(1),)))
     assert made.table.rows == (("Tonset", "Tc", "human", 0, 0, 1, 1),)
 
 
 def test_an_alias_that_renames_nothing_is_listed_without_effect() -> None:
-    made = booked(Bookable(rows=()), Bookable(rows=(), aliases=(TC,)))
+    made = changes_by_alias(Bookable(rows=()), Bookable(rows=(), aliases=(TC,)))
     assert made.table.rows == (("Tonset", "Tc", "human", 0, 0, 0, 0),)
     assert made.change == 0
 
@@ -59,7 +59,7 @@ def test_gains_less_losses_are_the_change_of_the_true_positives(
     before: dict[int, tuple[bool, BookedAlias | None]],
     after: dict[int, tuple[bool, BookedAlias | None]],
 ) -> None:
-    made = booked(bookable(before), bookable(after))
+    made = changes_by_alias(bookable(before), bookable(after))
     change = sum(tp for tp, _ in after.values()) - sum(tp for tp, _ in before.values())
     gained, lost = (
         sum(row[made.table.columns.index(name)] for row in made.table.rows)

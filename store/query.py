@@ -36,7 +36,7 @@ Parameter: TypeAlias = str | int | float
 class Term:
     """One condition."""
 
-    condition: str  #: name of its fragment, without `where_`
+    fragment: str  #: name of its fragment, without `where_`
     parameters: tuple[Parameter, ...] = ()
     is_negated: bool = False
 
@@ -63,10 +63,10 @@ class Query:
 
 
 def _term_sql(term: Term) -> str:
-    fragment = SQL[f"where_{term.condition}"]
+    sql = SQL[f"where_{term.fragment}"]
     # a comparison with NULL is NULL: what cannot be compared does not hold, so that
     # its opposite does
-    return SQL["where_not"].format(fragment) if term.is_negated else f"({fragment})"
+    return SQL["where_not"].format(sql) if term.is_negated else f"({sql})"
 
 
 _TERM = re.compile(
@@ -156,7 +156,7 @@ def final_tasks_query(expression: str) -> Query:
 
 def _negate(term: Term, match: re.Match[str]) -> Term:
     return Term(
-        condition=term.condition,
+        fragment=term.fragment,
         parameters=term.parameters,
         is_negated=bool(match["minus"]),
     )
@@ -176,7 +176,7 @@ def task_number(value: str) -> int | None:
 
 def _text(value: str) -> Term:
     task = task_number(value) or _NO_TASK
-    return Term(condition="text", parameters=(like_pattern(value), task))
+    return Term(fragment="text", parameters=(like_pattern(value), task))
 
 
 def only_colon(key: str, operator: str, at: int) -> None:
@@ -193,24 +193,24 @@ def _state(operator: str, value: str, at: int) -> Term:
     only_colon("state", operator, at)
     word = value.lower()
     if word in _STATE_GROUPS:
-        return Term(condition=_STATE_GROUPS[word])
+        return Term(fragment=_STATE_GROUPS[word])
     if word not in _STATES:
         known_states = ", ".join([*_STATES, *_STATE_GROUPS])
         raise QueryError(f"there is no state {value!r}: use {known_states}", at)
-    return Term(condition="state", parameters=(_STATES[word],))
+    return Term(fragment="state", parameters=(_STATES[word],))
 
 
 def _item(operator: str, value: str, at: int) -> Term:
     only_colon("item", operator, at)
-    return Term(condition="item", parameters=(like_pattern(value),))
+    return Term(fragment="item", parameters=(like_pattern(value),))
 
 
 def _name(key: str, operator: str, value: str, at: int, *, times: int = 1) -> Term:
     """The term of a key with names as values; `*` stands for any."""
     only_colon(key, operator, at)
     if value == "*":
-        return Term(condition=f"{key}_any")
-    return Term(condition=key, parameters=(value,) * times)
+        return Term(fragment=f"{key}_any")
+    return Term(fragment=key, parameters=(value,) * times)
 
 
 def _latency(operator: str, value: str, at: int) -> Term:
@@ -218,7 +218,7 @@ def _latency(operator: str, value: str, at: int) -> Term:
     if match is None or operator == ":":
         raise QueryError("write latency>5s or latency<200ms (ms, s, m, h)", at)
     return Term(
-        condition="latency_above" if operator == ">" else "latency_below",
+        fragment="latency_above" if operator == ">" else "latency_below",
         parameters=(float(match[1]) * _MS[match[2]],),
     )
 
@@ -228,7 +228,7 @@ def _cost(operator: str, value: str, at: int) -> Term:
     if match is None or operator == ":":
         raise QueryError("write cost>0.01 or cost<0.5 (US dollars)", at)
     return Term(
-        condition="cost_above" if operator == ">" else "cost_below",
+        fragment="cost_above" if operator == ">" else "cost_below",
         parameters=(float(match[1]) * PICO_PER_USD,),
     )
 
@@ -238,7 +238,7 @@ def _task(operator: str, value: str, at: int) -> Term:
     number = task_number(value)
     if number is None:
         raise QueryError("write task:T-12 or task:12", at)
-    return Term(condition="task", parameters=(number,))
+    return Term(fragment="task", parameters=(number,))
 
 
 _ATTEMPTS = {":": "attempts", ">": "attempts_above", "<": "attempts_below"}
@@ -247,7 +247,7 @@ _ATTEMPTS = {":": "attempts", ">": "attempts_above", "<": "attempts_below"}
 def _attempts(operator: str, value: str, at: int) -> Term:
     if re.fullmatch(r"\d{1,18}", value, re.ASCII) is None:
         raise QueryError("write attempts:3, attempts>2 or attempts<2", at)
-    return Term(condition=_ATTEMPTS[operator], parameters=(int(value),))
+    return Term(fragment=_ATTEMPTS[operator], parameters=(int(value),))
 
 
 KEYS: Mapping[str, TermReader] = {
@@ -285,11 +285,11 @@ class EventQuery(Query):
             (int(term.parameters[0]) for term in self._required("event_task")), None
         )
 
-    def _required(self, condition: str) -> Iterator[Term]:
+    def _required(self, fragment: str) -> Iterator[Term]:
         return (
             term
             for term in self.terms
-            if term.condition == condition and not term.is_negated
+            if term.fragment == fragment and not term.is_negated
         )
 
 
@@ -308,7 +308,7 @@ def parse_event_query(expression: str) -> EventQuery:
 def _event_text(value: str) -> Term:
     as_stored = json.dumps(value, ensure_ascii=False)[1:-1]
     return Term(
-        condition="event_text",
+        fragment="event_text",
         parameters=(
             task_number(value) or _NO_TASK,
             like_pattern(value),
@@ -327,7 +327,7 @@ def _kind(operator: str, value: str, at: int) -> Term:
             "an asterisk, such as run_*",
             at,
         )
-    return Term(condition="event_kind", parameters=(json.dumps(kinds),))
+    return Term(fragment="event_kind", parameters=(json.dumps(kinds),))
 
 
 def _event_task(operator: str, value: str, at: int) -> Term:
@@ -335,7 +335,7 @@ def _event_task(operator: str, value: str, at: int) -> Term:
     number = task_number(value)
     if number is None:
         raise QueryError("write task:41882 or task:T-0041882", at)
-    return Term(condition="event_task", parameters=(number,))
+    return Term(fragment="event_task", parameters=(number,))
 
 
 def _event_name(
@@ -343,19 +343,19 @@ def _event_name(
 ) -> Term:
     """The term of a key with names as values."""
     only_colon(key, operator, at)
-    return Term(condition=f"event_{key}", parameters=(value,) * times)
+    return Term(fragment=f"event_{key}", parameters=(value,) * times)
 
 
 def _err(operator: str, value: str, at: int) -> Term:
     only_colon("err", operator, at)
     if value == "*":
-        return Term(condition="event_err_any")
-    return Term(condition="event_err", parameters=(value,))
+        return Term(fragment="event_err_any")
+    return Term(fragment="event_err", parameters=(value,))
 
 
 def _event_item(operator: str, value: str, at: int) -> Term:
     only_colon("item", operator, at)
-    return Term(condition="event_item", parameters=(like_pattern(value),))
+    return Term(fragment="event_item", parameters=(like_pattern(value),))
 
 
 EVENT_KEYS: Mapping[str, TermReader] = {

@@ -36,7 +36,7 @@ from jobs.comparison.pairing import (
 )
 from jobs.comparison.sides import RunReference
 from jobs.metrics import Resamples, holm, round12
-from jobs.metrics.intervals import Form
+from jobs.metrics.resampling import Form
 from jobs.text_format import plural
 from runner.errors import UsageError
 from runner.scorecard import Cell, Comparable, Labels

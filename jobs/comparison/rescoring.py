@@ -153,7 +153,7 @@ def _of_run(run: RescoredRun) -> Iterator[str]:
             f"{run.name}: today's code makes another scorecard of it than was "
             f"recorded; both sides are scored by today's."
         )
-    for setting in run.scoring.changed_inputs:
+    for setting in run.scoring.changed_settings:
         yield f"{run.name}: {setting} is not the file that the run was started with."
     if card.stale:
         yield (

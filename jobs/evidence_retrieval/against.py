@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from jobs.evidence_retrieval.importer import stored_pairs
-from jobs.evidence_retrieval.metrics.judged import JudgedPredictions
+from jobs.evidence_retrieval.metrics.judged_predictions import JudgedPredictions
 from jobs.evidence_retrieval.metrics.results import EvidenceResults, ModelResults
 from jobs.evidence_retrieval.per_query import PER_QUERY, SEPARATOR, per_query, rows
 from jobs.evidence_retrieval.verification.definitions import definitions_of

@@ -11,7 +11,10 @@ import numpy as np
 from jobs import shared_figures
 from jobs.evidence_retrieval.metrics.bootstrap import PostBootstrap
 from jobs.evidence_retrieval.metrics.gate import closed_edge
-from jobs.evidence_retrieval.metrics.judged import GateScores, JudgedPredictions
+from jobs.evidence_retrieval.metrics.judged_predictions import (
+    GateScores,
+    JudgedPredictions,
+)
 from jobs.evidence_retrieval.metrics.results import EvidenceResults, ModelResults
 from jobs.evidence_retrieval.metrics.retrieval import fold_masks
 from jobs.evidence_retrieval.queries import UNKNOWN

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from jobs.evidence_retrieval import prompts as asking
+from jobs.evidence_retrieval import prompts
 from jobs.evidence_retrieval.data import EvidenceDataset
 from jobs.evidence_retrieval.explain_query import (
     ExplainedQuery,
@@ -152,7 +152,7 @@ def _lines(dataset: EvidenceDataset, spec: TaskSpec, task: Task) -> Iterator[str
     if spec.skip is not None:
         yield f"  {spec.stage:<10}  not asked: {spec.skip}"
         return
-    request = asking.request(dataset, task)
+    request = prompts.request(dataset, task)
     tokens = plural(prompt_tokens(request), "token")
     yield f"  {spec.stage:<10}  about {tokens}, {_extent(request)}"
     if isinstance(request, ChatRequest):
@@ -207,7 +207,7 @@ def prompt_hash(dataset: EvidenceDataset, task: Task) -> str:
     ones, or asked again after an unreadable reply, has another hash in its log.
     """
     try:
-        request = asking.request(dataset, task)
+        request = prompts.request(dataset, task)
     except KeyError:
         return "unknown: the data no longer hold the item"
     return request_hash(request, task.model)[:HASH_LENGTH]

@@ -56,7 +56,7 @@ UID_WIDTH = 24
 ORDINALS = ("1st", "2nd", "3rd")
 """Titles of the places that the steps of a configuration give."""
 
-Place = TypeVar("Place", int, str)
+SentenceKey = TypeVar("SentenceKey", int, str)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,7 +157,7 @@ def sentence_lines(
             [*columns, TextColumn(title="uid", cells=cells, has_words=True)]
         )
     else:
-        yield from _with_texts(query.post, uids, columns)
+        yield from _rows_with_texts(query.post, uids, columns)
     for note in stages.notes:
         yield from hanging_lines("  ", note)
 
@@ -179,7 +179,7 @@ def selected_of(predictions: Predictions, index: int) -> tuple[str, ...] | None:
     return tuple(predictions.lists[predictions.final][index][:k])
 
 
-def _with_texts(
+def _rows_with_texts(
     post: Post, uids: Sequence[str], columns: Sequence[TextColumn]
 ) -> Iterator[str]:
     """A table in which each row has its number before it and its text below."""
@@ -187,8 +187,8 @@ def _with_texts(
         sentence.uid: (n, sentence) for n, sentence in enumerate(post.sentences, 1)
     }
     numbers = [str(numbered[uid][0]) if uid in numbered else NONE for uid in uids]
-    title, *rows = text_table([TextColumn(title="n", cells=numbers), *columns])
-    yield title
+    header, *rows = text_table([TextColumn(title="n", cells=numbers), *columns])
+    yield header
     for uid, row in zip(uids, rows, strict=True):
         yield row
         text = (
@@ -242,7 +242,7 @@ def _rank_cells(order: Sequence[int]) -> list[str]:
     return [str(ranks[n]) for n in range(len(order))]
 
 
-def _ranks(order: Sequence[Place]) -> dict[Place, int]:
+def _ranks(order: Sequence[SentenceKey]) -> dict[SentenceKey, int]:
     return {sentence: rank for rank, sentence in enumerate(order, start=1)}
 
 

@@ -17,7 +17,7 @@ from jobs.evidence_retrieval.curve_figures import (
 )
 from jobs.evidence_retrieval.curve_figures import k_by_state as counted
 from jobs.evidence_retrieval.metrics.breakdowns import FEW_POSITIVES
-from jobs.evidence_retrieval.metrics.comparisons import AblationStep
+from jobs.evidence_retrieval.metrics.paired_differences import AblationStep
 from jobs.evidence_retrieval.metrics.results import EvidenceResults
 from jobs.metrics.selective import STATES
 from jobs.shared_figures import SIDE_BY_SIDE, build_figures
@@ -196,7 +196,7 @@ def _stacked(title: str, folds: Mapping[str, Mapping[str, int]]) -> Panel:
     )
 
 
-COMPARED: Mapping[str, str] = {
+MEASURE_LABELS: Mapping[str, str] = {
     "ndcg": "nDCG@10",
     "auroc": "AUROC",
     "evidence_recall": "evidence recall",
@@ -207,24 +207,24 @@ COMPARED: Mapping[str, str] = {
 BREADTH = 0.7
 """Of a row, what models side by side take."""
 
-LEAST = 2
+MIN_CONFIGS = 2
 """Configurations that a measure needs to be compared."""
 
 
 def ablation(plotted: PlottedEvidenceModels) -> Figure | None:
     """Each measure of each configuration, and its difference to the one before."""
     measured = [step for step in plotted.results.steps if step.is_measured]
-    with_steps = {step.model for step in measured}
-    models = [model for model in plotted.models if model.name in with_steps]
+    models_with_steps = {step.model for step in measured}
+    models = [model for model in plotted.models if model.name in models_with_steps]
     names = {model.name for model in models}
     steps = [step for step in measured if step.model in names]
     panels = []
-    for name, label in COMPARED.items():
+    for measure, label in MEASURE_LABELS.items():
         metric_steps = [
-            step for step in steps if step.metric.path.partition("@")[0] == name
+            step for step in steps if step.metric.path.partition("@")[0] == measure
         ]
         configs = list(dict.fromkeys(step.config for step in metric_steps))
-        if len(configs) >= LEAST:
+        if len(configs) >= MIN_CONFIGS:
             panels += [
                 _values(metric_steps, configs, label, models),
                 _differences(metric_steps, configs, models),

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from jobs.evidence_retrieval import baseline, inputs, plan
-from jobs.evidence_retrieval import prompts as asking
+from jobs.evidence_retrieval import baseline, inputs, plan, prompts
 from jobs.evidence_retrieval.data import WORDING, EvidenceDataset
 from jobs.evidence_retrieval.plan import STAGES
 from jobs.evidence_retrieval.prepare import SUBCOMMANDS
@@ -64,7 +63,7 @@ class EvidenceRetrieval(Job):
 
     def request(self, dataset: EvidenceDataset, task: Task) -> Request:
         """The request of a task."""
-        return asking.request(dataset, task)
+        return prompts.request(dataset, task)
 
     def item(self, dataset: EvidenceDataset, spec: TaskSpec) -> str:
         """The post."""

@@ -13,7 +13,7 @@ import numpy as np
 from jobs.evidence_retrieval.documents import EvidenceFolders, step_files
 from jobs.evidence_retrieval.import_formats import JUDGED
 from jobs.evidence_retrieval.metrics.breakdowns import PostDecisions, chosen_decision
-from jobs.evidence_retrieval.metrics.judged import JudgedPredictions
+from jobs.evidence_retrieval.metrics.judged_predictions import JudgedPredictions
 from jobs.evidence_retrieval.metrics.results import EvidenceResults
 from jobs.evidence_retrieval.queries import SCORED, UNJUDGED, UNKNOWN
 from jobs.metrics.columns import Floats, Ints

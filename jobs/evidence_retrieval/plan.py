@@ -10,7 +10,6 @@ from functools import cached_property
 
 from jobs.chat import is_longer_than
 from jobs.evidence_retrieval import prompts
-from jobs.evidence_retrieval import prompts as asking
 from jobs.evidence_retrieval.data import Criterion, EvidenceDataset, Post, query_key
 from jobs.evidence_retrieval.import_records import read_prediction
 from jobs.evidence_retrieval.parsing import (
@@ -125,7 +124,7 @@ def plan(dataset: EvidenceDataset) -> Iterator[TaskSpec]:
     """
     kinds = needed_tasks(dataset)
     for post in dataset.posts:
-        post_tasks = _Post(dataset, post)
+        post_tasks = _PostTasks(dataset, post)
         if "assess" in kinds:
             yield from post_tasks.assess()
         if "embed" in kinds:
@@ -169,14 +168,14 @@ def follow_up(
             return
 
 
-class _Post:
+class _PostTasks:
     """The specs of one post; what its queries have in common is made once."""
 
     def __init__(self, dataset: EvidenceDataset, post: Post) -> None:
         self._dataset = dataset
         self._settings = dataset.settings
         self._post = post
-        self._texts = asking.texts(post)
+        self._texts = prompts.texts(post)
         self._depth = depth(self._settings, len(self._texts))
 
     @cached_property
@@ -194,24 +193,24 @@ class _Post:
         """A task a query, or one for all of them."""
         criteria = self._dataset.criteria
         if self._settings.batch == "post":
-            request = asking.assess_post(self._dataset, self._sentences, criteria)
+            request = prompts.assess_post(self._dataset, self._sentences, criteria)
             yield TaskSpec(stage="assess", key=self._post.id, skip=self._skip(request))
             return
         for criterion in criteria:
-            request = asking.assess(self._dataset, self._sentences, criterion)
+            request = prompts.assess(self._dataset, self._sentences, criterion)
             yield TaskSpec(
                 stage="assess", key=self._key(criterion), skip=self._skip(request)
             )
 
     def embed(self) -> TaskSpec:
         """One task for all vectors."""
-        request = asking.embed(self._dataset, self._post)
+        request = prompts.embed(self._dataset, self._post)
         return TaskSpec(stage="embed", key=self._post.id, skip=self._skip(request))
 
     def rerank_api(self) -> Iterator[TaskSpec]:
         """A task a query."""
         for criterion in self._dataset.criteria:
-            request = asking.rerank_api(self._post, criterion)
+            request = prompts.rerank_api(self._post, criterion)
             skip = self._skip(request, candidates=len(self._texts))
             yield TaskSpec(stage="rerank_api", key=self._key(criterion), skip=skip)
 
@@ -223,7 +222,7 @@ class _Post:
         is_unparsed: bool = False,
     ) -> TaskSpec:
         """The first window of a query, over *order* or that of a local first stage."""
-        request = asking.rerank(self._dataset, self._window, criterion)
+        request = prompts.rerank(self._dataset, self._window, criterion)
         skip = self._skip(request, candidates=self._depth)
         if skip is None and is_unparsed:
             skip = "unparsed_parent"
@@ -265,9 +264,9 @@ def _needs(config: Config) -> set[TaskKind]:
 
 
 def _after_assess(dataset: EvidenceDataset, answer: Answer) -> Iterator[TaskSpec]:
-    post, criteria = asking.assessed(dataset, answer.task.key)
-    is_first_stage = _starts_rerank(dataset, "assess")
-    post_tasks = _Post(dataset, post)
+    post, criteria = prompts.assessed(dataset, answer.task.key)
+    rerank_follows = _starts_rerank(dataset, "assess")
+    post_tasks = _PostTasks(dataset, post)
     for criterion in criteria:
         parsed = answer.parsed
         if isinstance(parsed, PostAssessment):
@@ -277,7 +276,7 @@ def _after_assess(dataset: EvidenceDataset, answer: Answer) -> Iterator[TaskSpec
                 key = query_key(post.id, criterion.id)
                 yield TaskSpec(stage="assess", key=key)
                 continue
-        if not is_first_stage:
+        if not rerank_follows:
             continue
         if isinstance(parsed, Assessment):
             order = assessed_order(dataset, post, criterion, parsed.relevance)
@@ -289,7 +288,7 @@ def _after_assess(dataset: EvidenceDataset, answer: Answer) -> Iterator[TaskSpec
 def _after_embed(dataset: EvidenceDataset, answer: Answer) -> Iterator[TaskSpec]:
     if not _starts_rerank(dataset, "embedding"):
         return
-    post_tasks = _Post(dataset, dataset.post(answer.task.key))
+    post_tasks = _PostTasks(dataset, dataset.post(answer.task.key))
     parsed = answer.parsed
     if not isinstance(parsed, PostVectors):
         for criterion in dataset.criteria:

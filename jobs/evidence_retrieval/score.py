@@ -15,14 +15,14 @@ from jobs.evidence_retrieval.documents import EvidenceFolders, documents, summar
 from jobs.evidence_retrieval.figures import EvidenceFigures
 from jobs.evidence_retrieval.measures import MEASURES
 from jobs.evidence_retrieval.metrics.bootstrap import Quotient
-from jobs.evidence_retrieval.metrics.comparisons import (
+from jobs.evidence_retrieval.metrics.judged_predictions import JudgedPredictions
+from jobs.evidence_retrieval.metrics.paired_differences import (
     ACCURACY,
     GATE_FAMILY,
     OF_THE_GATE,
     RANKING_FAMILY,
     ranking_names,
 )
-from jobs.evidence_retrieval.metrics.judged import JudgedPredictions
 from jobs.evidence_retrieval.metrics.results import (
     EvidenceResults,
     ModelResults,

@@ -14,7 +14,7 @@ from jobs.evidence_retrieval.consistency_rules import (
     recomputed,
     states_in_force,
 )
-from jobs.evidence_retrieval.metrics.judged import compared
+from jobs.evidence_retrieval.metrics.judged_predictions import compared
 from jobs.evidence_retrieval.queries import UNKNOWN
 from jobs.metrics.columns import Bools, Floats, Ints
 from jobs.metrics.ranking import evaluate, select

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from jobs.evidence_retrieval.metrics.comparisons import PairedDifference
+from jobs.evidence_retrieval.metrics.paired_differences import PairedDifference
 from jobs.evidence_retrieval.metrics.results import EvidenceResults, ModelResults
 from jobs.evidence_retrieval.queries import SCORED, SKIPPED, UNJUDGED, UNSCORED
 from jobs.inputs.sampling import sample_sentences

@@ -9,7 +9,7 @@ import numpy as np
 
 from jobs.evidence_retrieval.consistency import OF_ROWS
 from jobs.evidence_retrieval.measures import MEASURES
-from jobs.evidence_retrieval.metrics.judged import JudgedPredictions
+from jobs.evidence_retrieval.metrics.judged_predictions import JudgedPredictions
 from jobs.evidence_retrieval.metrics.results import EvidenceResults, ModelResults
 from jobs.evidence_retrieval.queries import UNKNOWN, ScoringInput
 from jobs.evidence_retrieval.settings import EvidenceSettings

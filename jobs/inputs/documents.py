@@ -266,7 +266,7 @@ def xml_text(path: Path) -> str:
     from defusedxml.common import DefusedXmlException  # noqa: PLC0415 - see above
     from defusedxml.ElementTree import DefusedXMLParser  # noqa: PLC0415 - see above
 
-    lines = _Lines()
+    lines = _TextTarget()
     parser = DefusedXMLParser(target=lines)
     parser.parser.StartDoctypeDeclHandler = _guarded
     try:
@@ -299,24 +299,24 @@ def _guarded(name: str, sysid: str, pubid: str, has_internal_subset: int) -> Non
         raise DTDForbidden(name, sysid, pubid)
 
 
-class _Lines:
+class _TextTarget:
     """What the parser tells: text, and where lines end."""
 
     def __init__(self) -> None:
         self._pieces: list[str] = []
-        self._within = 0  # elements that are open, from that of a reference on
+        self._open_references = 0  # elements that are open, from that of a reference on
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
         del attributes
         self._pieces.append(self._gap(tag))
-        if self._within or _local(tag) in REFERENCES:
-            self._within += 1
+        if self._open_references or _local(tag) in REFERENCES:
+            self._open_references += 1
 
     def data(self, text: str) -> None:
         self._pieces.append(text.replace("\n", " "))
 
     def end(self, tag: str) -> None:
-        self._within = max(self._within - 1, 0)
+        self._open_references = max(self._open_references - 1, 0)
         self._pieces.append(self._gap(tag))
 
     def close(self) -> None:
@@ -330,7 +330,7 @@ class _Lines:
         """What an element's begin or end parts."""
         if _local(tag) in INLINE:
             return ""
-        return " " if self._within else "\n"
+        return " " if self._open_references else "\n"
 
 
 def _local(tag: str) -> str:

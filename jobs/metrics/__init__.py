@@ -79,6 +79,19 @@ from jobs.metrics.classification import (
     threshold_grid,
     tpr_at_fpr,
 )
+from jobs.metrics.cluster_statistics import (
+    ANY,
+    NOT_NEGATIVE,
+    PER_THOUSAND,
+    SHARE,
+    SIGNED,
+    Range,
+    Ratio,
+    ResampledDifference,
+    ResampledStatistic,
+    Support,
+    mean_of,
+)
 from jobs.metrics.columns import (
     Aggregate,
     Term,
@@ -91,10 +104,8 @@ from jobs.metrics.columns import (
     std,
 )
 from jobs.metrics.intervals import (
-    FEW_CLUSTERS,
-    Form,
     Interval,
-    Resamples,
+    clopper_pearson,
     round12,
     wilson,
     with_interval,
@@ -115,20 +126,7 @@ from jobs.metrics.ranking import (
     run_lines,
     select,
 )
-from jobs.metrics.resampling import (
-    ANY,
-    NOT_NEGATIVE,
-    PER_THOUSAND,
-    SHARE,
-    SIGNED,
-    Range,
-    Ratio,
-    ResampledDifference,
-    ResampledStatistic,
-    Support,
-    clopper_pearson,
-    mean_of,
-)
+from jobs.metrics.resampling import FEW_CLUSTERS, Form, Resamples
 from jobs.metrics.screening import (
     atd,
     atd_records,

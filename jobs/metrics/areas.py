@@ -22,6 +22,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from jobs.metrics.cluster_statistics import Counts, ResampledStatistic, Support
 from jobs.metrics.columns import (
     Bools,
     Column,
@@ -32,7 +33,6 @@ from jobs.metrics.columns import (
     scores,
 )
 from jobs.metrics.intervals import Interval
-from jobs.metrics.resampling import Counts, ResampledStatistic, Support
 
 ValueOf: TypeAlias = Callable[[Counts], Floats]
 

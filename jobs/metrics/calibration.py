@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from jobs.metrics.cluster_statistics import Counts, ResampledStatistic, Support
 from jobs.metrics.columns import (
     Bools,
     Column,
@@ -22,7 +23,6 @@ from jobs.metrics.columns import (
     weights,
 )
 from jobs.metrics.intervals import Interval, wilson
-from jobs.metrics.resampling import Counts, ResampledStatistic, Support
 
 Closed = Literal["right", "left"]
 _FARTHEST = 1e-7

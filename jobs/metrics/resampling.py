@@ -1,351 +1,368 @@
-"""Statistics resampled by cluster, and interval ends for few clusters.
+"""Intervals over clusters: the percentile bootstrap, adjusted where that is too narrow.
 
-A statistic knows its range and the clusters that it rests on, so that an interval can
-be made where drawing again says too little.
+Rows of one document are not independent, so what is drawn with replacement is always
+the document, the cluster. One `Resamples` serves all statistics of a table and both
+sides of a difference: each replicate says how often every cluster was drawn, and a
+statistic is a ratio of sums over clusters, or the difference of two.
 
-A percentile bootstrap is too narrow with few clusters, and a point where all clusters
-agree. The rules here replace it there (`design/intervals.md` has their coverage):
-
-exact      Nothing varies between the clusters. By Markov's inequality the mean of k
-           independent values of at least v, in a range from 0, is at least
-           v * (alpha / 2) ** (1 / k). For k of k this is Clopper and Pearson's bound.
-effective  Wilson's score interval at the effective size n = x (1 - x) / se**2, with
-           the t quantile of the clusters instead of the normal one.
-rare       As before, but with fewer than 5 effective hits or misses the ends reach at
-           least to Clopper and Pearson's at that size (Korn and Graubard, 1998).
-t          Value and standard error of a number without a range, such as a mean length.
-
-Every statistic has a range; it is brought to 0..1 first, a difference of rates from
--1..1. The clusters are taken as independent, and as alike in what they may hold.
+A percentile interval of few clusters, or of a rate near 0 or 1, covers less than it
+says; one of clusters that all agree is a point. `intervals` has the rules for those.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from statistics import NormalDist
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Literal, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-from jobs.metrics.columns import ExactColumn, Floats, quotient, ratio
+from jobs.metrics.cluster_statistics import (
+    ANY,
+    SHARE,
+    Counts,
+    Order,
+    Range,
+    Ratio,
+    ResampledDifference,
+    ResampledStatistic,
+    Statistic,
+    mean_of,
+)
+from jobs.metrics.columns import ExactColumn, Floats, as_value, quotient
+from jobs.metrics.intervals import (
+    ClusterSample,
+    Interval,
+    Rule,
+    interval_ends,
+    jackknife,
+    round12,
+)
 
-Rule: TypeAlias = Literal["exact", "effective", "rare", "t"]
-
-RARE = 5.0
-"""Effective hits or misses below which the ends reach to the exact ones."""
-
-UNSEEN = 0.25
-"""The weight of a cluster that nobody has seen, beside each of those at hand.
-
-A rate that is nearly the same in a few clusters may be all wrong in the next. The
-variance between clusters counts a quarter of a cluster more, which varies as far as
-the range allows.
-"""
-
-_ROUNDING_SHARE = 1e-9
-"""A standard error that is rounding, as a share of the range."""
-
-_MOST_QUANTILE = 1e6
-"""A larger t quantile gives the whole range too, without an overflow."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Range:
-    """The values that a statistic can take."""
-
-    lowest: float
-    highest: float
-
-    @property
-    def is_bounded(self) -> bool:
-        """Whether both ends are finite."""
-        return math.isfinite(self.lowest) and math.isfinite(self.highest)
-
-    @property
-    def width(self) -> float:
-        """From end to end."""
-        return self.highest - self.lowest
-
-    def cut(self, value: float) -> float:
-        """*value*, or the nearest value of the range."""
-        return min(self.highest, max(self.lowest, value))
+Form: TypeAlias = Literal["adjusted", "percentile"]
+"""How ends are made: by the rule for the sample at hand, or as percentiles always."""
 
 
-SHARE = Range(lowest=0.0, highest=1.0)
-PER_THOUSAND = Range(lowest=0.0, highest=1000.0)
-SIGNED = Range(lowest=-1.0, highest=1.0)
-"""Of correlations, and of differences of shares."""
-ANY = Range(lowest=-math.inf, highest=math.inf)
-NOT_NEGATIVE = Range(lowest=0.0, highest=math.inf)
+#: No matrix of replicates x clusters takes more bytes than this.
+MATRIX_BYTES = 64 << 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Support:
-    """The clusters that a statistic rests on."""
-
-    effective: float
-    """Kish's number, the square of the sum of weights by the sum of their squares: one
-    paper with nearly all predictions counts as little more than one cluster."""
-    independent: int  #: values that bound it where none varies
-
-    @classmethod
-    def of(cls, weights: Floats | Sequence[float]) -> Support:
-        """Of a mean or a ratio, from what each cluster adds to the denominator."""
-        column = np.abs(np.asarray(weights, dtype=np.float64))
-        return cls(effective=_kish(column), independent=int(np.count_nonzero(column)))
-
-    @classmethod
-    def of_classes(cls, positives: Floats, negatives: Floats) -> Support:
-        """Of a statistic of two classes, such as an area under a ROC curve.
-
-        A pair of clusters, one with a positive and one with a negative, gives one
-        independent comparison; no cluster is in two pairs.
-        """
-        has = positives > 0, negatives > 0
-        return cls(
-            effective=min(_kish(positives), _kish(negatives)),
-            independent=min(
-                int(has[0].sum()), int(has[1].sum()), int((has[0] | has[1]).sum()) // 2
-            ),
-        )
-
-    def both(self, other: Support) -> Support:
-        """Of a difference: what both sides rest on at least."""
-        return Support(
-            effective=min(self.effective, other.effective),
-            independent=min(self.independent, other.independent),
-        )
+#: With fewer clusters than this an interval is given with a warning: so few say little
+#: of others.
+FEW_CLUSTERS = 10
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterSample:
-    """A statistic of some clusters, and how far it varies between them."""
-
-    value: float
-    se: float  #: standard error that respects the clusters
-    df: float  #: degrees of freedom of the standard error
-    support: Support
-    range: Range
-
-    @property
-    def varies(self) -> bool:
-        """Whether clusters differ at all."""
-        scale = self.range.width if self.range.is_bounded else max(1.0, abs(self.value))
-        return self.se > _ROUNDING_SHARE * scale
-
-    @property
-    def rarer(self) -> float:
-        """Effective number of hits or of misses, whichever is smaller."""
-        x = self.share
-        return x * (1 - x) / (self.se / self.range.width) ** 2 * min(x, 1 - x)
-
-    @property
-    def share(self) -> float:
-        """The value as a share of its range."""
-        return (self.range.cut(self.value) - self.range.lowest) / self.range.width
+#: An interval is flagged if more replicates than this share had no value.
+DROPPED_SHARE = 0.05
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IntervalEnds:
-    """The ends of an interval, and the rule that made them."""
-
-    lo: float
-    hi: float
-    rule: Rule
+#: From so many effective clusters on a percentile interval covers what it says, unless
+#: hits or misses are fewer than `COMMON`.
+MANY_CLUSTERS = 200
 
 
-def interval_ends(sample: ClusterSample, level: float) -> IntervalEnds | None:
-    """The interval of a statistic; None where nothing bounds it."""
-    bounded = sample.range.is_bounded
-    if not sample.varies or sample.df <= 0 or (bounded and not sample.rarer):
-        return _exact(sample, level) if bounded else None
-    if not bounded:
-        half = _quantile(sample.df, level) * sample.se
-        lo, hi = sample.value - half, sample.value + half
-        return IntervalEnds(lo=sample.range.cut(lo), hi=sample.range.cut(hi), rule="t")
-    return _effective(sample, level)
+#: Effective hits and misses from which the percentiles of many clusters are kept.
+COMMON = 30
 
 
-def clopper_pearson(k: float, n: float, level: float = 0.95) -> tuple[float, float]:
-    """The exact interval of *k* of *n*; both may be effective numbers."""
-    from scipy.special import betaincinv  # noqa: PLC0415 - slow to load
-
-    tail = (1 - level) / 2
-    lo = 0.0 if k <= 0 else float(betaincinv(k, n - k + 1, tail))
-    hi = 1.0 if k >= n else float(betaincinv(k + 1, n - k, 1 - tail))
-    return lo, hi
+# Where a statistic is no ratio, leaving out more clusters one by one takes too long.
+_MOST_LEFT_OUT = 500
 
 
-def jackknife(
-    value: float, without: Floats, support: Support, within: Range
-) -> ClusterSample:
-    """How far a statistic varies, from its value without each cluster in turn.
+# Turned into doubles at a time; larger blocks fall out of the processor's cache.
+_BLOCK_BYTES = 4 << 20
 
-    Degrees of freedom are Satterthwaite's, from how unevenly clusters add to the
-    variance: a few that hold all misses tell little of how far others vary.
+
+# With one cluster every replicate is the sample itself.
+_MIN_CLUSTERS = 2
+
+
+class Resamples:
+    """*b* draws of all clusters with replacement, the same for every statistic.
+
+    One generator (`numpy.random.default_rng(seed)`) makes one draw per replicate,
+    `integers(0, m, m)`, over the clusters in ascending order of their keys as text.
+    Statistics give their numbers in the order of *keys*, whatever that is.
+
+    With *form* "percentile" ends are percentiles, linear between neighbours, and
+    undefined with fewer than two clusters. With "adjusted" they are percentiles where
+    many clusters and common hits and misses allow it, and come from `interval_ends`
+    elsewhere. Both are stored at 12 significant digits; *b* = 0 asks for none.
     """
-    defined = without[~np.isnan(without)]
-    m = len(defined)
-    squares = (defined - value) ** 2
-    total = math.fsum(squares)
-    apart = math.fsum(squares**2) - total**2 / m if m else 0.0
-    df = max(0.0, support.effective - 1)
-    if apart > 0 and total > 0:
-        df = min(df, 2 * total**2 / apart)
-    se = math.sqrt(total * (m - 1) / m) if m else 0.0
-    return ClusterSample(value=value, se=se, df=df, support=support, range=within)
 
-
-def _exact(sample: ClusterSample, level: float) -> IntervalEnds:
-    within, value = sample.range, sample.value
-    k = sample.support.independent if not sample.varies else 1
-    factor = ((1 - level) / 2) ** (1 / k) if k else 0.0
-    return IntervalEnds(
-        lo=within.lowest + (value - within.lowest) * factor,
-        hi=within.highest - (within.highest - value) * factor,
-        rule="exact",
-    )
-
-
-def _effective(sample: ClusterSample, level: float) -> IntervalEnds:
-    within, x = sample.range, sample.share
-    m = sample.support.effective
-    variance = (sample.se / within.width) ** 2
-    if within.lowest == 0:
-        variance = (m * variance + UNSEEN * x * (1 - x) / m) / (m + UNSEEN)
-    t = _quantile(sample.df, level)
-    n = x * (1 - x) / variance
-    lo, hi = _wilson(x, n, t)
-    size = n * (NormalDist().inv_cdf(0.5 + level / 2) / t) ** 2
-    rule: Rule = "effective"
-    if size * min(x, 1 - x) < RARE:
-        exact = clopper_pearson(x * size, size, level)
-        lo, hi, rule = min(lo, exact[0]), max(hi, exact[1]), "rare"
-    return IntervalEnds(
-        lo=within.lowest + within.width * lo,
-        hi=within.lowest + within.width * hi,
-        rule=rule,
-    )
-
-
-def _wilson(x: float, n: float, t: float) -> tuple[float, float]:
-    """Wilson's interval of a share of effective size, with any quantile."""
-    scale = n + t * t
-    centre = (n * x + t * t / 2) / scale
-    half = t / scale * math.sqrt(n * x * (1 - x) + t * t / 4)
-    return max(0.0, centre - half), min(1.0, centre + half)
-
-
-def _quantile(df: float, level: float) -> float:
-    from scipy.special import stdtrit  # noqa: PLC0415 - as above
-
-    return min(_MOST_QUANTILE, float(stdtrit(df, 0.5 + level / 2)))
-
-
-def _kish(weights: Floats) -> float:
-    squares = math.fsum(weights**2)
-    return math.fsum(weights) ** 2 / squares if squares else 0.0
-
-
-Counts: TypeAlias = npt.NDArray[np.uint8]
-"""How often each cluster was drawn: replicates x clusters."""
-
-Order: TypeAlias = npt.NDArray[np.intp]
-"""Places of the clusters, by their keys ascending."""
-
-_ROUNDING = 1e-12
-
-
-@dataclass(frozen=True, slots=True)
-class Ratio:
-    """A sum over clusters divided by another, one number of each per cluster."""
-
-    numerators: Sequence[float] | Floats
-    denominators: Sequence[float] | Floats
-    range: Range = SHARE  #: the values that the ratio can take
-
-    @property
-    def support(self) -> Support:
-        """The clusters with a denominator."""
-        return Support.of(self.denominators)
-
-    def left_out(self, order: Order) -> tuple[float | None, Floats]:
-        """The ratio, and what it is without each cluster; NaN where it has none."""
-        above, below = (
-            np.asarray(column, dtype=np.float64)[order]
-            for column in (self.numerators, self.denominators)
+    def __init__(
+        self,
+        keys: Sequence[str],
+        b: int = 2000,
+        seed: int = 20260118,
+        *,
+        level: float = 0.95,
+        cluster: str = "cluster",
+        form: Form = "adjusted",
+    ) -> None:
+        self._order = np.array(
+            sorted(range(len(keys)), key=keys.__getitem__), dtype=np.intp
         )
-        a, b = math.fsum(above), math.fsum(below)
-        rest = quotient(a - above, b - below)
-        # what is left of a sum may be rounding alone
-        rest[np.abs(b - below) <= _ROUNDING * abs(b)] = np.nan
-        return ratio(a, b), rest
+        for left, right in itertools.pairwise(self._order.tolist()):
+            if keys[left] == keys[right]:
+                raise ValueError(f"keys names {keys[right]!r} twice, at index {right}.")
+        self._seed = seed
+        self._level = level
+        self._requested = b
+        self._b = b if len(keys) >= _MIN_CLUSTERS else 0
+        self._cluster = cluster
+        self._form = form
 
+    @classmethod
+    def of_rows(
+        cls,
+        n: int,
+        b: int = 2000,
+        seed: int = 20260118,
+        *,
+        level: float = 0.95,
+        form: Form = "adjusted",
+    ) -> Resamples:
+        """Draws of single rows in file order, as if they were independent."""
+        width = len(str(n))
+        keys = [f"{row:0{width}}" for row in range(n)]
+        return cls(keys, b, seed, level=level, cluster="row", form=form)
 
-@dataclass(frozen=True, slots=True)
-class ResampledDifference:
-    """*left* minus *right* on the same replicates."""
+    def mean(self, values: Sequence[float | None], within: Range = SHARE) -> Interval:
+        """The interval of the mean over the clusters whose value is not None."""
+        return self.intervals([mean_of(values, within)])[0]
 
-    left: Ratio
-    right: Ratio
+    def ratio(
+        self, numerators: Sequence[float], denominators: Sequence[float]
+    ) -> Interval:
+        """The interval of a sum over clusters divided by another."""
+        return self.intervals([Ratio(numerators, denominators)])[0]
 
-    @property
-    def range(self) -> Range:
-        """-1 to 1 for two shares."""
-        sides = self.left.range, self.right.range
-        return SIGNED if sides == (SHARE, SHARE) else ANY
+    def difference(
+        self, left: Sequence[float | None], right: Sequence[float | None]
+    ) -> Interval:
+        """The interval of *left*'s mean minus *right*'s, on the same replicates."""
+        return self.intervals([ResampledDifference(mean_of(left), mean_of(right))])[0]
 
-    @property
-    def support(self) -> Support:
-        """What both sides rest on."""
-        return self.left.support.both(self.right.support)
+    def intervals(self, statistics: Sequence[Statistic]) -> tuple[Interval, ...]:
+        """The intervals of many statistics, from one pass over the replicates.
 
-    def left_out(self, order: Order) -> tuple[float | None, Floats]:
-        """The difference, and what it is without each cluster."""
-        (left, left_without), (right, right_without) = (
-            side.left_out(order) for side in (self.left, self.right)
-        )
-        return (
-            None if left is None or right is None else left - right,
-            left_without - right_without,
+        Raises:
+            ValueError: where a column is not as long as the keys, or holds a number
+                that is not finite.
+        """
+        columns = SummedColumns(self._order)
+        evaluate = [columns.compiled(statistic) for statistic in statistics]
+        adjusts = self._form == "adjusted" and self._requested
+        is_resampled = [
+            not adjusts or statistic.support.effective >= MANY_CLUSTERS
+            for statistic in statistics
+        ]
+        values = np.empty((sum(is_resampled), self._b))
+        start = 0
+        for block in self.multiplicities() if any(is_resampled) else ():
+            sums = columns.sums(block.astype(np.float64))
+            end = start + len(block)
+            resampled = itertools.compress(evaluate, is_resampled)
+            for row, value_of in zip(values, resampled, strict=True):
+                row[start:end] = value_of(sums)
+            start = end
+        rows = iter(values)
+        return tuple(
+            self._of_sums(statistic, next(rows) if has_values else None)
+            for statistic, has_values in zip(statistics, is_resampled, strict=True)
         )
 
+    def interval_of(self, statistic: ResampledStatistic) -> Interval:
+        """The interval of a statistic that is no ratio of sums."""
+        return self.intervals_of([statistic])[0]
 
-Statistic: TypeAlias = Ratio | ResampledDifference
+    def intervals_of(
+        self, statistics: Sequence[ResampledStatistic]
+    ) -> tuple[Interval, ...]:
+        """The intervals of many such statistics, from one pass over the replicates."""
+        adjusts = self._form == "adjusted" and self._requested
+        leaves_out = adjusts and len(self._order) <= _MOST_LEFT_OUT
+        is_resampled = [
+            not leaves_out or statistic.support.effective >= MANY_CLUSTERS
+            for statistic in statistics
+        ]
+        values = np.empty((sum(is_resampled), self._b))
+        start = 0
+        for block in self.multiplicities() if any(is_resampled) else ():
+            end = start + len(block)
+            resampled = itertools.compress(statistics, is_resampled)
+            for row, statistic in zip(values, resampled, strict=True):
+                row[start:end] = statistic.value_of(block)
+            start = end
+        rows = iter(values)
+        return tuple(
+            self._of_curve(statistic, next(rows) if has_values else None)
+            for statistic, has_values in zip(statistics, is_resampled, strict=True)
+        )
 
+    def band_of(
+        self, value_of: Callable[[Counts], Floats], width: int
+    ) -> tuple[Interval, ...]:
+        """The percentiles of *width* numbers that one statistic yields side by side.
 
-@dataclass(frozen=True, slots=True)
-class ResampledStatistic:
-    """A statistic that is no ratio of sums, such as an area under a curve."""
+        For the band around a curve in a picture.
+        """
+        values = [value_of(block) for block in self.multiplicities()]
+        columns = np.concatenate([np.empty((0, width)), *values])
+        return tuple(map(self._percentiles, columns.T))
 
-    value_of: Callable[[Counts], Floats]
-    """Its value under each row of a block of multiplicities; NaN where it has none."""
-    support: Support
-    range: Range = SHARE
+    def multiplicities(self) -> Iterator[Counts]:
+        """How often each cluster was drawn, in blocks of replicates x clusters.
 
-    def __call__(self, block: Counts) -> Floats:
-        """The value under each row of *block*."""
-        return self.value_of(block)
+        Clusters stand in ascending order of their keys. For statistics that are no
+        ratio of sums.
+        """
+        if self._b * len(self._order) <= MATRIX_BYTES:
+            yield from self._cached_blocks
+        else:
+            yield from self._draw_blocks()
 
-    def minus(self, other: ResampledStatistic) -> ResampledStatistic:
-        """The difference of two on the same replicates."""
-        return ResampledStatistic(
-            lambda counts: self.value_of(counts) - other.value_of(counts),
-            self.support.both(other.support),
-            SIGNED if (self.range, other.range) == (SHARE, SHARE) else ANY,
+    @cached_property
+    def _cached_blocks(self) -> tuple[Counts, ...]:
+        return tuple(self._draw_blocks())
+
+    def _draw_blocks(self) -> Iterator[Counts]:
+        rng = np.random.default_rng(self._seed)
+        m = len(self._order)
+        rows = max(1, _BLOCK_BYTES // (8 * m)) if m else 1
+        for start in range(0, self._b, rows):
+            # A byte is enough: that one of more than 255 clusters is drawn more often
+            # than 255 times has a chance below 1e-500.
+            block = np.empty((min(rows, self._b - start), m), dtype=np.uint8)
+            for row in block:
+                row[:] = np.bincount(rng.integers(0, m, m), minlength=m)
+            yield block
+
+    def _of_sums(self, statistic: Statistic, values: Floats | None) -> Interval:
+        if values is not None and not self._adjusts(statistic, values):
+            return self._percentiles(values)
+        value, without = statistic.left_out(self._order)
+        return self._adjusted(value, statistic, without)
+
+    def _of_curve(
+        self, statistic: ResampledStatistic, values: Floats | None
+    ) -> Interval:
+        m = len(self._order)
+        if values is None:
+            block = np.ones((m, m), dtype=np.uint8)
+            np.fill_diagonal(block, 0)
+            without = statistic.value_of(block) if m > 1 else np.full(m, np.nan)
+            return self._adjusted(_whole(statistic, m), statistic, without)
+        if not self._adjusts(statistic, values):
+            return self._percentiles(values)
+        return self._adjusted(_whole(statistic, m), statistic, spread=_spread(values))
+
+    def _adjusts(
+        self, statistic: Statistic | ResampledStatistic, values: Floats
+    ) -> bool:
+        """Whether the percentiles of these replicates are to be replaced."""
+        if self._form == "percentile" or not self._requested:
+            return False
+        middle, se = _spread(values)
+        if middle is None:
+            return False
+        sample = ClusterSample(
+            value=middle,
+            se=se,
+            df=1.0,
+            support=statistic.support,
+            range=_within(middle, statistic.range),
+        )
+        if not sample.varies or statistic.support.effective < MANY_CLUSTERS:
+            return True
+        return sample.range.is_bounded and sample.rarer < COMMON
+
+    def _adjusted(
+        self,
+        value: float | None,
+        statistic: Statistic | ResampledStatistic,
+        without: Floats | None = None,
+        spread: tuple[float | None, float] = (None, 0.0),
+    ) -> Interval:
+        """The interval from values without each cluster, or from the replicates'."""
+        by = f"interval by {self._cluster}"
+        if value is None:
+            return Interval(lo=None, hi=None, how=f"{by}: none, no value")
+        support, within = statistic.support, _within(value, statistic.range)
+        if without is not None:
+            sample = jackknife(value, without, support, within)
+        else:
+            df = support.effective - 1
+            sample = ClusterSample(
+                value=value, se=spread[1], df=df, support=support, range=within
+            )
+        ends = interval_ends(sample, self._level)
+        if ends is None:
+            return Interval(lo=None, hi=None, how=f"{by}: none, nothing varies")
+        return Interval(
+            lo=round12(ends.lo),
+            hi=round12(ends.hi),
+            how=f"{by}: {_RULES[ends.rule](sample)}, level={self._level}",
+        )
+
+    def _percentiles(self, values: Floats) -> Interval:
+        used = values[~np.isnan(values)]
+        flagged = len(used) < (1 - DROPPED_SHARE) * len(values)
+        lo = hi = None
+        if len(used):
+            tail = 50 * (1 - self._level)
+            lo, hi = (round12(end) for end in np.percentile(used, (tail, 100 - tail)))
+        return Interval(
+            lo=lo,
+            hi=hi,
+            b=self._requested,
+            b_used=len(used),
+            flagged=bool(flagged),
+            how=f"interval by {self._cluster}: percentile bootstrap, "
+            f"B={self._requested}, seed={self._seed}, level={self._level}, "
+            f"B_used={len(used)}",
         )
 
 
-def mean_of(values: Sequence[float | None], within: Range = SHARE) -> Ratio:
-    """The mean over the clusters whose value is not None."""
-    return Ratio(
-        [0.0 if value is None else value for value in values],
-        [value is not None for value in values],
-        within,
-    )
+_RULES: Mapping[Rule, Callable[[ClusterSample], str]] = {
+    "exact": lambda sample: (
+        f"exact bound of {sample.support.independent} that do not vary"
+        if not sample.varies
+        else "exact bound of 1"
+    ),
+    "effective": lambda sample: (
+        f"Wilson at the effective size, t with {sample.df:.3g} df"
+    ),
+    "rare": lambda sample: (
+        f"Clopper-Pearson at the effective size, t with {sample.df:.3g} df"
+    ),
+    "t": lambda sample: f"t with {sample.df:.3g} df",
+}
+"""How a rule of `intervals` is stated."""
+
+
+def _within(value: float, stated: Range) -> Range:
+    """The stated range, unless the value shows that it is another."""
+    slack = 1e-9
+    holds = stated.lowest - slack <= value <= stated.highest + slack
+    return stated if holds else ANY
+
+
+def _whole(statistic: ResampledStatistic, m: int) -> float | None:
+    """The statistic of the sample itself."""
+    return as_value(statistic.value_of(np.ones((1, m), dtype=np.uint8))[0])
+
+
+def _spread(values: Floats) -> tuple[float | None, float]:
+    """The middle of the replicates and their standard deviation."""
+    used = values[~np.isnan(values)]
+    if not len(used):
+        return None, 0.0
+    middle = math.fsum(used) / len(used)
+    return middle, math.sqrt(math.fsum((used - middle) ** 2) / len(used))
 
 
 class SummedColumns:

@@ -28,9 +28,9 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from jobs.metrics.cluster_statistics import Ratio
 from jobs.metrics.columns import Floats, mean, quotient, ratio
 from jobs.metrics.intervals import Interval, round12
-from jobs.metrics.resampling import Ratio
 
 #: Differences no larger than this are rounding, not effects.
 NEGLIGIBLE = 1e-12

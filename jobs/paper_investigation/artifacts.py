@@ -64,8 +64,8 @@ def lines(
         return StreamedLine(artifact=name, text=f"{text}\n")
 
     if record.mode == "questions":
-        for marked in paper.questions:
-            item, judgement = marked.item, marked.judgement
+        for graded_answer in paper.answers:
+            item, judgement = graded_answer.item, graded_answer.judgement
             fields = (
                 answer_fields(item, judgement, record.model)
                 if judgement is not None
@@ -90,12 +90,12 @@ def investigation_fields(paper: GradedPaper) -> dict[str, Any]:
     are folded for comparison alone. The record holds the extraction's reply and every
     question that was asked, so that it can be imported and scored again.
     """
-    record, uses = paper.record, paper.uses
+    record, variants_by_question = paper.record, paper.variants_by_question
     linked = {
-        marked.item.question.key
+        graded_answer.item.question.key
         for group in paper.links.values()
-        for marked in group
-        if marked.judgement is not None
+        for graded_answer in group
+        if graded_answer.judgement is not None
     }
     others = [
         _other(item, is_known=not record.fixed_links)
@@ -112,7 +112,7 @@ def investigation_fields(paper: GradedPaper) -> dict[str, Any]:
         "recalled_variants": _recalled(paper),
         "variant_recall": paper.recall,
         "variant_results": {
-            paper.truth[variant]: _variant_result(paper, variant, uses)
+            paper.truth[variant]: _variant_result(paper, variant, variants_by_question)
             for variant in sorted(paper.links)
         },
         "paper_score": paper.score,
@@ -207,16 +207,16 @@ def question_fields(question: PaperQuestion) -> dict[str, Any]:
 
 
 def _variant_result(
-    paper: GradedPaper, variant: str, uses: Mapping[str, Sequence[str]]
+    paper: GradedPaper, variant: str, variants_by_question: Mapping[str, Sequence[str]]
 ) -> dict[str, Any]:
     responses = []
-    for marked in paper.links[variant]:
-        item, judgement = marked.item, marked.judgement
+    for graded_answer in paper.links[variant]:
+        item, judgement = graded_answer.item, graded_answer.judgement
         if judgement is None:
             continue
         is_known = not paper.record.fixed_links
         response = _response(item, judgement, is_known=is_known)
-        if len(uses[item.question.key]) > 1:
+        if len(variants_by_question[item.question.key]) > 1:
             response["shared"] = True
         responses.append(response)
     return {

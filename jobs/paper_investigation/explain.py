@@ -238,7 +238,7 @@ def _answer_lines(
         return
     yield f"    reply ({task}, ended: {item.reply.finish_reason})"
     yield from quoted_lines(item.reply.text)
-    uses = paper.uses.get(item.question.key, [])
+    uses = paper.variants_by_question.get(item.question.key, [])
     if record.mode == "investigate":
         counts = ", ".join(paper.truth[name] for name in uses) or "no recalled variant"
         yield f"    counts for {counts}"

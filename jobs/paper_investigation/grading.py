@@ -62,8 +62,8 @@ class GradedPaper:
     """By recalled variant that has asked questions, in truth order."""
     accuracies: Mapping[str, float] = field(default_factory=dict)
     """Right over answered, by recalled variant that has an answer."""
-    questions: tuple[GradedAnswer, ...] = ()  #: those of `links`, each once
-    aside: tuple[
+    answers: tuple[GradedAnswer, ...] = ()  #: those of `links`, each once
+    missed_variant_answers: tuple[
         GradedAnswer, ...
     ] = ()  #: asked about missed variants, for diagnosis only
     unlinked: tuple[str, ...] = ()  #: recalled variants that no question names
@@ -98,14 +98,14 @@ class GradedPaper:
         return ratio(2 * len(self.recalled), len(self.truth) + len(self.predicted))
 
     @property
-    def uses(self) -> dict[str, list[str]]:
+    def variants_by_question(self) -> dict[str, list[str]]:
         """Which recalled variants each question counts for, by its key."""
         variants_by_question: dict[str, list[str]] = {}
         for variant, answers in self.links.items():
-            for marked in answers:
-                variants_by_question.setdefault(marked.item.question.key, []).append(
-                    variant
-                )
+            for graded_answer in answers:
+                variants_by_question.setdefault(
+                    graded_answer.item.question.key, []
+                ).append(variant)
         return variants_by_question
 
     @property
@@ -116,7 +116,7 @@ class GradedPaper:
     @property
     def pooled_accuracy(self) -> float | None:
         """Right answers over all answers of the paper, each once."""
-        answered = [q for q in self.questions if q.judgement]
+        answered = [q for q in self.answers if q.judgement]
         return ratio(sum(q.is_right for q in answered), len(answered))
 
     @property
@@ -131,7 +131,7 @@ class GradedPaper:
         """The score if every question without a reply counted as wrong."""
         if not self.is_parsed or self.record.mode != "investigate":
             return None
-        if all(question.judgement for question in self.questions):
+        if all(question.judgement for question in self.answers):
             return self.score
         return self._score(
             mean(
@@ -150,7 +150,7 @@ class ExtractionReading:
 
     record: PaperRecord
     parsed_list: VariantList | ParseFailure | None  #: None: no reply to read
-    questions: Mapping[str, GradedAnswer]  #: those that were asked, by their keys
+    answers: Mapping[str, GradedAnswer]  #: those that were asked, by their keys
 
 
 def read_extraction_reply(record: PaperRecord, rules: RuleChoice) -> ExtractionReading:
@@ -158,7 +158,7 @@ def read_extraction_reply(record: PaperRecord, rules: RuleChoice) -> ExtractionR
     return ExtractionReading(
         record=record,
         parsed_list=_parsed_list(record, rules),
-        questions={
+        answers={
             item.question.key: GradedAnswer(item=item, judgement=judge(item, rules))
             for item in record.items
             if item.task is not None
@@ -170,8 +170,8 @@ def grade(reading: ExtractionReading, lens: ScoringVariant) -> GradedPaper:
     """Compare what was read, by the rules of *lens*, with the truth."""
     record, parsed_list = reading.record, reading.parsed_list
     if record.mode == "questions":
-        answers = tuple(reading.questions.values())
-        return GradedPaper(record=record, questions=answers, stale=record.strays)
+        answers = tuple(reading.answers.values())
+        return GradedPaper(record=record, answers=answers, stale=record.strays)
     truth = distinct(record.truth, lens.settings.variant_case)
     if isinstance(parsed_list, VariantList):
         return _marked_paper(reading, lens, truth, parsed_list)
@@ -208,7 +208,7 @@ def _marked_paper(
     )
     if record.mode == "extract":
         return extracted
-    return _with_questions(extracted, reading.questions, lens)
+    return _with_questions(extracted, reading.answers, lens)
 
 
 def _with_questions(
@@ -219,7 +219,9 @@ def _with_questions(
     variants: Iterable[str] = paper.truth if settings.ask == "all" else recalled
     groups = plan.links((i.question for i in record.items), variants, settings)
     keys = {question.key for group in groups.values() for question in group}
-    linked_answers = {key: marked for key, marked in read.items() if key in keys}
+    linked_answers = {
+        key: graded_answer for key, graded_answer in read.items() if key in keys
+    }
     links = {
         variant: answers
         for variant in recalled
@@ -234,7 +236,7 @@ def _with_questions(
     accuracies = dict(_accuracies(links))
     counted = {answer.item.question.key for group in links.values() for answer in group}
     unlinked = tuple(variant for variant in recalled if not groups[variant])
-    left_out = (marked for key, marked in read.items() if key not in keys)
+    left_out = (graded_answer for key, graded_answer in read.items() if key not in keys)
     return replace(
         paper,
         skip=None
@@ -244,10 +246,10 @@ def _with_questions(
         ),
         links=links,
         accuracies=accuracies,
-        questions=tuple(
+        answers=tuple(
             answer for key, answer in linked_answers.items() if key in counted
         ),
-        aside=tuple(
+        missed_variant_answers=tuple(
             answer for key, answer in linked_answers.items() if key not in counted
         ),
         unlinked=unlinked,
@@ -256,7 +258,8 @@ def _with_questions(
             for item in record.items
             if item.task is None and item.question.key in keys
         ),
-        stale=record.strays + sum(marked.judgement is not None for marked in left_out),
+        stale=record.strays
+        + sum(graded_answer.judgement is not None for graded_answer in left_out),
     )
 
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from jobs.paper_investigation import baseline, inputs, plan, prepare_check
-from jobs.paper_investigation import prompts as asking
+from jobs.paper_investigation import baseline, inputs, plan, prepare_check, prompts
 from jobs.paper_investigation.data import WORDING, InvestigationDataset
 from jobs.paper_investigation.plan import STAGES
 from jobs.paper_investigation.settings import InvestigationSettings as JobSettings
@@ -57,12 +56,12 @@ class PaperInvestigation(Job):
 
     def request(self, dataset: InvestigationDataset, task: Task) -> ChatRequest:
         """The request of a task."""
-        return asking.request(dataset, task)
+        return prompts.request(dataset, task)
 
     def item(self, dataset: InvestigationDataset, spec: TaskSpec) -> str:
         """The paper; in mode questions it has many specs."""
         del dataset
-        return asking.paper_of(spec.key)
+        return prompts.paper_of(spec.key)
 
     def follow_up(
         self, dataset: InvestigationDataset, group: tuple[Answer, ...]
@@ -76,9 +75,7 @@ class PaperInvestigation(Job):
 
     def score(self, dataset: InvestigationDataset, answers: Answers) -> Scorecard:
         """All metrics, tables and artifacts."""
-        from jobs.paper_investigation.scorecard import (  # noqa: PLC0415 - see above
-            score,
-        )
+        from jobs.paper_investigation.score import score  # noqa: PLC0415 - see above
 
         return score(dataset, answers)
 

@@ -88,16 +88,16 @@ class AnswerVerdicts:
     def add(self, paper: GradedPaper) -> None:
         """Note the verdicts on one paper's questions, in its replicate."""
         verdicts = self._verdicts.setdefault(paper.record.model, bytearray())
-        for marked in paper.questions:
-            if marked.judgement is None:
+        for graded_answer in paper.answers:
+            if graded_answer.judgement is None:
                 continue
-            identity = (marked.item.key, paper.record.replicate)
+            identity = (graded_answer.item.key, paper.record.replicate)
             number = self._numbers.setdefault(identity, len(self._numbers))
             if number == len(self._papers):
                 self._papers.append(paper.record.pmcid)
-                self._pipelines.append(marked.item.question.pipeline)
+                self._pipelines.append(graded_answer.item.question.pipeline)
             verdicts.extend(bytes(max(0, number + 1 - len(verdicts))))
-            verdicts[number] = _verdict(marked.judgement)
+            verdicts[number] = _verdict(graded_answer.judgement)
 
     def shares(self, model: str) -> Iterator[str]:
         """The paths of what *model* has answers to."""

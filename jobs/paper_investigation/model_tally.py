@@ -60,9 +60,9 @@ class TrivialAnswers:
 
     def add(self, paper: GradedPaper) -> None:
         """Count the questions of one paper in one replicate that have a reply."""
-        for marked in paper.questions:
-            if marked.judgement is not None:
-                question = marked.item.question
+        for graded_answer in paper.answers:
+            if graded_answer.judgement is not None:
+                question = graded_answer.item.question
                 self._answers[question.pipeline][_folded(question)] += 1
         if paper.skip is not None or paper.score is None:
             return
@@ -71,8 +71,8 @@ class TrivialAnswers:
         for variant in paper.accuracies:
             answered = [m for m in paper.links[variant] if m.judgement is not None]
             share = Fraction(1, len(answered) * len(paper.accuracies))
-            for marked in answered:
-                question = marked.item.question
+            for graded_answer in answered:
+                question = graded_answer.item.question
                 key = question.pipeline, _folded(question)
                 self._accuracy[key] += share
                 self._score[key] += share * Fraction(paper.recall or 0)
@@ -304,8 +304,8 @@ class ModelTally:
 
     def _keep_answers(self, paper: GradedPaper) -> None:
         seed = self._lenses.chosen.settings.boot_seed
-        for marked in paper.questions:
-            item, judgement = marked.item, marked.judgement
+        for graded_answer in paper.answers:
+            item, judgement = graded_answer.item, graded_answer.judgement
             if judgement is not None:
                 question = item.question
                 key = random_key(seed, paper.record.model, question.question_id)
@@ -354,10 +354,10 @@ class ReplicateAnswers:
         if paper.predicted is not None:
             sets = self._predicted.setdefault(paper.record.pmcid, [])
             sets.append(frozenset(paper.predicted))
-        for marked in paper.questions:
-            if marked.judgement is not None:
-                value = marked.judgement.value.encode()
-                digests = self._answers.setdefault(marked.item.key, [])
+        for graded_answer in paper.answers:
+            if graded_answer.judgement is not None:
+                value = graded_answer.judgement.value.encode()
+                digests = self._answers.setdefault(graded_answer.item.key, [])
                 digests.append(blake2b(value, digest_size=8).digest())
 
     def measures(self) -> Iterator[MeasuredValue]:

@@ -55,7 +55,7 @@ class PaperScore:
     def of(cls, paper: GradedPaper) -> PaperScore:
         """The numbers of *paper*."""
         accuracies = tuple(paper.accuracies.values())
-        answered = [q for q in paper.questions if q.judgement]
+        answered = [q for q in paper.answers if q.judgement]
         return cls(
             skip=paper.skip,
             is_parsed=paper.is_parsed,
@@ -71,8 +71,8 @@ class PaperScore:
             score_with_missing_as_wrong=paper.score_with_missing_as_wrong,
             right=sum(q.is_right for q in answered),
             answered=len(answered),
-            missing=len(paper.questions) - len(answered),
-            planned=len(paper.questions) + len(paper.unasked),
+            missing=len(paper.answers) - len(answered),
+            planned=len(paper.answers) + len(paper.unasked),
             not_asked=len(paper.recalled) - len(paper.links),
             unlinked=len(paper.unlinked),
             merged=len(distinct(paper.record.truth, "keep")) - len(paper.truth),

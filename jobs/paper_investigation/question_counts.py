@@ -76,16 +76,18 @@ class QuestionBreakdown:
 
     def add(self, paper: GradedPaper) -> None:
         """Count the questions of one paper in one replicate."""
-        for marked in paper.questions:
-            question = marked.item.question
+        for graded_answer in paper.answers:
+            question = graded_answer.item.question
             for name in (question.pipeline, TOTAL):
-                self.pipelines[name].add(marked)
-                self._note(name, marked)
-                self.types["question_type"][name][question.question_type].add(marked)
-                self.types["table_type"][name][question.table_type].add(marked)
-        for marked in itertools.chain.from_iterable(paper.links.values()):
-            if marked.judgement is not None:
-                self.pipelines[marked.item.question.pipeline].links += 1
+                self.pipelines[name].add(graded_answer)
+                self._note(name, graded_answer)
+                self.types["question_type"][name][question.question_type].add(
+                    graded_answer
+                )
+                self.types["table_type"][name][question.table_type].add(graded_answer)
+        for graded_answer in itertools.chain.from_iterable(paper.links.values()):
+            if graded_answer.judgement is not None:
+                self.pipelines[graded_answer.item.question.pipeline].links += 1
                 self.pipelines[TOTAL].links += 1
 
     @property
@@ -122,11 +124,11 @@ class QuestionBreakdown:
                         f"right / answered of the {kind}",
                     )
 
-    def _note(self, name: str, marked: GradedAnswer) -> None:
-        if marked.judgement is not None:
-            pmcid = marked.item.question.pmcid
+    def _note(self, name: str, graded_answer: GradedAnswer) -> None:
+        if graded_answer.judgement is not None:
+            pmcid = graded_answer.item.question.pmcid
             paper = self._by_paper[name].setdefault(pmcid, [0, 0])
-            paper[0] += marked.judgement.right
+            paper[0] += graded_answer.judgement.right
             paper[1] += 1
 
     def _ratio(self, name: str, papers: Sequence[str]) -> Ratio:
@@ -181,8 +183,8 @@ class StudyCounts:
 
     def add(self, paper: GradedPaper) -> None:
         """Count the study-parameter answers of one paper in one replicate."""
-        for marked in paper.questions:
-            question, judgement = marked.item.question, marked.judgement
+        for graded_answer in paper.answers:
+            question, judgement = graded_answer.item.question, graded_answer.judgement
             if question.is_mcq or judgement is None:
                 continue
             pair = (question.expected_significance, judgement.significance or "")
@@ -249,16 +251,16 @@ def right_of(field: str) -> str:
 class Flip:
     """One answer whose verdict depends on the rules."""
 
-    marked: GradedAnswer
+    graded_answer: GradedAnswer
     other: AnswerJudgement
 
 
 def flips(paper: GradedPaper, other: RuleChoice) -> Iterator[Flip]:
     """The counted answers of *paper* that the *other* rules judge differently."""
-    for marked in paper.questions:
-        judged = judge(marked.item, other)
-        if judged is not None and judged.right != marked.is_right:
-            yield Flip(marked=marked, other=judged)
+    for graded_answer in paper.answers:
+        judged = judge(graded_answer.item, other)
+        if judged is not None and judged.right != graded_answer.is_right:
+            yield Flip(graded_answer=graded_answer, other=judged)
 
 
 class Flips:
@@ -272,7 +274,7 @@ class Flips:
         """Count the flips of one paper in one replicate."""
         for flip in flips(paper, other):
             counted = self.to_right if flip.other.right else self.to_wrong
-            counted[flip.marked.item.question.pipeline] += 1
+            counted[flip.graded_answer.item.question.pipeline] += 1
             counted[TOTAL] += 1
 
     def measures(self, rules: str) -> Iterator[MeasuredValue]:
@@ -315,17 +317,17 @@ class ReplyCounts:
         elif isinstance(paper.parsed_list, ParseFailure):
             self.failures["extract"][paper.parsed_list.reason] += 1
         self._note(paper.record.reply)
-        for marked in (*paper.questions, *paper.aside):
-            self._add_question(marked)
+        for graded_answer in (*paper.answers, *paper.missed_variant_answers):
+            self._add_question(graded_answer)
 
-    def _add_question(self, marked: GradedAnswer) -> None:
-        if marked.judgement is None:
+    def _add_question(self, graded_answer: GradedAnswer) -> None:
+        if graded_answer.judgement is None:
             return
-        counted = self.failures if marked.judgement.failed else self.rules
-        counted["question"][marked.judgement.rule] += 1
-        batch = marked.item.batch
-        if batch is None or batch.keys[0] == marked.item.question.key:
-            self._note(marked.item.reply)
+        counted = self.failures if graded_answer.judgement.failed else self.rules
+        counted["question"][graded_answer.judgement.rule] += 1
+        batch = graded_answer.item.batch
+        if batch is None or batch.keys[0] == graded_answer.item.question.key:
+            self._note(graded_answer.item.reply)
 
     def _note(self, reply: Reply | None) -> None:
         if reply is None:

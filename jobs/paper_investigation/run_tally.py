@@ -117,8 +117,8 @@ class RecordedAgreement:
         record = paper.record
         stated, recomputed = record.recorded, paper_facts(paper)
         self._compare(record.model, record.pmcid, stated, recomputed)
-        for marked in (*paper.questions, *paper.aside):
-            item, judgement = marked.item, marked.judgement
+        for graded_answer in (*paper.answers, *paper.missed_variant_answers):
+            item, judgement = graded_answer.item, graded_answer.judgement
             if judgement is not None:
                 recomputed = question_facts(item.question, judgement)
                 self._compare(record.model, item.key, item.recorded, recomputed)

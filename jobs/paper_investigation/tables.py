@@ -47,7 +47,9 @@ class GrowingTable:
 
 
 def _papers(paper: GradedPaper, _: RowSources) -> Iterator[Cells]:
-    answered = [marked for marked in paper.questions if marked.judgement]
+    answered = [
+        graded_answer for graded_answer in paper.answers if graded_answer.judgement
+    ]
     yield (
         paper.record.title,
         paper.skip,
@@ -61,9 +63,13 @@ def _papers(paper: GradedPaper, _: RowSources) -> Iterator[Cells]:
         paper.pooled_accuracy,
         paper.score,
         len(answered),
-        sum(marked.is_right for marked in answered),
-        sum(marked.judgement.failed for marked in answered if marked.judgement),
-        len(paper.questions) - len(answered),
+        sum(graded_answer.is_right for graded_answer in answered),
+        sum(
+            graded_answer.judgement.failed
+            for graded_answer in answered
+            if graded_answer.judgement
+        ),
+        len(paper.answers) - len(answered),
         len(paper.unasked),
     )
 
@@ -82,21 +88,21 @@ def _variants(paper: GradedPaper, sources: RowSources) -> Iterator[Cells]:
             variant in predicted if paper.is_parsed else None,
             variant in paper.recalled if paper.is_parsed else None,
             sources.grounding.verdict(paper.record.pmcid, spellings[variant]),
-            sum(marked.judgement is not None for marked in answers),
-            sum(marked.is_right for marked in answers),
+            sum(graded_answer.judgement is not None for graded_answer in answers),
+            sum(graded_answer.is_right for graded_answer in answers),
             accuracies.get(variant),
             variant_kind(variant),
         )
 
 
 def _questions(paper: GradedPaper, _: RowSources) -> Iterator[Cells]:
-    uses = paper.uses
-    for marked in (*paper.questions, *paper.aside):
-        question, judgement = marked.item.question, marked.judgement
-        linked = uses.get(question.key, [])
-        reply = marked.item.reply
+    variants_by_question = paper.variants_by_question
+    for graded_answer in (*paper.answers, *paper.missed_variant_answers):
+        question, judgement = graded_answer.item.question, graded_answer.judgement
+        linked = variants_by_question.get(question.key, [])
+        reply = graded_answer.item.reply
         yield (
-            *_question_cells(marked),
+            *_question_cells(graded_answer),
             question.variant,
             "; ".join(linked),
             len(linked),
@@ -107,7 +113,7 @@ def _questions(paper: GradedPaper, _: RowSources) -> Iterator[Cells]:
             judgement.p_value_right if judgement and not question.is_mcq else None,
             judgement.significance_right if judgement and not question.is_mcq else None,
             reply.finish_reason if reply else None,
-            marked.item.absent,
+            graded_answer.item.absent,
         )
 
 
@@ -118,14 +124,19 @@ def _skipped(paper: GradedPaper, sources: RowSources) -> Iterator[Cells]:
         yield "paper", paper.record.pmcid, paper.skip, detail
     for variant in paper.unlinked:
         yield "variant", paper.truth[variant], "no_questions", None
-    for marked in (*paper.questions, *paper.aside):
-        if marked.judgement is None:
-            yield "question", marked.item.question.key, marked.item.absent, None
+    for graded_answer in (*paper.answers, *paper.missed_variant_answers):
+        if graded_answer.judgement is None:
+            yield (
+                "question",
+                graded_answer.item.question.key,
+                graded_answer.item.absent,
+                None,
+            )
     for item in paper.unasked:
         yield "question", item.question.key, "not_asked", None
     if paper.is_parsed:
-        counted = (*paper.questions, *paper.aside)
-        seen = {marked.item.question.key for marked in counted}
+        counted = (*paper.answers, *paper.missed_variant_answers)
+        seen = {graded_answer.item.question.key for graded_answer in counted}
         seen.update(item.question.key for item in paper.unasked)
         for item in paper.record.items:
             if item.question.key not in seen:
@@ -141,23 +152,23 @@ def _left_out(item: QuestionItem, paper: GradedPaper, lens: ScoringVariant) -> s
 
 def _flips(paper: GradedPaper, sources: RowSources) -> Iterator[Cells]:
     for flip in flips(paper, sources.other_rules):
-        marked, judgement = flip.marked, flip.marked.judgement
+        graded_answer, judgement = flip.graded_answer, flip.graded_answer.judgement
         yield (
-            *_question_cells(marked),
-            marked.item.question.variant,
-            expected(marked.item.question),
-            marked.item.reply.text if marked.item.reply else None,
+            *_question_cells(graded_answer),
+            graded_answer.item.question.variant,
+            expected(graded_answer.item.question),
+            graded_answer.item.reply.text if graded_answer.item.reply else None,
             judgement.value if judgement else None,
             judgement.rule if judgement else None,
-            marked.is_right,
+            graded_answer.is_right,
             flip.other.value,
             flip.other.rule,
             flip.other.right,
         )
 
 
-def _question_cells(marked: GradedAnswer) -> Cells:
-    question = marked.item.question
+def _question_cells(graded_answer: GradedAnswer) -> Cells:
+    question = graded_answer.item.question
     return (
         question.pipeline,
         question.question_id,

@@ -105,7 +105,7 @@ COUNTED: Mapping[str, tuple[Severity, str]] = {
     "parted": ("info", "Papers were read in parts (--chunk, --max-chars)."),
     "repeated": ("info", "Rows repeat a row of an earlier part and are merged."),
 }
-"""What replies and files hold beside rows, by the words of `Predicted.counts`."""
+"""What replies and files hold beside rows, by key of `ReplicatePredictions.counts`."""
 
 PERFECT = 2
 """Rows from which a perfect score is reported; one row says nothing."""

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from jobs.property_extraction import baseline, inputs, plan, tasks
-from jobs.property_extraction import plan as asking
 from jobs.property_extraction.data import PropertyDataset
 from jobs.property_extraction.plan import STAGES
 from jobs.property_extraction.prompts import WORDING
@@ -49,11 +48,11 @@ class PropertyExtraction(Job):
     ) -> Mapping[str, Callable[[JobSettings], Prepared | PreparedFolder]]:
         """What `siftlog prepare property-extraction` builds and checks."""
         from jobs.property_extraction.aliases.preparing import (  # noqa: PLC0415 - see above
-            prepared_aliases,
+            prepare_aliases,
         )
         from jobs.property_extraction.lint import lint  # noqa: PLC0415 - see above
 
-        return {"aliases": prepared_aliases, "lint": lint}
+        return {"aliases": prepare_aliases, "lint": lint}
 
     def with_sample(self, settings: JobSettings) -> JobSettings:
         """Settings a run can start from: the shipped sample where no input is named."""
@@ -93,7 +92,7 @@ class PropertyExtraction(Job):
 
     def request(self, dataset: PropertyDataset, task: Task) -> ChatRequest:
         """The request of a task."""
-        return asking.request(dataset, task)
+        return plan.request(dataset, task)
 
     def item(self, dataset: PropertyDataset, spec: TaskSpec) -> str:
         """The paper of which a spec names a piece; or the pair of names."""

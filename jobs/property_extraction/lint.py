@@ -257,9 +257,11 @@ def lint_rows(
                             message=message,
                         )
                     )
-        for problem, of in checked.items():
-            if of:
-                problem_counts[source, problem] = LintTally(flagged[problem], of)
+        for problem, checked_count in checked.items():
+            if checked_count:
+                problem_counts[source, problem] = LintTally(
+                    flagged[problem], checked_count
+                )
         return n
 
     rows: dict[Source, int] = {

@@ -74,7 +74,7 @@ def read_candidates(path: Path) -> tuple[NamePair, ...]:
             count=_read(cells, columns, "count", integer_of) or 0,
             avg_sim=_read(cells, columns, "avg_sim", _share),
             value_hits=_read(cells, columns, "value_hits", integer_of) or 0,
-            canonical=_read(cells, columns, "canonical", _truth_of),
+            canonical=_read(cells, columns, "canonical", _bool_of),
             examples=tuple(
                 _examples(cells, as_meant(cells.at(columns.get("examples"))))
             ),
@@ -139,11 +139,11 @@ def _share(text: str) -> float:
     return value
 
 
-def _truth_of(text: str) -> bool:
-    is_true = {"true": True, "false": False}.get(text.lower())
-    if is_true is None:
+def _bool_of(text: str) -> bool:
+    value = {"true": True, "false": False}.get(text.lower())
+    if value is None:
         raise ValueError(f"is {text!r} (true or false is expected)")
-    return is_true
+    return value
 
 
 def _examples(cells: TableRow, text: str) -> Iterator[str]:

@@ -17,8 +17,7 @@ from jobs.property_extraction.name_pairs import (
     NameVerdict,
     majority,
 )
-from jobs.property_extraction.parsing import ParsedChoice
-from jobs.property_extraction.parsing import ParsedVerdict as Answered
+from jobs.property_extraction.parsing import ParsedChoice, ParsedVerdict
 from jobs.property_extraction.plan import read_verdict
 from jobs.property_extraction.tasks import AUTO, DONE, NameQuestion
 from runner import scorecard
@@ -63,7 +62,7 @@ def verdicts_in(
     parsed = read_verdict(dataset, answer.task, answer.chat)
     for index, target in enumerate(question.targets):
         match parsed:
-            case Answered(is_match=is_match, reason=reason):
+            case ParsedVerdict(is_match=is_match, reason=reason):
                 decision: bool | None = is_match
             case ParsedChoice(target=chosen, reason=reason):
                 decision = chosen == index

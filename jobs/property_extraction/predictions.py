@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from jobs.property_extraction import plan
-from jobs.property_extraction import plan as asking
 from jobs.property_extraction.data import PropertyDataset
 from jobs.property_extraction.parsing import ParsedExtraction, ParsedQuotes
 from jobs.property_extraction.rows import (
@@ -234,7 +233,7 @@ class _ReplicateAnswers:
                     refno,
                     parts,
                     first=len(rows) + 1,
-                    requote_rows=asking.rows_of_context(paper.requote_context),
+                    requote_rows=plan.rows_of_context(paper.requote_context),
                     requoted=paper.requoted,
                     paper=self.dataset.papers.paper(refno),
                 )

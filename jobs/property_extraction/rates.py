@@ -19,8 +19,8 @@ from jobs.metrics import (
     ratio,
     with_interval,
 )
+from jobs.metrics.cluster_statistics import Counts
 from jobs.metrics.columns import Floats, Ints, quotient
-from jobs.metrics.resampling import Counts as Drawn
 from jobs.property_extraction.row_outcomes import RowOutcomes
 from runner.scorecard import Metric
 
@@ -268,7 +268,7 @@ def _resampled_rate(cells: Sequence[CountColumns], word: str) -> ResampledStatis
         for count_columns in cells
     ]
 
-    def values(block: Drawn) -> Floats:
+    def values(block: Counts) -> Floats:
         weights = block.astype(np.float64)
         # `einsum` adds in a fixed order; a matrix product would ask BLAS
         rates = [

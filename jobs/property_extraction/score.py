@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from jobs.measures import TrivialBaseline, add_baselines
 from jobs.metrics import ratio, without_interval
-from jobs.property_extraction.aliases.differences import bookable
+from jobs.property_extraction.aliases.differences import bookable_predictions
 from jobs.property_extraction.caveats import ExcludedRows, findings
 from jobs.property_extraction.data import PropertyDataset
 from jobs.property_extraction.figures import PropertyFigures
@@ -261,7 +261,7 @@ def score(dataset: PropertyDataset, answers: Answers) -> Scorecard:
             model: comparable(column) for model, column in results.columns.items()
         },
         bookable={
-            model: partial(bookable, column.first.row_outcomes)
+            model: partial(bookable_predictions, column.first.row_outcomes)
             for model, column in results.columns.items()
         },
         units={

@@ -11,7 +11,6 @@ from jobs.property_extraction.grounding import GroundingLevel
 from jobs.property_extraction.predictions import PaperState
 from jobs.property_extraction.rates import WORDS, rates_of
 from jobs.property_extraction.results import PropertyResults, ScoredModel
-from jobs.property_extraction.results import ScoredModel as Model
 from jobs.property_extraction.row_metrics import NUMBERS, UNITS
 from jobs.property_extraction.row_outcomes import RowOutcome
 from jobs.property_extraction.settings import INPUTS
@@ -231,7 +230,7 @@ class _ReportText:
         if not all_findings:
             yield "  nothing was noticed"
 
-    def _model(self, model: Model) -> Iterator[str]:
+    def _model(self, model: ScoredModel) -> Iterator[str]:
         by_path = {metric.path: metric for metric in model.metrics}
         yield ""
         yield "=" * 80
@@ -245,7 +244,7 @@ class _ReportText:
         yield from _properties(self.results, model)
         yield from _mismatches(model)
 
-    def _papers(self, model: Model) -> Iterator[str]:
+    def _papers(self, model: ScoredModel) -> Iterator[str]:
         yield from _title("Papers")
         row_outcomes = model.first.row_outcomes
         outcomes = row_outcomes.predicted.outcomes
@@ -337,7 +336,7 @@ def _report_statuses(by_path: Mapping[str, Metric]) -> Iterator[str]:
         yield f"  {path:<22}{number(metric.value)} of {metric.n:,}"
 
 
-def _encompassment(model: Model, by_path: Mapping[str, Metric]) -> Iterator[str]:
+def _encompassment(model: ScoredModel, by_path: Mapping[str, Metric]) -> Iterator[str]:
     yield from _title("Encompassment: misses whose name was found")
     share, by_value = (
         by_path[path].value for path in ("encompassment", "encompassment~fn_values")
@@ -350,7 +349,7 @@ def _encompassment(model: Model, by_path: Mapping[str, Metric]) -> Iterator[str]
     yield f"  alias set {aliases.id} ({aliases.status_mix})"
 
 
-def _properties(results: PropertyResults, model: Model) -> Iterator[str]:
+def _properties(results: PropertyResults, model: ScoredModel) -> Iterator[str]:
     """Every property, those with the most misses first."""
     counts = model.first.counts
     cells = counts.by_name()
@@ -378,7 +377,7 @@ def _properties(results: PropertyResults, model: Model) -> Iterator[str]:
     )
 
 
-def _mismatches(model: Model) -> Iterator[str]:
+def _mismatches(model: ScoredModel) -> Iterator[str]:
     every = [
         candidate
         for candidate in model.mismatches.candidates

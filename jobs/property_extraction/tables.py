@@ -12,7 +12,10 @@ from jobs.property_extraction.aliases.candidates import (
     PredictionExample,
     review_candidates,
 )
-from jobs.property_extraction.aliases.differences import bookable, booked
+from jobs.property_extraction.aliases.differences import (
+    bookable_predictions,
+    changes_by_alias,
+)
 from jobs.property_extraction.lint import COLUMNS, cells, lint_rows
 from jobs.property_extraction.name_metrics import Mismatches
 from jobs.property_extraction.rates import WORDS, CountColumns, GroupCounts, rates_of
@@ -260,7 +263,9 @@ def alias_tables(results: PropertyResults, folders: ModelFolders) -> Iterator[Ta
     for model, column in results.columns.items():
         outcomes = column.first.row_outcomes
         if column.unrenamed is not outcomes:
-            table = booked(bookable(column.unrenamed), bookable(outcomes)).table
+            table = changes_by_alias(
+                bookable_predictions(column.unrenamed), bookable_predictions(outcomes)
+            ).table
             yield replace(
                 table,
                 name=folders.of(model, table.name),

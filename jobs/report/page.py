@@ -62,8 +62,8 @@ def notices(reported: ReportSource, operations: Operations) -> Iterator[str]:
     # folders of earlier versions do not say it
     if operations.get("partial"):
         yield "Partial: the run was unfinished when it was scored."
-    if reported.changed_inputs:
-        names = ", ".join(reported.changed_inputs)
+    if reported.changed_settings:
+        names = ", ".join(reported.changed_settings)
         yield f"Scored with other input files than those of the run's start: {names}."
     if card.missing:
         yield (

@@ -82,8 +82,8 @@ def conclusion_similarity(
     match kind:
         case "direction" | "tfidf":
             return tfidf_similarity(
-                [entry.text for entry in conclusions],
-                [entry.conclusion for entry in truths],
+                [conclusion.text for conclusion in conclusions],
+                [truth.conclusion for truth in truths],
             )
         case "embedding":
             return _cosines(

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from jobs.review_benchmark import baseline, inputs, parsing, plan
-from jobs.review_benchmark import requests as asking
-from jobs.review_benchmark.extraction import baseline as extracting_lexical
-from jobs.review_benchmark.extraction import plan as extracting_asking
+from jobs.review_benchmark import baseline, inputs, parsing, plan, requests
+from jobs.review_benchmark.extraction import baseline as extracting_baseline
 from jobs.review_benchmark.extraction import plan as extracting_plan
 from jobs.review_benchmark.extraction import review_text as extracted
 from jobs.review_benchmark.extraction.review_text import ExtractionInputs
@@ -107,8 +105,8 @@ class ReviewBenchmark(Job):
     def request(self, dataset: ReviewDataset | ExtractionInputs, task: Task) -> Request:
         """The request of a task."""
         if isinstance(dataset, ExtractionInputs):
-            return extracting_asking.request(dataset, task)
-        return asking.request(dataset, task)
+            return extracting_plan.request(dataset, task)
+        return requests.request(dataset, task)
 
     def follow_up(
         self, dataset: ReviewDataset | ExtractionInputs, group: tuple[Answer, ...]
@@ -120,10 +118,10 @@ class ReviewBenchmark(Job):
 
     def baseline(self, request: Request) -> Content:
         """The offline answer of baseline/lexical."""
-        if isinstance(request, ChatRequest) and extracting_lexical.is_extraction_prompt(
-            request
-        ):
-            return extracting_lexical.baseline(request)
+        if isinstance(
+            request, ChatRequest
+        ) and extracting_baseline.is_extraction_prompt(request):
+            return extracting_baseline.baseline(request)
         return baseline.baseline(request)
 
     def score(

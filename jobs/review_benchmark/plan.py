@@ -19,7 +19,6 @@ from itertools import islice
 
 from jobs.chat import is_longer_than
 from jobs.review_benchmark import requests
-from jobs.review_benchmark import requests as asking
 from jobs.review_benchmark.data import (
     Conclusion,
     Relevance,
@@ -48,7 +47,7 @@ def truth_vectors(dataset: ReviewDataset) -> Iterator[TaskSpec]:
         yield TaskSpec(
             stage="embed",
             key=requests.truth_key(review.id, review.conclusion),
-            skip=_skip(dataset, asking.embed(review.conclusion)),
+            skip=_skip(dataset, requests.embed(review.conclusion)),
         )
 
 
@@ -71,8 +70,8 @@ def comparison_tasks(
             yield TaskSpec(
                 stage="embed",
                 key=requests.compared_key(review.id, text, model),
-                skip=_skip(dataset, asking.embed(text)),
-                context=asking.conclusion_to_context(ConclusionText(text=text)),
+                skip=_skip(dataset, requests.embed(text)),
+                context=requests.conclusion_to_context(ConclusionText(text=text)),
             )
         case _:
             return
@@ -94,8 +93,10 @@ def _judge(
     return TaskSpec(
         stage="judge",
         key=key,
-        skip=_skip(dataset, asking.judge(dataset, key, text, truth.conclusion)),
-        context=asking.conclusion_to_context(ConclusionText(text=text, truth=truth.id)),
+        skip=_skip(dataset, requests.judge(dataset, key, text, truth.conclusion)),
+        context=requests.conclusion_to_context(
+            ConclusionText(text=text, truth=truth.id)
+        ),
     )
 
 
@@ -118,7 +119,7 @@ _COMPARING: Mapping[VerdictKind, tuple[str, ...]] = {
 def plan(dataset: ReviewDataset) -> Iterator[TaskSpec]:
     """A search plan for each review, and what its authors' conclusion is known by."""
     for review in dataset.reviews:
-        is_long = _is_long(dataset, asking.plan(dataset, review))
+        is_long = _is_long(dataset, requests.plan(dataset, review))
         yield TaskSpec(
             stage="plan", key=review.id, skip="too_long" if is_long else None
         )
@@ -195,7 +196,7 @@ def conclusion(
         stage="conclude",
         key=requests.conclusion_key(review.id, paper_numbers),
         skip=_unconcluded(dataset, review, paper_numbers),
-        context=asking.documents_to_context(paper_numbers),
+        context=requests.documents_to_context(paper_numbers),
     )
 
 
@@ -217,11 +218,11 @@ def _candidates(dataset: ReviewDataset, answer: Answer) -> Iterator[TaskSpec]:
 
 
 def _score(dataset: ReviewDataset, review: Review, number: int) -> TaskSpec:
-    paper = asking.paper(dataset, number)
+    paper = requests.paper(dataset, number)
     skip = None
     if not paper.has_text:
         skip = "no_text"
-    elif _is_long(dataset, asking.score(dataset, review, paper)):
+    elif _is_long(dataset, requests.score(dataset, review, paper)):
         skip = "too_long"
     return TaskSpec(
         stage="score",
@@ -262,8 +263,8 @@ def _unconcluded(
         return "no_truth_conclusion"
     if not paper_numbers:
         return "nothing_included"
-    papers = [asking.paper(dataset, number) for number in paper_numbers]
-    request = asking.conclude(dataset, review, papers)
+    papers = [requests.paper(dataset, number) for number in paper_numbers]
+    request = requests.conclude(dataset, review, papers)
     return "too_long" if _is_long(dataset, request) else None
 
 

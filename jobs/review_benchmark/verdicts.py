@@ -330,7 +330,7 @@ def _labelled(
         if label.review in compared.get(label.model, {})
     ]
     return threshold_from_labels(
-        [value for value, _ in pairs], [value for _, value in pairs]
+        [similarity for similarity, _ in pairs], [similar for _, similar in pairs]
     )
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from jobs.screening import baseline, inputs, parsing, plan
-from jobs.screening import plan as asking
 from jobs.screening.inputs import ScreeningDataset
 from jobs.screening.prompts import WORDING
 from jobs.screening.settings import ScreeningSettings as JobSettings
@@ -76,7 +75,7 @@ class Screening(Job):
 
     def request(self, dataset: ScreeningDataset, task: Task) -> ChatRequest:
         """The request of a task."""
-        return asking.request(dataset, task)
+        return plan.request(dataset, task)
 
     def follow_up(
         self, dataset: ScreeningDataset, group: tuple[Answer, ...]

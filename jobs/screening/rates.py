@@ -33,8 +33,8 @@ from jobs.metrics import (
     wilson,
     with_interval,
 )
+from jobs.metrics.cluster_statistics import Counts
 from jobs.metrics.columns import Bools, Floats, Ints
-from jobs.metrics.resampling import Counts as Drawn
 from jobs.screening.decisions import CALL_BY_OUTCOME, OUTCOMES, UNDECIDED, DecisionView
 from runner.scorecard import Metric
 
@@ -342,7 +342,7 @@ class _Matrix:
         self._table = np.stack([cells.tp, cells.fp, cells.tn, cells.fn], axis=1)
         self.support = Support.of_classes(cells.tp + cells.fn, cells.tn + cells.fp)
 
-    def rates(self, block: Drawn) -> Mapping[str, Floats]:
+    def rates(self, block: Counts) -> Mapping[str, Floats]:
         """Every rate, a number a replicate."""
         # whole numbers, so that the order of additions cannot matter
         return rate_columns(
@@ -358,7 +358,7 @@ class _Matrix:
     def ppv(self, prevalence: float) -> ResampledStatistic:
         """Precision foretold at a prevalence."""
 
-        def predicted_ppv(block: Drawn) -> Floats:
+        def predicted_ppv(block: Counts) -> Floats:
             columns = self.rates(block)
             return ppv_columns(
                 columns["sensitivity"], columns["specificity"], prevalence

@@ -106,7 +106,7 @@ class _Line(msgspec.Struct):
     result: _Result
 
 
-_line: Final = msgspec.json.Decoder(_Line)
+_result_line: Final = msgspec.json.Decoder(_Line)
 _error: Final = msgspec.json.Decoder(_Error)
 
 
@@ -227,7 +227,7 @@ class AnthropicBatches:
 
     def _read(self, line: bytes) -> tuple[str, ItemOutcome]:
         try:
-            item = _line.decode(line)
+            item = _result_line.decode(line)
             result = item.result
             if result.type == "errored":
                 error_type = _error.decode(bytes(result.error)).error.type

@@ -250,7 +250,7 @@ class _Kind(msgspec.Struct):
 
 
 _kind: Final = msgspec.json.Decoder(_Kind)
-_line: Final = msgspec.json.Decoder(_Line)
+_output_line: Final = msgspec.json.Decoder(_Line)
 
 
 class OpenAIBatches:
@@ -412,7 +412,7 @@ class OpenAIBatches:
     @staticmethod
     def _decoded(line: bytes) -> _Line:
         try:
-            return _line.decode(line)
+            return _output_line.decode(line)
         except UNREADABLE as error:
             raise MalformedReply(
                 f"A line of a batch's results cannot be read ({error}).", body=line

@@ -26,7 +26,7 @@ from runner.bundle.manifest import (
     files,
     required,
 )
-from runner.bundle.verify import changed_inputs, check
+from runner.bundle.verify import changed_settings, check
 from runner.clients.client import Secret
 from runner.errors import DatasetError, RunnerError, UsageError
 from runner.fingerprint import input_hashes
@@ -62,7 +62,7 @@ def input_members(job_name: str, recorded: ScoringRecorded) -> Mapping[str, Path
     settings = fitting(job, json.loads(recorded.settings))
     inputs = job.inputs(settings)
     by_member = files(settings, inputs)
-    if changed := changed_inputs(recorded.inputs, input_hashes(inputs)):
+    if changed := changed_settings(recorded.inputs, input_hashes(inputs)):
         paths = {
             recorded_input.setting: recorded_input.path
             for recorded_input in recorded.inputs
@@ -247,7 +247,7 @@ def make_bundle(
             members = {**by_member, LOG: log}
             manifest = _manifest(log, recorded, measured(members, progress))
             secrets = keys(environ, folder.config)
-            _without_keys(log, secrets, progress)
+            _refuse_keys(log, secrets, progress)
             draft = drafts / "draft"
             sha256 = _packed(draft, manifest, members, _Guarded(secrets, progress))
             log.unlink()  # the check takes its place on the disk
@@ -282,7 +282,7 @@ def _manifest(
         )
 
 
-def _without_keys(
+def _refuse_keys(
     log: Path, secrets: Mapping[str, Secret], progress: Callable[[str], None]
 ) -> None:
     """Look for keys in what the log keeps packed, which the archive's bytes hide.
@@ -313,9 +313,11 @@ class _Guarded:
     ) -> None:
         self._keys = keys
         self._progress = progress
-        self._done = 0
+        self._packed_bytes = 0
 
-    def pieces(self, member: BundleMember, source: Path, whole: int) -> Iterator[bytes]:
+    def pieces(
+        self, member: BundleMember, source: Path, total_bytes: int
+    ) -> Iterator[bytes]:
         """A file in pieces.
 
         Raises:
@@ -326,9 +328,10 @@ class _Guarded:
             for piece in without_keys(member.name, archive.pieces(file), self._keys):
                 digest.update(piece)
                 yield piece
-                self._done += len(piece)
+                self._packed_bytes += len(piece)
                 self._progress(
-                    f"{self._done / 1e6:,.0f} of {whole / 1e6:,.0f} MB packed"
+                    f"{self._packed_bytes / 1e6:,.0f} of "
+                    f"{total_bytes / 1e6:,.0f} MB packed"
                 )
         if digest.hexdigest() != member.sha256:
             raise RunnerError(
@@ -342,16 +345,16 @@ def _packed(
 ) -> str:
     """Write the archive; its SHA-256."""
     head = encoded(manifest)
-    whole = sum(member.size for member in manifest.members)
+    total_bytes = sum(member.size for member in manifest.members)
 
     def members() -> Iterator[tuple[str, int, Iterator[bytes]]]:
         yield NAME, len(head), iter((head,))
         for member in manifest.members:
             source = files[member.name]
-            yield member.name, member.size, guarded.pieces(member, source, whole)
+            yield member.name, member.size, guarded.pieces(member, source, total_bytes)
 
     sha256 = archive.write(draft, members(), method=ZIP_DEFLATED)
-    if whole > archive.RATIO * draft.stat().st_size:
+    if total_bytes > archive.RATIO * draft.stat().st_size:
         # that would look like an archive which is made to fill a disk
         sha256 = archive.write(draft, members(), method=ZIP_STORED)
     return sha256

@@ -151,14 +151,14 @@ def _rebuilt(folder: Path, number: int) -> RebuildResult:
         job = load_job(first.job)
         settings = moved(fitting(job, json.loads(recorded.settings)), folder)
         inputs = input_hashes(job.inputs(settings))
-        if changed := changed_inputs(recorded.inputs, inputs):
+        if changed := changed_settings(recorded.inputs, inputs):
             return RebuildResult(changed=changed)
         scoring = replayed(job, reader, settings, inputs, through_seq=recorded.seq)
     (folder / REBUILT).write_bytes(scoring.content)
     return RebuildResult()
 
 
-def changed_inputs(then: Sequence[Input], now: Sequence[Input]) -> tuple[str, ...]:
+def changed_settings(then: Sequence[Input], now: Sequence[Input]) -> tuple[str, ...]:
     """Settings of which one has other files than the other, or none."""
     before, after = _by_setting(then), _by_setting(now)
     names = sorted(before.keys() | after.keys())

@@ -1,7 +1,7 @@
 """Options and arguments that several commands share, and where their values come from.
 
 The order is: command line, environment (`SIFTLOG_<OPTION>`), configuration file,
-default. click resolves the first two, `session.engine_options` the rest.
+default. click resolves the first two, `run_steps.engine_options` the rest.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ def fold_text(text: str, width: int) -> str:
         if max(map(len, block)) <= width:
             lines += block
         elif len(block) > 1:
-            lines += _parted(block, _starts(block[0]), width)
+            lines += _split_columns(block, _starts(block[0]), width)
         else:
             lines += _wrapped(block[0], width)
     return "\n".join(lines)
@@ -73,7 +73,9 @@ def _is_row(line: str, starts: Sequence[int]) -> bool:
     return len(starts) >= _FEWEST and _starts(line) == starts
 
 
-def _parted(rows: Sequence[str], starts: Sequence[int], width: int) -> Iterator[str]:
+def _split_columns(
+    rows: Sequence[str], starts: Sequence[int], width: int
+) -> Iterator[str]:
     """A table as tables beside which the first column is repeated."""
     ends = [*starts[1:], max(map(len, rows))]
     columns = [
@@ -81,15 +83,18 @@ def _parted(rows: Sequence[str], starts: Sequence[int], width: int) -> Iterator[
         for start, end in zip(starts, ends, strict=True)
     ]
     widths = [max(map(len, column)) for column in columns]
-    parts: list[list[int]] = [[0]]
-    for position in range(1, len(columns)):
-        taken = sum(widths[index] + INDENT for index in parts[-1])
-        if len(parts[-1]) > 1 and starts[0] + taken + widths[position] > width:
-            parts.append([0])
-        parts[-1].append(position)
-    for part in parts:
-        for position in range(len(rows)):
-            cells = (f"{columns[index][position]:<{widths[index]}}" for index in part)
+    column_groups: list[list[int]] = [[0]]
+    for column in range(1, len(columns)):
+        used_width = sum(widths[index] + INDENT for index in column_groups[-1])
+        if (
+            len(column_groups[-1]) > 1
+            and starts[0] + used_width + widths[column] > width
+        ):
+            column_groups.append([0])
+        column_groups[-1].append(column)
+    for group in column_groups:
+        for row in range(len(rows)):
+            cells = (f"{columns[index][row]:<{widths[index]}}" for index in group)
             yield " " * starts[0] + (" " * INDENT).join(cells).rstrip()
 
 
@@ -153,7 +158,7 @@ def print_json(values: Mapping[str, Any]) -> None:
 def warn_of_loss(folder: RunFolder) -> None:
     """A sentence on stderr for each log of a run that lost acknowledged events."""
     for end in folder.ends():
-        if end.is_lost:
+        if end.has_loss:
             print_note(
                 f"warning: {end.sentence}; see 'siftlog verify {folder.run_id}'."
             )

@@ -93,16 +93,16 @@ def estimate_job(job_name: str, request: RunRequest, *, counts: bool = False) ->
     for remark in remarks(work, options):
         print_note(remark)
     run_estimate = preview(work, options, request.runs_dir, count=count)
-    assumes = _assumed(run_estimate, counts=count is not text_tokens)
+    assumptions = _assumed(run_estimate, counts=count is not text_tokens)
     if options.batch:
-        assumes.append(
+        assumptions.append(
             "batches are answered within 24 h, for "
             f"{options.batch_price_factor:g} of the price of single calls"
         )
     if request.output.as_json:
-        print_json(_as_json(job.name, run_estimate, options.budget, assumes))
+        print_json(_as_json(job.name, run_estimate, options.budget, assumptions))
     else:
-        print_text(_as_text(job.name, run_estimate, options.budget, assumes))
+        print_text(_as_text(job.name, run_estimate, options.budget, assumptions))
     return DONE
 
 
@@ -140,7 +140,7 @@ def _assumed(run_estimate: Estimate, *, counts: bool) -> list[str]:
 
 
 def _as_json(
-    job: str, run_estimate: Estimate, budget: float | None, assumes: list[str]
+    job: str, run_estimate: Estimate, budget: float | None, assumptions: list[str]
 ) -> dict[str, Any]:
     return {
         "job": job,
@@ -150,16 +150,16 @@ def _as_json(
         "hours": _span_json(run_estimate.whole_s.times(*(1 / 3600,) * 3), 4),
         "models": {
             model: {
-                **_figures_json(figures),
+                **_figures_json(usage),
                 "hours": _span_json(
                     run_estimate.seconds[model].times(*(1 / 3600,) * 3), 4
                 ),
             }
-            for model, figures in run_estimate.models.items()
+            for model, usage in run_estimate.models.items()
         },
         "stages": [
-            {"stage": stage, "model": model, **_figures_json(figures)}
-            for (stage, model), figures in run_estimate.stages.items()
+            {"stage": stage, "model": model, **_figures_json(usage)}
+            for (stage, model), usage in run_estimate.stages.items()
         ],
         "budget": None
         if budget is None
@@ -168,17 +168,17 @@ def _as_json(
             "tasks": run_estimate.failing.tasks,
             "first": run_estimate.failing.first or None,
         },
-        "assumes": assumes,
+        "assumes": assumptions,
         "schema": SCHEMA,
     }
 
 
-def _figures_json(figures: UsageEstimate) -> dict[str, Any]:
+def _figures_json(usage: UsageEstimate) -> dict[str, Any]:
     return {
-        "calls": _span_json(figures.calls, 0),
-        "tokens_in": _span_json(figures.tokens_in, 0),
-        "tokens_out": _span_json(figures.tokens_out, 0),
-        "cost_usd": None if figures.usd is None else _span_json(figures.usd, 6),
+        "calls": _span_json(usage.calls, 0),
+        "tokens_in": _span_json(usage.tokens_in, 0),
+        "tokens_out": _span_json(usage.tokens_out, 0),
+        "cost_usd": None if usage.usd is None else _span_json(usage.usd, 6),
     }
 
 
@@ -194,36 +194,36 @@ def _span_json(span: EstimateRange, digits: int) -> dict[str, float]:
 
 
 def _as_text(
-    job: str, run_estimate: Estimate, budget: float | None, assumes: list[str]
+    job: str, run_estimate: Estimate, budget: float | None, assumptions: list[str]
 ) -> str:
-    tried = f"{run_estimate.items:,} items, {run_estimate.tried:,} tried offline"
-    lines = [f"estimate of {job}: {tried}; expected (low to high)"]
-    for model, figures in run_estimate.models.items():
+    basis = f"{run_estimate.items:,} items, {run_estimate.tried:,} tried offline"
+    lines = [f"estimate of {job}: {basis}; expected (low to high)"]
+    for model, usage in run_estimate.models.items():
         lines.append(f"  {model}")
-        lines += [f"    {line}" for line in _lines(figures)]
+        lines += [f"    {line}" for line in _lines(usage)]
         lines.append(f"    time        {_time(run_estimate.seconds[model])}")
     if len(run_estimate.models) > 1:
         lines.append("  in all")
         lines += [f"    {line}" for line in _lines(run_estimate.total)]
         lines.append(f"    time        {_time(run_estimate.whole_s)}")
-    for (stage, model), figures in run_estimate.stages.items():
+    for (stage, model), usage in run_estimate.stages.items():
         lines.append(
-            f"  stage {stage} of {model}: {_span_text(figures.calls, number)} calls"
+            f"  stage {stage} of {model}: {_span_text(usage.calls, number)} calls"
         )
     if budget is not None:
         lines.append(verdict(run_estimate, budget)[1])
     if run_estimate.failing.tasks:
         lines.append(run_estimate.failing.sentence)
-    lines += ["assumed:", *(f"  {assumption}" for assumption in assumes)]
+    lines += ["assumed:", *(f"  {assumption}" for assumption in assumptions)]
     return "\n".join(lines)
 
 
-def _lines(figures: UsageEstimate) -> list[str]:
-    usd = figures.usd
+def _lines(usage: UsageEstimate) -> list[str]:
+    usd = usage.usd
     return [
-        f"calls       {_span_text(figures.calls, number)}",
-        f"tokens in   {_span_text(figures.tokens_in, number)}",
-        f"tokens out  {_span_text(figures.tokens_out, number)}",
+        f"calls       {_span_text(usage.calls, number)}",
+        f"tokens in   {_span_text(usage.tokens_in, number)}",
+        f"tokens out  {_span_text(usage.tokens_out, number)}",
         f"dollars     {cost(None) if usd is None else _span_text(usd, cost)}",
     ]
 

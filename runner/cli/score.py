@@ -182,7 +182,7 @@ def _scored_back(
 
 def _remarks(run_scoring: Scoring) -> Iterator[str]:
     """What a reader of a scoring should know about what it was made of."""
-    for setting in run_scoring.changed_inputs:
+    for setting in run_scoring.changed_settings:
         yield f"note: {setting} is not the file that the run was started with."
     if run_scoring.is_partial:
         yield "partial: the run is unfinished."

@@ -53,7 +53,7 @@ def verify(run_name: str, runs_dir: Path, as_json: bool, time_limit_s: float) ->
         return CHECK_FAILED
     with open_reader(folder.log) as reader, paced_progress(SystemClock()) as progress:
         report = check(reader, progress)
-    lost = [end for end in ends if end.is_lost]
+    lost = [end for end in ends if end.has_loss]
     unproven = [end for end in ends if end.acknowledged is None]
     is_sound = report.is_sound and not lost
     if as_json:
@@ -66,7 +66,7 @@ def verify(run_name: str, runs_dir: Path, as_json: bool, time_limit_s: float) ->
                 "acknowledged": None
                 if unproven
                 else sum(end.acknowledged or 0 for end in ends),
-                "lost_events": sum(end.lost for end in ends),
+                "lost_events": sum(end.lost_events for end in ends),
             }
         )
     for fault in report.faults:

@@ -527,7 +527,7 @@ def _stored(request: Request, response: Any, received: bytes) -> tuple[str, byte
     """
     if isinstance(request, ChatRequest):
         body = response.model_dump_json(exclude_none=True, warnings="none").encode()
-        return OPENAI_CHAT, _with_original(body, received)
+        return OPENAI_CHAT, _with_received(body, received)
     form = OPENAI_EMBEDDINGS if isinstance(request, EmbedRequest) else RERANK
     with suppress(MalformedReply):
         decode_reply(form, received)
@@ -541,10 +541,10 @@ def _stored(request: Request, response: Any, received: bytes) -> tuple[str, byte
         body = encode_answer(vectors)[1]
     else:
         body = msgspec.json.encode(plain)
-    return form, _with_original(body, received)
+    return form, _with_received(body, received)
 
 
-def _with_original(body: bytes, received: bytes) -> bytes:
+def _with_received(body: bytes, received: bytes) -> bytes:
     """What litellm made of a reply, with the reply itself in it."""
     try:
         msgspec.json.decode(received)

@@ -99,7 +99,7 @@ def completed_event(
 
 _REASK: Final = f"{REASK.name}.user"
 
-USUAL_REASK: Final = PromptBook(
+DEFAULT_REASK: Final = PromptBook(
     texts={
         _REASK: "That reply could not be read ({problem}). Answer the same question "
         "again, only in the form that was asked for."
@@ -145,14 +145,14 @@ def reask_messages(
         dataset: of the job; its prompts say how to ask again, where it has any.
     """
     prompts = getattr(dataset, "prompts", None)
-    book = prompts if isinstance(prompts, PromptBook) else USUAL_REASK
-    book = book if _REASK in book.texts else USUAL_REASK
+    prompt_book = prompts if isinstance(prompts, PromptBook) else DEFAULT_REASK
+    prompt_book = prompt_book if _REASK in prompt_book.texts else DEFAULT_REASK
     problem = failure.reason.replace("_", " ")
     if failure.detail is not None:
         problem += f": {failure.detail}"
     return (
         Message(role="assistant", parts=(TextPart(text=reply.text or "(empty)"),)),
-        Message(role="user", parts=book.parts(_REASK, problem=problem)),
+        Message(role="user", parts=prompt_book.parts(_REASK, problem=problem)),
     )
 
 

@@ -43,7 +43,7 @@ class WakeUps:
         self._calls.append(call)
         return call
 
-    def take_down(self, call: asyncio.Event) -> None:
+    def unregister(self, call: asyncio.Event) -> None:
         """Wake that one no more."""
         self._calls.remove(call)
 

@@ -207,7 +207,7 @@ class Driver:
                 await self._dispatch(calls, plan)
         finally:
             self._scheduler.leave()
-            self._wakeups.take_down(self._wake)
+            self._wakeups.unregister(self._wake)
             self._wakeups.wake_all()
         if self._fatal is not None:
             raise self._fatal

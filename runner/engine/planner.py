@@ -252,7 +252,7 @@ class Planner:
                 specs = []
                 if end.entries:
                     failed.add(end.row.task)
-                    entries += _failed(end, str(fault))
+                    entries += _failed_entries(end, str(fault))
                 else:  # it was completed by an earlier process, with other code
                     self._stuck[f"follow_up of {end.row.key} raised {fault}"] = None
             else:
@@ -341,14 +341,16 @@ class Planner:
             for model in self._related_models(name, row.stage, row.model)
         ]
 
-    def _related_models(self, stage: str, other: str, model: str) -> tuple[str, ...]:
-        """The models whose groups of *stage* concern *model* in the stage *other*.
+    def _related_models(
+        self, stage: str, ended_stage: str, model: str
+    ) -> tuple[str, ...]:
+        """The models whose groups of *stage* concern *model* in *ended_stage*.
 
         Its own, where both are of one role. Roles have no models in common: a judge's
         group is about the answers of every subject.
         """
         this_stage = self._stages[stage]
-        if this_stage.role == self._stages[other].role:
+        if this_stage.role == self._stages[ended_stage].role:
             return (model,)
         return self._roles.of(this_stage)
 
@@ -432,11 +434,11 @@ class Planner:
         return (await self._follow_and_append([ended])).pairs
 
 
-def _failed(end: TaskEnd, fault: str) -> list[Entry | Event]:
+def _failed_entries(end: TaskEnd, fault: str) -> list[Entry | Event]:
     """What is recorded of a task whose `follow_up` raised, in place of its end."""
-    name = JobFault.__name__
+    error = JobFault.__name__
     return [
-        TaskFailed(task=entry.task, attempt=entry.attempt, error=name, fault=fault)
+        TaskFailed(task=entry.task, attempt=entry.attempt, error=error, fault=fault)
         if isinstance(entry, TaskCompleted)
         else entry
         for entry in end.entries

@@ -327,9 +327,10 @@ def listed_price(model: str, row: Mapping[str, Any]) -> Price | None:
 
     def stepped(tier: str) -> Price:
         return replace(
-            _step(model, row, "", tier),
+            _price_at(model, row, "", tier),
             longer=tuple(
-                (tokens, _step(model, row, suffix, tier)) for tokens, suffix in longer
+                (tokens, _price_at(model, row, suffix, tier))
+                for tokens, suffix in longer
             ),
         )
 
@@ -350,24 +351,32 @@ def _searches(model: str, row: Mapping[str, Any]) -> bool:
     return always and bool(row.get(SEARCH))
 
 
-def _step(model: str, row: Mapping[str, Any], long: str, tier: str) -> Price:
+def _price_at(
+    model: str, row: Mapping[str, Any], length_suffix: str, tier_suffix: str
+) -> Price:
     """The price of prompts of a length in a tier, by how the table's keys of it end.
 
     Where the table has no key for both, the dearer of the two that it has.
     """
 
     def usd(key: str) -> float:
-        both = row.get(key + long + tier)
-        if both is not None:
-            return float(both)
-        ends = [end for end in (long, tier) if end and row.get(key + end)]
-        prices = [row.get(key + end) or 0.0 for end in ends or [""]]
+        exact = row.get(key + length_suffix + tier_suffix)
+        if exact is not None:
+            return float(exact)
+        suffixes = [
+            suffix
+            for suffix in (length_suffix, tier_suffix)
+            if suffix and row.get(key + suffix)
+        ]
+        prices = [row.get(key + suffix) or 0.0 for suffix in suffixes or [""]]
         return float(max(prices))
 
     input_usd = usd("input_cost_per_token")
     # never cheaper than to read anew; where the table says so it is left open
     write_usd = max(usd("cache_creation_input_token_cost"), input_usd)
-    hour_usd = row.get(f"cache_creation_input_token_cost_above_1hr{long}{tier}")
+    hour_usd = row.get(
+        f"cache_creation_input_token_cost_above_1hr{length_suffix}{tier_suffix}"
+    )
     if not hour_usd and (
         _ANTHROPIC.search(model) or row.get("cache_creation_input_token_cost_above_1hr")
     ):
@@ -416,7 +425,7 @@ def listed_models() -> Iterator[ListedModel]:
 def context_tokens(model: str) -> int | None:
     """The longest prompt of a model; None: the table does not tell."""
     row = row_of(model)
-    return None if row is None else _context(row)
+    return None if row is None else _context_tokens(row)
 
 
 def most_output_tokens(model: str) -> int | None:
@@ -467,11 +476,11 @@ def _listed_model(name: str, row: Mapping[str, Any]) -> ListedModel | None:
         model=name if name.startswith(f"{provider}/") else f"{provider}/{name}",
         kind=kind,
         price=listed_price(name, row),
-        context_tokens=_context(row),
+        context_tokens=_context_tokens(row),
     )
 
 
-def _context(row: Mapping[str, Any]) -> int | None:
+def _context_tokens(row: Mapping[str, Any]) -> int | None:
     tokens = row.get("max_input_tokens") or row.get("max_tokens")
     return int(tokens) if isinstance(tokens, int | float) and tokens else None
 

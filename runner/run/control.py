@@ -241,7 +241,7 @@ def _cancel(command: Command, run: LiveRun) -> Act:
 
 def _retry(command: Command, run: LiveRun) -> Act:
     query = final_tasks_query(str(command.payload.get("filter", "")))
-    if run.folder.part and any(term.condition == "task" for term in query.terms):
+    if run.folder.part and any(term.fragment == "task" for term in query.terms):
         raise CommandRefused(
             "tasks have other numbers in the logs of shards: name them by key:, stage: "
             "and model:"

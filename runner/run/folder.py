@@ -1,7 +1,6 @@
-"""Creates the folder of a run and its log, and compares both when it is resumed.
+"""Creates the folder of a run and its log, and finds the runs of a group.
 
-Groups of runs that were started together are found here, and folders that appear whole
-or not at all.
+Other folders are written here so that they appear whole or not at all.
 """
 
 from __future__ import annotations
@@ -17,26 +16,21 @@ from glob import escape
 from importlib.metadata import version
 from pathlib import Path
 
-from runner.clients.wire_shared import skeleton
-from runner.errors import RunChanged, RunnerError, UsageError
-from runner.model_terms import USUAL
+from runner.errors import RunnerError, UsageError
 from runner.options import RunOptions, write_toml
-from runner.plan import task_of
-from runner.roles import assigned, terms
+from runner.roles import assigned
 from runner.workload import Workload
 from store.clock import Clock
 from store.database import WriterLock, open_reader
 from store.errors import LogBusy, RunExists, StoreError
-from store.events import ExpectedUsage, Input, RunResumed, RunStarted
+from store.events import ExpectedUsage, RunStarted
 from store.filesystem import make_folder, network_problem
 from store.log.integrity import check_absent
-from store.log.interface import Log
 from store.log.sqlite import SqliteLog
 from store.read.status import run_started
 from store.read.usage import spending
 from store.runs import RunFolder, list_runs
 from store.slices import Shard
-from store.task import TaskRow
 
 
 @asynccontextmanager
@@ -133,82 +127,6 @@ def _config_hash(work: Workload, options: RunOptions) -> bytes:
         "replicates": options.replicates,
     }
     return hashlib.sha256(json.dumps(pinned, sort_keys=True).encode()).digest()
-
-
-PROMPTS = "prompts"
-"""The setting that names a file of prompts, of every job."""
-
-SAMPLE = 20
-"""Requests compared with what was sent before; a changed prompt changes all alike."""
-
-
-async def reads_differently(log: Log, work: Workload) -> bool:
-    """Whether parsers or settings are not those that read the stored answers."""
-    last: RunStarted | RunResumed | None = None
-    for recorded in await log.events(
-        limit=1_000_000, kinds=["run_started", "run_resumed"]
-    ):
-        if isinstance(recorded.event, RunStarted | RunResumed):
-            last = recorded.event
-    return last is None or (last.code_sha256, last.settings) != (
-        work.code_sha256,
-        work.settings_json,
-    )
-
-
-def changed_inputs(first: RunStarted, work: Workload) -> list[Input]:
-    """The inputs that the run did not begin with, or not with this content."""
-    before = {i.setting: i.sha256 for i in first.inputs}
-    return [now for now in work.inputs if before.get(now.setting) != now.sha256]
-
-
-def check_inputs(first: RunStarted, work: Workload) -> None:
-    """Refuse to go on with other data, or other prompts, than the run began with.
-
-    Which prompts were named is compared too: tasks that nothing was sent for yet would
-    otherwise get other ones than the rest.
-    """
-    before = {i.setting: i.sha256 for i in first.inputs}
-    if (PROMPTS in before) != any(now.setting == PROMPTS for now in work.inputs):
-        is_from_file = PROMPTS in before
-        was = "prompts of a file" if is_from_file else "the shipped prompts"
-        back = (
-            "name that file with --prompts" if is_from_file else "leave --prompts out"
-        )
-        raise RunChanged(
-            f"The run was started with {was}; {back} or add --accept-changes."
-        )
-    for now in work.inputs:
-        if before.get(now.setting, now.sha256) != now.sha256:
-            raise RunChanged(
-                f"{now.path} ({now.setting}) is not what the run was started with; "
-                "put the old content back or add --accept-changes."
-            )
-
-
-async def check_requests(log: Log, work: Workload, options: RunOptions) -> None:
-    """Refuse to go on with other prompts than the run has sent so far."""
-    roles, terms_by_model = assigned(work.job, options), terms(work, options)
-    for stage in work.job.stages:
-        for model in roles.of(stage):
-            rows: list[TaskRow] = [
-                *await log.open_tasks(stage.name, model, after=0, limit=SAMPLE),
-                *await log.final_tasks(stage.name, model, after=0, limit=SAMPLE),
-            ]
-            # a re-ask sends more than the job's request, so single attempts only
-            for row in (r for r in rows if r.attempts == 1):
-                sent = await log.started(row.task)
-                model_terms = terms_by_model.get(model, USUAL)
-                try:
-                    request = model_terms.request(work.job, work.dataset, task_of(row))
-                except Exception:  # noqa: BLE001, S112 - that task will fail by itself
-                    continue
-                if sent is not None and sent != skeleton(request, model)[2]:
-                    raise RunChanged(
-                        f"Task {row.task} ({row.key}) would now send another request "
-                        "than before: prompts, settings or inputs changed; add "
-                        "--accept-changes to go on all the same."
-                    )
 
 
 LOCK = "group.lock"

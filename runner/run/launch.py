@@ -48,14 +48,11 @@ from runner.run.endpoints import (
     connect,
     with_room,
 )
-from runner.run.folder import (
+from runner.run.folder import create, elsewhere, lock_group, owner
+from runner.run.resume_checks import (
     changed_inputs,
     check_inputs,
     check_requests,
-    create,
-    elsewhere,
-    lock_group,
-    owner,
     reads_differently,
 )
 from runner.shards.lease_client import lease_client_of
@@ -97,7 +94,7 @@ class RunSession:
     context: RunContext
     connections: Connections
     prices: Mapping[str, Price | None]  #: by model
-    taken_up: ResumeState
+    resume_state: ResumeState
 
     async def carry_out(self, shared_endpoints: SharedEndpoints | None) -> RunOutcome:
         """Work until the run ends or is interrupted.
@@ -106,10 +103,12 @@ class RunSession:
             shared_endpoints: the runs that share endpoints and budget with it; None:
                 it is alone, and obeys the process's signals itself.
         """
-        context, part = self.context, self.taken_up.part
-        lessee = None if part is None else lease_client_of(self.folder, part, context)
+        context, part = self.context, self.resume_state.part
+        lease_client = (
+            None if part is None else lease_client_of(self.folder, part, context)
+        )
         shared = shared_endpoints or SharedEndpoints(
-            holder=None if lessee is None else lessee.holder
+            holder=None if lease_client is None else lease_client.holder
         )
         leaving = asyncio.Event()
         async with AsyncExitStack() as stack:
@@ -126,13 +125,13 @@ class RunSession:
                 obey_signals(driver, context.notify)
             stack.enter_context(shared.joined(driver))
             context.launched()
-            carrier = None
+            shipper = None
             if part is not None:
-                carrier = await stack.enter_async_context(
+                shipper = await stack.enter_async_context(
                     shipping_log(self.folder, part, driver, context)
                 )
-            if lessee is not None:
-                await stack.enter_async_context(lessee.leasing(driver))
+            if lease_client is not None:
+                await stack.enter_async_context(lease_client.leasing(driver))
             async with listener.listening():
                 # after what was waiting: a retry changes what is left to do
                 with open_reader(self.folder.log) as reader:
@@ -152,11 +151,11 @@ class RunSession:
                 decided=None if decider is None else decider.decided,
                 endpoints=self.connections.endpoints,
                 settle_s=self.options.batch_settle_s,
-                is_fenced=lessee is not None and lessee.is_fenced,
+                is_fenced=lease_client is not None and lease_client.is_fenced,
             )
             ended = await ending.conclude(outcome)
-            if carrier is not None:
-                ended = await carrier.conclude(ended)
+            if shipper is not None:
+                ended = await shipper.conclude(ended)
             return ended
 
     def _clients(self, leaving: asyncio.Event) -> dict[str, ModelClient]:
@@ -167,14 +166,14 @@ class RunSession:
             self.options,
             self.context,
             endpoints=self.connections.endpoints,
-            starts=self.taken_up.carried,
+            starts=self.resume_state.carried,
             leaving=leaving,
         )
         return {**self.connections.clients, **in_batches}
 
     async def _open_planner(self) -> Planner:
         """The plan, from where the log has it."""
-        job, dataset, part = self.work.job, self.work.dataset, self.taken_up.part
+        job, dataset, part = self.work.job, self.work.dataset, self.resume_state.part
         return Planner(
             job=job,
             dataset=dataset,
@@ -182,8 +181,8 @@ class RunSession:
             roles=assigned(job, self.options),
             start=PlanStart(
                 planning=await self.log.planning(),
-                must_catch_up=self.taken_up.must_catch_up,
-                is_shuffled=self.taken_up.stopping is not None,
+                must_catch_up=self.resume_state.must_catch_up,
+                is_shuffled=self.resume_state.stopping is not None,
                 takes=None if part is None else takes_spec(part.shard, job, dataset),
             ),
             faults=JobFaults(self.context.notify),
@@ -191,7 +190,7 @@ class RunSession:
 
     def _budget(self) -> Budget:
         """What may still be spent here, from what was spent anywhere."""
-        part = self.taken_up.part
+        part = self.resume_state.part
         with open_reader(self.folder.log) as reader:
             money = spending(reader)
         if money.cap_pico is not None and not money.is_whole:
@@ -200,7 +199,7 @@ class RunSession:
                 "them."
             )
         if part is None:
-            runs_dir, group = self.context.runs_dir, self.taken_up.group
+            runs_dir, group = self.context.runs_dir, self.resume_state.group
             others = elsewhere(runs_dir, group, but=self.folder)
         else:
             others = part.others.spent
@@ -221,7 +220,7 @@ class RunSession:
     ) -> EngineConfig:
         """What the driver works with; the cache is closed with *stack*."""
         job, options, context = self.work.job, self.options, self.context
-        part = self.taken_up.part
+        part = self.resume_state.part
         cache = await stack.enter_async_context(
             response_cache(
                 options,
@@ -262,7 +261,7 @@ class RunSession:
                 futility=options.futility(clients.keys()),
             ),
             takeover=TakeoverOptions(
-                frees_held=options.unknown == "retry", carried=self.taken_up.carried
+                frees_held=options.unknown == "retry", carried=self.resume_state.carried
             ),
             drain=DrainOptions(grace_s=options.grace_s, leaving=leaving),
             shared=SharedWithRuns(
@@ -316,7 +315,7 @@ class RunSession:
 
     def _listener(self, driver: Driver, models: tuple[str, ...]) -> Listener:
         """Who hears what is asked of the run."""
-        part = self.taken_up.part
+        part = self.resume_state.part
         return Listener(
             folder=self.folder,
             log=self.log,
@@ -325,14 +324,14 @@ class RunSession:
             stages=tuple(stage.name for stage in self.work.job.stages),
             models=models,
             notify=self.context.notify,
-            initial_state=self.taken_up.initial_state,
-            startup_limits=self.taken_up.startup_limits,
+            initial_state=self.resume_state.initial_state,
+            startup_limits=self.resume_state.startup_limits,
             answered=() if part is None else part.others.settled,
         )
 
     def _decider(self, driver: Driver) -> Decider | None:
         """Who ends the run once it is decided which model is better, if anybody."""
-        stopping = self.taken_up.stopping
+        stopping = self.resume_state.stopping
         if stopping is None:
             return None
         return Decider(
@@ -398,7 +397,7 @@ async def start(
             context=context,
             connections=connections,
             prices=prices,
-            taken_up=ResumeState(stopping=options.stopping, part=part),
+            resume_state=ResumeState(stopping=options.stopping, part=part),
         )
         return await session.carry_out(shared_endpoints)
 
@@ -435,7 +434,7 @@ async def resume(
         EventsLost: acknowledged events are missing, and that was not accepted.
     """
     end = check_end(folder.log, accept_loss=accept_loss)
-    if end.is_lost or end.acknowledged is None:
+    if end.has_loss or end.acknowledged is None:
         context.notify(f"{end.sentence}.")
     with open_reader(folder.log) as reader:
         first = run_started(reader)
@@ -499,7 +498,7 @@ async def resume(
             context=context,
             connections=connections,
             prices=prices,
-            taken_up=ResumeState(
+            resume_state=ResumeState(
                 must_catch_up=must_catch_up,
                 group=first.group,
                 initial_state=initial_state,

@@ -376,7 +376,7 @@ class ReportSource:
     """Settings that bear on the scores and are not the default: what is set, and what
     the default is."""
     is_imported: bool  #: the answers were made elsewhere
-    changed_inputs: tuple[str, ...]  #: settings whose files are not the run's
+    changed_settings: tuple[str, ...]  #: settings whose files are not the run's
 
 
 Writer: TypeAlias = Callable[[Path, ReportSource], Iterable[Finding]]

@@ -171,7 +171,7 @@ class Scoring:
     folder: Path | None
     is_partial: bool  #: the run is unfinished
     inputs: tuple[Input, ...]  #: that it read, by content
-    changed_inputs: tuple[str, ...]  #: settings whose files are not the run's
+    changed_settings: tuple[str, ...]  #: settings whose files are not the run's
     seq: int  #: the log's last event that was read
     ended: int  #: tasks that came to an end by then, or while it was read
     parser_faults: tuple[str, ...] = ()
@@ -332,7 +332,7 @@ def replayed(
         folder=None,
         is_partial=state.tasks.open > 0 or not state.planning_exhausted,
         inputs=tuple(inputs),
-        changed_inputs=_changed(first.inputs, inputs),
+        changed_settings=_changed(first.inputs, inputs),
         seq=through_seq,
         ended=state.tasks.completed + state.tasks.failed,
         parser_faults=tuple(faults),
@@ -398,7 +398,7 @@ def reported(
         inputs=tuple(inputs),
         changes=changes(job, settings, tuple(scoring.scorecard.settings)),
         is_imported=first.imported,
-        changed_inputs=scoring.changed_inputs,
+        changed_settings=scoring.changed_settings,
     )
 
 

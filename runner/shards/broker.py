@@ -92,20 +92,20 @@ class Broker:
         )
         self._was_short = False
         self._ttl_s = ttl_s
-        self._roll = Membership(run_id, ttl_s)
+        self._members = Membership(run_id, ttl_s)
         self._pools: dict[tuple[str, str], CreditPool] = {}
         self._paused: dict[str, float] = {}  #: until when, by endpoint
         self._lines: list[bytes] = []
-        self._say: dict[str, list[BrokerMessage]] = {}
+        self._outbox: dict[str, list[BrokerMessage]] = {}
 
     # -- what shards say ---------------------------------------------------------
 
     def join(self, hello: Hello, now: float) -> ShardRefused | None:
         """Take a shard in; why not, if not."""
-        refused = self._roll.join(hello, now)
+        refused = self._members.join(hello, now)
         if refused is not None:
             return refused
-        for process in self._roll.before(hello):
+        for process in self._members.before(hello):
             self._forget(process)
         if self._money_pool is not None:
             self._money_pool.join(hello)
@@ -120,25 +120,25 @@ class Broker:
 
     def receive(self, process: str, message: ShardMessage, now: float) -> None:
         """A shard that was taken in says something."""
-        member = self._roll.get(process)
+        member = self._members.get(process)
         if member is None:
             return  # its end is known; what it says comes late
-        self._roll.renew(member, now)
+        self._members.renew(member, now)
         match message:
             case Hello():
                 pass  # it is here already
             case RenewLease():
                 self._renew(process, member, message, now)
             case RequestCredit() | ReturnCredit() | HeaderLimitSeen():
-                self._receive_limits(process, member, message, now)
+                self._receive_credit(process, member, message, now)
             case EndpointPaused():
-                self._cool(process, message, now)
+                self._relay_pause(process, message, now)
             case RequestMoney() | ReturnMoney():
                 self._receive_money(process, member, message)
             case Goodbye():
                 self._forget(process)
                 if self._money_pool is not None:
-                    self._money_pool.closed(process, message.spent_pico)
+                    self._money_pool.close(process, message.spent_pico)
             case _:
                 assert_never(message)
 
@@ -147,11 +147,11 @@ class Broker:
     ) -> None:
         member.figures = renew.figures
         if self._money_pool is not None:
-            self._money_pool.spent(process, renew.figures.spent_pico)
+            self._money_pool.record_spent(process, renew.figures.spent_pico)
         if member.is_alive and member.is_renewed:
             self._enqueue(process, LeaseRenewed(now=now))
 
-    def _receive_limits(
+    def _receive_credit(
         self,
         process: str,
         member: MemberProcess,
@@ -164,9 +164,9 @@ class Broker:
         pool = self._pools[key]
         match message:
             case ReturnCredit():
-                pool.back(message.requests, message.tokens)
+                pool.take_back(message.requests, message.tokens)
             case HeaderLimitSeen():
-                pool.limit_seen(message, now)
+                pool.apply_header_limit(message, now)
             case RequestCredit():
                 if member.is_alive:
                     pool.ask(process, message)
@@ -177,27 +177,27 @@ class Broker:
         if self._money_pool is None:
             return
         if isinstance(message, ReturnMoney):
-            self._money_pool.back(process, message.back_pico, message.spent_pico)
+            self._money_pool.take_back(process, message.back_pico, message.spent_pico)
         elif member.is_alive:
-            pico = self._money_pool.ask(process, message)
-            if pico is not None:
-                self._enqueue(process, MoneyLease(pico=pico))
+            lent_pico = self._money_pool.ask(process, message)
+            if lent_pico is not None:
+                self._enqueue(process, MoneyLease(pico=lent_pico))
 
-    def _cool(self, process: str, waits: EndpointPaused, now: float) -> None:
+    def _relay_pause(self, process: str, pause: EndpointPaused, now: float) -> None:
         """Have everybody leave an endpoint alone, as one of them was asked to."""
-        until = now + waits.for_s
-        if until <= self._paused.get(waits.endpoint, now):
+        until = now + pause.for_s
+        if until <= self._paused.get(pause.endpoint, now):
             return
-        self._paused[waits.endpoint] = until
-        for other in self._roll.alive(but=process):
-            self._enqueue(other, waits)
+        self._paused[pause.endpoint] = until
+        for other in self._members.alive(but=process):
+            self._enqueue(other, pause)
 
     def _enqueue(self, process: str, *messages: BrokerMessage) -> None:
-        self._say.setdefault(process, []).extend(messages)
+        self._outbox.setdefault(process, []).extend(messages)
 
     def _forget(self, process: str) -> None:
         """A process has ended."""
-        self._roll.forget(process)
+        self._members.forget(process)
         for pool in self._pools.values():
             pool.forget(process)
 
@@ -205,12 +205,12 @@ class Broker:
 
     def revoke(self, shard: str) -> None:
         """Have the processes of a shard, i/n, stop by themselves within a TTL."""
-        self._roll.revoke(shard)
+        self._members.revoke(shard)
 
     def relay(self, line: bytes) -> None:
         """Have a line written to every shard's control file, later ones' too."""
         self._lines.append(line)
-        for process in self._roll.alive():
+        for process in self._members.alive():
             self._enqueue(process, ControlLine(line=line))
 
     def set_limits(self, model: str, limits: Limits, now: float) -> None:
@@ -225,7 +225,7 @@ class Broker:
         if self._money_pool is None:
             return
         self._money_pool.add(pico)
-        for process in self._roll.alive():
+        for process in self._members.alive():
             self._enqueue(process, BudgetRaised())
 
     # -- what to do --------------------------------------------------------------
@@ -247,18 +247,18 @@ class Broker:
                 )
         if self._money_pool is not None:
             self._lend_money(self._money_pool)
-        say, self._say = self._say, {}
+        say, self._outbox = self._outbox, {}
         wakes = [pool.due for pool in self._pools.values() if pool.due is not None]
-        if (silent_at := self._roll.next_silent_at) is not None:
+        if (silent_at := self._members.next_silent_at) is not None:
             wakes.append(silent_at)
         return BrokerStep(say=say, wake_at=min(wakes, default=None))
 
     def _notice_silence(self, now: float) -> None:
-        for process in self._roll.falls_silent(now):
+        for process in self._members.falls_silent(now):
             for pool in self._pools.values():
                 pool.forget(process)
             if self._money_pool is not None:
-                self._money_pool.lost(process)
+                self._money_pool.presume_spent(process)
 
     def _lend_money(self, money_pool: MoneyPool) -> None:
         for loan in money_pool.lend():
@@ -272,14 +272,14 @@ class Broker:
             self._enqueue(loan.process, answer)
         if money_pool.is_short != self._was_short:
             self._was_short = money_pool.is_short
-            for process in self._roll.alive():
+            for process in self._members.alive():
                 self._enqueue(process, MoneyShort(is_short=self._was_short))
 
     # -- where it stands -----------------------------------------------------------
 
-    def seen(self, now: float) -> tuple[ProcessRecord, ...]:
+    def processes(self, now: float) -> tuple[ProcessRecord, ...]:
         """Every process that is at work or fell silent, in the order of coming."""
-        return self._roll.seen(now)
+        return self._members.processes(now)
 
 
 HELLO_S = 10.0
@@ -307,9 +307,9 @@ class BrokerServer:
 
     # -- for the driver ----------------------------------------------------------
 
-    def seen(self) -> tuple[ProcessRecord, ...]:
+    def processes(self) -> tuple[ProcessRecord, ...]:
         """Every process that is at work or fell silent, in the order of coming."""
-        return self._broker.seen(self._clock.monotonic())
+        return self._broker.processes(self._clock.monotonic())
 
     def revoke(self, shard: str) -> None:
         """Have the processes of a shard, i/n, stop by themselves within a TTL.
@@ -335,7 +335,7 @@ class BrokerServer:
 
     # -- the sockets -------------------------------------------------------------
 
-    async def watch(self) -> None:
+    async def lend_until_cancelled(self) -> None:
         """Lend what becomes free with time, until cancelled."""
         while True:
             self._wake.clear()
@@ -349,20 +349,20 @@ class BrokerServer:
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         """Listen to one connection until it ends."""
-        name = None
+        process = None
         self._attending[writer] = asyncio.current_task()
         try:
             async with asyncio.timeout(HELLO_S):
-                name = await self._greet(reader, writer)
-            while name is not None and (line := await reader.readline()):
+                process = await self._greet(reader, writer)
+            while process is not None and (line := await reader.readline()):
                 for message in decode_from_shard(line):
-                    self._broker.receive(name, message, self._clock.monotonic())
+                    self._broker.receive(process, message, self._clock.monotonic())
                 self._wake.set()
         except (OSError, ValueError, TimeoutError):
             pass  # it is gone, or makes no sense; its lease ends by itself
         finally:
-            if name is not None and self._connected.get(name) is writer:
-                del self._connected[name]
+            if process is not None and self._connected.get(process) is writer:
+                del self._connected[process]
             del self._attending[writer]
             writer.close()
 
@@ -396,13 +396,13 @@ class BrokerServer:
     def _step(self) -> float | None:
         """Say what is to be said; when to look again."""
         step = self._broker.step(self._clock.monotonic())
-        for name, messages in step.say.items():
-            self._say(name, messages)
+        for process, messages in step.say.items():
+            self._send(process, messages)
         return step.wake_at
 
-    def _say(self, name: str, messages: list[BrokerMessage]) -> None:
+    def _send(self, process: str, messages: list[BrokerMessage]) -> None:
         """To whoever is away: nothing; it asks again when it is back."""
-        writer = self._connected.get(name)
+        writer = self._connected.get(process)
         if writer is None or writer.is_closing():
             return
         if writer.transport.get_write_buffer_size() > MOST_UNREAD:
@@ -430,7 +430,7 @@ async def serve_broker(
     server = BrokerServer(broker, token=token, clock=clock)
     socket = await asyncio.start_server(server.attend, host, port, limit=LONGEST_LINE)
     server.address = f"{host}:{socket.sockets[0].getsockname()[1]}"
-    async with run_alongside(server.watch()):
+    async with run_alongside(server.lend_until_cancelled()):
         try:
             yield server
         finally:

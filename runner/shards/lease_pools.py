@@ -77,11 +77,12 @@ class CreditPool:
         self._requests.set(now, limits.rpm)
         self._tokens.set(now, limits.tpm)
 
-    def limit_seen(self, limit_seen: HeaderLimitSeen, now: float) -> None:
+    def apply_header_limit(self, header_limit: HeaderLimitSeen, now: float) -> None:
         """Go by what the endpoint tells, where that is lower."""
-        gate = self._requests if limit_seen.kind == "requests" else self._tokens
+        gate = self._requests if header_limit.kind == "requests" else self._tokens
         gate.apply_quota(
-            now, Quota(per_minute=limit_seen.per_minute, remaining=limit_seen.remaining)
+            now,
+            Quota(per_minute=header_limit.per_minute, remaining=header_limit.remaining),
         )
 
     def ask(self, process: str, ask: RequestCredit) -> None:
@@ -92,7 +93,7 @@ class CreditPool:
         """Have it wait no more."""
         self._pending_requests.pop(process, None)
 
-    def back(self, requests: int, tokens: int) -> None:
+    def take_back(self, requests: int, tokens: int) -> None:
         """Take back what was lent and is not used; negative: more was."""
         for bucket, amount in self._amounts(requests, tokens):
             bucket.give_back(amount)
@@ -179,7 +180,7 @@ class MoneyPool:
             return
         for process, account in list(self._accounts.items()):
             if account.log == hello.log:
-                self.closed(process, hello.recorded_pico - account.recorded)
+                self.close(process, hello.recorded_pico - account.recorded)
         self._accounts[hello.process] = _Account(
             log=hello.log, recorded=hello.recorded_pico, granted=hello.granted_pico
         )
@@ -196,24 +197,24 @@ class MoneyPool:
         self._accounts[process].granted += pico
         return pico
 
-    def back(self, process: str, back_pico: int, spent_pico: int) -> None:
+    def take_back(self, process: str, back_pico: int, spent_pico: int) -> None:
         """Money that is not needed comes back, and what was spent becomes known."""
         account = self._accounts[process]
         account.granted = max(0, account.granted - back_pico)
-        self.spent(process, spent_pico)
+        self.record_spent(process, spent_pico)
 
-    def spent(self, process: str, spent_pico: int) -> None:
+    def record_spent(self, process: str, spent_pico: int) -> None:
         """A shard says what it has spent so far."""
         account = self._accounts[process]
         account.spent = max(account.spent, spent_pico)
 
-    def lost(self, process: str) -> None:
+    def presume_spent(self, process: str) -> None:
         """A shard is silent: what it was lent may have been spent."""
         self._pending_requests.pop(process, None)
         account = self._accounts[process]
         account.spent = max(account.spent, account.granted)
 
-    def closed(self, process: str, spent_pico: int) -> None:
+    def close(self, process: str, spent_pico: int) -> None:
         """A shard has ended, and what it has spent is known for good."""
         self._pending_requests.pop(process, None)
         self._spent += spent_pico
@@ -345,7 +346,7 @@ class Membership:
         )
         return min(ends, default=None)
 
-    def seen(self, now: float) -> tuple[ProcessRecord, ...]:
+    def processes(self, now: float) -> tuple[ProcessRecord, ...]:
         """What is known of each."""
         return tuple(
             ProcessRecord(

@@ -206,7 +206,7 @@ class CreditShare:
         for credit in (self._requests, self._tokens):
             credit.expire(now)
             is_due = is_due or credit.is_back_due
-        back = self._back() if is_due or requests else []
+        back = self._give_back() if is_due or requests else []
         limit_messages, self._limit_messages = self._limit_messages, []
         return [*limit_messages, *back, *requests]
 
@@ -222,7 +222,7 @@ class CreditShare:
         )
         self._wake()
 
-    def _back(self) -> list[LeaseMessage]:
+    def _give_back(self) -> list[LeaseMessage]:
         requests, tokens = int(self._requests.unused), round(self._tokens.unused)
         if not (requests or tokens):
             return []
@@ -285,22 +285,22 @@ class MoneyShare(Budget):
         """Nothing is lent yet; *wake* is called where something is to be said."""
         super().__init__(0)
         self._wake = wake
-        self._granted = 0
-        self._needed = 0  #: by a call that found no room
-        self._requested = 0  #: by the question under way
-        self._ahead = 0  #: worst case of the last call, if more is lent ahead
+        self._granted_pico = 0
+        self._needed_pico = 0  #: by a call that found no room
+        self._requested_pico = 0  #: by the question under way
+        self._ahead_pico = 0  #: worst case of the last call, if more is lent ahead
         self._is_short = False
         self._is_lean = False  #: nothing is lent ahead any more
         self._reported = 0  #: spent, as the broker knows it
         self._is_fresh = False  #: lent since anything was said
         self._hold_until = 0.0
         self._refused: MoneyExhausted | None = None
-        self._never = 0  #: what was refused
+        self._refused_pico = 0  #: what was refused
 
     @property
     def granted_pico(self) -> int:
         """Lent in all, less what went back."""
-        return self._granted
+        return self._granted_pico
 
     @property
     def spent_pico(self) -> int:
@@ -311,7 +311,7 @@ class MoneyShare(Budget):
     @property
     def is_settled(self) -> bool:
         """Whether no call, and nobody else, can bring room for what was refused."""
-        is_waiting = bool(self._needed or self._requested)
+        is_waiting = bool(self._needed_pico or self._requested_pico)
         return super().is_settled and self._refused is not None and not is_waiting
 
     def has_room(self, worst_pico: int) -> bool:
@@ -319,8 +319,8 @@ class MoneyShare(Budget):
         if worst_pico == 0 or super().has_room(worst_pico):
             return True
         worst = self._worst(worst_pico)
-        if self._refused is None or worst < self._never:
-            self._needed = worst
+        if self._refused is None or worst < self._refused_pico:
+            self._needed_pico = worst
             self._wake()
         return False
 
@@ -328,7 +328,7 @@ class MoneyShare(Budget):
         """A call of that worst case is sent; what is reserved for it."""
         reserved = super().reserve(worst_pico)
         if reserved and not self._is_lean and self._room < reserved * CALLS_AHEAD // 4:
-            self._ahead = reserved
+            self._ahead_pico = reserved
             self._wake()
         return reserved
 
@@ -364,13 +364,13 @@ class MoneyShare(Budget):
         match message:
             case MoneyLease():
                 self._is_lean = self._is_lean or not message.pico
-                self._granted += message.pico
+                self._granted_pico += message.pico
                 super().add(message.pico)
-                self._needed = self._requested = 0
+                self._needed_pico = self._requested_pico = 0
                 self._is_fresh = True
             case MoneyExhausted():
-                self._refused, self._never = message, self._requested
-                self._needed = self._requested = 0
+                self._refused, self._refused_pico = message, self._requested_pico
+                self._needed_pico = self._requested_pico = 0
             case MoneyShort():
                 self._is_short = message.is_short
                 self._is_lean = self._is_lean or message.is_short
@@ -382,7 +382,7 @@ class MoneyShare(Budget):
 
     def reconnected(self) -> None:
         """Whoever was asked has forgotten it."""
-        self._requested = 0
+        self._requested_pico = 0
 
     @property
     def gives_back_at(self) -> float:
@@ -394,30 +394,30 @@ class MoneyShare(Budget):
         if self._is_fresh:
             self._is_fresh = False
             self._hold_until = now + HOLD_S
-        is_requesting = bool(self._needed) and not self._requested
+        is_requesting = bool(self._needed_pico) and not self._requested_pico
         messages: list[LeaseMessage] = []
         # whoever asks has nothing then: so two never wait for what the other has
         if is_requesting or (self._is_short and now >= self._hold_until):
-            messages += self._back()
-        if self._requested:
+            messages += self._give_back()
+        if self._requested_pico:
             return messages
         if is_requesting:
-            self._requested = self._needed
-            want = 0 if self._is_lean else self._needed * CALLS_AHEAD
-            messages.append(RequestMoney(need_pico=self._needed, want_pico=want))
-        elif self._ahead and not self._is_lean:
-            self._requested = want = self._ahead * CALLS_AHEAD
+            self._requested_pico = self._needed_pico
+            want = 0 if self._is_lean else self._needed_pico * CALLS_AHEAD
+            messages.append(RequestMoney(need_pico=self._needed_pico, want_pico=want))
+        elif self._ahead_pico and not self._is_lean:
+            self._requested_pico = want = self._ahead_pico * CALLS_AHEAD
             messages.append(RequestMoney(need_pico=0, want_pico=want))
-        self._ahead = 0
+        self._ahead_pico = 0
         return messages
 
-    def _back(self) -> list[LeaseMessage]:
+    def _give_back(self) -> list[LeaseMessage]:
         """Give back what is free, and say what is spent, if there is any news."""
         room, spent = self._room, self.spent_pico
         if not room and spent == self._reported:
             return []
         self._reported = spent
-        self._granted -= room
+        self._granted_pico -= room
         super().add(-room)
         return [ReturnMoney(back_pico=room, spent_pico=spent)]
 

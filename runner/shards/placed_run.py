@@ -318,13 +318,13 @@ class _Drive:
     def _run_status(
         self, server: BrokerServer, supervisor: Supervisor
     ) -> PlacedRunStatus:
-        seen = [record for record in server.seen() if record.is_alive]
+        alive = [record for record in server.processes() if record.is_alive]
         return PlacedRunStatus(
             status=self.union.status,
-            at_work=len(seen),
+            at_work=len(alive),
             shards=supervisor.count,
             restarts=supervisor.restarts,
-            in_flight=sum(record.figures.in_flight for record in seen),
+            in_flight=sum(record.figures.in_flight for record in alive),
         )
 
     def _ended(self, supervisor: Supervisor) -> RunOutcome:
@@ -366,7 +366,7 @@ class _Drive:
 def _silence(server: BrokerServer) -> dict[int, float]:
     """Seconds since a process of each shard was heard."""
     silence_s: dict[int, float] = {}
-    for seen in server.seen():
-        index = int(seen.shard.partition("/")[0])
-        silence_s[index] = min(seen.silent_s, silence_s.get(index, seen.silent_s))
+    for record in server.processes():
+        index = int(record.shard.partition("/")[0])
+        silence_s[index] = min(record.silent_s, silence_s.get(index, record.silent_s))
     return silence_s

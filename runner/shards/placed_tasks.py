@@ -157,7 +157,7 @@ class ShardPlacer:
         index = ended.handle.index
         if ended.kind is ExitKind.FINISHED and ended.code is not None:
             return ShardFinished(
-                index=index, code=ended.code, last_line=ended.last_line
+                index=index, exit_code=ended.code, last_line=ended.last_line
             )
         if ended.kind is ExitKind.DIED:
             if not self._supervisor.is_ending:
@@ -195,10 +195,12 @@ class ShardPlacer:
             self._handles[index] = await asyncio.to_thread(
                 self._engine.place,
                 self._specs[index],
-                near=before if action.near else None,
+                near=before if action.is_near else None,
             )
         except RunnerError as error:
-            await self._handle(ShardFinished(index=index, code=1, last_line=str(error)))
+            await self._handle(
+                ShardFinished(index=index, exit_code=1, last_line=str(error))
+            )
 
     def _say(self, index: int, message: str) -> None:
         self._notify(f"Shard {self._specs[index].name} {message}.")

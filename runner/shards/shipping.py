@@ -21,7 +21,7 @@ from runner.options import RunOptions
 from runner.roles import assigned
 from runner.run.context import RunContext
 from runner.run.end import RunOutcome
-from runner.run.folder import check_inputs
+from runner.run.resume_checks import check_inputs
 from runner.shards.parts import ShardPart, log_beginning
 from runner.workload import Workload
 from store.clock import Clock
@@ -243,7 +243,7 @@ async def shipping_log(
         shard=part.shard,
         every_s=part.shipping.every_s,
     ) as shipper:
-        carrier = LogShipper(
+        log_shipper = LogShipper(
             shipper=shipper,
             driver=driver,
             context=context,
@@ -251,5 +251,5 @@ async def shipping_log(
             address=place.address,
         )
         add_place(folder.places, place.address)
-        async with run_alongside(driver.guard(carrier.carry)):
-            yield carrier
+        async with run_alongside(driver.guard(log_shipper.carry)):
+            yield log_shipper

@@ -68,7 +68,7 @@ class ShardFinished:
     """A shard's process ended by itself, or could not be started."""
 
     index: int
-    code: int
+    exit_code: int
     last_line: str  #: its last words
 
 
@@ -122,7 +122,7 @@ class PlaceShard:
     """Start the shard."""
 
     index: int
-    near: bool  #: to where it was last
+    is_near: bool  #: to where it was last
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,11 +149,11 @@ class SupervisedShard:
     index: int
     phase: PlacementPhase = PlacementPhase.WAITING
     due: float = 0.0  #: when it is placed, or its fence falls
-    near: bool = True  #: its log is thought to lie where it was last
+    is_near: bool = True  #: its log is thought to lie where it was last
     since: float = 0.0  #: when it was placed last
     placements: int = 0
-    hasty: int = 0  #: ends in a row that came soon after the placement
-    code: int | None = None  #: its last exit code
+    quick_ends: int = 0  #: ends in a row that came soon after the placement
+    exit_code: int | None = None  #: its last exit code
     last_line: str = ""  #: its last words
     verdict: ShardVerdict | None = None  #: once it has ended
 
@@ -209,28 +209,31 @@ class Supervisor:
         shard.phase = PlacementPhase.PLACED
         shard.since = now
         shard.placements += 1
-        return [PlaceShard(index=shard.index, near=shard.near)]
+        return [PlaceShard(index=shard.index, is_near=shard.is_near)]
 
     def _finished(
         self, shard: SupervisedShard, event: ShardFinished, now: float
     ) -> list[SupervisorAction]:
-        is_same = (event.code, event.last_line) == (shard.code, shard.last_line)
-        shard.code, shard.last_line = event.code, event.last_line
-        verdict = VERDICTS.get(event.code)
-        if event.code == INTERRUPTED and GO_ON in event.last_line:
+        is_same = (event.exit_code, event.last_line) == (
+            shard.exit_code,
+            shard.last_line,
+        )
+        shard.exit_code, shard.last_line = event.exit_code, event.last_line
+        verdict = VERDICTS.get(event.exit_code)
+        if event.exit_code == INTERRUPTED and GO_ON in event.last_line:
             verdict = ShardVerdict.FUTILE
         # what it says of itself twice it will say again; but that it lost its lease may
         # have been so, both times
-        if verdict is None and is_same and event.code != INTERRUPTED:
+        if verdict is None and is_same and event.exit_code != INTERRUPTED:
             verdict = ShardVerdict.GIVEN_UP
         if verdict is not None:
             return self._end(shard, verdict)
-        return self._again(shard, now, near=True)
+        return self._again(shard, now, is_near=True)
 
     def _died(
         self, shard: SupervisedShard, _event: ShardDied, now: float
     ) -> list[SupervisorAction]:
-        return self._again(shard, now, near=True)
+        return self._again(shard, now, is_near=True)
 
     def _lost(
         self, shard: SupervisedShard, _event: ShardLost, now: float
@@ -249,24 +252,26 @@ class Supervisor:
     ) -> list[SupervisorAction]:
         if now < shard.due:
             return []
-        return self._again(shard, now, near=False)
+        return self._again(shard, now, is_near=False)
 
     def _again(
-        self, shard: SupervisedShard, now: float, *, near: bool
+        self, shard: SupervisedShard, now: float, *, is_near: bool
     ) -> list[SupervisorAction]:
         """Have a shard placed once more, later the more often it has just ended."""
         if self.is_ending:
             return self._end(shard, ShardVerdict.INTERRUPTED)
         policy = self.policy
-        is_hasty = now - shard.since < policy.steady_s
-        shard.hasty = shard.hasty + 1 if is_hasty else 0
-        if shard.hasty > policy.restarts:
+        is_quick = now - shard.since < policy.steady_s
+        shard.quick_ends = shard.quick_ends + 1 if is_quick else 0
+        if shard.quick_ends > policy.restarts:
             return self._end(shard, ShardVerdict.GIVEN_UP)
         pause = 0.0
-        if shard.hasty > 1:
-            pause = min(policy.longest_s, policy.backoff_s * 2 ** (shard.hasty - 2))
+        if shard.quick_ends > 1:
+            pause = min(
+                policy.longest_s, policy.backoff_s * 2 ** (shard.quick_ends - 2)
+            )
         shard.phase = PlacementPhase.WAITING
-        shard.near = near
+        shard.is_near = is_near
         shard.due = now + pause
         return self._place(shard, Tick(), now)
 

@@ -195,11 +195,11 @@ class HeadWriter:
     it stays behind, and what follows is unproven.
     """
 
-    def __init__(self, file: SlotFile, *, log: bytes, epoch: int) -> None:
+    def __init__(self, file: SlotFile, *, genesis: bytes, epoch: int) -> None:
         self._file: SlotFile | None = file
-        self._log = log.hex()
+        self._log = genesis.hex()
         self._epoch = epoch
-        self._next = 0
+        self._next_slot = 0
 
     def begin(self, seq: int, link: bytes) -> None:
         """Start from the end of a log that was just taken over.
@@ -209,13 +209,13 @@ class HeadWriter:
         """
         for _ in range(_SLOTS):
             self.note(seq, link)
-        self._do(lambda file: file.sync())
+        self._try(lambda file: file.sync())
 
     def note(self, seq: int, link: bytes, *, closed: bool = False) -> None:
         """Note the commit that ends with event *seq*."""
         line = _encoded(self._log, self._epoch, seq, link, closed=closed)
-        offset = self._next * SLOT_BYTES
-        self._next = (self._next + 1) % _SLOTS
+        offset = self._next_slot * SLOT_BYTES
+        self._next_slot = (self._next_slot + 1) % _SLOTS
         if self._file is not None:
             try:
                 self._file.write(offset, line)
@@ -225,7 +225,7 @@ class HeadWriter:
     def end(self, seq: int, link: bytes) -> None:
         """Note that the log was closed in good order, and let go of the file."""
         self.note(seq, link, closed=True)
-        self._do(lambda file: file.sync())
+        self._try(lambda file: file.sync())
         self.close()
 
     def close(self) -> None:
@@ -234,7 +234,7 @@ class HeadWriter:
         if file is not None:
             file.close()
 
-    def _do(self, act: Callable[[SlotFile], None]) -> None:
+    def _try(self, act: Callable[[SlotFile], None]) -> None:
         if self._file is not None:
             try:
                 act(self._file)
@@ -295,28 +295,30 @@ class LogEnd:
     events: int  #: in the log
     acknowledged: int | None = None
     """Events that were acknowledged; None: unproven, there is no sidecar to be read."""
-    is_changed: bool = False  #: the last acknowledged event is there, and another one
+    is_last_changed: bool = (
+        False  #: the last acknowledged event is there, and another one
+    )
     is_closed: bool = False  #: it was closed in good order
     reason: str = ""  #: what seems to be damaged, or why the end is unproven
 
     @property
-    def missing(self) -> int:
+    def missing_events(self) -> int:
         """Acknowledged events that are not there."""
         return max(0, (self.acknowledged or 0) - self.events)
 
     @property
-    def lost(self) -> int:
+    def lost_events(self) -> int:
         """Events that are missing or changed, at least."""
-        return self.missing or int(self.is_changed)
+        return self.missing_events or int(self.is_last_changed)
 
     @property
-    def is_lost(self) -> bool:
+    def has_loss(self) -> bool:
         """Whether acknowledged events are missing, or were changed."""
-        return self.missing > 0 or self.is_changed
+        return self.missing_events > 0 or self.is_last_changed
 
     def refuse_loss(self) -> None:
         """Raise `EventsLost` where acknowledged events are missing or were changed."""
-        if self.is_lost:
+        if self.has_loss:
             run = self.log.parent.name
             next_step = _advice(self.log, is_empty=not self.events)
             raise EventsLost(f"{run}: {self.sentence}: {next_step}")
@@ -329,15 +331,16 @@ class LogEnd:
             return f"whether events are missing at the end of {name} is unproven: " + (
                 self.reason
             )
-        if self.is_changed:
+        if self.is_last_changed:
             return (
                 f"event {self.acknowledged:,} of {name}, the last one acknowledged, is "
                 f"not what it was ({self.reason})"
             )
-        if self.missing:
+        if self.missing_events:
             return (
                 f"{name} ends with event {self.events:,}, but {self.acknowledged:,} "
-                f"were acknowledged: {self.missing:,} are missing ({self.reason})"
+                f"were acknowledged: {self.missing_events:,} are missing "
+                f"({self.reason})"
             )
         return f"all {self.acknowledged:,} acknowledged events are in {name}"
 
@@ -423,7 +426,7 @@ def _end_of(reader: LogReader, head: LogHead | None) -> LogEnd:
         log=log,
         events=events,
         acknowledged=head.seq,
-        is_changed=not is_same or (events >= head.seq and not is_present),
+        is_last_changed=not is_same or (events >= head.seq and not is_present),
         is_closed=head.closed,
         reason=reason
         if is_same

@@ -60,14 +60,14 @@ def rebuild(conn: sqlite3.Connection) -> None:
     """Make the projections of a log anew, in one transaction."""
     conn.execute(SQL["begin"])
     try:
-        refold(conn, conn, _unwatched)
+        refold(conn, conn, _no_progress)
         conn.execute(SQL["commit"])
     except BaseException:
         conn.execute(SQL["rollback"])
         raise
 
 
-def _unwatched(seq: int) -> None:
+def _no_progress(seq: int) -> None:
     del seq
 
 
@@ -379,6 +379,6 @@ def begin_heads(
         file = open_slots(heads_path(path))
     except OSError:
         return None  # the log is as good without it; its end is unproven then
-    head_writer = HeadWriter(file, log=opened.genesis, epoch=opened.epoch)
+    head_writer = HeadWriter(file, genesis=opened.genesis, epoch=opened.epoch)
     head_writer.begin(opened.position.seq, opened.position.link)
     return head_writer

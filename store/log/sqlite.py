@@ -167,7 +167,7 @@ class SqliteLog:
         log = await cls._start(
             path, clock, owner, connector=connector, open_slots=open_slots
         )
-        log.lost = end.lost
+        log.lost = end.lost_events
         return log
 
     @classmethod

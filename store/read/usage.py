@@ -1,7 +1,8 @@
 """Reads what a run used: money, tokens, faulty replies, failures, batches.
 
-The lost log knows of no outcome, and nobody goes on with it: they may be billed, like
-those that a process left behind on one machine.
+A split run can have calls that one log has no outcome of, and whose tasks another log
+has ended: the outcome is lost. They may be billed, like those that a process left
+behind on one machine.
 """
 
 from __future__ import annotations
@@ -127,7 +128,10 @@ def sent_starts(conn: sqlite3.Connection) -> list[AttemptStarted]:
 
 
 def lost_starts(conn: sqlite3.Connection) -> list[AttemptStarted]:
-    """The starts of such calls, ascending; none where a run is not split."""
+    """The starts of calls whose outcome was lost with a log, ascending.
+
+    None where a run is not split.
+    """
     if not has_plan_positions(conn):
         return []
     starts = (

@@ -136,28 +136,28 @@ class Segment:
     made_us: int  #: microseconds since 1970 UTC
     start: LogPosition
     link_before: bytes  #: of the commit that ends at `start`
-    stretch: CommitRange
+    commits: CommitRange
 
     @property
     def end(self) -> LogPosition:
         """How far who has read it has read."""
-        rows = self.stretch.rows
+        rows = self.commits.rows
         return LogPosition(
             rows[-1].seq if rows else self.start.seq,
-            max(self.start.parts, self.stretch.blobs_upto),
+            max(self.start.parts, self.commits.blobs_upto),
         )
 
     @property
     def link(self) -> bytes:
         """Of its last commit: what the next segment has before it."""
-        links = self.stretch.links
+        links = self.commits.links
         return links[-1][1] if links else self.link_before
 
     def link_at(self, seq: int) -> bytes | None:
         """Of the commit that ends with event *seq*; None: none in it does."""
         if seq == self.start.seq:
             return self.link_before
-        return dict(self.stretch.links).get(seq)
+        return dict(self.commits.links).get(seq)
 
     def span(self, *, is_rolled: bool = False) -> SegmentRange:
         """What it is kept as."""
@@ -213,7 +213,7 @@ def _refused(path: str, reason: str) -> CorruptLog:
 
 
 def _check_chain(segment: Segment, path: str) -> None:
-    commits = segment.stretch
+    commits = segment.commits
     rows, at, head = commits.rows, 0, segment.link_before
     if segment.start.seq == 0 and head != segment.origin.log.genesis:
         raise _refused(path, "it does not begin as its run does")
@@ -235,14 +235,18 @@ def _check_chain(segment: Segment, path: str) -> None:
 
 def commits_after(commits: CommitRange, seq: int) -> CommitRange:
     """What of a stretch follows event *seq*, the end of a commit."""
-    at = bisect_right(commits.rows, seq, key=lambda row: row.seq)
-    rows = commits.rows[at:]
+    first_selected = bisect_right(commits.rows, seq, key=lambda row: row.seq)
+    rows = commits.rows[first_selected:]
     epochs = {row.epoch for row in rows}
     return CommitRange(
         rows=rows,
         blobs=commits.blobs,
         links=[link for link in commits.links if link[0] > seq],
-        writers={e: w for e, w in commits.writers.items() if e in epochs},
+        writers={
+            epoch: writer
+            for epoch, writer in commits.writers.items()
+            if epoch in epochs
+        },
         blobs_upto=commits.blobs_upto,
     )
 

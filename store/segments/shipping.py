@@ -174,7 +174,7 @@ class SegmentSender:
                 made_us=self._now_us(),
                 start=start,
                 link_before=link,
-                stretch=commits,
+                commits=commits,
             )
             span = segment.span(is_rolled=is_rolled)
             data = encode_segment(segment)

@@ -107,7 +107,7 @@ class SegmentSource:
                     f"event {mark.seq}; find out which of the two is the run's"
                 )
                 return
-            yield commits_after(segment.stretch, mark.seq)
+            yield commits_after(segment.commits, mark.seq)
             link = segment.link if has_link else link
             mark = mark.joined(segment.end)
         ahead = [span.start.seq for span in self._spans if not mark.reaches(span.end)]
@@ -183,7 +183,7 @@ def _provenance(place: Place, span: SegmentRange) -> _Provenance:
     A monitor looks every few seconds, and mostly at what it has seen before.
     """
     segment = _segment(place, span)
-    rows = segment.stretch.rows
+    rows = segment.commits.rows
     return _Provenance(segment.origin, segment.made_us, rows[-1].kind if rows else None)
 
 
@@ -325,7 +325,7 @@ def compact(place: Place, source: SegmentSource) -> int:
             made_us=source.heartbeat.at_us,
             start=start,
             link_before=link,
-            stretch=commits,
+            commits=commits,
         )
         span, data = segment.span(is_rolled=True), encode_segment(segment)
         # whether it follows on, before others are removed for it

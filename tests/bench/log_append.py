@@ -129,7 +129,7 @@ def _note_s(count: int) -> float:
     """Seconds to note one commit."""
     with tempfile.TemporaryDirectory() as folder:
         heads = HeadWriter(
-            open_slots(Path(folder, "log.heads")), log=bytes(32), epoch=1
+            open_slots(Path(folder, "log.heads")), genesis=bytes(32), epoch=1
         )
         began = time.perf_counter()
         for seq in range(count):

@@ -14,13 +14,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from jobs.evidence_retrieval.metrics.judged import rules_of
+from jobs.evidence_retrieval.metrics.judged_predictions import rules_of
 from jobs.evidence_retrieval.queries import ScoringInput
 from jobs.evidence_retrieval.score import score
 from jobs.metrics.areas import auprc_of, auroc_of, cluster_index
 from jobs.metrics.classification import auprc, auroc
-from jobs.metrics.intervals import Resamples
 from jobs.metrics.ranking import evaluate, hits
+from jobs.metrics.resampling import Resamples
 from tests.bench.row import Row
 from tests.bench.verdict import least, most, shown
 from tests.jobs.evidence_retrieval.sheets import dataset, full_sheet, settings

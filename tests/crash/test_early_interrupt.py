@@ -65,7 +65,7 @@ PLACES = {
     "loading of the inputs": CALLING.format(
         module=load_workload.__module__, name=load_workload.__name__
     ),
-    "estimate": CALLING.format(module="runner.run.launch", name="expected"),
+    "prices": CALLING.format(module="runner.run.launch", name="prices_of"),
     "configuration": CALLING.format(module="runner.run.folder", name="write_toml"),
     "opening of the log": CALLING.format(module="store.log.opening", name="prepare"),
     "first event": CALLING.format(module="runner.run.launch", name=RunSession.__name__),

@@ -196,9 +196,9 @@ class Viewport:
     def at(self, cursor: int, count: int, height: int) -> Viewport:
         """With the cursor elsewhere, scrolled as little as shows it."""
         cursor = max(0, min(count - 1, cursor))
-        highest = max(0, count - height)
+        last_top = max(0, count - height)
         top = max(min(self.top, cursor), cursor - max(1, height) + 1)
-        return Viewport(cursor, max(0, min(highest, top)))
+        return Viewport(cursor, max(0, min(last_top, top)))
 
     def relisted(self, old: Sequence[int], new: Sequence[int], height: int) -> Viewport:
         """The same row on the same line of the screen, in another list.

@@ -16,17 +16,18 @@ import numpy.typing as npt
 from jobs.comparison.models import verdict_rule
 from jobs.evidence_retrieval.queries import UNKNOWN, Queries
 from jobs.evidence_retrieval.settings import EvidenceSettings
-from jobs.metrics import resampling
-from jobs.metrics.columns import Bools, Floats, Ints
-from jobs.metrics.intervals import Interval, Resamples, round12, with_interval
-from jobs.metrics.resampling import (
+from jobs.metrics.cluster_statistics import (
     SHARE,
     Counts,
     Range,
     Ratio,
     ResampledDifference,
+    ResampledStatistic,
     Statistic,
 )
+from jobs.metrics.columns import Bools, Floats, Ints
+from jobs.metrics.intervals import Interval, round12, with_interval
+from jobs.metrics.resampling import Resamples
 from runner.scorecard import Metric
 
 ALL, POSITIVE = "scored", "has_evidence"
@@ -50,7 +51,7 @@ class Quotient:
 class CurveStatistic:
     """A statistic that is no ratio of sums, such as an area under a curve."""
 
-    make: Callable[[Clusters], resampling.ResampledStatistic]
+    make: Callable[[Clusters], ResampledStatistic]
 
 
 Sampled: TypeAlias = Quotient | CurveStatistic
@@ -185,7 +186,7 @@ class PostBootstrap:
             intervals[i] = interval
         return [interval for interval in intervals if interval is not None]
 
-    def _gap(self, left: Sampled, right: Sampled) -> resampling.ResampledStatistic:
+    def _gap(self, left: Sampled, right: Sampled) -> ResampledStatistic:
         if not isinstance(left, CurveStatistic) or not isinstance(
             right, CurveStatistic
         ):
@@ -201,7 +202,7 @@ def _intervals(
 ) -> list[Interval | None]:
     """Sums in one pass over the replicates, curves in another."""
     sums: list[tuple[int, Statistic]] = []
-    curves: list[tuple[int, resampling.ResampledStatistic]] = []
+    curves: list[tuple[int, ResampledStatistic]] = []
     by_cluster = _Sums(clusters, size)
     for i, statistic in enumerate(sampled):
         if isinstance(statistic, Quotient):

@@ -14,7 +14,7 @@ from jobs.evidence_retrieval.metrics.bootstrap import (
     count,
     metric,
 )
-from jobs.evidence_retrieval.metrics.judged import JudgedPredictions
+from jobs.evidence_retrieval.metrics.judged_predictions import JudgedPredictions
 from jobs.evidence_retrieval.metrics.retrieval import fold_masks, measures, ranking
 from jobs.evidence_retrieval.queries import UNKNOWN
 from jobs.metrics.classification import at_threshold, multilabel

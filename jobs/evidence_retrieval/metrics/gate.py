@@ -16,9 +16,8 @@ from jobs.evidence_retrieval.metrics.bootstrap import (
     count,
     empty_rate,
 )
-from jobs.evidence_retrieval.metrics.judged import GateScores, GateStates
+from jobs.evidence_retrieval.metrics.judged_predictions import GateScores, GateStates
 from jobs.evidence_retrieval.settings import EvidenceSettings
-from jobs.metrics import resampling
 from jobs.metrics.areas import auprc_of, auroc_of, delong
 from jobs.metrics.calibration import (
     Closed,
@@ -40,11 +39,12 @@ from jobs.metrics.classification import (
     rates,
     tpr_at_fpr,
 )
+from jobs.metrics.cluster_statistics import ResampledStatistic
 from jobs.metrics.columns import Bools, Floats, Ints
 from jobs.metrics.intervals import wilson
 from jobs.metrics.selective import NEG, POS, aurc, excess_aurc
 
-Area: TypeAlias = Callable[[Bools, Floats, Clusters], resampling.ResampledStatistic]
+Area: TypeAlias = Callable[[Bools, Floats, Clusters], ResampledStatistic]
 
 INDEPENDENT = "assumes independent queries"
 
@@ -95,9 +95,7 @@ def separation(
     yield from _at_targets(gated, settings)
 
 
-def _redrawn(
-    make: Area, gated: GateScores, cluster: Clusters
-) -> resampling.ResampledStatistic:
+def _redrawn(make: Area, gated: GateScores, cluster: Clusters) -> ResampledStatistic:
     return make(gated.y, gated.p, cluster[gated.rows])
 
 
@@ -272,7 +270,7 @@ def calibration(
 
 def _redrawn_ece(
     gated: GateScores, settings: EvidenceSettings, cluster: Clusters
-) -> resampling.ResampledStatistic:
+) -> ResampledStatistic:
     closed = closed_edge(settings)
     return ece_of(
         gated.y,

@@ -26,7 +26,11 @@ from jobs.evidence_retrieval.metrics.breakdowns import (
     macro,
     with_folds,
 )
-from jobs.evidence_retrieval.metrics.comparisons import (
+from jobs.evidence_retrieval.metrics.judged_predictions import (
+    JudgedPredictions,
+    block_of,
+)
+from jobs.evidence_retrieval.metrics.paired_differences import (
     AblationStep,
     PairedDifference,
     between_lists,
@@ -35,7 +39,6 @@ from jobs.evidence_retrieval.metrics.comparisons import (
     steps,
     tested_differences,
 )
-from jobs.evidence_retrieval.metrics.judged import JudgedPredictions, block_of
 from jobs.evidence_retrieval.metrics.retrieval import (
     measures,
     not_available,

@@ -21,7 +21,7 @@ from jobs.evidence_retrieval.metrics.gate import (
     points,
     separation,
 )
-from jobs.evidence_retrieval.metrics.judged import (
+from jobs.evidence_retrieval.metrics.judged_predictions import (
     STATED,
     GateScores,
     GateStates,
@@ -33,9 +33,9 @@ from jobs.evidence_retrieval.metrics.judged import (
 )
 from jobs.evidence_retrieval.queries import UNKNOWN
 from jobs.evidence_retrieval.settings import EvidenceSettings
+from jobs.metrics.cluster_statistics import NOT_NEGATIVE, PER_THOUSAND
 from jobs.metrics.columns import Bools, Floats, Ints, aggregate, mean, quantiles, ratio
 from jobs.metrics.intervals import wilson
-from jobs.metrics.resampling import NOT_NEGATIVE, PER_THOUSAND
 from jobs.metrics.selective import NEG, POS, STATES, UNCERTAIN, gate_metrics
 from runner.scorecard import Metric
 

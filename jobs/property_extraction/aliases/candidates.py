@@ -88,7 +88,7 @@ def count_contained(rows: Sequence[str], columns: Sequence[str]) -> int:
 EXAMPLES = 3
 """Predictions that are shown with a pair."""
 
-TAKEN = -1.0
+BELOW_ALL = -1.0
 """Below every similarity: a target that was found already."""
 
 
@@ -188,7 +188,7 @@ def _nearest(block: SimilarityBlock, k: int) -> Iterator[tuple[list[int], list[f
     for _ in range(min(k, block.shape[1])):
         best = block.argmax(axis=1)
         yield best.tolist(), block[rows, best].tolist()
-        block[rows, best] = TAKEN
+        block[rows, best] = BELOW_ALL
 
 
 def alias_candidates(

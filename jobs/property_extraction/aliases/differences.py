@@ -62,7 +62,7 @@ class _Account:
     papers: set[str] = field(default_factory=set)
 
 
-def booked(before: Bookable, after: Bookable) -> Booking:
+def changes_by_alias(before: Bookable, after: Bookable) -> Booking:
     """What a change of aliases gains and loses, alias by alias.
 
     Aliases of *after* that gain and lose nothing stand last.
@@ -144,10 +144,10 @@ def booked_on_aliases(
     names: Collection[str], before: Bookable, after: Bookable
 ) -> Booking | None:
     """The rows that a change of these settings gained or lost; None: of others too."""
-    return booked(before, after) if is_of_aliases(names) else None
+    return changes_by_alias(before, after) if is_of_aliases(names) else None
 
 
-def bookable(outcomes: RowOutcomes) -> Bookable:
+def bookable_predictions(outcomes: RowOutcomes) -> Bookable:
     """The rows of one replicate, by their place, each with the alias that it has."""
     return Bookable(
         rows=tuple(_booked_rows(outcomes)),

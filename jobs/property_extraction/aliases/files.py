@@ -235,7 +235,7 @@ def acting_aliases(
     """Read an alias file that is to act on a scoring.
 
     Args:
-        path: of any of the forms of `file`.
+        path: of any of the forms that `read_aliases` reads.
         canonical: names of truth and rubric.
         accept_drafts: let entries act that nobody has checked.
         name_match: what of a name an entry goes by.
@@ -263,7 +263,7 @@ def reviewed_aliases(path: Path, *, clash: Clash = "best") -> tuple[AliasEntry, 
     """Read what people decided, to build a set of.
 
     Args:
-        path: of any of the forms of `file`.
+        path: of any of the forms that `read_aliases` reads.
         clash: `set` lets a name stand for several; otherwise that is an error.
 
     Raises:

@@ -142,7 +142,7 @@ class AliasFolder:
         )
 
 
-def prepared_aliases(settings: PropertySettings) -> AliasFolder:
+def prepare_aliases(settings: PropertySettings) -> AliasFolder:
     """Read all inputs and build the set; nothing is written yet.
 
     Raises:

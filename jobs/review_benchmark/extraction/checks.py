@@ -178,11 +178,11 @@ def year_in(year: str, text: str, latest: int | None) -> int | None:
     """A year that stands in *text*, from 1800 to the review's own; None: it is not."""
     if not re.fullmatch(r"[12]\d{3}", year):
         return None
-    number = int(year)
-    is_late = latest is not None and number > latest
-    if number < FIRST_YEAR or is_late or not _occurs(year, text, r"(?!\d)"):
+    year_number = int(year)
+    is_late = latest is not None and year_number > latest
+    if year_number < FIRST_YEAR or is_late or not _occurs(year, text, r"(?!\d)"):
         return None
-    return number
+    return year_number
 
 
 def _occurs(plain: str, text: str, after: str) -> bool:
@@ -190,7 +190,7 @@ def _occurs(plain: str, text: str, after: str) -> bool:
     return bool(re.search(rf"(?<![\w.]){pattern}{after}", text, re.IGNORECASE))
 
 
-HEAD: Final = 20_000
+CHECKED_HEAD: Final = 20_000
 """Characters that hold the citation and the abstract."""
 
 _ISSUED: Final = re.compile(
@@ -267,22 +267,22 @@ def checked_record(
             if (text := grounded("exclusion", criterion))
         ),
         conclusion=grounded("authors_conclusion", meta.conclusion),
-        date_range=_years(meta.date_range, document, flags),
+        date_range=_grounded_years(meta.date_range, document, flags),
     )
     return CheckedReview(
         meta=checked_meta, evidence=tuple(evidence), flags=tuple(flags)
     )
 
 
-def issued(document: Document) -> int | None:
+def issue_year(document: Document) -> int | None:
     """The year in which the review came out, where its first pages say it."""
-    match = _ISSUED.search(document.text[:HEAD])
+    match = _ISSUED.search(document.text[:CHECKED_HEAD])
     return int(match[1] or match[2]) if match else None
 
 
 def stated_count(document: Document) -> int | None:
     """How many studies the abstract says that the review has: `(12 studies ...)`."""
-    match = _COUNT.search(document.text[:HEAD])
+    match = _COUNT.search(document.text[:CHECKED_HEAD])
     if match is None:
         return None
     count_text = (match[1] or match[2]).lower()
@@ -297,7 +297,7 @@ def _id(stated_id: str, document: Document, flags: list[ExtractionFlag]) -> str:
         flags.append(
             ExtractionFlag(code="not_grounded", where="cochrane_id", detail=stated_id)
         )
-    match = _ID.search(document.text[:HEAD])
+    match = _ID.search(document.text[:CHECKED_HEAD])
     return match.group() if match else ""
 
 
@@ -312,13 +312,13 @@ def _pico(pico: QuestionParts, grounded: Callable[[str, str], str]) -> QuestionP
     )
 
 
-def _years(
+def _grounded_years(
     years: tuple[int, int] | None, document: Document, flags: list[ExtractionFlag]
 ) -> tuple[int, int] | None:
     """Years that both stand in the text."""
     if years is None:
         return None
-    latest = issued(document)
+    latest = issue_year(document)
     is_possible = years[0] >= FIRST_YEAR and (latest is None or years[1] <= latest)
     if is_possible and all(
         re.search(rf"(?<!\d){year}(?!\d)", document.text) for year in years

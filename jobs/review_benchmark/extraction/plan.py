@@ -130,7 +130,7 @@ EXCLUDED = schema_of(ExcludedReferences, "excluded_references")
 META_SECTIONS: Final[tuple[Section, ...]] = ("objectives", "criteria", "conclusions")
 """The sections that a review's record is read from."""
 
-HEAD = 8_000
+PROMPT_HEAD = 8_000
 """Characters of the document's beginning that hold title, id and abstract."""
 
 _SENTENCE_ENDS = (".", ",", ";")
@@ -164,7 +164,7 @@ def places(extract: ExtractionInputs) -> ChatRequest:
 def meta(extract: ExtractionInputs, spans: Sections) -> ChatRequest:
     """What does the review say of itself?"""
     document = extract.document
-    head = document.piece(TextSpan(start=0, end=HEAD))
+    head = document.piece(TextSpan(start=0, end=PROMPT_HEAD))
     texts = {"head": head}
     for name in META_SECTIONS:
         texts[name] = _piece(document, spans, name)

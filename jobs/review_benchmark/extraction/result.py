@@ -17,7 +17,7 @@ from jobs.review_benchmark.extraction.checks import (
     ExtractionFlag,
     SourceText,
     checked_record,
-    issued,
+    issue_year,
     other_titles,
     stated_count,
 )
@@ -99,7 +99,7 @@ def extract_review(
     grounds = SourceText.of(document)
     read = _gathered(extract, answers)
     checker = ReferenceChecker(
-        document=document, grounds=grounds, latest=issued(document)
+        document=document, grounds=grounds, latest=issue_year(document)
     )
     included = checker.check(read.included, _entries(extract, read.spans, "included"))
     excluded = checker.check(

@@ -66,7 +66,7 @@ def replayed(
         folder=None,
         is_partial=True,
         inputs=(),
-        changed_inputs=(),
+        changed_settings=(),
         seq=1,
         ended=3,
     )
@@ -241,7 +241,7 @@ def three(**changes: object) -> ParetoFront:
             "cluster": "paper",
             "lower_is_better": False,
             "n": 12,
-            "places": (
+            "points": (
                 place("a", 0.5, Expense(usd=1.0)),
                 place("b", 0.7, Expense(usd=2.0)),
                 place("c", 0.4, Expense(usd=4.0)),
@@ -275,7 +275,7 @@ def test_where_lower_is_better_the_line_joins_the_lowest() -> None:
 
 
 def test_without_cost_and_latency_there_is_nothing_to_draw() -> None:
-    unknown = three(places=(place("a", 0.5, Expense()), place("b", 0.5, Expense())))
+    unknown = three(points=(place("a", 0.5, Expense()), place("b", 0.5, Expense())))
     with pytest.raises(UsageError, match="No side has a cost or a latency"):
         pareto_front.front_figure(unknown, 0.95)
     with pytest.raises(UsageError, match="in different ways"):

@@ -72,7 +72,7 @@ def sheets(draw: st.DrawFn) -> ScoringInput:
         if draw(st.booleans()):
             # made elsewhere, without the lists they came from
             lists, gold = {}, None
-            said["given"] = {
+            said["stated_values"] = {
                 name: np.array(
                     [draw(st.sampled_from([np.nan, 0.0, 0.4, 1.0])) for _ in y]
                 )

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from jobs.evidence_retrieval.metrics.judged import block_of
+from jobs.evidence_retrieval.metrics.judged_predictions import block_of
 from jobs.evidence_retrieval.metrics.results import measure_models
 from jobs.evidence_retrieval.queries import UNKNOWN, UNSCORED, FoldGate, ScoringInput
 from jobs.evidence_retrieval.score import score

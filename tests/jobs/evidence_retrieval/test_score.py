@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.evidence_retrieval.metrics.judged import block_of
+from jobs.evidence_retrieval.metrics.judged_predictions import block_of
 from jobs.evidence_retrieval.score import score
 from runner.score.scoring import _write_files
 from tests.jobs.evidence_retrieval.sheets import dataset, recorded_sheet, settings

@@ -21,13 +21,16 @@ from jobs.evidence_retrieval.curve_figures import (
     states_by_fold,
 )
 from jobs.evidence_retrieval.metrics.bootstrap import PostBootstrap
-from jobs.evidence_retrieval.metrics.comparisons import AblationStep
-from jobs.evidence_retrieval.metrics.judged import JudgedPredictions, block_of
+from jobs.evidence_retrieval.metrics.judged_predictions import (
+    JudgedPredictions,
+    block_of,
+)
+from jobs.evidence_retrieval.metrics.paired_differences import AblationStep
 from jobs.evidence_retrieval.metrics.results import EvidenceResults, measure_models
 from jobs.evidence_retrieval.queries import SCORED, UNSCORED
 from jobs.evidence_retrieval.score import comparable, labels, score
 from jobs.metrics.areas import delong_paired
-from jobs.metrics.intervals import Resamples
+from jobs.metrics.resampling import Resamples
 from tests.jobs.evidence_retrieval.sheets import (
     MODEL,
     dataset,

@@ -26,8 +26,8 @@ from jobs.metrics.agreement import (
 from jobs.metrics.areas import auprc_of, auroc_of, cluster_index, delong, delong_paired
 from jobs.metrics.calibration import ece_of
 from jobs.metrics.classification import multilabel
-from jobs.metrics.intervals import Resamples
 from jobs.metrics.ranking import RankingRules, evaluate, fuse_rrf, hits, order
+from jobs.metrics.resampling import Resamples
 from jobs.metrics.selective import assign, gate_metrics, share
 
 ONE_CLASS = ([1, 1, 1], [0.1, 0.5, 0.9])

@@ -46,8 +46,8 @@ from jobs.metrics.classification import (
     tpr_at_fpr,
 )
 from jobs.metrics.columns import aggregate, std
-from jobs.metrics.intervals import Resamples
 from jobs.metrics.ranking import evaluate, hits
+from jobs.metrics.resampling import Resamples
 from jobs.metrics.selective import Edge, assign, aurc, gate_metrics
 from jobs.metrics.significance import mcnemar
 from tests.jobs.metrics.set_a import CRITERIA, SetA, set_a

@@ -11,8 +11,8 @@ from jobs.metrics.areas import auroc_of
 from jobs.metrics.calibration import ece_of
 from jobs.metrics.checks import check_metrics
 from jobs.metrics.columns import aggregate, std
-from jobs.metrics.intervals import Resamples
 from jobs.metrics.ranking import hits, select
+from jobs.metrics.resampling import Resamples
 from runner.scorecard import Metric
 
 LISTS = st.lists(

@@ -1,221 +1,213 @@
+"""Intervals where resampling says too little: few clusters, nothing that varies."""
+
 from __future__ import annotations
 
-import random
-from functools import partial
+import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import beta
 
 from jobs.metrics import (
+    NOT_NEGATIVE,
+    SIGNED,
     Interval,
     Ratio,
     ResampledDifference,
     Resamples,
-    mean,
+    auroc_of,
+    clopper_pearson,
     mean_of,
-    ratio,
-    round12,
-    wilson,
-    with_interval,
-    without_interval,
 )
-from jobs.metrics import intervals as module
-from jobs.metrics.resampling import Statistic
-
-Percentiles = partial(Resamples, form="percentile")
-
-KEYS = [f"PMC{n}" for n in (9, 10, 2, 33, 1, 7, 80, 5, 4, 6)]
-VALUES = [0.1, 0.9, 0.4, 1.0, 0.0, 0.35, 0.7, 0.2, 0.55, 1 / 3]
+from jobs.metrics.cluster_statistics import PER_THOUSAND, Support
+from runner.scorecard import Metric, Target
 
 
-def by_hand(
-    keys: list[str], values: list[float | None], b: int = 2000, seed: int = 20260118
-) -> tuple[float, float, int]:
-    """The definition read literally: one draw, one mean, one replicate at a time."""
-    ordered = [values[keys.index(key)] for key in sorted(keys)]
-    rng = np.random.default_rng(seed)
-    means = []
-    for _ in range(b):
-        drawn = rng.integers(0, len(keys), len(keys))
-        value = mean(ordered[index] for index in drawn)
-        if value is not None:
-            means.append(value)
-    lo, hi = np.percentile(means, [2.5, 97.5])
-    return round12(lo), round12(hi), len(means)
+def keys(n: int) -> list[str]:
+    return [f"{i:05}" for i in range(n)]
+
+
+def ends(found: Interval) -> tuple[float, float]:
+    assert found.lo is not None
+    assert found.hi is not None
+    return found.lo, found.hi
 
 
 @pytest.mark.parametrize(
-    ("k", "n", "lo", "hi"),
-    [
-        (0, 10, 0.0, 0.2775327998628892),
-        (10, 10, 0.7224672001371107, 1.0),
-        (1376, 1379, 0.9936232943858853, 0.9992598674849723),
-        (3, 4, 0.30064184258240184, 0.9544127391902995),
-    ],
+    ("clusters", "lo"), [(8, 0.63058), (385, 0.99046), (1, 0.025), (2, 0.15811)]
 )
-def test_wilson_gives_the_known_ends(k: int, n: int, lo: float, hi: float) -> None:
-    interval = wilson(k, n)
-    assert interval.lo == pytest.approx(lo, rel=1e-12, abs=0)
-    assert interval.hi == pytest.approx(hi, rel=1e-12, abs=0)
-    assert (interval.lo == 0.0) is (k == 0)
-    assert (interval.hi == 1.0) is (k == n)
-
-
-def test_wilson_of_nothing_is_undefined() -> None:
-    assert wilson(0, 0) == Interval(lo=None, hi=None)
-
-
-@pytest.mark.parametrize(("k", "n"), [(-1, 3), (4, 3)])
-def test_wilson_refuses_counts_that_cannot_be(k: int, n: int) -> None:
-    with pytest.raises(ValueError, match="k must lie between 0 and n"):
-        wilson(k, n)
-
-
-@given(st.integers(1, 500), st.floats(0, 1), st.floats(0.5, 0.999))
-def test_wilson_holds_the_rate_and_stays_in_its_range(
-    n: int, share: float, level: float
+def test_all_of_them_found_has_the_exact_bound_of_the_clusters(
+    clusters: int, lo: float
 ) -> None:
-    k = round(share * n)
-    interval = wilson(k, n, level)
-    assert interval.lo is not None
-    assert interval.hi is not None
-    assert 0.0 <= interval.lo <= k / n <= interval.hi <= 1.0
-
-
-def test_rounding_keeps_twelve_digits_and_no_negative_zero() -> None:
-    assert round12(0.12345678901234567) == 0.123456789012
-    assert str(round12(-0.0)) == "0.0"
-
-
-def test_the_bootstrap_is_what_its_definition_says() -> None:
-    interval = Percentiles(KEYS).mean(VALUES)
-    assert (interval.lo, interval.hi, interval.b_used) == by_hand(KEYS, [*VALUES])
-    assert (interval.b, interval.flagged) == (2000, False)
-
-
-def test_replicates_without_a_value_are_dropped_counted_and_flagged() -> None:
-    rare: list[float | None] = [None] * 9 + [0.5]
-    rare[2] = 0.25
-    interval = Percentiles(KEYS).mean(rare)
-    lo, hi, used = by_hand(KEYS, rare)
-    assert (interval.lo, interval.hi, interval.b_used) == (lo, hi, used)
-    assert 0 < used < 0.95 * 2000
-    assert interval.flagged
-
-
-def test_a_statistic_without_any_value_has_no_interval() -> None:
-    nothing = Percentiles(KEYS, b=50).mean([None] * 10)
-    assert (nothing.lo, nothing.hi) == (None, None)
-    assert (nothing.b, nothing.b_used, nothing.flagged) == (50, 0, True)
-
-
-@pytest.mark.parametrize(("keys", "b"), [([], 9), (["one"], 9), (["one", "two"], 0)])
-def test_without_clusters_or_replicates_there_is_no_interval(
-    keys: list[str], b: int
-) -> None:
-    found = Percentiles(keys, b=b).mean([1.0] * len(keys))
-    assert (found.lo, found.hi, found.b, found.b_used) == (None, None, b, 0)
-
-
-def test_a_ratio_of_sums_weighs_clusters_by_their_denominator() -> None:
-    asked = [float(n) for n in range(1, 11)]
-    right = [x * n for x, n in zip(VALUES, asked, strict=True)]
-    interval = Percentiles(KEYS, b=300).ratio(right, asked)
-
-    order = sorted(range(10), key=KEYS.__getitem__)
-    rng = np.random.default_rng(20260118)
-    rates = []
-    for _ in range(300):
-        drawn = [order[index] for index in rng.integers(0, 10, 10)]
-        rate = ratio(sum(right[i] for i in drawn), sum(asked[i] for i in drawn))
-        assert rate is not None
-        rates.append(rate)
-    lo, hi = np.percentile(rates, [2.5, 97.5])
-    assert (interval.lo, interval.hi) == (round12(lo), round12(hi))
-
-
-def test_a_difference_uses_the_same_replicates_on_both_sides() -> None:
-    resamples = Percentiles(KEYS)
-    shifted = [value + 0.25 for value in VALUES]
-    constant = resamples.difference(shifted, VALUES)
-    assert (constant.lo, constant.hi) == (0.25, 0.25)
-    itself = resamples.difference(VALUES, VALUES)
-    assert (itself.lo, itself.hi) == (0.0, 0.0)
-
-
-def test_a_difference_of_means_over_the_same_clusters_is_the_mean_difference() -> None:
-    other = list(reversed(VALUES))
-    resamples = Percentiles(KEYS)
-    differences = [a - b for a, b in zip(VALUES, other, strict=True)]
-    paired, single = resamples.difference(VALUES, other), resamples.mean(differences)
-    assert paired.lo == pytest.approx(single.lo, abs=1e-12)
-    assert paired.hi == pytest.approx(single.hi, abs=1e-12)
-
-
-def test_many_statistics_get_the_intervals_they_would_get_alone() -> None:
-    resamples = Percentiles(KEYS, b=100)
-    half = [*VALUES[:5], *[None] * 5]
-    statistics: list[Statistic] = [
-        mean_of(VALUES),
-        Ratio(VALUES, [1.0] * 10),
-        ResampledDifference(mean_of(VALUES), mean_of(half)),
-    ]
-    assert resamples.intervals(statistics) == (
-        resamples.mean(VALUES),
-        resamples.ratio(VALUES, [1.0] * 10),
-        resamples.difference(VALUES, half),
-    )
-    assert resamples.intervals([]) == ()
-
-
-@settings(max_examples=20)
-@given(st.randoms(use_true_random=False))
-def test_the_order_in_which_clusters_are_given_changes_no_digit(
-    rng: random.Random,
-) -> None:
-    order = rng.sample(range(10), 10)
-    shuffled = Percentiles([KEYS[i] for i in order], b=200)
-    assert shuffled.mean([VALUES[i] for i in order]) == Percentiles(KEYS, b=200).mean(
-        VALUES
-    )
-
-
-def test_what_is_too_large_to_keep_is_drawn_again_and_the_same(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    kept = Percentiles(KEYS, b=300)
-    monkeypatch.setattr(module, "MATRIX_BYTES", 0)
-    monkeypatch.setattr(module, "_BLOCK_BYTES", 7 * 8 * len(KEYS))
-    redrawn = Percentiles(KEYS, b=300)
-    blocks = list(redrawn.multiplicities())
-    assert {len(block) for block in blocks} == {7, 300 % 7}
-    np.testing.assert_array_equal(
-        np.concatenate(blocks), np.concatenate(list(kept.multiplicities()))
-    )
-    assert redrawn.mean(VALUES) == kept.mean(VALUES)
-
-
-def test_every_replicate_draws_as_many_clusters_as_there_are() -> None:
-    for block in Percentiles(KEYS, b=50).multiplicities():
-        assert (block.sum(axis=1) == len(KEYS)).all()
-
-
-def test_the_definition_names_all_that_an_interval_depends_on() -> None:
-    draws = Percentiles(KEYS, b=10, seed=3, level=0.9, cluster="paper")
-    found = draws.mean(VALUES)
+    sizes = [3.0] * clusters
+    found = Resamples(keys(clusters)).ratio(sizes, sizes)
+    assert ends(found) == pytest.approx((lo, 1.0), abs=1e-5)
+    assert found.lo == pytest.approx(clopper_pearson(clusters, clusters)[0])
     assert found.how == (
-        "interval by paper: percentile bootstrap, B=10, seed=3, level=0.9, B_used=10"
+        f"interval by cluster: exact bound of {clusters} that do not vary, level=0.95"
     )
-    assert without_interval(with_interval("recall@1(x)", found)) == "recall@1(x)"
 
 
-def test_keys_and_columns_that_do_not_fit_are_refused_by_name() -> None:
-    with pytest.raises(ValueError, match="'b' twice, at index 2"):
-        Percentiles(["b", "a", "b"])
-    resamples = Percentiles(KEYS, b=2)
-    with pytest.raises(ValueError, match="numerators has 1 values for 10 keys"):
-        resamples.mean([1.0])
-    with pytest.raises(ValueError, match="denominators holds nan at index 3"):
-        resamples.ratio([1.0] * 10, [1.0, 1.0, 1.0, float("nan"), *[1.0] * 6])
+def test_none_of_them_found_mirrors_it() -> None:
+    found = Resamples(keys(8)).ratio([0.0] * 8, [3.0] * 8)
+    assert ends(found) == pytest.approx((0.0, 1 - 0.63058), abs=1e-5)
+
+
+def test_one_paper_with_all_predictions_is_one_cluster_of_many() -> None:
+    predicted = [0.0] * 29 + [140.0]
+    right = [0.0] * 29 + [2.0]
+    lo, hi = ends(Resamples(keys(30)).ratio(right, predicted))
+    share = 2 / 140
+    assert (lo, hi) == pytest.approx((0.025 * share, 1 - 0.025 * (1 - share)))
+
+
+def test_one_paper_with_nearly_all_predictions_is_little_more() -> None:
+    predicted = [1.0] + [0.0] * 28 + [139.0]
+    lo, hi = ends(Resamples(keys(30)).ratio([0.0] * 29 + [70.0], predicted))
+    assert hi - lo > 0.9
+
+
+@pytest.mark.parametrize("clusters", [8, 385])
+def test_a_target_that_the_bound_does_not_reach_is_undecided(clusters: int) -> None:
+    found = Resamples(keys(clusters)).mean([1.0] * clusters)
+    target = Target(sense=">=", bound=0.995)
+    metric = Metric(
+        path="x", value=1.0, n=clusters, lo=found.lo, hi=found.hi, target=target
+    )
+    assert metric.verdict == "undecided"
+
+
+def test_a_target_that_the_exact_bound_reaches_is_met() -> None:
+    found = Resamples(keys(740)).mean([1.0] * 740)
+    target = Target(sense=">=", bound=0.995)
+    metric = Metric(path="x", value=1.0, n=740, lo=found.lo, hi=found.hi, target=target)
+    assert metric.verdict == "pass"
+
+
+def test_a_perfect_area_is_bounded_by_pairs_of_clusters() -> None:
+    y, p = [1, 1, 1, 0, 0, 0, 0], [0.9, 0.8, 0.7, 0.1, 0.2, 0.3, 0.1]
+    found = Resamples(keys(7)).interval_of(auroc_of(y, p, np.arange(7)))
+    assert ends(found) == pytest.approx((0.025 ** (1 / 3), 1.0))
+
+
+def test_two_models_that_agree_everywhere_may_still_differ_elsewhere() -> None:
+    side = mean_of([1.0, 0.0, 1.0, 1.0])
+    lo, hi = ends(Resamples(keys(4)).intervals([ResampledDifference(side, side)])[0])
+    assert (lo, hi) == pytest.approx((-1 + 0.025**0.25, 1 - 0.025**0.25))
+
+
+def test_a_number_without_a_range_that_does_not_vary_has_no_bound() -> None:
+    found = Resamples(keys(9)).mean([10.0] * 9, NOT_NEGATIVE)
+    assert (found.lo, found.hi) == (None, None)
+    assert found.how == "interval by cluster: none, nothing varies"
+
+
+def test_a_number_without_a_range_goes_by_students_t() -> None:
+    values = [4.0, 6.0, 8.0, 6.0]
+    found = Resamples(keys(4)).mean(values, NOT_NEGATIVE)
+    half = (ends(found)[1] - ends(found)[0]) / 2
+    assert ends(found)[0] + half == pytest.approx(6)
+    # 3 degrees of freedom at most
+    assert half >= 3.1824 * np.std(values, ddof=1) / 2
+    assert "t with" in found.how
+
+
+def test_a_rate_per_thousand_has_the_ends_of_the_share() -> None:
+    lost, n = np.array([0.0, 1, 0, 2, 0, 0]), np.full(6, 10.0)
+    share, rate = Resamples(keys(6)).intervals(
+        [Ratio(lost, n), Ratio(1000 * lost, n, PER_THOUSAND)]
+    )
+    assert ends(rate) == pytest.approx(tuple(1000 * end for end in ends(share)))
+
+
+def test_without_replicates_no_interval_is_asked_for() -> None:
+    found = Resamples(keys(8), b=0).mean([1.0] * 8)
+    assert (found.lo, found.hi) == (None, None)
+
+
+def test_many_clusters_keep_the_percentiles() -> None:
+    rng = np.random.default_rng(1)
+    n = 1 + rng.poisson(9, 400).astype(float)
+    k = rng.binomial(n.astype(int), 0.6).astype(float)
+    own, old = (
+        Resamples(keys(400), form=form).ratio(k.tolist(), n.tolist())
+        for form in ("adjusted", "percentile")
+    )
+    assert own == old
+    assert "percentile bootstrap" in own.how
+
+
+def test_many_clusters_with_few_misses_do_not() -> None:
+    k = [10.0] * 397 + [9.0] * 3
+    own, old = (
+        Resamples(keys(400), form=form).ratio(k, [10.0] * 400)
+        for form in ("adjusted", "percentile")
+    )
+    assert ends(own)[0] < ends(old)[0] < ends(old)[1] == 1.0
+    assert ends(own)[1] < 1
+    assert "Clopper-Pearson at the effective size" in own.how
+
+
+def test_misses_of_one_cluster_tell_less_than_misses_of_many() -> None:
+    apart = [9.0] * 6 + [10.0] * 24
+    together = [4.0] + [10.0] * 29
+    n = [10.0] * 30
+    wide, narrow = (ends(Resamples(keys(30)).ratio(k, n)) for k in (together, apart))
+    assert wide[0] < narrow[0]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=40),
+    st.sampled_from([0.8, 0.95, 0.99]),
+)
+def test_ends_hold_the_value_and_stay_in_its_range(
+    pairs: list[tuple[int, int]], level: float
+) -> None:
+    above = [float(min(pair)) for pair in pairs]
+    below = [float(max(pair)) for pair in pairs]
+    found = Resamples(keys(len(pairs)), level=level).ratio(above, below)
+    if not sum(below):
+        assert (found.lo, found.hi) == (None, None)
+        return
+    lo, hi = ends(found)
+    assert 0 <= lo <= sum(above) / sum(below) + 1e-11
+    assert sum(above) / sum(below) - 1e-11 <= hi <= 1
+
+
+@given(st.lists(st.floats(0, 1), min_size=2, max_size=30), st.randoms())
+def test_the_order_of_rows_changes_no_digit(
+    values: list[float], random: object
+) -> None:
+    order = list(range(len(values)))
+    random.shuffle(order)  # type: ignore[attr-defined]
+    names = keys(len(values))
+    whole = Resamples(names).mean(values)
+    again = Resamples([names[i] for i in order]).mean([values[i] for i in order])
+    assert again == whole
+
+
+@given(st.integers(0, 60), st.integers(1, 60), st.sampled_from([0.8, 0.95]))
+def test_the_exact_interval_is_that_of_scipys_beta(
+    k: int, n: int, level: float
+) -> None:
+    k = min(k, n)
+    tail = (1 - level) / 2
+    lo, hi = clopper_pearson(k, n, level)
+    assert lo == pytest.approx(beta.ppf(tail, k, n - k + 1) if k else 0)
+    assert hi == pytest.approx(beta.ppf(1 - tail, k + 1, n - k) if k < n else 1)
+
+
+def test_support_counts_clusters_by_their_weight() -> None:
+    assert Support.of([1.0] * 8).effective == pytest.approx(8)
+    assert Support.of([1.0, 0.0, 0.0]) == Support(effective=1.0, independent=1)
+    assert Support.of([0.0, 0.0]) == Support(effective=0.0, independent=0)
+    both = np.array([1.0, 1.0, 0.0]), np.array([1.0, 0.0, 1.0])
+    assert Support.of_classes(*both).independent == 1
+    assert not math.isnan(Support.of_classes(*both).effective)
+
+
+def test_a_signed_statistic_keeps_its_range() -> None:
+    lo, hi = ends(Resamples(keys(5)).mean([1.0, 1.0, 1.0, 0.9, -1.0], SIGNED))
+    assert -1 <= lo < 0.58 < hi <= 1

@@ -22,7 +22,7 @@ from jobs.metrics import (
     Resamples,
     auroc_of,
 )
-from jobs.metrics.resampling import Statistic
+from jobs.metrics.cluster_statistics import Statistic
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]

@@ -9,7 +9,7 @@ from typing import Any
 
 from jobs.paper_investigation.importer import importer
 from jobs.paper_investigation.inputs import load
-from jobs.paper_investigation.scorecard import score
+from jobs.paper_investigation.score import score
 from jobs.paper_investigation.settings import InvestigationSettings
 from jobs.testing import MemoryAnswers
 from runner.job import ImportedAnswer

@@ -11,7 +11,7 @@ import pytest
 
 from jobs.paper_investigation.importer import importer
 from jobs.paper_investigation.inputs import load
-from jobs.paper_investigation.scorecard import score
+from jobs.paper_investigation.score import score
 from jobs.paper_investigation.settings import InvestigationSettings
 from jobs.testing import MemoryAnswers, table_rows
 from runner.errors import DatasetError

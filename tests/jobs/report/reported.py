@@ -195,7 +195,7 @@ REPORTED = ReportSource(
     inputs=(Input(setting="gold", path="/somewhere/gold.csv", sha256="ab" * 32),),
     changes={"tau": (0.4, 0.5)},
     is_imported=False,
-    changed_inputs=(),
+    changed_settings=(),
 )
 
 

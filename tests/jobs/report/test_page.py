@@ -210,7 +210,7 @@ def test_what_must_be_known_first_stands_before_the_first_number(page: Page) -> 
 
 def test_what_was_unfinished_changed_or_unused_is_said() -> None:
     card = replace(CARD, missing=0, stale=2, findings=())
-    reported = replace(REPORTED, scorecard=card, changed_inputs=("gold", "posts"))
+    reported = replace(REPORTED, scorecard=card, changed_settings=("gold", "posts"))
     assert list(notices(reported, {**COURSE, "partial": True})) == [
         "Partial: the run was unfinished when it was scored.",
         "Scored with other input files than those of the run's start: gold, posts.",

@@ -35,7 +35,7 @@ METHODS: tuple[Method, ...] = ("pmid", "doi", "title_fuzzy")
 
 hits = st.builds(
     RecordHit,
-    place=st.integers(0, RECORDS - 1),
+    index=st.integers(0, RECORDS - 1),
     method=st.sampled_from(METHODS),
     confidence=st.sampled_from([0.85, 0.9, 1.0]),
 )

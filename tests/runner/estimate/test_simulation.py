@@ -6,7 +6,7 @@ The real command against the real loopback endpoint. How long a real run takes i
 machine's affair too: SIFTLOG_PROVE makes the runs long enough (some 20 s each) for a
 tolerance of a tenth, and adds cases. Otherwise they are short, and compared with what
 no machine can do them faster than; what is foretold exactly, on a virtual clock, is
-`test_simulation_of_runs.py`.
+`estimate/test_simulation.py`.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def test_no_more_than_the_tokens_a_minute_leave() -> None:
 
 def test_limits_in_recorded_headers_hold() -> None:
     told = HeaderLimits(requests=Quota(per_minute=600))
-    items = [RecordedItem(first=_trial(_took(0.05, told=told)))] * 500
+    items = [RecordedItem(first=_trial(_took(0.05, header_limits=told)))] * 500
     found = _play(_asked(items, Limits(concurrency=64)))
     assert found.seconds == pytest.approx(50.0, rel=0.05)
 
@@ -213,7 +213,7 @@ def test_items_are_taken_as_they_are_needed() -> None:
         __slots__ = ()
 
         def __init__(self) -> None:
-            super().__init__(took_s=0.1)
+            super().__init__(duration_s=0.1)
 
         @property
         def tokens(self) -> int:

@@ -109,7 +109,7 @@ def test_the_next_process_of_a_log_takes_the_place_of_the_one_before() -> None:
     broker.receive("a", _ask(10), 0.0)
     after = msgspec.structs.replace(_hello("a2"), log="a")
     assert broker.join(after, 1.0) is None
-    assert [seen.process for seen in broker.seen(1.0)] == ["b", "a2"]
+    assert [seen.process for seen in broker.processes(1.0)] == ["b", "a2"]
     # nor is anything lent to who is gone
     assert _leases(broker, 30.0) == []
 
@@ -165,9 +165,9 @@ def test_a_silent_shard_is_lent_nothing_and_told_nothing() -> None:
     broker.receive("a", _ask(5), 0.0)
     broker.set_limits("m", Limits(concurrency=9, rpm=0.001), 0.0)
     broker.receive("b", _ask(0), TTL_S)
-    assert [each.is_alive for each in broker.seen(TTL_S)] == [True, True]
+    assert [each.is_alive for each in broker.processes(TTL_S)] == [True, True]
     broker.step(TTL_S)
-    assert [each.is_alive for each in broker.seen(TTL_S)] == [False, True]
+    assert [each.is_alive for each in broker.processes(TTL_S)] == [False, True]
     broker.relay(b"line")
     assert broker.step(TTL_S).say == {"b": [ControlLine(line=b"line")]}
 
@@ -295,13 +295,13 @@ def test_a_shard_is_lent_requests_and_its_figures_are_known() -> None:
             assert shard.worker.looks
             assert limiter.ready_at(CLOCK.monotonic(), 0) == CLOCK.monotonic()
             await _pass(2 * TTL_S)
-            (seen,) = server.seen()
+            (seen,) = server.processes()
             assert (seen.shard, seen.figures.final, seen.figures.in_flight) == (
                 *("0/2", 5, 2),
             )
             assert seen.is_alive
         await _pass(0.1)
-        assert server.seen() == ()  # it said that it ended
+        assert server.processes() == ()  # it said that it ended
 
     _served(body)
 
@@ -352,7 +352,7 @@ def test_a_shard_goes_on_with_the_broker_that_takes_the_place_of_its_own() -> No
         ) as server:
             await _pass(2 * TTL_S)
             assert shard.holder.holds(CLOCK.monotonic())
-            assert [each.is_alive for each in server.seen()] == [True]
+            assert [each.is_alive for each in server.processes()] == [True]
             await at_work.aclose()
         assert shard.worker.drained_at is None
 
@@ -365,7 +365,7 @@ def test_whoever_does_not_know_the_token_is_not_taken_in() -> None:
         with pytest.raises(RunnerError, match="does not take shard 0/2 in"):
             async with shard.lessee.leasing(shard.worker):
                 raise AssertionError
-        assert server.seen() == ()
+        assert server.processes() == ()
 
     _served(body)
 

@@ -220,7 +220,7 @@ def test_who_finds_too_little_waits_for_what_others_hold() -> None:
     assert purse.ask("a", RequestMoney(need_pico=80, want_pico=0)) == 80
     assert purse.ask("b", RequestMoney(need_pico=30, want_pico=0)) is None
     assert list(purse.lend()) == []
-    purse.back("a", 10, 70)
+    purse.take_back("a", 10, 70)
     assert list(purse.lend()) == [MoneyLoan(process="b", pico=30)]
 
 
@@ -229,9 +229,9 @@ def test_who_needs_little_does_not_overtake_who_waits_for_more() -> None:
     purse.ask("a", RequestMoney(need_pico=80, want_pico=0))
     purse.ask("b", RequestMoney(need_pico=30, want_pico=0))
     assert purse.ask("c", RequestMoney(need_pico=10, want_pico=0)) is None
-    purse.back("a", 15, 60)
+    purse.take_back("a", 15, 60)
     assert list(purse.lend()) == [MoneyLoan(process="b", pico=30)]
-    purse.back("a", 5, 60)
+    purse.take_back("a", 5, 60)
     assert list(purse.lend()) == [MoneyLoan(process="c", pico=10)]
 
 
@@ -239,9 +239,9 @@ def test_a_call_is_refused_once_not_even_all_that_may_come_back_pays_for_it() ->
     purse = _purse(100, "a", "b")
     purse.ask("a", RequestMoney(need_pico=80, want_pico=0))
     purse.ask("b", RequestMoney(need_pico=30, want_pico=0))
-    purse.spent("a", 70)
+    purse.record_spent("a", 70)
     assert list(purse.lend()) == []
-    purse.spent("a", 71)
+    purse.record_spent("a", 71)
     assert list(purse.lend()) == [MoneyLoan(process="b", pico=None)]
 
 
@@ -249,7 +249,7 @@ def test_what_a_silent_shard_was_lent_counts_as_spent() -> None:
     purse = _purse(100, "a", "b")
     purse.ask("a", RequestMoney(need_pico=80, want_pico=0))
     purse.ask("b", RequestMoney(need_pico=30, want_pico=0))
-    purse.lost("a")
+    purse.presume_spent("a")
     assert purse.taken_pico == 80
     assert list(purse.lend()) == [MoneyLoan(process="b", pico=None)]
 
@@ -257,7 +257,7 @@ def test_what_a_silent_shard_was_lent_counts_as_spent() -> None:
 def test_the_next_process_of_a_log_brings_what_the_one_before_did_not_spend() -> None:
     purse = _purse(100, "a")
     purse.ask("a", RequestMoney(need_pico=80, want_pico=0))
-    purse.lost("a")
+    purse.presume_spent("a")
     after = msgspec.structs.replace(HELLO, process="a2", log="a", recorded_pico=25)
     purse.join(after)
     assert purse.taken_pico == 25
@@ -328,5 +328,5 @@ def test_a_process_that_speaks_is_not_silent() -> None:
     assert roll.next_silent_at == 25.0
     assert list(roll.falls_silent(25.0)) == ["a"]
     assert roll.alive() == []
-    assert not roll.seen(30.0)[0].is_alive
-    assert roll.seen(30.0)[0].silent_s == 20.0
+    assert not roll.processes(30.0)[0].is_alive
+    assert roll.processes(30.0)[0].silent_s == 20.0

@@ -30,22 +30,24 @@ POLICY = RestartPolicy(fence_s=45, restarts=3, steady_s=30, backoff_s=1, longest
 def _one() -> Supervisor:
     """One shard, placed at 0."""
     supervisor = Supervisor(1, POLICY)
-    assert supervisor.handle(Tick(), 0.0) == [PlaceShard(index=0, near=True)]
+    assert supervisor.handle(Tick(), 0.0) == [PlaceShard(index=0, is_near=True)]
     return supervisor
 
 
 def _finished(code: int, said: str = "") -> ShardFinished:
-    return ShardFinished(index=0, code=code, last_line=said)
+    return ShardFinished(index=0, exit_code=code, last_line=said)
 
 
 def test_every_shard_is_placed_at_once_and_is_over_when_it_has_finished() -> None:
     supervisor = Supervisor(3, POLICY)
     placed = supervisor.handle(Tick(), 5.0)
-    assert placed == [PlaceShard(index=index, near=True) for index in range(3)]
+    assert placed == [PlaceShard(index=index, is_near=True) for index in range(3)]
     for index, code in enumerate([0, 3, 4]):
         assert not supervisor.is_over
         assert (
-            supervisor.handle(ShardFinished(index=index, code=code, last_line=""), 6.0)
+            supervisor.handle(
+                ShardFinished(index=index, exit_code=code, last_line=""), 6.0
+            )
             == []
         )
     assert supervisor.is_over
@@ -60,13 +62,13 @@ def test_every_shard_is_placed_at_once_and_is_over_when_it_has_finished() -> Non
 def test_a_shard_that_died_is_placed_near_its_log_at_once_and_then_ever_later() -> None:
     supervisor = _one()
     assert supervisor.handle(ShardDied(index=0), 1.0) == [
-        PlaceShard(index=0, near=True)
+        PlaceShard(index=0, is_near=True)
     ]
     for pause in (1.0, 2.0):
         assert supervisor.handle(ShardDied(index=0), 2.0) == []
         assert supervisor.handle(Tick(), 1.9 + pause) == []
         [again] = supervisor.handle(Tick(), 2.0 + pause)
-        assert again == PlaceShard(index=0, near=True)
+        assert again == PlaceShard(index=0, is_near=True)
     supervisor.handle(ShardDied(index=0), 4.5)
     assert supervisor.shards[0].verdict is ShardVerdict.GIVEN_UP
 
@@ -75,7 +77,7 @@ def test_one_that_had_been_at_work_for_long_is_always_placed_again() -> None:
     supervisor = _one()
     for now in range(31, 3100, 31):
         assert supervisor.handle(ShardDied(index=0), now) == [
-            PlaceShard(index=0, near=True)
+            PlaceShard(index=0, is_near=True)
         ]
 
 
@@ -83,11 +85,11 @@ def test_what_a_shard_says_of_itself_twice_it_is_not_asked_for_again() -> None:
     supervisor = _one()
     said = "siftlog: truth.csv cannot be read."
     assert supervisor.handle(_finished(1, said), 100.0) == [
-        PlaceShard(index=0, near=True)
+        PlaceShard(index=0, is_near=True)
     ]
     assert supervisor.handle(_finished(1, said), 200.0) == []
     shard = supervisor.shards[0]
-    assert (shard.verdict, shard.code, shard.last_line) == (
+    assert (shard.verdict, shard.exit_code, shard.last_line) == (
         ShardVerdict.GIVEN_UP,
         1,
         said,
@@ -104,7 +106,7 @@ def test_a_shard_that_lost_its_lease_goes_on_however_often_it_did() -> None:
     supervisor = _one()
     for now in range(31, 310, 31):
         placed = supervisor.handle(_finished(5, "Interrupted"), now)
-        assert placed == [PlaceShard(index=0, near=True)]
+        assert placed == [PlaceShard(index=0, is_near=True)]
 
 
 def test_one_that_is_lost_is_placed_elsewhere_once_nothing_of_it_is_at_work() -> None:
@@ -112,14 +114,14 @@ def test_one_that_is_lost_is_placed_elsewhere_once_nothing_of_it_is_at_work() ->
     assert supervisor.handle(ShardLost(index=0), 10.0) == [KillShard(index=0)]
     assert supervisor.handle(ShardLost(index=0), 20.0) == []
     assert supervisor.handle(Tick(), 54.9) == []
-    assert supervisor.handle(Tick(), 55.0) == [PlaceShard(index=0, near=False)]
+    assert supervisor.handle(Tick(), 55.0) == [PlaceShard(index=0, is_near=False)]
 
 
 def test_one_that_is_lost_and_then_seen_to_be_dead_is_placed_at_once() -> None:
     supervisor = _one()
     supervisor.handle(ShardLost(index=0), 40.0)
     assert supervisor.handle(ShardDied(index=0), 41.0) == [
-        PlaceShard(index=0, near=True)
+        PlaceShard(index=0, is_near=True)
     ]
 
 
@@ -130,7 +132,9 @@ def test_a_drain_reaches_who_is_at_work_and_nobody_is_placed_after_it() -> None:
     drained = supervisor.handle(RunDraining(), 2.0)
     assert drained == [DrainShard(index=0), DrainShard(index=2)]
     assert (
-        supervisor.handle(ShardFinished(index=0, code=5, last_line="Interrupted"), 3.0)
+        supervisor.handle(
+            ShardFinished(index=0, exit_code=5, last_line="Interrupted"), 3.0
+        )
         == []
     )
     assert supervisor.handle(RunStopping(), 4.0) == [KillShard(index=2)]
@@ -160,7 +164,7 @@ _EVENTS = st.one_of(
     st.builds(
         ShardFinished,
         index=_INDEX,
-        code=st.sampled_from([0, 1, 2, 3, 4, 5]),
+        exit_code=st.sampled_from([0, 1, 2, 3, 4, 5]),
         last_line=st.sampled_from(["a", "b"]),
     ),
     st.builds(ShardDied, index=_INDEX),
@@ -239,4 +243,4 @@ def test_a_shard_whose_replies_are_of_no_use_is_not_placed_again() -> None:
     # one that was interrupted says something else
     other = _one()
     [again] = other.handle(_finished(5, "Interrupted; go on with"), 100.0)
-    assert again == PlaceShard(index=0, near=True)
+    assert again == PlaceShard(index=0, is_near=True)

@@ -96,7 +96,7 @@ async def test_a_log_that_lost_its_end_is_opened_only_by_who_accepts_that(
     await _written(path)
     _kept(path, seq=6)
     end = compare_end(path)
-    assert (end.events, end.acknowledged, end.missing) == (6, 11, 5)
+    assert (end.events, end.acknowledged, end.missing_events) == (6, 11, 5)
     for _ in range(2):  # being refused changes nothing
         with pytest.raises(EventsLost, match="6, but 11 were acknowledged: 5 are miss"):
             await reopen(path)
@@ -105,7 +105,7 @@ async def test_a_log_that_lost_its_end_is_opened_only_by_who_accepts_that(
     ) as log:
         assert log.lost == 5
         assert compare_end(path).acknowledged == 6
-    assert not compare_end(path).is_lost
+    assert not compare_end(path).has_loss
     async with await reopen(path) as log:
         assert log.lost == 0
 
@@ -129,7 +129,7 @@ async def test_another_event_in_the_place_of_the_last_one_is_noticed(
 ) -> None:
     await _written(path)
     edit(path, "DROP TRIGGER chain_no_update", "UPDATE chain SET h = zeroblob(32)")
-    assert compare_end(path).is_changed
+    assert compare_end(path).is_last_changed
     with pytest.raises(EventsLost, match=r"event 11 of log\.db, the last one ackn"):
         await reopen(path)
 
@@ -172,7 +172,7 @@ async def test_whatever_becomes_of_the_sidecar_a_sound_log_is_opened(
         case _:
             sidecar.write_bytes(b"\xff" * 5000)
     end = compare_end(path)
-    assert (end.acknowledged, end.is_lost) == (None, False)
+    assert (end.acknowledged, end.has_loss) == (None, False)
     assert "log.heads" in end.sentence
     check_absent(path)
     async with await reopen(path):
@@ -206,7 +206,7 @@ async def test_one_torn_slot_leaves_the_other(path: Path) -> None:
         head = read_head(path)
         assert head is not None
         seqs.add((head.seq, head.closed))
-        assert not compare_end(path).is_lost
+        assert not compare_end(path).has_loss
     assert len(whole) == SLOT_BYTES + LINE_BYTES
     assert seqs == {(11, True), (11, False)}
 
@@ -240,7 +240,7 @@ async def test_a_sidecar_that_cannot_be_written_fails_nothing(path: Path) -> Non
         for _ in range(5):
             await log.append(RUN_STARTED)
     end = compare_end(path)
-    assert (end.events, end.acknowledged, end.is_lost) == (5, 2, False)
+    assert (end.events, end.acknowledged, end.has_loss) == (5, 2, False)
 
 
 async def test_where_no_sidecar_can_be_made_the_log_is_as_good(path: Path) -> None:

@@ -103,7 +103,7 @@ def segments(draw: st.DrawFn) -> Segment:
         made_us=draw(_INTS),
         start=start,
         link_before=head,
-        stretch=stretch,
+        commits=stretch,
     )
 
 
@@ -141,7 +141,7 @@ def _three() -> Segment:
         made_us=9,
         start=LogPosition(41, 7),
         link_before=b"b" * 32,
-        stretch=CommitRange(
+        commits=CommitRange(
             rows=rows, links=links, writers={1: b"w" * 16}, blobs_upto=7
         ),
     )
@@ -149,10 +149,10 @@ def _three() -> Segment:
 
 def _changed(**fields: object) -> Segment:
     three = _three()
-    return replace(three, stretch=replace(three.stretch, **fields))  # type: ignore[arg-type]
+    return replace(three, commits=replace(three.commits, **fields))  # type: ignore[arg-type]
 
 
-ROWS, LINKS = _three().stretch.rows, _three().stretch.links
+ROWS, LINKS = _three().commits.rows, _three().commits.links
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ class Seat:
         return "\n".join("".join(part.text for part in strip) for strip in strips)
 
     def line(self, name: str) -> str:
-        left, right = self.screen.query_one(f"#{name}").said
+        left, right = self.screen.query_one(f"#{name}").texts
         return f"{left}{right}"
 
     async def press(self, *keys: str) -> None:

@@ -168,7 +168,7 @@ def test_it_can_be_put_aside_and_taken_up_again(run: RunFolder) -> None:
 
 
 def test_an_error_is_told_once_the_terminal_is_as_it_was(run: RunFolder) -> None:
-    fails = "import tui.screens.run as r; r.RunScreen.look = lambda self: 1 / 0; "
+    fails = "import tui.screens.run as r; r.RunScreen.poll = lambda self: 1 / 0; "
     with monitor(run, code=fails + WATCH) as terminal:
         shown = terminal.read_until(b"left with 1")
     assert b"left with 1" in shown

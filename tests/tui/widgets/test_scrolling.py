@@ -271,7 +271,7 @@ def test_a_top_list_says_what_it_is() -> None:
 @pytest.mark.parametrize(
     ("changed", "sentence"),
     [
-        ({"found": 3}, ""),
+        ({"listed_n": 3}, ""),
         ({}, "Looking for tasks …"),
         (
             {"is_whole": True, "expression": "state:failed"},

@@ -14,7 +14,7 @@ import pytest
 from jobs.property_extraction.aliases.files import read_aliases
 from jobs.property_extraction.aliases.preparing import (
     AliasFolderSummary,
-    prepared_aliases,
+    prepare_aliases,
 )
 from jobs.property_extraction.settings import PropertySettings
 from runner.errors import DatasetError, UsageError
@@ -124,10 +124,10 @@ def test_a_run_whose_candidates_were_changed_gives_no_verdicts(
     before = path.read_text("utf-8")
     path.write_text(f"{before}1,a,b,1,0.5,false,0,false,1,\n", encoding="utf-8")
     with pytest.raises(DatasetError, match="is not the file that run asked was start"):
-        prepared_aliases(asked)
+        prepare_aliases(asked)
     path.write_text(before, encoding="utf-8")
     with pytest.raises(UsageError, match="Run free verifies no names"):
-        prepared_aliases(PropertySettings(verdicts=(Path("free"),)))
+        prepare_aliases(PropertySettings(verdicts=(Path("free"),)))
 
 
 CANDIDATES = """\
@@ -170,7 +170,7 @@ def files(tmp_path: Path) -> dict[str, Any]:
 def made(tmp_path: Path, **settings: Any) -> tuple[Path, AliasFolderSummary]:
     folder = tmp_path / f"made-{len(list(tmp_path.iterdir()))}"
     folder.mkdir()
-    return folder, prepared_aliases(PropertySettings(**settings)).write(folder)
+    return folder, prepare_aliases(PropertySettings(**settings)).write(folder)
 
 
 def test_everything_that_decides_comes_together(
@@ -243,7 +243,7 @@ def test_what_is_missing_is_told(
     files: dict[str, Any], change: dict[str, Any], error: type[Exception], sentence: str
 ) -> None:
     with pytest.raises(error, match=sentence):
-        prepared_aliases(PropertySettings(**{**files, **change}))
+        prepare_aliases(PropertySettings(**{**files, **change}))
 
 
 @pytest.mark.parametrize(
@@ -261,13 +261,13 @@ def test_a_candidate_that_is_off_is_told_with_its_row_and_column(
         f"pred_name,gt_name,{cell}\na,b,x\n", encoding="utf-8"
     )
     with pytest.raises(DatasetError) as error:
-        prepared_aliases(PropertySettings(**files))
+        prepare_aliases(PropertySettings(**files))
     assert sentence in str(error.value)
     files["candidates"].write_text(
         "pred_name,gt_name,avg_sim\na,b,inf\n", encoding="utf-8"
     )
     with pytest.raises(DatasetError, match="from 0 to 1"):
-        prepared_aliases(PropertySettings(**files))
+        prepare_aliases(PropertySettings(**files))
 
 
 def test_people_who_contradict_themselves_are_told_both_rows(
@@ -277,6 +277,6 @@ def test_people_who_contradict_themselves_are_told_both_rows(
         "pred_name,gt_name,status\na,b,accepted\na,c,accepted\n", encoding="utf-8"
     )
     with pytest.raises(DatasetError, match="row 2 and row 3 clash"):
-        prepared_aliases(PropertySettings(**files))
+        prepare_aliases(PropertySettings(**files))
     _, told = made(tmp_path, **{**files, "clash": "set"})
     assert told.json["counts"]["human"] == 2

@@ -20,7 +20,7 @@ from jobs.review_benchmark.extraction.checks import (
     SourceText,
     checked_record,
     doi_in,
-    issued,
+    issue_year,
     other_titles,
     pmid_in,
     stated_count,
@@ -137,9 +137,9 @@ def test_the_abstracts_count_of_studies_is_read(text: str, count: int | None) ->
 
 def test_the_year_of_the_review_is_its_own() -> None:
     text = "Cochrane Database of Systematic Reviews 2024, Issue 3"
-    assert issued(_document(text)) == 2024
-    assert issued(_document("Copyright \u00a9 2019 Someone")) == 2019
-    assert issued(_document("Alder 2008")) is None
+    assert issue_year(_document(text)) == 2024
+    assert issue_year(_document("Copyright \u00a9 2019 Someone")) == 2019
+    assert issue_year(_document("Alder 2008")) is None
 
 
 TEXT = """\

@@ -18,7 +18,10 @@ from jobs.evidence_retrieval.metrics.bootstrap import (
     Sampled,
 )
 from jobs.evidence_retrieval.metrics.breakdowns import by_fold, with_folds
-from jobs.evidence_retrieval.metrics.judged import GateScores, JudgedPredictions
+from jobs.evidence_retrieval.metrics.judged_predictions import (
+    GateScores,
+    JudgedPredictions,
+)
 from jobs.evidence_retrieval.metrics.retrieval import measures, ranking
 from jobs.evidence_retrieval.queries import Queries
 from jobs.evidence_retrieval.settings import EvidenceSettings

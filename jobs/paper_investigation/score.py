@@ -85,8 +85,8 @@ def verdicts(paper: GradedPaper) -> Iterator[Verdict]:
             correct=None,
             rule=rule,
         )
-    for marked in (*paper.questions, *paper.aside):
-        item, judgement = marked.item, marked.judgement
+    for graded_answer in (*paper.answers, *paper.missed_variant_answers):
+        item, judgement = graded_answer.item, graded_answer.judgement
         if judgement is not None and item.task is not None:
             yield Verdict(
                 task=item.task,

@@ -1,0 +1,93 @@
+"""Compares a run that is resumed with its start: inputs, prompts, requests.
+
+A run goes on only with what it began with, unless the changes are accepted.
+"""
+
+from __future__ import annotations
+
+from runner.clients.wire_shared import skeleton
+from runner.errors import RunChanged
+from runner.model_terms import USUAL
+from runner.options import RunOptions
+from runner.plan import task_of
+from runner.roles import assigned, terms
+from runner.workload import Workload
+from store.events import Input, RunResumed, RunStarted
+from store.log.interface import Log
+from store.task import TaskRow
+
+PROMPTS = "prompts"
+"""The setting that names a file of prompts, of every job."""
+
+
+SAMPLE = 20
+"""Requests compared with what was sent before; a changed prompt changes all alike."""
+
+
+async def reads_differently(log: Log, work: Workload) -> bool:
+    """Whether parsers or settings are not those that read the stored answers."""
+    last: RunStarted | RunResumed | None = None
+    for recorded in await log.events(
+        limit=1_000_000, kinds=["run_started", "run_resumed"]
+    ):
+        if isinstance(recorded.event, RunStarted | RunResumed):
+            last = recorded.event
+    return last is None or (last.code_sha256, last.settings) != (
+        work.code_sha256,
+        work.settings_json,
+    )
+
+
+def changed_inputs(first: RunStarted, work: Workload) -> list[Input]:
+    """The inputs that the run did not begin with, or not with this content."""
+    before = {i.setting: i.sha256 for i in first.inputs}
+    return [now for now in work.inputs if before.get(now.setting) != now.sha256]
+
+
+def check_inputs(first: RunStarted, work: Workload) -> None:
+    """Refuse to go on with other data, or other prompts, than the run began with.
+
+    Which prompts were named is compared too: tasks that nothing was sent for yet would
+    otherwise get other ones than the rest.
+    """
+    before = {i.setting: i.sha256 for i in first.inputs}
+    if (PROMPTS in before) != any(now.setting == PROMPTS for now in work.inputs):
+        is_from_file = PROMPTS in before
+        was = "prompts of a file" if is_from_file else "the shipped prompts"
+        back = (
+            "name that file with --prompts" if is_from_file else "leave --prompts out"
+        )
+        raise RunChanged(
+            f"The run was started with {was}; {back} or add --accept-changes."
+        )
+    for now in work.inputs:
+        if before.get(now.setting, now.sha256) != now.sha256:
+            raise RunChanged(
+                f"{now.path} ({now.setting}) is not what the run was started with; "
+                "put the old content back or add --accept-changes."
+            )
+
+
+async def check_requests(log: Log, work: Workload, options: RunOptions) -> None:
+    """Refuse to go on with other prompts than the run has sent so far."""
+    roles, terms_by_model = assigned(work.job, options), terms(work, options)
+    for stage in work.job.stages:
+        for model in roles.of(stage):
+            rows: list[TaskRow] = [
+                *await log.open_tasks(stage.name, model, after=0, limit=SAMPLE),
+                *await log.final_tasks(stage.name, model, after=0, limit=SAMPLE),
+            ]
+            # a re-ask sends more than the job's request, so single attempts only
+            for row in (r for r in rows if r.attempts == 1):
+                sent = await log.started(row.task)
+                model_terms = terms_by_model.get(model, USUAL)
+                try:
+                    request = model_terms.request(work.job, work.dataset, task_of(row))
+                except Exception:  # noqa: BLE001, S112 - that task will fail by itself
+                    continue
+                if sent is not None and sent != skeleton(request, model)[2]:
+                    raise RunChanged(
+                        f"Task {row.task} ({row.key}) would now send another request "
+                        "than before: prompts, settings or inputs changed; add "
+                        "--accept-changes to go on all the same."
+                    )

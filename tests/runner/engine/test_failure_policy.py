@@ -378,7 +378,13 @@ LEAVES = e.AttemptError.__subclasses__()
 
 
 def _decide(error: e.AttemptError, **changes: float) -> object:
-    given = {"same": 1, "attempts": 1, "elapsed_s": 0, "deadline_s": 3600, "chance": 0.5}
+    given = {
+        "same": 1,
+        "attempts": 1,
+        "elapsed_s": 0,
+        "deadline_s": 3600,
+        "chance": 0.5,
+    }
     return decide_retry(error, **{**given, **changes})
 
 

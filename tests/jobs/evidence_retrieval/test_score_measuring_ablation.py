@@ -27,6 +27,7 @@ from jobs.evidence_retrieval.metrics.judged_predictions import (
 )
 from jobs.evidence_retrieval.metrics.paired_differences import AblationStep
 from jobs.evidence_retrieval.metrics.results import EvidenceResults, measure_models
+from jobs.evidence_retrieval.queries import SCORED, UNSCORED
 from jobs.evidence_retrieval.score import comparable, labels, score
 from jobs.metrics.areas import delong_paired
 from jobs.metrics.resampling import Resamples
@@ -120,6 +121,53 @@ def test_areas_of_two_configurations_have_delongs_test() -> None:
     known = delong_paired(Y, one, two, posts)
     assert known is not None
     assert gap.p == pytest.approx(known.p, rel=1e-11)
+
+
+def test_a_criterion_with_ten_positives_has_enough() -> None:
+    keys = [(f"p{post:02d}", f"A.{c}") for post in range(20) for c in (1, 2)]
+    y = [int(i < 20 and (i > 0 or c == "A.2")) for i, (_, c) in enumerate(keys)]
+    score = [float((7 * i) % 11) for i in range(len(keys))]
+    sheet = sheet_of(keys, [{"score": score}], y=y)
+    criteria = measure_models(sheet, settings(boot_b=0)).models[MODEL].criteria
+    few = {
+        (metric.value, (metric.note or "").endswith("few"))
+        for metrics in criteria.values()
+        for metric in metrics
+        if metric.path.endswith("n_positive")
+    }
+    assert few == {(9, True), (10, False)}
+
+
+def test_an_empty_list_of_a_scored_query_counts_0_and_an_unscored_one_nothing() -> None:
+    lists = [() if i in {0, 3} else ranked for i, ranked in enumerate(BETTER)]
+    status = [SCORED if i != 3 else UNSCORED for i in range(len(KEYS))]
+    final = {"lists": {"b": lists}, "final": "b", "k_rule": "2", "status": status}
+    sheet = sheet_of(KEYS, [final], y=Y, gold=GOLD)
+    found = measure_models(sheet, settings(boot_b=0)).models[MODEL].by_path()
+    assert found["recall@10"].n == sum(Y) - 1
+    assert found["recall@10"].value == pytest.approx((sum(Y) - 2) / (sum(Y) - 1))
+
+
+@pytest.mark.parametrize("fewer", ["a", "b"])
+def test_models_with_other_queries_are_compared_over_those_of_both(fewer: str) -> None:
+    ranked = {"a": LISTS, "b": BETTER}
+    predictions = []
+    for model, every in ranked.items():
+        lists, status = [*every], [SCORED] * len(KEYS)
+        if model == fewer:
+            lists[0], status[0] = (), UNSCORED
+        final = {"lists": {"x": lists}, "final": "x", "k_rule": "2", "status": status}
+        predictions.append({"model": model, **final})
+    # the query that only one model has is the one that both would have wrong
+    gold = [("p00_none",), *GOLD[1:]]
+    sheet = sheet_of(KEYS, predictions, y=Y, gold=gold)
+    (gap,) = (
+        gap
+        for gap in measure_models(sheet, settings(boot_b=0)).gaps
+        if gap.metric == "recall@10"
+    )
+    assert (gap.left_value, gap.right_value) == (1.0, 1.0)
+    assert {gap.left_only, gap.right_only} == {0, 1}
 
 
 def test_holm_runs_over_the_rows_of_one_metric() -> None:

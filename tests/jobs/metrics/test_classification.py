@@ -16,7 +16,14 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
 from jobs.metrics.agreement import agreement
-from jobs.metrics.areas import auprc_of, auroc_of, cluster_index, delong, delong_paired
+from jobs.metrics.areas import (
+    auprc_of,
+    auroc_of,
+    cluster_index,
+    delong,
+    delong_paired,
+    tpr_of,
+)
 from jobs.metrics.calibration import (
     brier,
     ece,
@@ -307,6 +314,12 @@ def test_intervals_of_areas_by_post_and_by_query(a: SetA, by_post: Resamples) ->
         for make, ends in ((auroc_of, roc), (auprc_of, prc)):
             found = draws.interval_of(make(a.y, a.p, index))
             assert (found.lo, found.hi) == pytest.approx(ends, rel=1e-11)
+
+
+def test_the_band_of_a_curve_begins_at_the_origin() -> None:
+    grid = np.array([0.0, 0.5, 1.0])
+    value_of = tpr_of([1, 0], [0.3, 0.3], np.array([0, 0]), grid)
+    assert value_of(np.array([[1], [2]])).tolist() == [[0.0, 0.5, 1.0]] * 2
 
 
 def test_interval_of_the_difference_of_two_models(a: SetA, by_post: Resamples) -> None:

@@ -203,6 +203,15 @@ def test_a_resampled_difference_is_tested_by_its_smaller_tail() -> None:
     assert bootstrap_p(np.array([np.nan])) is None
 
 
+@pytest.mark.parametrize(("second", "p"), [([4, 3, 2, 1], 1.0), ([1, 2, 3, 4], 0.0)])
+def test_areas_without_variance_are_equal_or_surely_different(
+    second: list[float], p: float
+) -> None:
+    compared = delong_paired([1, 1, 0, 0], [4, 3, 2, 1], second)
+    assert compared is not None
+    assert (compared.se, compared.z, compared.p) == (0.0, None, p)
+
+
 def test_delongs_test_by_cluster_is_delongs_where_every_row_is_one() -> None:
     rng = np.random.default_rng(7)
     y = rng.random(60) < 0.4

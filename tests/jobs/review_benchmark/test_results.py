@@ -43,6 +43,15 @@ def test_each_row_of_a_repeated_paper_counts_in_precision() -> None:
     assert [each.code for each in results.findings] == ["repeated_rows"]
 
 
+@pytest.mark.parametrize(("n", "is_few"), [(9, True), (10, False)])
+def test_ten_reviews_are_enough_for_intervals(n: int, *, is_few: bool) -> None:
+    ids = [f"CD{i}" for i in range(n)]
+    dataset = dataset_of([_of("7", review=name) for name in ids], None, boot_b=10)
+    answers = imported(*(_agent(["7"], [], review=name) for name in ids))
+    results = measure_agents(dataset, collect_predictions(dataset, answers))
+    assert ("few_reviews" in {each.code for each in results.findings}) == is_few
+
+
 def test_a_paper_in_both_lists_is_included_and_counts_once() -> None:
     results = _results([_of("7")], [_agent(["7"], ["7", "8"])])
     column = results.columns["x"]

@@ -218,6 +218,15 @@ def test_a_limit_that_has_risen_is_found_again() -> None:
     assert 95 <= pace.rate <= 110
 
 
+def test_a_limit_below_its_credit_is_found_again_once_it_has_risen() -> None:
+    pace = LearnedRate()
+    _press(pace, SimulatedBucket(rate=2, capacity=2, now=0.0), 60.0)
+    assert pace.rate is not None
+    assert 1.9 <= pace.rate <= 2.2
+    _press(pace, SimulatedBucket(rate=10, capacity=10, now=60.0), 900.0, start=60.0)
+    assert 9.5 <= pace.rate <= 11
+
+
 def test_a_pace_that_is_not_used_does_not_grow() -> None:
     pace = LearnedRate()
     server = SimulatedBucket(rate=50, capacity=50, now=0.0)

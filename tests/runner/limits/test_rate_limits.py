@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from runner.limits.rate_limits import (
     NO_HEADER_LIMITS,
     HeaderLimits,
+    MinuteBucket,
     Quota,
     header_limits,
 )
@@ -193,3 +194,10 @@ def test_the_forms_of_other_endpoints_are_read(
     headers: dict[str, str], expected: HeaderLimits
 ) -> None:
     assert header_limits(headers, now_us=NOON_US) == expected
+
+
+@pytest.mark.parametrize(("per_minute", "depth"), [(600.0, 20.0), (6.0, 1.0)])
+def test_a_bucket_holds_what_a_burst_may_take_and_at_least_one_request(
+    per_minute: float, depth: float
+) -> None:
+    assert MinuteBucket(per_minute, 2.0).depth == depth

@@ -5,17 +5,29 @@ Who writes reports is found where it is installed; without one there is none.
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from runner.errors import UsageError
-from runner.score.render import MODELS, changes, metrics_table, overview, print_tables
+from runner.score.render import (
+    MODELS,
+    changes,
+    metrics_table,
+    operations_json,
+    overview,
+    print_tables,
+)
 from runner.scorecard import Metric, Scorecard, Table
 from runner.table_rendering import typeset
+from store.database import open_reader
+from store.read.status import status
 from tests.plugging import plugged
 from tests.processes import siftlog
 from tests.runner.toy_jobs import ToyJob, ToySettings
+from tests.store.logs import COURSE, written
 
 
 def _metric(path: str, value: float | None, n: int = 10, **more: object) -> Metric:
@@ -115,6 +127,18 @@ def test_the_file_of_metrics_has_words_beside_keys() -> None:
 
 
 DRAWN = {"SIFTLOG_NO_REPORT": "0"}
+
+
+@pytest.mark.parametrize(("cost", "stated"), [(None, None), (0.75, 0.5)])
+def test_a_cost_that_is_known_in_part_is_stated_of_no_model(
+    tmp_path: Path, cost: float | None, stated: float | None
+) -> None:
+    with open_reader(written(tmp_path / "log.db", *COURSE)) as reader:
+        state = status(reader)
+    state = replace(state, cost_usd=cost, model_cost_usd={"m": 0.5})
+    card = replace(_card(), units={"m": {"paper": 2}})
+    content = json.loads(operations_json(state, [], card))
+    assert content["models"]["m"]["cost_usd"] == stated
 
 
 def _plugged(folder: Path, target: str) -> dict[str, str]:

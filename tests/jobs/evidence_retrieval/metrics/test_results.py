@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import pytest
@@ -167,6 +168,16 @@ def test_criteria_add_up_to_the_whole(results: EvidenceResults) -> None:
         if metric.path.endswith("n_positive")
     ]
     assert sum(counts) == 1379
+
+
+@pytest.mark.parametrize("path", ["evidence_recall@K", "evidence_precision@K"])
+def test_a_mean_of_folds_by_their_queries_is_that_of_the_whole(
+    results: EvidenceResults, found: Mapping[str, Metric], path: str
+) -> None:
+    folds = [metrics[path] for metrics in results.models[MODEL].folds.values()]
+    total = math.fsum((metric.value or 0.0) * (metric.n or 0) for metric in folds)
+    assert sum(metric.n or 0 for metric in folds) == found[path].n
+    assert total / (found[path].n or 1) == pytest.approx(found[path].value)
 
 
 @pytest.mark.parametrize("gold", [1, 3, 10])

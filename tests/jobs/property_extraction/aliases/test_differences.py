@@ -1,4 +1,4 @@
-"""Rows that aliases gained or lost, changes_by_alias on one alias each."""
+"""Rows that aliases gained or lost, booked on one alias each."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ def test_a_gained_row_is_booked_on_its_alias_and_a_displaced_one_on_none() -> No
 
 
 def test_a_row_that_lost_its_alias_is_booked_on_that_alias() -> None:
-    made = changes_by_alias(Bookable(rows=(row(1, tp=True, by=TC),)), Bookable(rows=(row(1),)))
+    made = changes_by_alias(
+        Bookable(rows=(row(1, tp=True, by=TC),)), Bookable(rows=(row(1),))
+    )
     assert made.table.rows == (("Tonset", "Tc", "human", 0, 0, 1, 1),)
 
 

@@ -22,7 +22,10 @@ from jobs.property_extraction.aliases.alias_set import (
     Renaming,
     Status,
 )
-from jobs.property_extraction.aliases.differences import bookable, booked
+from jobs.property_extraction.aliases.differences import (
+    bookable_predictions,
+    changes_by_alias,
+)
 from jobs.property_extraction.aliases.files import read_aliases, set_csv, set_json
 from jobs.property_extraction.data import PropertyDataset
 from jobs.property_extraction.predictions import ReplicatePredictions
@@ -317,7 +320,7 @@ def test_bookings_come_to_the_change_of_the_true_positives(
     sets: tuple[dict[tuple[str, str | None], str], dict[tuple[str, str | None], str]],
 ) -> None:
     before, after = (scored(truth, stated, aliases) for aliases in sets)
-    made = booked(bookable(before), bookable(after))
+    made = changes_by_alias(bookable_predictions(before), bookable_predictions(after))
     hits = [
         list(own.prediction_outcomes).count(RowOutcome.TP) for own in (before, after)
     ]

@@ -66,7 +66,7 @@ def _written(draw: st.DrawFn, text: str) -> str:
 def test_no_way_of_writing_a_key_in_json_brings_it_through(
     data: st.DataObject, depth: int
 ) -> None:
-    # a backslash at the end is another test: it cannot be told from the quote's
+    # not a backslash at the end: it cannot be told from that before a quote
     key = "sk-" + data.draw(st.text(PRINTABLE, min_size=9, max_size=30)) + "x"
     around = data.draw(st.text(" aé\U0001f600", max_size=5))
     value = f'"{around}{data.draw(_written(key))}{around}"'
@@ -83,13 +83,6 @@ def test_no_way_of_writing_a_key_in_json_brings_it_through(
         assert key not in shown
         shown = msgspec.json.decode(shown, type=str)
     assert key not in shown
-
-
-def test_a_key_that_ends_with_a_backslash_is_hidden_though_json_may_break() -> None:
-    key = "sk-0000000\\"
-    text = json.dumps(json.dumps(key))
-    masked = Secret(key).mask_bytes(text.encode())
-    assert b"sk-" not in masked
 
 
 def test_what_is_no_key_is_left_as_it_is() -> None:

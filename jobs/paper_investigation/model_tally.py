@@ -47,14 +47,29 @@ Chosen: TypeAlias = Mapping[str, str]
 """By pipeline: the answer that is always given."""
 
 
+_Shares: TypeAlias = Counter[tuple[int, float]]
+"""Number of answers by the count of which each is one, and the recall of its paper."""
+
+
+def _alone(shares: _Shares) -> Fraction:
+    return sum((Fraction(n, of) for (of, _), n in shares.items()), Fraction())
+
+
+def _by_recall(shares: _Shares) -> Fraction:
+    return sum(
+        (Fraction(n, of) * Fraction(recall) for (of, recall), n in shares.items()),
+        Fraction(),
+    )
+
+
 class TrivialAnswers:
     """The expected answers of one model's questions, and what each is worth."""
 
     def __init__(self) -> None:
         self._answers: dict[str, Counter[str]] = defaultdict(Counter)
-        # exact, so that the order of papers changes no digit
-        self._accuracy: dict[tuple[str, str], Fraction] = defaultdict(Fraction)
-        self._score: dict[tuple[str, str], Fraction] = defaultdict(Fraction)
+        # by answer: how many questions have which share, in a paper of which recall;
+        # fractions are summed at the end, so that the order of papers changes no digit
+        self._shares: dict[tuple[str, str], _Shares] = defaultdict(Counter)
         self._with_questions = 0
         self._scored = 0
 
@@ -70,12 +85,10 @@ class TrivialAnswers:
         self._with_questions += bool(paper.accuracies)
         for variant in paper.accuracies:
             answered = [m for m in paper.links[variant] if m.judgement is not None]
-            share = Fraction(1, len(answered) * len(paper.accuracies))
+            share = len(answered) * len(paper.accuracies), paper.recall or 0.0
             for graded_answer in answered:
                 question = graded_answer.item.question
-                key = question.pipeline, _folded(question)
-                self._accuracy[key] += share
-                self._score[key] += share * Fraction(paper.recall or 0)
+                self._shares[question.pipeline, _folded(question)][share] += 1
 
     def baselines(self) -> Iterator[TrivialBaseline]:
         """Always the most frequent answer of a pipeline; always "not found"."""
@@ -115,11 +128,11 @@ class TrivialAnswers:
         """The baselines of one way to answer, those of all questions first."""
         right = {pipe: self._answers[pipe][answer] for pipe, answer in chosen.items()}
         n = {pipe: counts.total() for pipe, counts in self._answers.items()}
-        for path, weights, papers in (
-            (SCORE.path, self._score, self._scored),
-            (QUESTION_ACC.path, self._accuracy, self._with_questions),
+        for path, weight, papers in (
+            (SCORE.path, _by_recall, self._scored),
+            (QUESTION_ACC.path, _alone, self._with_questions),
         ):
-            worth = (weights[pair] for pair in sorted(chosen.items()))
+            worth = (weight(self._shares[pair]) for pair in sorted(chosen.items()))
             if is_whole:
                 yield TrivialBaseline(
                     of=path,

@@ -273,32 +273,17 @@ def gate_lines(configured: Configured, query: ExplainedQuery) -> Iterator[str]:
     """A row a configuration: what it goes by, the thresholds, and the state."""
     index = query.index
     all_predictions = [predictions for _, predictions in configured]
+    columns = {
+        "top score": [p.score for p in all_predictions],
+        "p raw": [p.prob_raw for p in all_predictions],
+        "p cal": [p.prob for p in all_predictions],
+        "tau neg": [p.tau_neg for p in all_predictions],
+        "tau pos": [p.tau_pos for p in all_predictions],
+    }
     yield from text_table(
         [
             _names(all_predictions),
-            _numbers(
-                "top score",
-                [predictions.score for predictions in all_predictions],
-                index,
-            ),
-            _numbers(
-                "p raw",
-                [predictions.prob_raw for predictions in all_predictions],
-                index,
-            ),
-            _numbers(
-                "p cal", [predictions.prob for predictions in all_predictions], index
-            ),
-            _numbers(
-                "tau neg",
-                [predictions.tau_neg for predictions in all_predictions],
-                index,
-            ),
-            _numbers(
-                "tau pos",
-                [predictions.tau_pos for predictions in all_predictions],
-                index,
-            ),
+            *(_numbers(title, column, index) for title, column in columns.items()),
             TextColumn(
                 title="state",
                 cells=[outcome(predictions, index) for predictions in all_predictions],

@@ -16,14 +16,12 @@ from pathlib import Path
 
 import click
 
-from runner import errors as runner_errors
 from runner.bundle import manifest
-from runner.cli.main import USAGE_ERRORS, cli
+from runner.cli.main import cli
 from runner.engine.failure_policy import RETRY_RULES, RetryRule
 from runner.prompts import Placeholder, PromptCatalog, tables
 from runner.registry import job_names, load_job
 from store import control, events, task
-from store import errors as store_errors
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 
@@ -103,11 +101,10 @@ def _options(
 def kinds_of_events() -> str:
     """Every kind of event, with what it says and its fields."""
     return table(
-        ("kind", "version", "says", "fields"),
+        ("kind", "meaning", "fields"),
         (
             (
                 f"`{kind}`",
-                str(event.VERSION),
                 _first_line(event),
                 ", ".join(f"`{field.name}`" for field in dataclasses.fields(event)),
             )
@@ -124,7 +121,7 @@ def fields_of(of: type) -> Callable[[], str]:
     """The fields of a dataclass, with the comment beside each."""
 
     def fields() -> str:
-        return table(("field", "type", ""), _fields(of))
+        return table(("field", "type", "meaning"), _fields(of))
 
     return fields
 
@@ -143,7 +140,7 @@ def _fields(of: type) -> Iterator[tuple[str, str, str]]:
 def states_of_tasks() -> str:
     """Each state of a task, with the comment beside it."""
     said = re.findall(r"(\w+) = \d  #: (.*)", inspect.getsource(task.TaskState))
-    return table(("state", "means"), ((name.lower(), text) for name, text in said))
+    return table(("state", "meaning"), ((name.lower(), text) for name, text in said))
 
 
 def moves_of_tasks() -> str:
@@ -160,7 +157,7 @@ def moves_of_tasks() -> str:
 def classes_of_failures() -> str:
     """Each class of a failed attempt, and how it is met."""
     return table(
-        ("class", "is", "attempts", "may be billed"),
+        ("class", "meaning", "attempts", "may be billed"),
         (
             (
                 f"`{error.__name__}`",
@@ -178,28 +175,6 @@ def _bound(rule: RetryRule) -> str:
     if rule.stops_endpoint:
         return "stops the endpoint"
     return str(rule.max_attempts) if rule.is_counted else "not counted"
-
-
-def errors_of_commands() -> str:
-    """Each error that a command may end with, by what can be done."""
-    drawn = [*_drawn(runner_errors.__doc__), *_drawn(store_errors.__doc__)]
-    attempts = {error.__name__ for error in RETRY_RULES} | {
-        "AttemptError",
-        "IllegalMove",
-    }
-    usage = {error.__name__ for error in USAGE_ERRORS}
-    return table(
-        ("error", "what it means: what to do", "exit code"),
-        (
-            (
-                f"`{name}`",
-                re.sub(r" \(exit \d\)", "", said),
-                "2" if name in usage else "1",
-            )
-            for name, said in drawn
-            if name not in attempts
-        ),
-    )
 
 
 def prompts_of_jobs() -> str:
@@ -235,11 +210,6 @@ def _prompt(
     yield f"```text\n{said}\n```\n"
 
 
-def _drawn(doc: str | None) -> list[tuple[str, str]]:
-    """The leaves of a tree of errors as its module draws it."""
-    return re.findall(r"^ +(\w+)  +(.*)$", doc or "", re.MULTILINE)
-
-
 PARTS: Mapping[str, Callable[[], str]] = {
     "verbs": verbs,
     "command-line": command_line,
@@ -249,7 +219,6 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "commands": fields_of(control.Command),
     "bundle": fields_of(manifest.Manifest),
     "failures": classes_of_failures,
-    "errors": errors_of_commands,
     "prompts": prompts_of_jobs,
 }
 

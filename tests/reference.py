@@ -16,7 +16,6 @@ from pathlib import Path
 
 import click
 
-from runner.bundle import manifest
 from runner.cli.main import cli
 from runner.engine.failure_policy import RETRY_RULES, RetryRule
 from runner.prompts import Placeholder, PromptCatalog, tables
@@ -217,7 +216,6 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "moves": moves_of_tasks,
     "events": kinds_of_events,
     "commands": fields_of(control.Command),
-    "bundle": fields_of(manifest.Manifest),
     "failures": classes_of_failures,
     "prompts": prompts_of_jobs,
 }

@@ -1,6 +1,6 @@
 """The second reading shares nothing with the first: the standard library alone.
 
-Stored results by fold: set A, whose summary `jobs.metrics` makes.
+Stored results by fold: set A, whose summary `jobs.kit.metrics` makes.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from jobs.evidence_retrieval.verification.verify import (
     SummaryVerification,
     verify,
 )
-from jobs.metrics.classification import auroc
-from jobs.metrics.ranking import evaluate, hits
-from jobs.metrics.selective import assign, gate_metrics
+from jobs.kit.metrics.classification import auroc
+from jobs.kit.metrics.ranking import evaluate, hits
+from jobs.kit.metrics.selective import assign, gate_metrics
 from tests.conftest import ROOT
 from tests.jobs.evidence_retrieval.stored_results import (
     PUBLISHED_CV,
@@ -33,7 +33,7 @@ from tests.jobs.evidence_retrieval.stored_results import (
     rows_of,
     summary_of,
 )
-from tests.jobs.metrics.set_a import SetA, set_a
+from tests.jobs.kit.metrics.set_a import SetA, set_a
 
 PACKAGE = "jobs.evidence_retrieval.verification"
 FOLDER = ROOT.joinpath(*PACKAGE.split("."))

@@ -1,4 +1,4 @@
 """The jobs that ship with siftlog, and the metrics they score with.
 
-For notebooks: `jobs.frames` reads runs, `jobs.metrics` has every statistic.
+For notebooks: `jobs.kit.frames` reads runs, `jobs.kit.metrics` has every statistic.
 """

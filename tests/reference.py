@@ -11,14 +11,13 @@ import dataclasses
 import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import chain
 from pathlib import Path
 
 import click
 
 from runner.cli.main import cli
 from runner.engine.failure_policy import RETRY_RULES, RetryRule
-from runner.prompts import Placeholder, PromptCatalog, tables
+from runner.prompts import PromptCatalog
 from runner.registry import job_names, load_job
 from store import control, events, task
 
@@ -177,36 +176,15 @@ def _bound(rule: RetryRule) -> str:
 
 
 def prompts_of_jobs() -> str:
-    """The prompts of every job, with what each of their texts offers."""
-    return "\n".join(chain.from_iterable(map(_prompts, job_names())))
+    """Lists the prompt blocks of every job."""
+    return table(("job", "blocks"), _prompts())
 
 
-def _prompts(name: str) -> Iterator[str]:
-    catalog = getattr(load_job(name), "prompts", None)
-    if not isinstance(catalog, PromptCatalog):
-        return
-    yield f"## {name}\n"
-    shipped = catalog.shipped()
-    meanings = {block.name: block.meaning for block in catalog.blocks}
-    for table_name, texts in tables(catalog, shipped).items():
-        shared = f"all of {table_name}" if table_name else "all blocks"
-        meaning = meanings.get(table_name)
-        yield f"### {f'{table_name}: {meaning}' if meaning else shared}\n"
-        for part, (said, offers) in texts.items():
-            yield from _prompt(part, said, offers)
-    for profile in catalog.profiles:
-        yield f"### {name}, profile {profile}\n"
-        for text_name, said in catalog.shipped(profile).texts.items():
-            if said != shipped.texts[text_name]:
-                yield from _prompt(text_name, said)
-
-
-def _prompt(
-    name: str, said: str, offers: tuple[Placeholder, ...] = ()
-) -> Iterator[str]:
-    shown = "; ".join(f"`{{{each.name}}}`: {each.meaning}" for each in offers)
-    yield f"`{name}`{f' ({shown})' if shown else ''}\n"
-    yield f"```text\n{said}\n```\n"
+def _prompts() -> Iterator[tuple[str, str]]:
+    for name in job_names():
+        catalog = getattr(load_job(name), "prompts", None)
+        if isinstance(catalog, PromptCatalog):
+            yield name, ", ".join(f"`{block.name}`" for block in catalog.blocks)
 
 
 PARTS: Mapping[str, Callable[[], str]] = {

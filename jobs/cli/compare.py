@@ -13,7 +13,7 @@ from runner.cli.arguments import ANY_SETTING, job_settings, split_words
 from runner.cli.console import DONE, print_json, print_note, print_raw, print_text
 
 if TYPE_CHECKING:
-    from jobs.comparison.sides import ModelReference
+    from jobs.kit.comparison.sides import ModelReference
 
 
 @click.command(context_settings=ANY_SETTING)
@@ -117,10 +117,15 @@ def compare(
     changed ones, a recorded scoring under its own; no model is called and nothing is
     written into them.
     """
-    from jobs.comparison import models, pareto_front, rendering, rescoring
-    from jobs.comparison.pareto_front import front_with_costs
-    from jobs.comparison.rendering import as_json, item_rows, metric_rows, print_tables
-    from jobs.comparison.sides import ModelReference
+    from jobs.kit.comparison import models, pareto_front, rendering, rescoring
+    from jobs.kit.comparison.pareto_front import front_with_costs
+    from jobs.kit.comparison.rendering import (
+        as_json,
+        item_rows,
+        metric_rows,
+        print_tables,
+    )
+    from jobs.kit.comparison.sides import ModelReference
     from runner.table_files import csv_lines
     from runner.table_rendering import typeset
     from store.clock import SystemClock
@@ -200,7 +205,7 @@ def _watched(
     options: Mapping[str, Any],
 ) -> int:
     """The comparison of runs that go on."""
-    from jobs.comparison.sequential import show_running
+    from jobs.kit.comparison.sequential import show_running
     from runner.errors import UsageError
     from store.results import StoppingRule
 

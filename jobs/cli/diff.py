@@ -51,9 +51,9 @@ def diff(
     settings, and the code, whose own part is told from what was recorded. No model is
     called and nothing is recorded.
     """
-    from jobs.differences.attribution import find_difference
-    from jobs.differences.rendering import as_json
-    from jobs.differences.rendering import text as rendered
+    from jobs.kit.differences.attribution import find_difference
+    from jobs.kit.differences.rendering import as_json
+    from jobs.kit.differences.rendering import text as rendered
     from runner.cli.console import DONE, print_json, print_note, print_text
     from runner.score.repeat import rescorer
     from store.runs import resolve
@@ -69,7 +69,7 @@ def diff(
             progress=lambda cause: print_note(f"scoring again: {cause}"),
         )
     if html is not None:
-        from jobs.differences.page import page
+        from jobs.kit.differences.page import page
 
         html.write_text(
             page(difference, options["metrics"]), encoding="utf-8", newline=""

@@ -14,7 +14,7 @@ import click
 from runner.cli import arguments
 
 if TYPE_CHECKING:
-    from jobs.history import History, PartChange, RowComparison, ScoredRun
+    from jobs.kit.history import History, PartChange, RowComparison, ScoredRun
 
 
 @click.command()
@@ -59,9 +59,9 @@ def history(job: str, runs_dir: Path, against: str | None, **options: Any) -> in
     than --max-drop, or an item that passed fails; of replicates, by more than they lie
     apart. With nothing to compare it with, that is said, and the exit code is 0.
     """
-    from jobs import history, history_rendering
-    from jobs.history import chosen_comparisons, no_comparison_reason
-    from jobs.history import job_history as over
+    from jobs.kit import history, history_rendering
+    from jobs.kit.history import chosen_comparisons, no_comparison_reason
+    from jobs.kit.history import job_history as over
     from runner.cli.console import (
         CHECK_FAILED,
         DONE,
@@ -144,7 +144,7 @@ def history(job: str, runs_dir: Path, against: str | None, **options: Any) -> in
 def _changes(
     comparison: RowComparison, every: Sequence[ScoredRun]
 ) -> Iterator[PartChange]:
-    from jobs.history import part_changes, parts
+    from jobs.kit.history import part_changes, parts
 
     runs = {run.folder.run_id: run for run in every}
     now, then = (parts(runs[row.run]) for row in (comparison.now, comparison.then))
@@ -152,8 +152,8 @@ def _changes(
 
 
 def _draw(newest_history: History, folder: Path) -> None:
-    from jobs.history_rendering import history_figure
-    from jobs.report.figures import write_figures
+    from jobs.kit.history_rendering import history_figure
+    from jobs.kit.report.figures import write_figures
     from runner.errors import RunnerError
 
     for failed in write_figures([history_figure(newest_history)], folder):

@@ -49,7 +49,7 @@ def run_all(
     other; typed again, this goes on with those that are not over and asks nothing
     twice. At the end there is one table, and one page, of them all.
     """
-    from jobs import run_matrix
+    from jobs.kit import run_matrix
     from runner.cli.console import (
         BUDGET,
         DONE,
@@ -197,8 +197,8 @@ def _show(
     """Write the table and the page, and print the table."""
     import json
 
-    from jobs import run_matrix
-    from jobs.run_matrix import matrix_rows, page
+    from jobs.kit import run_matrix
+    from jobs.kit.run_matrix import matrix_rows, page
     from runner.cli.console import print_json, print_raw, print_text
     from runner.cli.run_steps import CLOCK
     from runner.score.render import REPORT

@@ -25,7 +25,7 @@ from jobs.evidence_retrieval.verification.verify import (
     SummaryVerification,
     verify,
 )
-from jobs.inputs.column_map import ColumnMap, column_map, near_words
+from jobs.kit.inputs.column_map import ColumnMap, column_map, near_words
 from runner.scorecard import Cell, Finding, Metric, Scorecard, Table
 
 _INDEX = re.compile(r"\[[0-9]+\]")

@@ -7,9 +7,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from jobs.chat import read_blocks
 from jobs.evidence_retrieval.sentence_order import ranked
-from jobs.lexical import Bm25, hashed_vector, tokens
+from jobs.kit.chat import read_blocks
+from jobs.kit.lexical import Bm25, hashed_vector, tokens
 from runner.messages import (
     ChatRequest,
     Content,

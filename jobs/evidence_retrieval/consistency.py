@@ -15,8 +15,8 @@ from jobs.evidence_retrieval.consistency_rules import PredictionView, RowRule, S
 from jobs.evidence_retrieval.metrics.gate import REPORTED_RATES
 from jobs.evidence_retrieval.queries import UNKNOWN, Queries, ScoringInput
 from jobs.evidence_retrieval.settings import EvidenceSettings
-from jobs.metrics.checks import TOLERANCE, check_metrics
-from jobs.metrics.columns import Bools, Ints
+from jobs.kit.metrics.checks import TOLERANCE, check_metrics
+from jobs.kit.metrics.columns import Bools, Ints
 from runner.scorecard import Cell, Finding, Metric, Table
 
 SUMMED = (

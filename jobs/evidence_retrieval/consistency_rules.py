@@ -10,8 +10,8 @@ import numpy as np
 
 from jobs.evidence_retrieval.queries import UNKNOWN, Predictions, Queries
 from jobs.evidence_retrieval.settings import EvidenceSettings
-from jobs.metrics.columns import Bools, Floats, Ints, mean
-from jobs.metrics.selective import NEG, STATES, Edge, States, assign
+from jobs.kit.metrics.columns import Bools, Floats, Ints, mean
+from jobs.kit.metrics.selective import NEG, STATES, Edge, States, assign
 from runner.scorecard import Finding
 
 Severity: TypeAlias = Literal["error", "warn", "info"]

@@ -8,7 +8,6 @@ from typing import TypeAlias
 
 import numpy as np
 
-from jobs import shared_figures
 from jobs.evidence_retrieval.metrics.bootstrap import PostBootstrap
 from jobs.evidence_retrieval.metrics.gate import closed_edge
 from jobs.evidence_retrieval.metrics.judged_predictions import (
@@ -18,13 +17,14 @@ from jobs.evidence_retrieval.metrics.judged_predictions import (
 from jobs.evidence_retrieval.metrics.results import EvidenceResults, ModelResults
 from jobs.evidence_retrieval.metrics.retrieval import fold_masks
 from jobs.evidence_retrieval.queries import UNKNOWN
-from jobs.metrics import calibration, selective
-from jobs.metrics.areas import tpr_of
-from jobs.metrics.calibration import Bin
-from jobs.metrics.classification import at_threshold, confusion, curve, rates
-from jobs.metrics.columns import Bools, Floats, Ints
-from jobs.metrics.selective import NEG, POS, STATES, RiskCoverage
-from jobs.shared_figures import (
+from jobs.kit import shared_figures
+from jobs.kit.metrics import calibration, selective
+from jobs.kit.metrics.areas import tpr_of
+from jobs.kit.metrics.calibration import Bin
+from jobs.kit.metrics.classification import at_threshold, confusion, curve, rates
+from jobs.kit.metrics.columns import Bools, Floats, Ints
+from jobs.kit.metrics.selective import NEG, POS, STATES, RiskCoverage
+from jobs.kit.shared_figures import (
     SIDE_BY_SIDE,
     ReliabilitySeries,
     ReliabilityWords,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from jobs.evidence_retrieval.pipeline import STANDARD, Config
 from jobs.evidence_retrieval.settings import EvidenceSettings
-from jobs.lexical import Idf, tokens
+from jobs.kit.lexical import Idf, tokens
 from runner.prompts import Placeholder, PromptBlock, PromptBook, PromptCatalog
 from runner.scorecard import Finding
 

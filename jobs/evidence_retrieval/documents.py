@@ -16,9 +16,9 @@ from jobs.evidence_retrieval.metrics.results import ModelResults
 from jobs.evidence_retrieval.metrics.retrieval import fold_masks
 from jobs.evidence_retrieval.queries import FoldGate, ScoringInput
 from jobs.evidence_retrieval.settings import EvidenceSettings
-from jobs.metrics.columns import Bools, Floats
-from jobs.metrics.selective import STATES
-from jobs.text_format import slugs
+from jobs.kit.metrics.columns import Bools, Floats
+from jobs.kit.metrics.selective import STATES
+from jobs.kit.text_format import slugs
 from runner.scorecard import Artifact, Finding, Metric
 
 

@@ -43,10 +43,10 @@ from jobs.evidence_retrieval.plan import PARSERS, needed_tasks, plan
 from jobs.evidence_retrieval.predictions.columns import queries
 from jobs.evidence_retrieval.queries import UNKNOWN, Predictions
 from jobs.evidence_retrieval.sentence_order import LOCAL, listing
-from jobs.metrics import assign
-from jobs.metrics.columns import Floats, Ints
-from jobs.metrics.selective import STATES
-from jobs.text_format import (
+from jobs.kit.metrics import assign
+from jobs.kit.metrics.columns import Floats, Ints
+from jobs.kit.metrics.selective import STATES
+from jobs.kit.text_format import (
     NONE,
     WIDTH,
     TextColumn,

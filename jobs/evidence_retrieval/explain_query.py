@@ -13,8 +13,8 @@ from jobs.evidence_retrieval.plan import STAGES
 from jobs.evidence_retrieval.predictions.outputs import Outputs, gather
 from jobs.evidence_retrieval.predictions.scoring_input import scoring_input_of
 from jobs.evidence_retrieval.queries import UNKNOWN, FoldGate, Predictions, Queries
-from jobs.replies import AnswerSubset
-from jobs.text_format import (
+from jobs.kit.replies import AnswerSubset
+from jobs.kit.text_format import (
     NONE,
     WIDTH,
     clip,

@@ -33,9 +33,9 @@ from jobs.evidence_retrieval.queries import (
     Predictions,
 )
 from jobs.evidence_retrieval.settings import EvidenceSettings
-from jobs.metrics.columns import Floats
-from jobs.metrics.selective import STATES
-from jobs.text_format import (
+from jobs.kit.metrics.columns import Floats
+from jobs.kit.metrics.selective import STATES
+from jobs.kit.text_format import (
     NONE,
     WIDTH,
     TextColumn,

@@ -19,8 +19,8 @@ from jobs.evidence_retrieval.curve_figures import k_by_state as counted
 from jobs.evidence_retrieval.metrics.breakdowns import FEW_POSITIVES
 from jobs.evidence_retrieval.metrics.paired_differences import AblationStep
 from jobs.evidence_retrieval.metrics.results import EvidenceResults
-from jobs.metrics.selective import STATES
-from jobs.shared_figures import SIDE_BY_SIDE, build_figures
+from jobs.kit.metrics.selective import STATES
+from jobs.kit.shared_figures import SIDE_BY_SIDE, build_figures
 from runner.scorecard import (
     Axis,
     Bars,

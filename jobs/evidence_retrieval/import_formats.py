@@ -21,11 +21,11 @@ from jobs.evidence_retrieval.import_records import (
 )
 from jobs.evidence_retrieval.posts import owner_by_prefix, read_posts
 from jobs.evidence_retrieval.settings import EvidenceSettings
-from jobs.inputs.column_map import ColumnMap
-from jobs.inputs.files import csv_columns, read_csv, read_jsonl
-from jobs.inputs.rows import InputFindings, InputRow
-from jobs.metrics.ranking import read_qrels, read_run
-from jobs.metrics.selective import STATES
+from jobs.kit.inputs.column_map import ColumnMap
+from jobs.kit.inputs.files import csv_columns, read_csv, read_jsonl
+from jobs.kit.inputs.rows import InputFindings, InputRow
+from jobs.kit.metrics.ranking import read_qrels, read_run
+from jobs.kit.metrics.selective import STATES
 from runner.errors import DatasetError
 
 QUERY = ("post_id", "criterion_id")

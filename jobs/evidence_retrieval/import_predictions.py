@@ -30,9 +30,9 @@ from jobs.evidence_retrieval.queries import (
     Queries,
     ScoringInput,
 )
-from jobs.inputs.rows import InputFindings
-from jobs.metrics.columns import Floats, Ints
-from jobs.metrics.selective import STATES, States
+from jobs.kit.inputs.rows import InputFindings
+from jobs.kit.metrics.columns import Floats, Ints
+from jobs.kit.metrics.selective import STATES, States
 from runner.errors import DatasetError
 from runner.job import Answers, Task
 

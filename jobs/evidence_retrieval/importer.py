@@ -44,9 +44,9 @@ from jobs.evidence_retrieval.import_records import (
 )
 from jobs.evidence_retrieval.inputs import natural_order
 from jobs.evidence_retrieval.settings import EvidenceSettings
-from jobs.inputs.column_map import ColumnMap, column_map, describe_columns, is_field
-from jobs.inputs.files import csv_columns, holds_objects
-from jobs.inputs.rows import InputFindings
+from jobs.kit.inputs.column_map import ColumnMap, column_map, describe_columns, is_field
+from jobs.kit.inputs.files import csv_columns, holds_objects
+from jobs.kit.inputs.rows import InputFindings
 from runner.errors import DatasetError, UsageError
 from runner.job import ImportedAnswer, TaskSpec
 

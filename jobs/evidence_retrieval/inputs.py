@@ -22,9 +22,9 @@ from jobs.evidence_retrieval.data import (
 from jobs.evidence_retrieval.pipeline import read_configs
 from jobs.evidence_retrieval.posts import read_gold, read_posts
 from jobs.evidence_retrieval.settings import EvidenceSettings
-from jobs.inputs.files import read_csv, read_json
-from jobs.inputs.rows import InputFindings, InputRow
-from jobs.inputs.sampling import draw_sample, report_sample
+from jobs.kit.inputs.files import read_csv, read_json
+from jobs.kit.inputs.rows import InputFindings, InputRow
+from jobs.kit.inputs.sampling import draw_sample, report_sample
 from runner.errors import DatasetError, UsageError
 from runner.job import InputFile
 

@@ -18,8 +18,8 @@ from jobs.evidence_retrieval.predictions.gate import (
 )
 from jobs.evidence_retrieval.predictions.nested_folds import Nested, rows_of
 from jobs.evidence_retrieval.queries import UNKNOWN, LeakCheck, Predictions, Queries
-from jobs.lexical import tokens
-from jobs.metrics.columns import Bools, Floats, Ints
+from jobs.kit.lexical import tokens
+from jobs.kit.metrics.columns import Bools, Floats, Ints
 from runner.scorecard import Finding
 
 _GOLD_WORDS = re.compile(r"gold|groundtruth|has_evidence|label")

@@ -40,8 +40,8 @@ from jobs.evidence_retrieval.predictions.nested_folds import (
     splits,
 )
 from jobs.evidence_retrieval.queries import UNKNOWN, LeakCheck, Queries
-from jobs.metrics import delong
-from jobs.metrics.columns import Bools, Ints
+from jobs.kit.metrics import delong
+from jobs.kit.metrics.columns import Bools, Ints
 from runner.scorecard import Finding
 
 STANDARD_ERRORS = 4

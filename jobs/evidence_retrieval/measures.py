@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from jobs.measures import BASELINE_FORMS, Measure, MeasurePart, Measures
+from jobs.kit.measures import BASELINE_FORMS, Measure, MeasurePart, Measures
 from runner.scorecard import Direction
 
 

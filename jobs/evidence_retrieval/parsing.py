@@ -11,8 +11,8 @@ from decimal import ROUND_HALF_UP, Decimal
 
 import numpy as np
 
-from jobs.lexical import Floats
-from jobs.replies import Object, arrays, objects, whole_object
+from jobs.kit.lexical import Floats
+from jobs.kit.replies import Object, arrays, objects, whole_object
 from runner.job import guarded
 from runner.messages import FLOAT_BYTES, ParseFailure, Ranking, Reply, Vectors
 

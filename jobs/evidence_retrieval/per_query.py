@@ -16,9 +16,9 @@ from jobs.evidence_retrieval.metrics.breakdowns import PostDecisions, chosen_dec
 from jobs.evidence_retrieval.metrics.judged_predictions import JudgedPredictions
 from jobs.evidence_retrieval.metrics.results import EvidenceResults
 from jobs.evidence_retrieval.queries import SCORED, UNJUDGED, UNKNOWN
-from jobs.metrics.columns import Floats, Ints
-from jobs.metrics.ranking import qrels_lines, run_lines
-from jobs.metrics.selective import NEG, POS, STATES, States
+from jobs.kit.metrics.columns import Floats, Ints
+from jobs.kit.metrics.ranking import qrels_lines, run_lines
+from jobs.kit.metrics.selective import NEG, POS, STATES, States
 from runner.scorecard import Artifact, Cell, Detail, StreamedLine, StreamedRow, Table
 
 PER_QUERY = (

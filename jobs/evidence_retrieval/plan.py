@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
-from jobs.chat import is_longer_than
 from jobs.evidence_retrieval import prompts
 from jobs.evidence_retrieval.data import Criterion, EvidenceDataset, Post, query_key
 from jobs.evidence_retrieval.import_records import read_prediction
@@ -35,7 +34,8 @@ from jobs.evidence_retrieval.sentence_order import (
     ranked,
 )
 from jobs.evidence_retrieval.settings import TaskKind
-from jobs.lexical import cosines
+from jobs.kit.chat import is_longer_than
+from jobs.kit.lexical import cosines
 from runner.job import Answer, Stage, Task, TaskSpec
 from runner.messages import ParseFailure, Ranking, Reply, Request, TextPart, Vectors
 from runner.money.tokens import text_tokens

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from jobs.evidence_retrieval.data import Criterion, Gold, PoolSentence, Post
 from jobs.evidence_retrieval.settings import EvidenceSettings
-from jobs.inputs.files import read_csv, read_jsonl
-from jobs.inputs.rows import InputFindings, InputRow
+from jobs.kit.inputs.files import read_csv, read_jsonl
+from jobs.kit.inputs.rows import InputFindings, InputRow
 from runner.errors import DatasetError
 
 ABBREVIATIONS = frozenset(

@@ -11,8 +11,8 @@ from dataclasses import asdict, dataclass
 from jobs.evidence_retrieval.inputs import FoldSize, assign_folds, fold_sizes, load
 from jobs.evidence_retrieval.posts import cut, read_texts, spans
 from jobs.evidence_retrieval.settings import EvidenceSettings
-from jobs.inputs.rows import InputFindings
-from jobs.text_format import plural
+from jobs.kit.inputs.rows import InputFindings
+from jobs.kit.text_format import plural
 from runner.errors import UsageError
 from runner.job import Prepared
 

@@ -8,9 +8,9 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field
 
-from jobs.chat import chat_request, data_block
 from jobs.evidence_retrieval.data import Criterion, EvidenceDataset, Post
 from jobs.evidence_retrieval.sentence_order import listing
+from jobs.kit.chat import chat_request, data_block
 from runner.job import Task
 from runner.messages import ChatRequest, EmbedRequest, Request, RerankRequest, TextPart
 from runner.structured import schema_of

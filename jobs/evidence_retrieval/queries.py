@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from jobs.evidence_retrieval.data import query_key
-from jobs.metrics.columns import Floats, Ints
-from jobs.metrics.selective import States
+from jobs.kit.metrics.columns import Floats, Ints
+from jobs.kit.metrics.selective import States
 from runner.scorecard import Finding
 
 UNKNOWN = -1

@@ -46,11 +46,11 @@ from jobs.evidence_retrieval.sentence_order import listing
 from jobs.evidence_retrieval.settings import INPUTS
 from jobs.evidence_retrieval.summary import run_text
 from jobs.evidence_retrieval.tables import checks_table, short_tables
-from jobs.measures import add_baselines
-from jobs.metrics.classification import at_threshold
-from jobs.metrics.columns import Ints
-from jobs.metrics.intervals import without_interval
-from jobs.metrics.selective import STATES
+from jobs.kit.measures import add_baselines
+from jobs.kit.metrics.classification import at_threshold
+from jobs.kit.metrics.columns import Ints
+from jobs.kit.metrics.intervals import without_interval
+from jobs.kit.metrics.selective import STATES
 from runner.job import Answer, Answers, Task
 from runner.messages import AnyReply, ParseFailure
 from runner.scorecard import (

@@ -11,7 +11,7 @@ import msgspec
 from jobs.evidence_retrieval.data import Criterion, EvidenceDataset, Post
 from jobs.evidence_retrieval.parsing import Ordering
 from jobs.evidence_retrieval.settings import EvidenceSettings
-from jobs.lexical import Bm25
+from jobs.kit.lexical import Bm25
 from runner.job import Task
 
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Self, TypeAlias
 
 from pydantic import Field, model_validator
 
-from jobs.profiles import ProfiledSettings
+from jobs.kit.profiles import ProfiledSettings
 
 TaskKind: TypeAlias = Literal["assess", "rerank", "embed", "rerank_api"]
 GridMetric: TypeAlias = Literal[

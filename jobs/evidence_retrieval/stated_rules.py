@@ -16,9 +16,9 @@ from jobs.evidence_retrieval.consistency_rules import (
 )
 from jobs.evidence_retrieval.metrics.judged_predictions import compared
 from jobs.evidence_retrieval.queries import UNKNOWN
-from jobs.metrics.columns import Bools, Floats, Ints
-from jobs.metrics.ranking import evaluate, select
-from jobs.metrics.selective import NEG, POS, States
+from jobs.kit.metrics.columns import Bools, Floats, Ints
+from jobs.kit.metrics.ranking import evaluate, select
+from jobs.kit.metrics.selective import NEG, POS, States
 
 EXACT = 5e-7
 """Six decimals, which no rounding to fewer hides."""

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from jobs.evidence_retrieval.metrics.paired_differences import PairedDifference
 from jobs.evidence_retrieval.metrics.results import EvidenceResults, ModelResults
 from jobs.evidence_retrieval.queries import SCORED, SKIPPED, UNJUDGED, UNSCORED
-from jobs.inputs.sampling import sample_sentences
-from jobs.metrics.selective import STATES
-from jobs.text_format import NONE, ends, fixed, metric_target, plural
+from jobs.kit.inputs.sampling import sample_sentences
+from jobs.kit.metrics.selective import STATES
+from jobs.kit.text_format import NONE, ends, fixed, metric_target, plural
 from runner.scorecard import Finding, Metric
 from store.printable import printable
 

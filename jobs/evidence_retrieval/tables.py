@@ -13,8 +13,8 @@ from jobs.evidence_retrieval.metrics.judged_predictions import JudgedPredictions
 from jobs.evidence_retrieval.metrics.results import EvidenceResults, ModelResults
 from jobs.evidence_retrieval.queries import UNKNOWN, ScoringInput
 from jobs.evidence_retrieval.settings import EvidenceSettings
-from jobs.metrics.columns import Column
-from jobs.metrics.selective import gate_grid
+from jobs.kit.metrics.columns import Column
+from jobs.kit.metrics.selective import gate_grid
 from runner.scorecard import Cell, Finding, Metric, Table
 
 COLUMNS = (

@@ -13,7 +13,7 @@ from pathlib import Path
 from sys import intern
 from typing import cast
 
-from jobs.inputs.rows import InputFindings
+from jobs.kit.inputs.rows import InputFindings
 from jobs.paper_investigation import variants as naming
 from jobs.paper_investigation.data import (
     BenchPaper,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from jobs.kit.text_format import fixed, quoted_lines
 from jobs.paper_investigation import plan
 from jobs.paper_investigation import variants as naming
 from jobs.paper_investigation.bench import sentences_of
@@ -26,7 +27,6 @@ from jobs.paper_investigation.prompts import paper_of, question_text
 from jobs.paper_investigation.records import QuestionItem, record_of
 from jobs.paper_investigation.settings import InvestigationSettings, Rules
 from jobs.paper_investigation.variants import ground
-from jobs.text_format import fixed, quoted_lines
 from runner.errors import UsageError
 from runner.job import Answer, Answers
 from runner.messages import ParseFailure

@@ -10,12 +10,12 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from jobs.kit.shared_figures import build_figures
 from jobs.paper_investigation.model_pairs import PaperModelPair
 from jobs.paper_investigation.paper_scores import AVERAGES, RECALL, SCORE, PaperScores
 from jobs.paper_investigation.question_counts import SIGNIFICANCES, TOTAL
 from jobs.paper_investigation.run_tally import RunTally
 from jobs.paper_investigation.settings import PIPELINES
-from jobs.shared_figures import build_figures
 from runner.scorecard import (
     Axis,
     Bars,

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
-from jobs.metrics import mean, ratio
+from jobs.kit.metrics import mean, ratio
 from jobs.paper_investigation import plan
 from jobs.paper_investigation import variants as naming
 from jobs.paper_investigation.judging import (

@@ -15,8 +15,9 @@ from typing import TypeAlias
 
 import msgspec
 
-from jobs.inputs.column_map import rename_keys
-from jobs.inputs.rows import InputFindings
+from jobs.kit.inputs.column_map import rename_keys
+from jobs.kit.inputs.rows import InputFindings
+from jobs.kit.text_format import plural
 from jobs.paper_investigation.bench import read_bench, read_questions
 from jobs.paper_investigation.import_results import (
     ImportedFile,
@@ -25,7 +26,6 @@ from jobs.paper_investigation.import_results import (
 )
 from jobs.paper_investigation.rows import JsonRow
 from jobs.paper_investigation.settings import InvestigationSettings
-from jobs.text_format import plural
 from runner.errors import UsageError
 from runner.job import ImportedAnswer, TaskSpec
 from runner.json_entries import BOM

@@ -15,8 +15,8 @@ from typing import Any
 
 import msgspec
 
-from jobs.inputs.column_map import ColumnMap, describe_columns, rename_keys
-from jobs.inputs.rows import InputFindings
+from jobs.kit.inputs.column_map import ColumnMap, describe_columns, rename_keys
+from jobs.kit.inputs.rows import InputFindings
 from jobs.paper_investigation.bench import LETTERS, paper_id, read_question
 from jobs.paper_investigation.data import PaperQuestion
 from jobs.paper_investigation.records import (

@@ -13,7 +13,8 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from jobs.inputs.column_map import column_map, describe_columns, keys_of
+from jobs.kit.inputs.column_map import column_map, describe_columns, keys_of
+from jobs.kit.text_format import plural
 from jobs.paper_investigation.data import BenchPaper
 from jobs.paper_investigation.import_replies import read_flat
 from jobs.paper_investigation.import_results import (
@@ -26,7 +27,6 @@ from jobs.paper_investigation.import_results import (
 from jobs.paper_investigation.inputs import load
 from jobs.paper_investigation.records import Mode, StoredPaper, encode
 from jobs.paper_investigation.settings import InvestigationSettings
-from jobs.text_format import plural
 from runner.errors import DatasetError, UsageError
 from runner.job import ImportedAnswer, TaskSpec
 

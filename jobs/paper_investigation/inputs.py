@@ -16,8 +16,8 @@ from pathlib import Path
 
 import msgspec
 
-from jobs.inputs.rows import InputFindings
-from jobs.inputs.sampling import draw_sample, report_sample
+from jobs.kit.inputs.rows import InputFindings
+from jobs.kit.inputs.sampling import draw_sample, report_sample
 from jobs.paper_investigation.bench import (
     ANY_ID,
     PMCID,

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from jobs.measures import BASELINE_FORMS, Measure, MeasurePart, Measures
-from jobs.metrics import (
+from jobs.kit.measures import BASELINE_FORMS, Measure, MeasurePart, Measures
+from jobs.kit.metrics import (
     FEW_CLUSTERS,
     Interval,
     Ratio,

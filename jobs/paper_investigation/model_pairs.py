@@ -1,10 +1,10 @@
 """Compares models on the papers and questions that both have.
 
-Differences, tests and verdicts are those of `jobs.comparison`: the test of the paper
-score permutes signs by paper, as its interval is drawn by paper. The score's difference
-splits exactly into what recall and what question accuracy contribute. The sign test
-over papers asks another question, how often a model is ahead, and McNemar's over
-questions ignores that questions of a paper hang together; both are secondary and
+Differences, tests and verdicts are those of `jobs.kit.comparison`: the test of the
+paper score permutes signs by paper, as its interval is drawn by paper. The score's
+difference splits exactly into what recall and what question accuracy contribute. The
+sign test over papers asks another question, how often a model is ahead, and McNemar's
+over questions ignores that questions of a paper hang together; both are secondary and
 decide nothing.
 
 A question is a number here, the same for all models, and a model's verdicts are one
@@ -22,10 +22,10 @@ from functools import partial
 
 import numpy as np
 
-from jobs.comparison.difference import ComparedMetric
-from jobs.comparison.models import ComparisonSettings, ModelPair, model_pairs
-from jobs.comparison.pairing import pair_items
-from jobs.metrics import holm, mcnemar, mean, round12
+from jobs.kit.comparison.difference import ComparedMetric
+from jobs.kit.comparison.models import ComparisonSettings, ModelPair, model_pairs
+from jobs.kit.comparison.pairing import pair_items
+from jobs.kit.metrics import holm, mcnemar, mean, round12
 from jobs.paper_investigation.grading import GradedPaper
 from jobs.paper_investigation.judging import AnswerJudgement
 from jobs.paper_investigation.measures import ratio_of

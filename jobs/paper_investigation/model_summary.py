@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
-from jobs.metrics import ratio
+from jobs.kit.metrics import ratio
+from jobs.kit.text_format import UNDEFINED, fixed
 from jobs.paper_investigation.bench import LETTERS
 from jobs.paper_investigation.grading import GradedPaper
 from jobs.paper_investigation.judging import AnswerJudgement
@@ -29,7 +30,6 @@ from jobs.paper_investigation.records import QuestionItem
 from jobs.paper_investigation.run_tally import question_facts
 from jobs.paper_investigation.settings import PIPELINES, InvestigationSettings, Pipeline
 from jobs.paper_investigation.variant_counts import ExtractionCounts, VariantHits
-from jobs.text_format import UNDEFINED, fixed
 from runner.scorecard import Metric
 from store.printable import printable
 

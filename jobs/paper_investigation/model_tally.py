@@ -14,8 +14,8 @@ from fractions import Fraction
 from hashlib import blake2b, sha256
 from typing import Generic, TypeAlias, TypeVar
 
-from jobs.measures import TrivialBaseline
-from jobs.metrics import mean, ratio, std
+from jobs.kit.measures import TrivialBaseline
+from jobs.kit.metrics import mean, ratio, std
 from jobs.paper_investigation.data import PaperQuestion
 from jobs.paper_investigation.grading import GradedPaper
 from jobs.paper_investigation.judging import AnswerJudgement, ScoringVariants, expected

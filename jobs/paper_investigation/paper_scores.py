@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from jobs.metrics import Ratio, mean, mean_of, ratio
+from jobs.kit.metrics import Ratio, mean, mean_of, ratio
 from jobs.paper_investigation.grading import GradedPaper, distinct
 from jobs.paper_investigation.measures import (
     MeasuredValue,

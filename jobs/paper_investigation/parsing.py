@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from jobs.replies import Object, arrays, last_object, objects, wellformed
+from jobs.kit.replies import Object, arrays, last_object, objects, wellformed
 from runner.messages import ParseFailure, Reply
 
 LETTERS = ("a", "b", "c", "d")

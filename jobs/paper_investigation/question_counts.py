@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from jobs.metrics import Ratio
+from jobs.kit.metrics import Ratio
 from jobs.paper_investigation.grading import GradedAnswer, GradedPaper
 from jobs.paper_investigation.judging import AnswerJudgement, RuleChoice, judge
 from jobs.paper_investigation.measures import MeasuredValue, count, rate, wilson_rate

@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+from jobs.kit.replies import wellformed
 from jobs.paper_investigation import parsing
 from jobs.paper_investigation.parsing import (
     LETTERS,
@@ -33,7 +34,6 @@ from jobs.paper_investigation.parsing import (
     unread,
 )
 from jobs.paper_investigation.settings import Rules
-from jobs.replies import wellformed
 from runner.job import guarded
 from runner.messages import ParseFailure, Reply
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 
-from jobs.metrics import Resamples
+from jobs.kit.metrics import Resamples
 from jobs.paper_investigation import variants as naming
 from jobs.paper_investigation.data import InvestigationDataset, PaperQuestion
 from jobs.paper_investigation.grading import (

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from jobs.measures import add_baselines
+from jobs.kit.measures import add_baselines
+from jobs.kit.text_format import slugs
 from jobs.paper_investigation.artifacts import EVAL_RESULTS, FILES, file_name, lines
 from jobs.paper_investigation.data import InvestigationDataset
 from jobs.paper_investigation.figures import figures
@@ -34,7 +35,6 @@ from jobs.paper_investigation.tables import (
     pairs_table,
     rows,
 )
-from jobs.text_format import slugs
 from runner.job import Answers
 from runner.scorecard import Artifact, Cell, Detail, Finding, Metric, Scorecard, Verdict
 

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 from pydantic import Field
 
-from jobs.profiles import ProfiledSettings
+from jobs.kit.profiles import ProfiledSettings
 
 Case: TypeAlias = Literal["fold", "keep"]
 Link: TypeAlias = Literal["split", "whole"]

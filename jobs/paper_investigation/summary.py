@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from jobs.comparison.models import p_value_words
-from jobs.inputs.sampling import sample_sentences
+from jobs.kit.comparison.models import p_value_words
+from jobs.kit.inputs.sampling import sample_sentences
+from jobs.kit.text_format import ends, fixed
 from jobs.paper_investigation.model_pairs import PaperModelPair
 from jobs.paper_investigation.model_summary import reasons
 from jobs.paper_investigation.paper_scores import SCORE
@@ -17,7 +18,6 @@ from jobs.paper_investigation.records import Mode
 from jobs.paper_investigation.run_tally import RunTally
 from jobs.paper_investigation.settings import PIPELINES, InvestigationSettings
 from jobs.paper_investigation.variant_counts import Grounding
-from jobs.text_format import ends, fixed
 from runner.scorecard import Finding, Metric
 from store.printable import printable
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from jobs.comparison.models import TESTED_COLUMNS, difference_cells, tested_cells
+from jobs.kit.comparison.models import TESTED_COLUMNS, difference_cells, tested_cells
 from jobs.paper_investigation import plan
 from jobs.paper_investigation.grading import GradedAnswer, GradedPaper
 from jobs.paper_investigation.judging import RuleChoice, ScoringVariant, expected

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from jobs.metrics import Ratio, mean, mean_of, ratio
+from jobs.kit.metrics import Ratio, mean, mean_of, ratio
 from jobs.paper_investigation import variants as naming
 from jobs.paper_investigation.data import PaperTexts
 from jobs.paper_investigation.grading import GradedPaper

@@ -20,8 +20,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from jobs.chat import read_blocks
-from jobs.lexical import Bm25, tokens
+from jobs.kit.chat import read_blocks
+from jobs.kit.lexical import Bm25, tokens
 from jobs.property_extraction.parsing import OTHER
 from jobs.property_extraction.prompts import QUOTE_CHARS
 from jobs.property_extraction.values.units import UNITS

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from jobs.inputs.column_map import near_words
+from jobs.kit.inputs.column_map import near_words
+from jobs.kit.text_format import plural
 from jobs.property_extraction.grounding import GroundingLevel
 from jobs.property_extraction.predictions import PaperState
 from jobs.property_extraction.rates import FEW
 from jobs.property_extraction.results import PropertyResults, ScoredModel
 from jobs.property_extraction.row_outcomes import RowOutcome, RowOutcomes
-from jobs.text_format import plural
 from runner.scorecard import LIMITS, Finding
 
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from sys import intern
 from typing import TypeAlias
 
-from jobs.inputs.column_map import ColumnMap
-from jobs.inputs.files import read_json
-from jobs.inputs.rows import InputFindings, kind_of, number_of
+from jobs.kit.inputs.column_map import ColumnMap
+from jobs.kit.inputs.files import read_json
+from jobs.kit.inputs.rows import InputFindings, kind_of, number_of
 from jobs.property_extraction.input_table import MATERIAL, REFNO, UNIT, open_table
 from jobs.property_extraction.rows import TruthRow
 from jobs.property_extraction.values.comparison import ComparisonKind, Property, Rubric

@@ -10,14 +10,7 @@ import difflib
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from jobs.property_extraction.aliases.alias_set import AliasEntry
-from jobs.property_extraction.caveats import ExcludedRows
-from jobs.property_extraction.data import PropertyDataset
-from jobs.property_extraction.explain_property import group_lines
-from jobs.property_extraction.predictions import RunPredictions, run_predictions
-from jobs.property_extraction.results import PropertyResults, measure_run
-from jobs.property_extraction.row_outcomes import COUNTED, RowOutcome, RowOutcomes
-from jobs.text_format import (
+from jobs.kit.text_format import (
     NAME_CHARS,
     WIDTH,
     TextColumn,
@@ -31,6 +24,13 @@ from jobs.text_format import (
     shortened,
     text_table,
 )
+from jobs.property_extraction.aliases.alias_set import AliasEntry
+from jobs.property_extraction.caveats import ExcludedRows
+from jobs.property_extraction.data import PropertyDataset
+from jobs.property_extraction.explain_property import group_lines
+from jobs.property_extraction.predictions import RunPredictions, run_predictions
+from jobs.property_extraction.results import PropertyResults, measure_run
+from jobs.property_extraction.row_outcomes import COUNTED, RowOutcome, RowOutcomes
 from runner.errors import UsageError
 from runner.job import Answers
 

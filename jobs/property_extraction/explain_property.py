@@ -5,19 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from jobs.property_extraction.aliases.candidates import near_names
-from jobs.property_extraction.results import PropertyResults, ScoredModel
-from jobs.property_extraction.row_outcomes import RowOutcomes
-from jobs.property_extraction.rows import Prediction, TruthRow
-from jobs.property_extraction.settings import Matching
-from jobs.property_extraction.values.comparer import Comparer
-from jobs.property_extraction.values.comparison import (
-    ComparisonKind,
-    Reason,
-    Rubric,
-    ValueComparison,
-)
-from jobs.text_format import (
+from jobs.kit.text_format import (
     NONE,
     WIDTH,
     TextColumn,
@@ -29,6 +17,18 @@ from jobs.text_format import (
     quoted_lines,
     shortened,
     text_table,
+)
+from jobs.property_extraction.aliases.candidates import near_names
+from jobs.property_extraction.results import PropertyResults, ScoredModel
+from jobs.property_extraction.row_outcomes import RowOutcomes
+from jobs.property_extraction.rows import Prediction, TruthRow
+from jobs.property_extraction.settings import Matching
+from jobs.property_extraction.values.comparer import Comparer
+from jobs.property_extraction.values.comparison import (
+    ComparisonKind,
+    Reason,
+    Rubric,
+    ValueComparison,
 )
 
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 
-from jobs.inputs.column_map import ColumnMap
-from jobs.inputs.hub import table_file
+from jobs.kit.inputs.column_map import ColumnMap
+from jobs.kit.inputs.hub import table_file
 from jobs.property_extraction.input_table import NA
 from jobs.property_extraction.inputs import mapped
 from jobs.property_extraction.name_pairs import HEURISTIC, NameVerdict, read_verdicts

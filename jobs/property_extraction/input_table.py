@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from jobs.inputs.column_map import ColumnMap, missing_column, name_list
-from jobs.inputs.files import (
+from jobs.kit.inputs.column_map import ColumnMap, missing_column, name_list
+from jobs.kit.inputs.files import (
     delimiter_of,
     header_of,
     holds_objects,
     read_jsonl,
     records,
 )
-from jobs.inputs.rows import InputFindings
-from jobs.text_format import plural
+from jobs.kit.inputs.rows import InputFindings
+from jobs.kit.text_format import plural
 from runner.errors import DatasetError
 
 # columns that truth and predictions both have, by any of these names

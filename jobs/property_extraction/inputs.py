@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 
-from jobs.inputs.column_map import ColumnMap, column_map, pairs_within
-from jobs.inputs.hub import table_file
-from jobs.inputs.rows import InputFindings
-from jobs.inputs.sampling import draw_sample, report_sample
+from jobs.kit.inputs.column_map import ColumnMap, column_map, pairs_within
+from jobs.kit.inputs.hub import table_file
+from jobs.kit.inputs.rows import InputFindings
+from jobs.kit.inputs.sampling import draw_sample, report_sample
 from jobs.property_extraction.aliases.alias_set import AliasSet
 from jobs.property_extraction.curated_files import TRUTH_FIELDS as CURATED
 from jobs.property_extraction.curated_files import (

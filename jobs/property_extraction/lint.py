@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Generic, Literal, Protocol, TypeAlias, TypeVar
 
-from jobs.inputs.rows import InputFindings
-from jobs.metrics import ratio
+from jobs.kit.inputs.rows import InputFindings
+from jobs.kit.metrics import ratio
+from jobs.kit.text_format import TextColumn, clip, one_line, text_table
 from jobs.property_extraction.inputs import load_rubric, load_truth, load_unit_table
 from jobs.property_extraction.rows import TruthRow
 from jobs.property_extraction.settings import PropertySettings
@@ -19,7 +20,6 @@ from jobs.property_extraction.values.comparer import Comparer
 from jobs.property_extraction.values.comparison import ComparisonKind, Property, Rubric
 from jobs.property_extraction.values.numbers import NumberStatus
 from jobs.property_extraction.values.unit_reader import UnitTableRow, unit_disagreements
-from jobs.text_format import TextColumn, clip, one_line, text_table
 from runner.errors import UsageError
 from runner.scorecard import Finding
 from runner.table_files import csv_lines

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from jobs.metrics import mean, ratio
+from jobs.kit.metrics import mean, ratio
 from jobs.property_extraction.aliases.alias_set import AliasSet
 from jobs.property_extraction.aliases.candidates import (
     EXAMPLES,

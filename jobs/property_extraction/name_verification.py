@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import assert_never
 
-from jobs.metrics import Agreement, agreement, ratio, replicate_agreement
+from jobs.kit.metrics import Agreement, agreement, ratio, replicate_agreement
 from jobs.property_extraction.data import PropertyDataset
 from jobs.property_extraction.name_pairs import (
     HEURISTIC,

@@ -15,7 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from jobs.inputs.rows import InputRow, object_of
+from jobs.kit.inputs.rows import InputRow, object_of
 from jobs.property_extraction.grounding import PaperText
 from runner.errors import DatasetError
 from runner.json_entries import BOM, lines_of
@@ -163,7 +163,7 @@ def _filed(folder: Path) -> dict[str, _Source]:
 def _source(path: Path) -> _Source:
     """Where a paper stands; it is read once, so that what is off is told at once."""
     if path.suffix == ".pdf":
-        from jobs.inputs.documents import (  # noqa: PLC0415 - for PDF files alone
+        from jobs.kit.inputs.documents import (  # noqa: PLC0415 - for PDF files alone
             read_document,
         )
 

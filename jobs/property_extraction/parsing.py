@@ -12,8 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from jobs.property_extraction.values.units import is_unit
-from jobs.replies import (
+from jobs.kit.replies import (
     Object,
     arrays,
     first_object_with,
@@ -24,7 +23,8 @@ from jobs.replies import (
     wellformed,
     whole_object,
 )
-from jobs.text_format import plural
+from jobs.kit.text_format import plural
+from jobs.property_extraction.values.units import is_unit
 from runner.job import guarded
 from runner.messages import ParseFailure, Reply
 

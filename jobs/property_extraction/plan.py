@@ -26,7 +26,7 @@ from typing import Final
 
 import msgspec
 
-from jobs.chat import chat_request, is_longer_than
+from jobs.kit.chat import chat_request, is_longer_than
 from jobs.property_extraction import prompts, rows
 from jobs.property_extraction.data import PropertyDataset
 from jobs.property_extraction.parsing import (

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from sys import intern
 
-from jobs.inputs.column_map import ColumnMap, name_list
+from jobs.kit.inputs.column_map import ColumnMap, name_list
 from jobs.property_extraction.input_table import (
     MATERIAL,
     REFNO,

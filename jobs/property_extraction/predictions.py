@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from jobs.kit.text_format import plural
 from jobs.property_extraction import plan
 from jobs.property_extraction.data import PropertyDataset
 from jobs.property_extraction.parsing import ParsedExtraction, ParsedQuotes
@@ -19,7 +20,6 @@ from jobs.property_extraction.rows import (
     rows_of_paper,
 )
 from jobs.property_extraction.tasks import paper_of
-from jobs.text_format import plural
 from runner.errors import UsageError
 from runner.job import Answer, Answers
 from runner.messages import ParseFailure

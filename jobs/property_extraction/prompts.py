@@ -19,7 +19,7 @@ from typing import Final
 
 from pydantic import BaseModel
 
-from jobs.chat import data_block
+from jobs.kit.chat import data_block
 from jobs.property_extraction.parsing import ReportedValue, letter
 from jobs.property_extraction.settings import Names
 from jobs.property_extraction.values.comparison import Property

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jobs.metrics import (
+from jobs.kit.metrics import (
     Interval,
     ResampledStatistic,
     Resamples,
@@ -19,8 +19,8 @@ from jobs.metrics import (
     ratio,
     with_interval,
 )
-from jobs.metrics.cluster_statistics import Counts
-from jobs.metrics.columns import Floats, Ints, quotient
+from jobs.kit.metrics.cluster_statistics import Counts
+from jobs.kit.metrics.columns import Floats, Ints, quotient
 from jobs.property_extraction.row_outcomes import RowOutcomes
 from runner.scorecard import Metric
 

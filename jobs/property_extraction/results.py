@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from jobs.metrics import Resamples
+from jobs.kit.metrics import Resamples
 from jobs.property_extraction import name_metrics, rates, row_metrics
 from jobs.property_extraction.aliases.alias_set import AliasSet, Renaming
 from jobs.property_extraction.data import PropertyDataset

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from jobs.metrics import ratio
+from jobs.kit.metrics import ratio
 from jobs.property_extraction.data import PropertyDataset
 from jobs.property_extraction.grounding import (
     GROUNDED,

@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
 
-from jobs.measures import TrivialBaseline, add_baselines
-from jobs.metrics import ratio, without_interval
+from jobs.kit.measures import TrivialBaseline, add_baselines
+from jobs.kit.metrics import ratio, without_interval
+from jobs.kit.text_format import plural
 from jobs.property_extraction.aliases.differences import bookable_predictions
 from jobs.property_extraction.caveats import ExcludedRows, findings
 from jobs.property_extraction.data import PropertyDataset
@@ -43,7 +44,6 @@ from jobs.property_extraction.tables import (
     short_tables,
 )
 from jobs.property_extraction.tasks import paper_of
-from jobs.text_format import plural
 from runner.job import Answer, Answers, Task
 from runner.messages import ParseFailure, Reply
 from runner.scorecard import Comparable, ItemValues, Scorecard, StreamedDetails, Verdict

@@ -6,6 +6,17 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from jobs.kit.shared_figures import build_figures
+from jobs.kit.text_format import TextColumn as TableColumn
+from jobs.kit.text_format import (
+    clip,
+    hanging_lines,
+    number,
+    one_line,
+    plural,
+    shortened,
+    text_table,
+)
 from jobs.property_extraction.data import PropertyDataset
 from jobs.property_extraction.measures import ALIASES
 from jobs.property_extraction.name_pairs import HEURISTIC, NamePair, Names
@@ -21,17 +32,6 @@ from jobs.property_extraction.name_verification import (
 )
 from jobs.property_extraction.settings import INPUTS
 from jobs.property_extraction.tables import model_slugs
-from jobs.shared_figures import build_figures
-from jobs.text_format import TextColumn as TableColumn
-from jobs.text_format import (
-    clip,
-    hanging_lines,
-    number,
-    one_line,
-    plural,
-    shortened,
-    text_table,
-)
 from runner.errors import UsageError
 from runner.job import Answers
 from runner.scorecard import (

@@ -11,7 +11,7 @@ from typing import Any, Literal, Self, TypeAlias
 
 from pydantic import Field, model_validator
 
-from jobs.profiles import ProfiledSettings
+from jobs.kit.profiles import ProfiledSettings
 
 Mode: TypeAlias = Literal["extract", "verify"]
 Units: TypeAlias = Literal["convert", "ignore"]

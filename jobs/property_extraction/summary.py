@@ -6,15 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from jobs.property_extraction.caveats import finding_lines, findings
-from jobs.property_extraction.grounding import GroundingLevel
-from jobs.property_extraction.predictions import PaperState
-from jobs.property_extraction.rates import WORDS, rates_of
-from jobs.property_extraction.results import PropertyResults, ScoredModel
-from jobs.property_extraction.row_metrics import NUMBERS, UNITS
-from jobs.property_extraction.row_outcomes import RowOutcome
-from jobs.property_extraction.settings import INPUTS
-from jobs.text_format import (
+from jobs.kit.text_format import (
     UNDEFINED,
     WIDTH,
     TextColumn,
@@ -27,6 +19,14 @@ from jobs.text_format import (
     text_table,
     with_ends,
 )
+from jobs.property_extraction.caveats import finding_lines, findings
+from jobs.property_extraction.grounding import GroundingLevel
+from jobs.property_extraction.predictions import PaperState
+from jobs.property_extraction.rates import WORDS, rates_of
+from jobs.property_extraction.results import PropertyResults, ScoredModel
+from jobs.property_extraction.row_metrics import NUMBERS, UNITS
+from jobs.property_extraction.row_outcomes import RowOutcome
+from jobs.property_extraction.settings import INPUTS
 from runner.scorecard import LIMITS, Artifact, Finding, Metric
 from store.printable import printable
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields, replace
 
+from jobs.kit.text_format import slugs
 from jobs.property_extraction.aliases.candidates import (
     AliasCandidate,
     PredictionExample,
@@ -21,7 +22,6 @@ from jobs.property_extraction.name_metrics import Mismatches
 from jobs.property_extraction.rates import WORDS, CountColumns, GroupCounts, rates_of
 from jobs.property_extraction.results import PropertyResults, ScoredModel
 from jobs.property_extraction.settings import PropertySettings
-from jobs.text_format import slugs
 from runner.scorecard import Artifact, Cell, Table
 
 

@@ -19,7 +19,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from jobs.metrics import mean
+from jobs.kit.metrics import mean
+from jobs.kit.text_format import TextColumn, number, text_table
 from jobs.review_benchmark import conclusion_similarity, requests
 from jobs.review_benchmark.conclusion_similarity import (
     SimilarityThreshold,
@@ -31,7 +32,6 @@ from jobs.review_benchmark.database.writer import PaperWriter
 from jobs.review_benchmark.effects import EffectComparison, compare_effects, read_effect
 from jobs.review_benchmark.inputs import SAMPLE
 from jobs.review_benchmark.settings import ReviewBenchmarkSettings
-from jobs.text_format import TextColumn, number, text_table
 
 KINDS: Final = ("opposite", "hedged", "paraphrase")
 """The kinds of pairs, in the file's order."""

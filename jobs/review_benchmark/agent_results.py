@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from jobs.metrics import (
+from jobs.kit.metrics import (
     NOT_NEGATIVE,
     Ratio,
     Resamples,

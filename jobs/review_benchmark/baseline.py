@@ -11,8 +11,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from jobs.chat import read_blocks, text_outside_blocks
-from jobs.lexical import content_words, hashed_vector
+from jobs.kit.chat import read_blocks, text_outside_blocks
+from jobs.kit.lexical import content_words, hashed_vector
 from jobs.review_benchmark.data import PICO, QuestionParts
 from jobs.review_benchmark.search import deterministic_plan
 from runner.messages import ChatRequest, Content, EmbedRequest, Request, Vectors

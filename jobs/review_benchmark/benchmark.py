@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Protocol
 
-from jobs.metrics import mean, ratio
+from jobs.kit.metrics import mean, ratio
 from jobs.review_benchmark.matching import ClaimMatching, RecordHit
 from jobs.review_benchmark.rebuilt_reviews import RebuiltReview
 from jobs.review_benchmark.settings import Precision, ReviewBenchmarkSettings

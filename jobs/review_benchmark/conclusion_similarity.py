@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from jobs.lexical import cosines
-from jobs.metrics import curve, quantiles
+from jobs.kit.lexical import cosines
+from jobs.kit.metrics import curve, quantiles
 from jobs.review_benchmark.data import Review, Vector
 from jobs.review_benchmark.rebuilt_reviews import AgentConclusion, ReviewPredictions
 from jobs.review_benchmark.settings import VerdictKind

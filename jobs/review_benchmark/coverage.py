@@ -15,8 +15,9 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any
 
-from jobs.inputs.rows import InputFindings
-from jobs.metrics.columns import ratio
+from jobs.kit.inputs.rows import InputFindings
+from jobs.kit.metrics.columns import ratio
+from jobs.kit.text_format import NONE, TextColumn, fixed, one_line, plural, text_table
 from jobs.review_benchmark.data import AgentRecord, Review, TruthPaper
 from jobs.review_benchmark.database.papers import NORMAL, DatabasePaper
 from jobs.review_benchmark.database.reader import PaperDatabase
@@ -42,7 +43,6 @@ from jobs.review_benchmark.matching import (
 )
 from jobs.review_benchmark.settings import ReviewBenchmarkSettings
 from jobs.review_benchmark.truth_files import read_truth
-from jobs.text_format import NONE, TextColumn, fixed, one_line, plural, text_table
 from runner.errors import DatasetError, UsageError
 from runner.scorecard import Finding
 

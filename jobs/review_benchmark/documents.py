@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
+from jobs.kit.text_format import plural, slugs
 from jobs.review_benchmark.agent_results import AgentResults
 from jobs.review_benchmark.benchmark import failure_reasons, percent
 from jobs.review_benchmark.data import AgentRecord
@@ -19,7 +20,6 @@ from jobs.review_benchmark.results import BenchmarkResults
 from jobs.review_benchmark.settings import INPUTS
 from jobs.review_benchmark.truth_files import json_file, review_to_json, study_fields
 from jobs.review_benchmark.verdicts import ConclusionVerdicts
-from jobs.text_format import plural, slugs
 from runner.scorecard import Artifact, Metric
 from store.printable import printable
 

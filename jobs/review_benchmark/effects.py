@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
-from jobs.lexical import content_words
+from jobs.kit.lexical import content_words
 from jobs.review_benchmark.data import Certainty, Direction
 
 EffectOutcome: TypeAlias = Literal["passed", "failed", "not judged"]

@@ -10,7 +10,18 @@ import difflib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from jobs.replies import AnswerSubset
+from jobs.kit.replies import AnswerSubset
+from jobs.kit.text_format import (
+    NAME_CHARS,
+    NONE,
+    WIDTH,
+    clip,
+    cut,
+    hanging_lines,
+    nearest_hint,
+    one_line,
+    quoted_lines,
+)
 from jobs.review_benchmark import parsing, requests
 from jobs.review_benchmark.coverage import ReviewStock, review_stocks
 from jobs.review_benchmark.data import Relevance, Review
@@ -30,17 +41,6 @@ from jobs.review_benchmark.matching import match_papers
 from jobs.review_benchmark.predictions import collect_predictions
 from jobs.review_benchmark.rebuilt_reviews import CandidatePaper
 from jobs.review_benchmark.results import measure_agents
-from jobs.text_format import (
-    NAME_CHARS,
-    NONE,
-    WIDTH,
-    clip,
-    cut,
-    hanging_lines,
-    nearest_hint,
-    one_line,
-    quoted_lines,
-)
 from runner.errors import UsageError
 from runner.job import Answer, Answers
 from runner.messages import ParseFailure

@@ -5,6 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from jobs.kit.text_format import (
+    NONE,
+    WIDTH,
+    TextColumn,
+    clip,
+    cut,
+    fixed,
+    hanging_lines,
+    joined_words,
+    number,
+    one_line,
+    plural,
+    quoted_lines,
+    text_table,
+)
 from jobs.review_benchmark import parsing
 from jobs.review_benchmark.agent_results import AgentResults
 from jobs.review_benchmark.benchmark import ReviewBenchmarkCounts, percent
@@ -24,21 +39,6 @@ from jobs.review_benchmark.search import SearchHits
 from jobs.review_benchmark.search_replies import n_hits
 from jobs.review_benchmark.settings import ReviewBenchmarkSettings
 from jobs.review_benchmark.summary import REASONS
-from jobs.text_format import (
-    NONE,
-    WIDTH,
-    TextColumn,
-    clip,
-    cut,
-    fixed,
-    hanging_lines,
-    joined_words,
-    number,
-    one_line,
-    plural,
-    quoted_lines,
-    text_table,
-)
 from runner.job import Answer
 from runner.messages import ParseFailure
 

@@ -11,14 +11,14 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
 
-from jobs import shared_figures
+from jobs.kit import shared_figures
+from jobs.kit.shared_figures import build_figures
 from jobs.review_benchmark.agent_results import AgentResults, mean_curve
 from jobs.review_benchmark.benchmark import percent
 from jobs.review_benchmark.losses import LostAt
 from jobs.review_benchmark.results import BenchmarkResults
 from jobs.review_benchmark.settings import VerdictKind
 from jobs.review_benchmark.verdicts import ConclusionVerdicts
-from jobs.shared_figures import build_figures
 from runner.scorecard import (
     Axis,
     FailedFigure,

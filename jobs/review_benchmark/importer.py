@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from jobs.inputs.column_map import ColumnMap, column_map, keys_of
-from jobs.inputs.rows import InputFindings
+from jobs.kit.inputs.column_map import ColumnMap, column_map, keys_of
+from jobs.kit.inputs.rows import InputFindings
 from jobs.review_benchmark.inputs import chosen
 from jobs.review_benchmark.result_files import (
     FIELDS,

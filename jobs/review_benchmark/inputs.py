@@ -16,15 +16,15 @@ from pathlib import Path
 
 import msgspec
 
-from jobs.inputs.files import read_csv
-from jobs.inputs.rows import InputFindings
-from jobs.inputs.sampling import draw_sample, report_sample
+from jobs.kit.inputs.files import read_csv
+from jobs.kit.inputs.rows import InputFindings
+from jobs.kit.inputs.sampling import draw_sample, report_sample
+from jobs.kit.text_format import plural
 from jobs.review_benchmark.data import Review
 from jobs.review_benchmark.database.reader import PaperDatabase
 from jobs.review_benchmark.prompts import WORDING
 from jobs.review_benchmark.settings import DATA, ReviewBenchmarkSettings, VerdictKind
 from jobs.review_benchmark.truth_files import read_truth
-from jobs.text_format import plural
 from runner.errors import DatasetError, UsageError
 from runner.job import InputFile
 from runner.prompts import PromptBook

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
+from jobs.kit.text_format import fixed
 from jobs.review_benchmark.benchmark import ThresholdStep, passing_step
 from jobs.review_benchmark.data import Review, TruthPaper
 from jobs.review_benchmark.database.papers import NORMAL
@@ -23,7 +24,6 @@ from jobs.review_benchmark.rebuilt_reviews import (
     RebuiltReview,
 )
 from jobs.review_benchmark.settings import ReviewBenchmarkSettings
-from jobs.text_format import fixed
 
 LostAt: TypeAlias = Literal[
     "not_in_database",

@@ -14,8 +14,8 @@ from typing import Any, get_args
 
 import msgspec
 
-from jobs.inputs.rows import InputFindings
-from jobs.replies import (
+from jobs.kit.inputs.rows import InputFindings
+from jobs.kit.replies import (
     Object,
     arrays,
     first_object_with,

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from itertools import islice
 
-from jobs.chat import is_longer_than
+from jobs.kit.chat import is_longer_than
 from jobs.review_benchmark import requests
 from jobs.review_benchmark.data import (
     Conclusion,

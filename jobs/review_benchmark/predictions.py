@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from jobs.metrics import mean
+from jobs.kit.metrics import mean
 from jobs.review_benchmark import parsing, rebuilt_reviews
 from jobs.review_benchmark.coverage import ReviewStock, review_stocks
 from jobs.review_benchmark.data import AgentRecord, Review, SearchQuery, expression

@@ -12,12 +12,12 @@ from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from jobs.kit.text_format import plural
 from jobs.review_benchmark.database.formats import mapped_columns, read_file
 from jobs.review_benchmark.database.papers import PaperFormat, ReadRecord, paper_format
 from jobs.review_benchmark.database.reader import SQL, writer
 from jobs.review_benchmark.database.writer import FileCounts, PaperWriter
 from jobs.review_benchmark.settings import ReviewBenchmarkSettings
-from jobs.text_format import plural
 from runner.errors import DatasetError, UsageError
 from runner.job import Prepared, PreparedFolder, PreparedFromFiles
 

@@ -20,7 +20,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, Field
 
-from jobs.chat import data_block
+from jobs.kit.chat import data_block
 from jobs.review_benchmark.data import PICO, Review
 from jobs.review_benchmark.database.papers import DatabasePaper
 from jobs.review_benchmark.settings import Scale

@@ -12,7 +12,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias, get_args
 
-from jobs.metrics import mean
+from jobs.kit.metrics import mean
 from jobs.review_benchmark.data import (
     AgentRecord,
     Certainty,

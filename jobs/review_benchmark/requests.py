@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from jobs.chat import chat_request
+from jobs.kit.chat import chat_request
 from jobs.review_benchmark import prompts
 from jobs.review_benchmark.data import GROUPS, RATIONALE, TERMS, WORDS, Review
 from jobs.review_benchmark.database.papers import DatabasePaper

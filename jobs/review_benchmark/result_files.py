@@ -10,9 +10,9 @@ from typing import Any, get_args
 
 import msgspec
 
-from jobs.inputs.column_map import ColumnMap, describe_columns, rename_keys
-from jobs.inputs.files import read_json, read_jsonl, read_text
-from jobs.inputs.rows import InputFindings
+from jobs.kit.inputs.column_map import ColumnMap, describe_columns, rename_keys
+from jobs.kit.inputs.files import read_json, read_jsonl, read_text
+from jobs.kit.inputs.rows import InputFindings
 from jobs.review_benchmark.data import AgentRecord, Certainty, Direction
 from jobs.review_benchmark.truth_files import JsonFields, note_bad_pmid
 from runner.errors import DatasetError

@@ -1,9 +1,9 @@
 """Computes everything that is measured of a run, before it becomes tables and files.
 
-Differences, tests and verdicts are those of `jobs.comparison`. McNemar's test over the
-truth papers ignores that the papers of a review hang together; it is shown beside them
-and decides nothing. Findings point out gaps, odd searches, odd matches, and verdicts to
-be read with care.
+Differences, tests and verdicts are those of `jobs.kit.comparison`. McNemar's test over
+the truth papers ignores that the papers of a review hang together; it is shown beside
+them and decides nothing. Findings point out gaps, odd searches, odd matches, and
+verdicts to be read with care.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal, TypeAlias
 
-from jobs.comparison.difference import ComparedMetric
-from jobs.comparison.models import ModelPair, model_pairs
-from jobs.measures import TrivialBaseline
-from jobs.metrics import FEW_CLUSTERS, holm, mcnemar, mean, ratio
+from jobs.kit.comparison.difference import ComparedMetric
+from jobs.kit.comparison.models import ModelPair, model_pairs
+from jobs.kit.measures import TrivialBaseline
+from jobs.kit.metrics import FEW_CLUSTERS, holm, mcnemar, mean, ratio
 from jobs.review_benchmark.agent_results import AgentResults, ReviewDraws, measure_agent
 from jobs.review_benchmark.benchmark import ReviewBenchmarkCounts
 from jobs.review_benchmark.conclusion_similarity import LEAST_PAIRS

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import lcm
 
-from jobs.lexical import content_words
+from jobs.kit.lexical import content_words
 from jobs.review_benchmark.data import (
     TERMS,
     QuestionParts,

@@ -9,18 +9,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
-from jobs.comparison.models import p_value_words
-from jobs.inputs.sampling import sample_sentences
-from jobs.metrics import mean
-from jobs.review_benchmark.agent_results import AgentResults
-from jobs.review_benchmark.benchmark import failure_reasons, percent
-from jobs.review_benchmark.conclusion_similarity import ThresholdSource
-from jobs.review_benchmark.effects import EffectReason
-from jobs.review_benchmark.losses import LOST_AT, PaperMatch
-from jobs.review_benchmark.matching import METHODS
-from jobs.review_benchmark.results import AgentPair, BenchmarkResults, not_available
-from jobs.review_benchmark.verdicts import ConclusionVerdicts
-from jobs.text_format import (
+from jobs.kit.comparison.models import p_value_words
+from jobs.kit.inputs.sampling import sample_sentences
+from jobs.kit.metrics import mean
+from jobs.kit.text_format import (
     WIDTH,
     TextColumn,
     cut,
@@ -36,6 +28,14 @@ from jobs.text_format import (
     text_table,
     with_ends,
 )
+from jobs.review_benchmark.agent_results import AgentResults
+from jobs.review_benchmark.benchmark import failure_reasons, percent
+from jobs.review_benchmark.conclusion_similarity import ThresholdSource
+from jobs.review_benchmark.effects import EffectReason
+from jobs.review_benchmark.losses import LOST_AT, PaperMatch
+from jobs.review_benchmark.matching import METHODS
+from jobs.review_benchmark.results import AgentPair, BenchmarkResults, not_available
+from jobs.review_benchmark.verdicts import ConclusionVerdicts
 from runner.scorecard import Finding
 from store.printable import printable
 

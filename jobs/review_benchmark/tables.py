@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from jobs.comparison.models import TESTED_COLUMNS, difference_cells, tested_cells
+from jobs.kit.comparison.models import TESTED_COLUMNS, difference_cells, tested_cells
 from jobs.review_benchmark.agent_results import MATCHED, AgentResults, mean_curve
 from jobs.review_benchmark.data import Review
 from jobs.review_benchmark.losses import LOST_AT, PaperMatch

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
-from jobs.metrics import auroc, mean, ratio, wilson
-from jobs.metrics.columns import as_value
+from jobs.kit.metrics import auroc, mean, ratio, wilson
+from jobs.kit.metrics.columns import as_value
 from jobs.review_benchmark.conclusion_similarity import (
     DEFINITIONS,
     NULL_QUANTILE,

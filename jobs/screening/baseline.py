@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from jobs.chat import read_blocks
-from jobs.lexical import content_words
+from jobs.kit.chat import read_blocks
+from jobs.kit.lexical import content_words
 from jobs.screening.input_tables import PICO
 from jobs.screening.prompts import OBJECTIVES, SELECTION
 from runner.messages import ChatRequest

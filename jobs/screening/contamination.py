@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from jobs.metrics.columns import mean, ratio
+from jobs.kit.metrics.columns import mean, ratio
 from jobs.screening.data import Corpus, Exclusion
 
 

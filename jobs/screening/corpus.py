@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from jobs.inputs.column_map import column_map
-from jobs.inputs.files import csv_columns, read_csv
-from jobs.inputs.rows import InputFindings, InputRow
+from jobs.kit.inputs.column_map import column_map
+from jobs.kit.inputs.files import csv_columns, read_csv
+from jobs.kit.inputs.rows import InputFindings, InputRow
 from jobs.screening.data import (
     ArticleText,
     Citations,

@@ -20,7 +20,7 @@ from typing import cast
 import msgspec
 import numpy as np
 
-from jobs.metrics.columns import Bools, Floats, Ints
+from jobs.kit.metrics.columns import Bools, Floats, Ints
 from jobs.screening.data import KINDS, RecordKind, ScreeningRecord
 from jobs.screening.inputs import ScreeningDataset
 from jobs.screening.settings import Outside, ScreeningSettings

@@ -11,7 +11,19 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from jobs.metrics.columns import Bools
+from jobs.kit.metrics.columns import Bools
+from jobs.kit.text_format import (
+    NONE,
+    WIDTH,
+    TextColumn,
+    cut,
+    hanging_lines,
+    number,
+    one_line,
+    plural,
+    quoted_lines,
+    text_table,
+)
 from jobs.screening.data import (
     ArticleText,
     ScreeningJudgement,
@@ -29,18 +41,6 @@ from jobs.screening.inputs import ScreeningDataset
 from jobs.screening.negatives_trace import UNTITLED
 from jobs.screening.parsing import parse_criteria, parse_screen
 from jobs.screening.ranking import RankedReview
-from jobs.text_format import (
-    NONE,
-    WIDTH,
-    TextColumn,
-    cut,
-    hanging_lines,
-    number,
-    one_line,
-    plural,
-    quoted_lines,
-    text_table,
-)
 from runner.job import Answer, Answers
 from runner.messages import ParseFailure
 

@@ -11,6 +11,18 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from jobs.kit.text_format import (
+    NONE,
+    WIDTH,
+    TextColumn,
+    cut,
+    display_width,
+    hanging_lines,
+    joined_words,
+    one_line,
+    plural,
+    text_table,
+)
 from jobs.screening.corpus import read_corpus
 from jobs.screening.explain import NO_ABSTRACT
 from jobs.screening.graph import Graph
@@ -23,18 +35,6 @@ from jobs.screening.negatives_trace import (
     trace_negatives,
 )
 from jobs.screening.settings import ScreeningSettings
-from jobs.text_format import (
-    NONE,
-    WIDTH,
-    TextColumn,
-    cut,
-    display_width,
-    hanging_lines,
-    joined_words,
-    one_line,
-    plural,
-    text_table,
-)
 from runner.errors import UsageError
 
 INCLUDED = 5

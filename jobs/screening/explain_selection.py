@@ -14,8 +14,9 @@ from itertools import chain
 
 import numpy as np
 
-from jobs.metrics.columns import Ints
-from jobs.replies import AnswerSubset
+from jobs.kit.metrics.columns import Ints
+from jobs.kit.replies import AnswerSubset
+from jobs.kit.text_format import NAME_CHARS, clip, nearest_hint, one_line, quoted_lines
 from jobs.screening.data import ArticleText, record_key
 from jobs.screening.decisions import (
     Decisions,
@@ -29,7 +30,6 @@ from jobs.screening.inputs import ScreeningDataset
 from jobs.screening.predictions import collect_predictions
 from jobs.screening.prompts import CriteriaSource, ReviewDescription, describe_review
 from jobs.screening.ranking import RankedReview, rank_reviews
-from jobs.text_format import NAME_CHARS, clip, nearest_hint, one_line, quoted_lines
 from runner.errors import UsageError
 from runner.job import Answer, Answers, Task
 

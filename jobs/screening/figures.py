@@ -12,16 +12,13 @@ from typing import TypeAlias
 
 import numpy as np
 
-from jobs import shared_figures
-from jobs.metrics import reliability
-from jobs.metrics.calibration import Bin
-from jobs.metrics.classification import curve
-from jobs.metrics.columns import Floats
-from jobs.metrics.screening import recall_curve
-from jobs.screening.decisions import ALL, EXCLUDE, DecisionView, strata
-from jobs.screening.ranking import rank_reviews
-from jobs.screening.results import ScreeningModelResults, ScreeningResults
-from jobs.shared_figures import (
+from jobs.kit import shared_figures
+from jobs.kit.metrics import reliability
+from jobs.kit.metrics.calibration import Bin
+from jobs.kit.metrics.classification import curve
+from jobs.kit.metrics.columns import Floats
+from jobs.kit.metrics.screening import recall_curve
+from jobs.kit.shared_figures import (
     SIDE_BY_SIDE,
     ReliabilitySeries,
     ReliabilityWords,
@@ -29,7 +26,10 @@ from jobs.shared_figures import (
     reliability_panels,
     thinned_points,
 )
-from jobs.text_format import plural
+from jobs.kit.text_format import plural
+from jobs.screening.decisions import ALL, EXCLUDE, DecisionView, strata
+from jobs.screening.ranking import rank_reviews
+from jobs.screening.results import ScreeningModelResults, ScreeningResults
 from runner.scorecard import (
     Axis,
     Bars,

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from jobs.metrics.columns import Aggregate, aggregate, ratio
+from jobs.kit.metrics.columns import Aggregate, aggregate, ratio
 from jobs.screening.data import Citations, Corpus, Indices, index_in
 
 BLOCK_PAPERS = 4_000_000

@@ -18,9 +18,14 @@ from pathlib import Path
 
 import msgspec
 
-from jobs.inputs.column_map import ColumnMap, column_map, describe_columns, name_list
-from jobs.inputs.files import csv_columns, read_csv
-from jobs.inputs.rows import InputFindings, InputRow
+from jobs.kit.inputs.column_map import (
+    ColumnMap,
+    column_map,
+    describe_columns,
+    name_list,
+)
+from jobs.kit.inputs.files import csv_columns, read_csv
+from jobs.kit.inputs.rows import InputFindings, InputRow
 from jobs.screening.data import KINDS, REASON_CODES, ScreeningRecord, record_key
 from jobs.screening.decisions import NOTED, STAGES, ImportedLabel, encode_label
 from jobs.screening.input_tables import id_of, read_id

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
-from jobs.inputs.files import read_csv, read_jsonl
-from jobs.inputs.rows import InputFindings, InputRow, kind_of, quote
+from jobs.kit.inputs.files import read_csv, read_jsonl
+from jobs.kit.inputs.rows import InputFindings, InputRow, kind_of, quote
 from jobs.screening.data import (
     REASON_CODES,
     ArticleText,

@@ -12,9 +12,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, cast
 
-from jobs.inputs.files import read_csv, read_json, read_jsonl
-from jobs.inputs.rows import InputFindings, InputRow
-from jobs.inputs.sampling import draw_sample, report_sample
+from jobs.kit.inputs.files import read_csv, read_json, read_jsonl
+from jobs.kit.inputs.rows import InputFindings, InputRow
+from jobs.kit.inputs.sampling import draw_sample, report_sample
+from jobs.kit.text_format import plural
 from jobs.screening.data import (
     KINDS,
     ArticleText,
@@ -27,7 +28,6 @@ from jobs.screening.data import (
 from jobs.screening.input_tables import TEXT_COLUMNS, criteria_in, read_id, text_in
 from jobs.screening.prompts import WORDING, describe_review
 from jobs.screening.settings import ScreeningSettings
-from jobs.text_format import plural
 from runner.errors import DatasetError, UsageError
 from runner.fingerprint import input_hashes
 from runner.job import InputFile

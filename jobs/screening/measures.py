@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jobs.measures import BASELINE_FORMS, Measure, MeasurePart, Measures
+from jobs.kit.measures import BASELINE_FORMS, Measure, MeasurePart, Measures
 from jobs.screening.decisions import OUTCOMES
 
 MEASURES = Measures(

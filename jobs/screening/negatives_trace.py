@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from jobs.kit.text_format import WIDTH, cut, one_line, padded, plural
 from jobs.screening.data import (
     Corpus,
     Exclusion,
@@ -30,7 +31,6 @@ from jobs.screening.sampling import (
     wanted_counts,
 )
 from jobs.screening.settings import ScreeningSettings
-from jobs.text_format import WIDTH, cut, one_line, padded, plural
 from runner.errors import DatasetError
 
 SMALL = range(10, 21)

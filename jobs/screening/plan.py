@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from jobs.chat import chat_request, is_longer_than
+from jobs.kit.chat import chat_request, is_longer_than
 from jobs.screening import prompts
 from jobs.screening.data import (
     REASON_CODES,

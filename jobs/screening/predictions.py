@@ -14,8 +14,8 @@ from typing import Literal
 
 import numpy as np
 
-from jobs.inputs.rows import InputFindings
-from jobs.metrics.columns import Floats, Ints, quotient
+from jobs.kit.inputs.rows import InputFindings
+from jobs.kit.metrics.columns import Floats, Ints, quotient
 from jobs.screening.data import Criteria, Decision, ScreeningJudgement
 from jobs.screening.decisions import (
     EXCLUDE,

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from jobs.kit.text_format import fixed, plural
 from jobs.screening import inputs, set_files
 from jobs.screening.contamination import macro_confirmed, together
 from jobs.screening.corpus import read_corpus, table_paths
@@ -21,7 +22,6 @@ from jobs.screening.inputs import MANIFEST
 from jobs.screening.set_files import BuiltSet, build
 from jobs.screening.settings import INPUTS, ScreeningSettings
 from jobs.screening.topic_drift import macro_drift
-from jobs.text_format import fixed, plural
 from runner.fingerprint import input_hashes
 from runner.job import InputFile, Prepared
 

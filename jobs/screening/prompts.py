@@ -31,7 +31,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import BaseModel, Field
 
-from jobs.chat import data_block
+from jobs.kit.chat import data_block
 from jobs.screening.data import ArticleText, Criteria, Decision, ReasonCode, SetReview
 from jobs.screening.input_tables import PICO
 from jobs.screening.settings import ScreeningSettings, StageName

@@ -15,7 +15,7 @@ from decimal import Decimal
 
 import numpy as np
 
-from jobs.metrics import (
+from jobs.kit.metrics import (
     Confusion,
     Interval,
     Ratio,
@@ -29,8 +29,8 @@ from jobs.metrics import (
     ratio,
     with_interval,
 )
-from jobs.metrics.columns import Bools, Floats, Ints
-from jobs.metrics.screening import (
+from jobs.kit.metrics.columns import Bools, Floats, Ints
+from jobs.kit.metrics.screening import (
     atd,
     last_relevant_rank,
     recall_at_share,

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jobs.metrics import (
+from jobs.kit.metrics import (
     NOT_NEGATIVE,
     SHARE,
     SIGNED,
@@ -33,8 +33,8 @@ from jobs.metrics import (
     wilson,
     with_interval,
 )
-from jobs.metrics.cluster_statistics import Counts
-from jobs.metrics.columns import Bools, Floats, Ints
+from jobs.kit.metrics.cluster_statistics import Counts
+from jobs.kit.metrics.columns import Bools, Floats, Ints
 from jobs.screening.decisions import CALL_BY_OUTCOME, OUTCOMES, UNDECIDED, DecisionView
 from runner.scorecard import Metric
 

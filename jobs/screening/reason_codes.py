@@ -15,8 +15,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from jobs.inputs.files import read_csv
-from jobs.inputs.rows import InputFindings
+from jobs.kit.inputs.files import read_csv
+from jobs.kit.inputs.rows import InputFindings
 from jobs.screening.data import REASON_CODES, Exclusion
 
 OTHER = "other"

@@ -1,8 +1,8 @@
 """Computes everything that is measured of a run, before it becomes tables and files.
 
 Differences between models in sensitivity, specificity and accuracy, with their tests
-and verdicts, are those of `jobs.comparison`. McNemar's test of being right ignores that
-the records of a review hang together; it is shown beside them and decides nothing.
+and verdicts, are those of `jobs.kit.comparison`. McNemar's test of being right ignores
+that the records of a review hang together; it is shown beside them and decides nothing.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from functools import partial
 
 import numpy as np
 
-from jobs.comparison.difference import ComparedMetric
-from jobs.comparison.models import ModelPair, model_pairs
-from jobs.measures import TrivialBaseline
-from jobs.metrics import (
+from jobs.kit.comparison.difference import ComparedMetric
+from jobs.kit.comparison.models import ModelPair, model_pairs
+from jobs.kit.measures import TrivialBaseline
+from jobs.kit.metrics import (
     FEW_CLUSTERS,
     Agreement,
     Resamples,

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jobs.metrics.columns import Bools
+from jobs.kit.metrics.columns import Bools
 from jobs.screening.data import (
     KINDS,
     Corpus,

@@ -13,9 +13,9 @@ from functools import partial
 
 import numpy as np
 
-from jobs.measures import add_baselines
-from jobs.metrics import without_interval
-from jobs.metrics.columns import Bools
+from jobs.kit.measures import add_baselines
+from jobs.kit.metrics import without_interval
+from jobs.kit.metrics.columns import Bools
 from jobs.screening.data import ScreeningJudgement, record_key
 from jobs.screening.decisions import (
     STAGES,

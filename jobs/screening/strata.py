@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jobs.metrics import (
+from jobs.kit.metrics import (
     Ratio,
     ResampledDifference,
     Resamples,
@@ -23,8 +23,8 @@ from jobs.metrics import (
     rate_columns,
     with_interval,
 )
-from jobs.metrics.calibration import ece_of
-from jobs.metrics.columns import Bools, Floats, as_value, quotient
+from jobs.kit.metrics.calibration import ece_of
+from jobs.kit.metrics.columns import Bools, Floats, as_value, quotient
 from jobs.screening.decisions import DecisionView
 from jobs.screening.ranking import ReviewValues, measure_ranking, ranking_measures
 from jobs.screening.rates import (

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from jobs.comparison.models import p_value_words
-from jobs.inputs.sampling import sample_sentences
+from jobs.kit.comparison.models import p_value_words
+from jobs.kit.inputs.sampling import sample_sentences
+from jobs.kit.text_format import ends, fixed, one_line, plural, shortened, with_ends
 from jobs.screening.results import (
     SENSITIVITY,
     SPECIFICITY,
     ScreeningPair,
     ScreeningResults,
 )
-from jobs.text_format import ends, fixed, one_line, plural, shortened, with_ends
 from runner.scorecard import Finding, Metric
 from store.printable import printable
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jobs.comparison.models import TESTED_COLUMNS, difference_cells, tested_cells
-from jobs.metrics.screening import recall_curve
+from jobs.kit.comparison.models import TESTED_COLUMNS, difference_cells, tested_cells
+from jobs.kit.metrics.screening import recall_curve
 from jobs.screening.data import ArticleText
 from jobs.screening.decisions import OUTCOMES, READABLE, Decisions, DecisionView
 from jobs.screening.ranking import COLUMNS, rank_reviews

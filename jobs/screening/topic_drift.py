@@ -18,8 +18,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from jobs.metrics import auroc
-from jobs.metrics.columns import Bools, Floats, mean, quantiles, quotient
+from jobs.kit.metrics import auroc
+from jobs.kit.metrics.columns import Bools, Floats, mean, quantiles, quotient
 from jobs.screening.data import (
     ArticleText,
     Corpus,

@@ -20,12 +20,12 @@ from pathlib import Path
 
 from rapidfuzz.distance import Indel
 
+from jobs.kit.testing import MemoryAnswers
 from jobs.property_extraction.aliases.candidates import PaperMismatch, near_names
 from jobs.property_extraction.job import job
 from jobs.property_extraction.prediction_files import read_predictions
 from jobs.property_extraction.score import score
 from jobs.property_extraction.settings import PropertySettings
-from jobs.testing import MemoryAnswers
 from runner.cli import console
 from tests.bench.properties import (
     PER_PAPER,

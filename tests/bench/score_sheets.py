@@ -17,14 +17,14 @@ import numpy as np
 from jobs.evidence_retrieval.metrics.judged_predictions import rules_of
 from jobs.evidence_retrieval.queries import ScoringInput
 from jobs.evidence_retrieval.score import score
-from jobs.metrics.areas import auprc_of, auroc_of, cluster_index
-from jobs.metrics.classification import auprc, auroc
-from jobs.metrics.ranking import evaluate, hits
-from jobs.metrics.resampling import Resamples
+from jobs.kit.metrics.areas import auprc_of, auroc_of, cluster_index
+from jobs.kit.metrics.classification import auprc, auroc
+from jobs.kit.metrics.ranking import evaluate, hits
+from jobs.kit.metrics.resampling import Resamples
 from tests.bench.row import Row
 from tests.bench.verdict import least, most, shown
 from tests.jobs.evidence_retrieval.sheets import dataset, full_sheet, settings
-from tests.jobs.metrics.set_a import SetA, set_a
+from tests.jobs.kit.metrics.set_a import SetA, set_a
 
 KS = (1, 3, 5, 10, 20)
 LOOPED = 10

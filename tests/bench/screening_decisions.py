@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from jobs.metrics.columns import Floats
+from jobs.kit.metrics.columns import Floats
 from jobs.screening.decisions import (
     EXCLUDE,
     INCLUDE,

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from jobs.inputs.rows import InputFindings
+from jobs.kit.inputs.rows import InputFindings
 from jobs.screening import inputs, set_files
 from jobs.screening.data import ArticleText, Citations, Corpus
 from jobs.screening.graph import Graph, overview, statistics_of

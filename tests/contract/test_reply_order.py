@@ -18,7 +18,7 @@ from typing import Any, Final, TypeAlias
 import pytest
 
 from jobs.evidence_retrieval import prompts
-from jobs.testing import MemoryAnswers
+from jobs.kit.testing import MemoryAnswers
 from runner.batch.client import open_endpoint
 from runner.cli.main import exit_code
 from runner.clients import Call, ClientOptions, open_client

@@ -19,7 +19,7 @@ import pytest
 from runner.table_files import FORMULA
 from tests.answering import answering
 from tests.crash.hostile.job import KEYS
-from tests.jobs.report.reported import Page
+from tests.jobs.kit.report.reported import Page
 from tests.plugging import plugged
 from tests.processes import SIFTLOG, siftlog, status
 

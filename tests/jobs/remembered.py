@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from jobs.history import HistoryRow
+from jobs.kit.history import HistoryRow
 from store.events import Entry, RunStarted, ScoringRecorded
 from store.log.sqlite import SqliteLog
 from store.results import ItemPart, ItemParts, ItemScore, Milestone, parts_payload

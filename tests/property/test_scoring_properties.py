@@ -9,9 +9,9 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from jobs.kit.testing import MemoryAnswers, artifact_texts, table_rows
 from jobs.paper_investigation.data import InvestigationDataset
 from jobs.paper_investigation.job import job
-from jobs.testing import MemoryAnswers, artifact_texts, table_rows
 from runner.job import Task
 from runner.scorecard import Metric, Scorecard
 from tests.jobs.paper_investigation.small_datasets import choice, dataset

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from pydantic import BaseModel, Field
 
-from jobs.inputs.files import read_jsonl
-from jobs.inputs.rows import InputFindings
-from jobs.metrics import ratio, wilson
+from jobs.kit.inputs.files import read_jsonl
+from jobs.kit.inputs.rows import InputFindings
+from jobs.kit.metrics import ratio, wilson
 from runner.job import Answer, Answers, InputFile, Stage, Task, TaskSpec
 from runner.messages import ChatRequest, Message, ParseFailure, Reply, TextPart
 from runner.scorecard import Metric, Scorecard, Verdict

@@ -13,10 +13,10 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from jobs.comparison.models import verdict_rule
 from jobs.evidence_retrieval.queries import UNKNOWN, Queries
 from jobs.evidence_retrieval.settings import EvidenceSettings
-from jobs.metrics.cluster_statistics import (
+from jobs.kit.comparison.models import verdict_rule
+from jobs.kit.metrics.cluster_statistics import (
     SHARE,
     Counts,
     Range,
@@ -25,9 +25,9 @@ from jobs.metrics.cluster_statistics import (
     ResampledStatistic,
     Statistic,
 )
-from jobs.metrics.columns import Bools, Floats, Ints
-from jobs.metrics.intervals import Interval, round12, with_interval
-from jobs.metrics.resampling import Resamples
+from jobs.kit.metrics.columns import Bools, Floats, Ints
+from jobs.kit.metrics.intervals import Interval, round12, with_interval
+from jobs.kit.metrics.resampling import Resamples
 from runner.scorecard import Metric
 
 ALL, POSITIVE = "scored", "has_evidence"

@@ -17,10 +17,10 @@ from jobs.evidence_retrieval.metrics.bootstrap import (
 from jobs.evidence_retrieval.metrics.judged_predictions import JudgedPredictions
 from jobs.evidence_retrieval.metrics.retrieval import fold_masks, measures, ranking
 from jobs.evidence_retrieval.queries import UNKNOWN
-from jobs.metrics.classification import at_threshold, multilabel
-from jobs.metrics.columns import Aggregate, Bools, Ints, aggregate
-from jobs.metrics.intervals import without_interval
-from jobs.metrics.selective import NEG
+from jobs.kit.metrics.classification import at_threshold, multilabel
+from jobs.kit.metrics.columns import Aggregate, Bools, Ints, aggregate
+from jobs.kit.metrics.intervals import without_interval
+from jobs.kit.metrics.selective import NEG
 from runner.scorecard import Metric
 
 ByFold: TypeAlias = Mapping[str, Mapping[str, RetrievalMeasure]]

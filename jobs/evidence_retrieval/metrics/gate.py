@@ -18,8 +18,8 @@ from jobs.evidence_retrieval.metrics.bootstrap import (
 )
 from jobs.evidence_retrieval.metrics.judged_predictions import GateScores, GateStates
 from jobs.evidence_retrieval.settings import EvidenceSettings
-from jobs.metrics.areas import auprc_of, auroc_of, delong
-from jobs.metrics.calibration import (
+from jobs.kit.metrics.areas import auprc_of, auroc_of, delong
+from jobs.kit.metrics.calibration import (
     Closed,
     brier,
     brier_decomposition,
@@ -30,7 +30,7 @@ from jobs.metrics.calibration import (
     log_loss,
     mce,
 )
-from jobs.metrics.classification import (
+from jobs.kit.metrics.classification import (
     Vertex,
     at_threshold,
     auprc,
@@ -39,10 +39,10 @@ from jobs.metrics.classification import (
     rates,
     tpr_at_fpr,
 )
-from jobs.metrics.cluster_statistics import ResampledStatistic
-from jobs.metrics.columns import Bools, Floats, Ints
-from jobs.metrics.intervals import wilson
-from jobs.metrics.selective import NEG, POS, aurc, excess_aurc
+from jobs.kit.metrics.cluster_statistics import ResampledStatistic
+from jobs.kit.metrics.columns import Bools, Floats, Ints
+from jobs.kit.metrics.intervals import wilson
+from jobs.kit.metrics.selective import NEG, POS, aurc, excess_aurc
 
 Area: TypeAlias = Callable[[Bools, Floats, Clusters], ResampledStatistic]
 

@@ -21,9 +21,9 @@ from jobs.evidence_retrieval.queries import (
     Queries,
 )
 from jobs.evidence_retrieval.settings import EvidenceSettings
-from jobs.metrics.columns import Bools, Floats, Ints
-from jobs.metrics.ranking import RankedHits, RankingRules, evaluate, hits, select
-from jobs.metrics.selective import States, assign
+from jobs.kit.metrics.columns import Bools, Floats, Ints
+from jobs.kit.metrics.ranking import RankedHits, RankingRules, evaluate, hits, select
+from jobs.kit.metrics.selective import States, assign
 
 CHUNK = 50_000
 """Queries whose lists are compared at a time."""

@@ -9,8 +9,6 @@ from functools import partial
 
 import numpy as np
 
-from jobs.comparison.difference import SideVerdict, p_values
-from jobs.comparison.pairing import PairedItems, pair_items
 from jobs.evidence_retrieval.metrics.bootstrap import (
     PostBootstrap,
     Quotient,
@@ -25,11 +23,13 @@ from jobs.evidence_retrieval.metrics.judged_predictions import (
 from jobs.evidence_retrieval.metrics.retrieval import measures, ranking
 from jobs.evidence_retrieval.queries import Queries
 from jobs.evidence_retrieval.settings import EvidenceSettings
-from jobs.metrics.agreement import agreement
-from jobs.metrics.classification import at_threshold
-from jobs.metrics.columns import Ints, mean
-from jobs.metrics.intervals import Interval, round12
-from jobs.metrics.significance import holm
+from jobs.kit.comparison.difference import SideVerdict, p_values
+from jobs.kit.comparison.pairing import PairedItems, pair_items
+from jobs.kit.metrics.agreement import agreement
+from jobs.kit.metrics.classification import at_threshold
+from jobs.kit.metrics.columns import Ints, mean
+from jobs.kit.metrics.intervals import Interval, round12
+from jobs.kit.metrics.significance import holm
 from runner.scorecard import ItemValues, Metric
 
 OF_THE_GATE = (

@@ -33,10 +33,18 @@ from jobs.evidence_retrieval.metrics.judged_predictions import (
 )
 from jobs.evidence_retrieval.queries import UNKNOWN
 from jobs.evidence_retrieval.settings import EvidenceSettings
-from jobs.metrics.cluster_statistics import NOT_NEGATIVE, PER_THOUSAND
-from jobs.metrics.columns import Bools, Floats, Ints, aggregate, mean, quantiles, ratio
-from jobs.metrics.intervals import wilson
-from jobs.metrics.selective import NEG, POS, STATES, UNCERTAIN, gate_metrics
+from jobs.kit.metrics.cluster_statistics import NOT_NEGATIVE, PER_THOUSAND
+from jobs.kit.metrics.columns import (
+    Bools,
+    Floats,
+    Ints,
+    aggregate,
+    mean,
+    quantiles,
+    ratio,
+)
+from jobs.kit.metrics.intervals import wilson
+from jobs.kit.metrics.selective import NEG, POS, STATES, UNCERTAIN, gate_metrics
 from runner.scorecard import Metric
 
 AS_STATED = "as given in the file; not recomputable"

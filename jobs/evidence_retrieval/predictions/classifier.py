@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from jobs.evidence_retrieval.pipeline import Calibration
 from jobs.evidence_retrieval.predictions.fitted_gate import Calibrator, Classifier
-from jobs.metrics import auprc, fit_isotonic, fit_platt
-from jobs.metrics.columns import Bools, Floats, Ints
+from jobs.kit.metrics import auprc, fit_isotonic, fit_platt
+from jobs.kit.metrics.columns import Bools, Floats, Ints
 
 FARTHEST = 0.005
 """A probability counts as no nearer to 0 or 1: models state whole percents."""

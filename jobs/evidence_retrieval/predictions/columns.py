@@ -19,8 +19,8 @@ from jobs.evidence_retrieval.predictions.rankings import (
     RankingSteps,
 )
 from jobs.evidence_retrieval.queries import UNKNOWN, Queries
-from jobs.metrics import flip_rate, kendall_tau, mean
-from jobs.metrics.columns import Floats, Ints
+from jobs.kit.metrics import flip_rate, kendall_tau, mean
+from jobs.kit.metrics.columns import Floats, Ints
 
 FLIP_RATE, ORDER_TAU = "flip_rate", "replicate_tau"
 

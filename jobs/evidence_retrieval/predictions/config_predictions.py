@@ -43,9 +43,9 @@ from jobs.evidence_retrieval.queries import (
     TuningSample,
 )
 from jobs.evidence_retrieval.settings import EvidenceSettings
-from jobs.metrics import assign
-from jobs.metrics.columns import Floats, Ints
-from jobs.metrics.selective import States
+from jobs.kit.metrics import assign
+from jobs.kit.metrics.columns import Floats, Ints
+from jobs.kit.metrics.selective import States
 
 FALLEN_BACK = "ranked_by_stage_before"
 """Count of queries whose ranking is not that of the stage that should have made it."""

@@ -13,8 +13,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from jobs.metrics.calibration import Isotonic, Platt
-from jobs.metrics.columns import Bools, Floats
+from jobs.kit.metrics.calibration import Isotonic, Platt
+from jobs.kit.metrics.columns import Bools, Floats
 
 _DECIMALS = 9
 

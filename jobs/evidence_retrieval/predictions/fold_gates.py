@@ -57,9 +57,9 @@ from jobs.evidence_retrieval.predictions.rankings import (
 from jobs.evidence_retrieval.predictions.stages import selection
 from jobs.evidence_retrieval.queries import UNKNOWN, Queries
 from jobs.evidence_retrieval.settings import EvidenceSettings
-from jobs.metrics import assign, evaluate, hits, mean, round12, select
-from jobs.metrics.columns import Bools, Floats, Ints
-from jobs.metrics.selective import States
+from jobs.kit.metrics import assign, evaluate, hits, mean, round12, select
+from jobs.kit.metrics.columns import Bools, Floats, Ints
+from jobs.kit.metrics.selective import States
 
 _Kind = TypeVar("_Kind", bound=np.generic)
 

@@ -27,8 +27,8 @@ from jobs.evidence_retrieval.predictions.fitted_gate import (
     raw_probability,
 )
 from jobs.evidence_retrieval.settings import EvidenceSettings
-from jobs.metrics import assign, gate_metrics, threshold_grid, wilson
-from jobs.metrics.columns import Bools, Floats, quotient
+from jobs.kit.metrics import assign, gate_metrics, threshold_grid, wilson
+from jobs.kit.metrics.columns import Bools, Floats, quotient
 
 Bound: TypeAlias = Literal["point", "wilson"]
 

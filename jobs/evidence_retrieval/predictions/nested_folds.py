@@ -16,7 +16,7 @@ from jobs.evidence_retrieval.predictions.gate import (
     reached,
 )
 from jobs.evidence_retrieval.queries import UNKNOWN
-from jobs.metrics.columns import Bools, Floats, Ints
+from jobs.kit.metrics.columns import Bools, Floats, Ints
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

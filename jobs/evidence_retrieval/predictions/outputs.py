@@ -26,8 +26,8 @@ from jobs.evidence_retrieval.parsing import (
 from jobs.evidence_retrieval.plan import PARSERS, STAGES, plan
 from jobs.evidence_retrieval.prompts import assessed
 from jobs.evidence_retrieval.sentence_order import DECIMALS, final_order
-from jobs.lexical import cosines
-from jobs.metrics.columns import Floats
+from jobs.kit.lexical import cosines
+from jobs.kit.metrics.columns import Floats
 from runner.job import Answer, Answers, Task
 from runner.messages import ParseFailure
 

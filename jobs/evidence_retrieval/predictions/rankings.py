@@ -35,8 +35,8 @@ from jobs.evidence_retrieval.sentence_order import (
     shuffled,
 )
 from jobs.evidence_retrieval.settings import EvidenceSettings
-from jobs.metrics import std
-from jobs.metrics.columns import Bools, Floats
+from jobs.kit.metrics import std
+from jobs.kit.metrics.columns import Bools, Floats
 
 
 class PostPool:

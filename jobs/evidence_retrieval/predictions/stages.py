@@ -14,9 +14,9 @@ import numpy as np
 from jobs.evidence_retrieval.pipeline import Config
 from jobs.evidence_retrieval.sentence_order import DECIMALS
 from jobs.evidence_retrieval.settings import EvidenceSettings
-from jobs.lexical import Idf, tokens
-from jobs.metrics.columns import Floats, Ints
-from jobs.metrics.selective import STATES, States
+from jobs.kit.lexical import Idf, tokens
+from jobs.kit.metrics.columns import Floats, Ints
+from jobs.kit.metrics.selective import STATES, States
 
 RRF = 60
 """Constant of reciprocal rank fusion (Cormack and others, 2009)."""

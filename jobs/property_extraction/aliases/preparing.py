@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from jobs.inputs.recorded_run import InputRun, find_run, open_run, scoring_of
-from jobs.inputs.rows import InputFindings
+from jobs.kit.inputs.recorded_run import InputRun, find_run, open_run, scoring_of
+from jobs.kit.inputs.rows import InputFindings
+from jobs.kit.text_format import plural
 from jobs.property_extraction.aliases.alias_set import AliasOrigin, AliasSet
 from jobs.property_extraction.aliases.building import (
     AliasEvidence,
@@ -33,7 +34,6 @@ from jobs.property_extraction.name_pairs import (
 )
 from jobs.property_extraction.name_verification import verdicts_of
 from jobs.property_extraction.settings import PropertySettings
-from jobs.text_format import plural
 from runner.errors import DatasetError, UsageError
 from runner.fingerprint import input_hashes
 

@@ -22,8 +22,9 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from jobs.inputs.files import header_of, lines, read_json, records
-from jobs.inputs.rows import kind_of
+from jobs.kit.inputs.files import header_of, lines, read_json, records
+from jobs.kit.inputs.rows import kind_of
+from jobs.kit.text_format import plural
 from jobs.review_benchmark.database.papers import (
     FIELDS,
     ImportedRecord,
@@ -35,7 +36,6 @@ from jobs.review_benchmark.database.papers import (
 )
 from jobs.review_benchmark.database.pubmed import read_pubmed
 from jobs.review_benchmark.result_files import EXCLUDED, INCLUDED
-from jobs.text_format import plural
 from runner.errors import DatasetError, UsageError
 
 COLUMN_ALIASES: Final[Mapping[str, str]] = {

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import cast
 from xml.etree.ElementTree import Element, ParseError, XMLPullParser
 
-from jobs.inputs.files import chunks
+from jobs.kit.inputs.files import chunks
 from jobs.review_benchmark.database.papers import (
     DeletedRecords,
     ReadRecord,

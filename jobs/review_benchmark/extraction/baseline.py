@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any, Final
 
-from jobs.chat import read_blocks
-from jobs.inputs.documents import Document
+from jobs.kit.chat import read_blocks
+from jobs.kit.inputs.documents import Document
 from jobs.review_benchmark.extraction.review_text import (
     PUBLICATION,
     entries,

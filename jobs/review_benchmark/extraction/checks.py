@@ -15,7 +15,7 @@ from typing import Final, Literal, Protocol, TypeAlias
 
 from rapidfuzz import fuzz
 
-from jobs.inputs.documents import Document, TextSpan
+from jobs.kit.inputs.documents import Document, TextSpan
 from jobs.review_benchmark.data import QuestionParts, TruthPaper
 from jobs.review_benchmark.database.papers import DatabasePaper
 from jobs.review_benchmark.extraction.parsing import ReviewMeta

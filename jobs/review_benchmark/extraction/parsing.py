@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from jobs.replies import first_object_with, parse_failure, reply_content, wellformed
+from jobs.kit.replies import first_object_with, parse_failure, reply_content, wellformed
 from jobs.review_benchmark.data import PICO, QuestionParts
 from jobs.review_benchmark.extraction.review_text import Section
 from runner.job import guarded

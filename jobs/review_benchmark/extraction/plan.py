@@ -18,8 +18,8 @@ from typing import Final
 import msgspec
 from pydantic import BaseModel
 
-from jobs.chat import chat_request, data_block, is_longer_than
-from jobs.inputs.documents import Document, TextSpan
+from jobs.kit.chat import chat_request, data_block, is_longer_than
+from jobs.kit.inputs.documents import Document, TextSpan
 from jobs.review_benchmark.extraction.parsing import SectionPlaces
 from jobs.review_benchmark.extraction.review_text import (
     LONGEST,

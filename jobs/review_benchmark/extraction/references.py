@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from jobs.inputs.documents import Document, TextSpan
+from jobs.kit.inputs.documents import Document, TextSpan
 from jobs.review_benchmark.data import TruthPaper
 from jobs.review_benchmark.extraction.checks import (
     ExtractionFlag,

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final, Literal, TypeAlias
 
-from jobs.inputs.documents import TextSpan
+from jobs.kit.inputs.documents import TextSpan
 from jobs.review_benchmark.data import Review
 from jobs.review_benchmark.extraction import parsing
 from jobs.review_benchmark.extraction.checks import (

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
-from jobs.inputs.documents import Document, TextSpan, read_document
-from jobs.inputs.rows import InputFindings
+from jobs.kit.inputs.documents import Document, TextSpan, read_document
+from jobs.kit.inputs.rows import InputFindings
 from jobs.review_benchmark.data import Review
 from jobs.review_benchmark.database.reader import PaperDatabase
 from jobs.review_benchmark.inputs import papers

@@ -10,7 +10,8 @@ from dataclasses import replace
 from itertools import chain
 from typing import Final
 
-from jobs.metrics import MatchCounts, prf, ratio, string_ratio
+from jobs.kit.metrics import MatchCounts, prf, ratio, string_ratio
+from jobs.kit.text_format import clip, one_line, plural, slugs
 from jobs.review_benchmark.data import AgentRecord, Review, TruthPaper
 from jobs.review_benchmark.extraction.checks import FLAG_MEANINGS
 from jobs.review_benchmark.extraction.result import (
@@ -31,7 +32,6 @@ from jobs.review_benchmark.matching import (
 )
 from jobs.review_benchmark.measures import EXTRACTION
 from jobs.review_benchmark.settings import INPUTS
-from jobs.text_format import clip, one_line, plural, slugs
 from runner.job import Answer, Answers
 from runner.scorecard import Finding, Metric, Scorecard
 

@@ -14,10 +14,10 @@ from jobs.evidence_retrieval.importer import importer
 from jobs.evidence_retrieval.inputs import load
 from jobs.evidence_retrieval.queries import ScoringInput
 from jobs.evidence_retrieval.settings import EvidenceSettings
-from jobs.testing import MemoryAnswers
+from jobs.kit.testing import MemoryAnswers
 from runner.job import ImportedAnswer
 from runner.scorecard import Finding
-from tests.jobs.metrics.set_a import CRITERIA, SetA
+from tests.jobs.kit.metrics.set_a import CRITERIA, SetA
 
 Rows = Sequence[Mapping[str, object]]
 

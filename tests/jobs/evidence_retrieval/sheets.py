@@ -19,8 +19,8 @@ from jobs.evidence_retrieval.queries import (
     ScoringInput,
 )
 from jobs.evidence_retrieval.settings import EvidenceSettings
-from jobs.metrics.selective import assign
-from tests.jobs.metrics.set_a import CRITERIA, SetA, set_a
+from jobs.kit.metrics.selective import assign
+from tests.jobs.kit.metrics.set_a import CRITERIA, SetA, set_a
 
 MODEL = "test/model"
 

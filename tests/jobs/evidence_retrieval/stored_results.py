@@ -1,4 +1,4 @@
-"""Set A as a per-query file, and its summary by fold as `jobs.metrics` computes it."""
+"""Set A as a per-query file, and its summary by fold as `jobs.kit.metrics` has it."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from jobs.metrics.calibration import Closed, ece
-from jobs.metrics.classification import Vertex, auprc, auroc, tpr_at_fpr
-from jobs.metrics.columns import aggregate, mean
-from jobs.metrics.ranking import evaluate, hits
-from jobs.metrics.selective import NEG, POS, STATES, Edge, assign, gate_metrics
-from tests.jobs.metrics.set_a import SetA
+from jobs.kit.metrics.calibration import Closed, ece
+from jobs.kit.metrics.classification import Vertex, auprc, auroc, tpr_at_fpr
+from jobs.kit.metrics.columns import aggregate, mean
+from jobs.kit.metrics.ranking import evaluate, hits
+from jobs.kit.metrics.selective import NEG, POS, STATES, Edge, assign, gate_metrics
+from tests.jobs.kit.metrics.set_a import SetA
 
 TAU_POS = 0.68
 Row = dict[str, str]

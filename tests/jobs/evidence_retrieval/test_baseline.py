@@ -19,7 +19,7 @@ from jobs.evidence_retrieval.baseline import (
 from jobs.evidence_retrieval.parsing import Assessment, PostAssessment
 from jobs.evidence_retrieval.plan import read_assess, read_embed, read_rerank
 from jobs.evidence_retrieval.prompts import request
-from jobs.lexical import BUCKETS, Bm25, tokens
+from jobs.kit.lexical import BUCKETS, Bm25, tokens
 from runner.messages import (
     ChatRequest,
     EmbedRequest,

@@ -24,7 +24,7 @@ from jobs.evidence_retrieval.importer import importer
 from jobs.evidence_retrieval.inputs import SAMPLE, load
 from jobs.evidence_retrieval.queries import ScoringInput
 from jobs.evidence_retrieval.settings import EvidenceSettings
-from jobs.testing import MemoryAnswers
+from jobs.kit.testing import MemoryAnswers
 from runner.job import Answer
 from runner.messages import Reply
 from runner.scorecard import Finding, Metric, Table

@@ -26,8 +26,8 @@ from jobs.evidence_retrieval.explain import explain
 from jobs.evidence_retrieval.inputs import load
 from jobs.evidence_retrieval.pipeline import Config
 from jobs.evidence_retrieval.settings import EvidenceSettings
-from jobs.testing import MemoryAnswers
-from jobs.text_format import (
+from jobs.kit.testing import MemoryAnswers
+from jobs.kit.text_format import (
     WIDTH,
     TextColumn,
     clip,

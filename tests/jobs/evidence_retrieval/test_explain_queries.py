@@ -18,8 +18,8 @@ from jobs.evidence_retrieval.pipeline import Config
 from jobs.evidence_retrieval.predictions.fitted_gate import decode
 from jobs.evidence_retrieval.predictions.scoring_input import predict
 from jobs.evidence_retrieval.settings import EvidenceSettings
-from jobs.metrics.selective import STATES
-from jobs.testing import MemoryAnswers
+from jobs.kit.metrics.selective import STATES
+from jobs.kit.testing import MemoryAnswers
 from runner.clients.wire_shared import skeleton
 from runner.job import Answer, Task
 from runner.messages import AnyReply, ChatRequest, Reply

@@ -13,10 +13,10 @@ from jobs.evidence_retrieval.figures import EvidenceFigures
 from jobs.evidence_retrieval.metrics.results import EvidenceResults, measure_models
 from jobs.evidence_retrieval.queries import Predictions, ScoringInput
 from jobs.evidence_retrieval.score import score
-from jobs.metrics.calibration import reliability
-from jobs.metrics.classification import curve
-from jobs.report.figures import write_figures
-from jobs.shared_figures import MOST_MODELS
+from jobs.kit.metrics.calibration import reliability
+from jobs.kit.metrics.classification import curve
+from jobs.kit.report.figures import write_figures
+from jobs.kit.shared_figures import MOST_MODELS
 from runner.scorecard import (
     Bars,
     Figure,
@@ -37,7 +37,7 @@ from tests.jobs.evidence_retrieval.sheets import (
     settings,
     small_sheet,
 )
-from tests.jobs.metrics.set_a import set_a
+from tests.jobs.kit.metrics.set_a import set_a
 
 WHOLE = [
     "roc",

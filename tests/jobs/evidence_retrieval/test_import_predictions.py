@@ -10,7 +10,7 @@ from jobs.evidence_retrieval.import_predictions import imported_scoring_input
 from jobs.evidence_retrieval.inputs import load
 from jobs.evidence_retrieval.score import score
 from jobs.evidence_retrieval.settings import EvidenceSettings
-from jobs.testing import MemoryAnswers
+from jobs.kit.testing import MemoryAnswers
 from runner.errors import DatasetError
 from tests.jobs.evidence_retrieval.given_files import (
     CLEAN,

@@ -28,9 +28,9 @@ from jobs.evidence_retrieval.import_records import (
 )
 from jobs.evidence_retrieval.queries import ScoringInput
 from jobs.evidence_retrieval.settings import EvidenceSettings
-from jobs.metrics.classification import auroc
-from jobs.metrics.ranking import evaluate, hits
-from jobs.metrics.selective import assign, gate_metrics
+from jobs.kit.metrics.classification import auroc
+from jobs.kit.metrics.ranking import evaluate, hits
+from jobs.kit.metrics.selective import assign, gate_metrics
 from runner.job import Task
 from runner.messages import ParseFailure, Reply
 from runner.scorecard import Finding
@@ -46,7 +46,7 @@ from tests.jobs.evidence_retrieval.given_files import (
     write_csv,
     write_jsonl,
 )
-from tests.jobs.metrics.set_a import set_a
+from tests.jobs.kit.metrics.set_a import set_a
 from tests.processes import siftlog
 
 

@@ -42,7 +42,7 @@ from jobs.evidence_retrieval.predictions.nested_folds import (
 from jobs.evidence_retrieval.predictions.scoring_input import predict
 from jobs.evidence_retrieval.queries import LeakCheck, Predictions, ScoringInput
 from jobs.evidence_retrieval.settings import EvidenceSettings
-from jobs.metrics.columns import Ints
+from jobs.kit.metrics.columns import Ints
 from tests.jobs.evidence_retrieval.world import answers, dataset, post
 
 TARGETS = ThresholdTargets(sensitivity=0.9, precision=0.6, min_alerts=2, bound="point")

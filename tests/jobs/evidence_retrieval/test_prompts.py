@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.chat import delimiter
 from jobs.evidence_retrieval.data import EvidenceDataset
 from jobs.evidence_retrieval.prompts import request
+from jobs.kit.chat import delimiter
 from runner.job import Task
 from runner.messages import ChatRequest, EmbedRequest, Message, RerankRequest
 from tests.jobs.evidence_retrieval.asked import CRITERIA, data, task

@@ -24,7 +24,7 @@ from jobs.evidence_retrieval.queries import (
 )
 from jobs.evidence_retrieval.score import score
 from jobs.evidence_retrieval.settings import EvidenceSettings
-from jobs.testing import artifact_texts, table_rows
+from jobs.kit.testing import artifact_texts, table_rows
 from runner.errors import DatasetError, UsageError
 from tests.jobs.evidence_retrieval.given_files import (
     CLEAN,

@@ -12,7 +12,7 @@ from jobs.evidence_retrieval.metrics.judged_predictions import block_of
 from jobs.evidence_retrieval.metrics.results import measure_models
 from jobs.evidence_retrieval.queries import UNKNOWN, UNSCORED, FoldGate, ScoringInput
 from jobs.evidence_retrieval.score import score
-from jobs.metrics.selective import NEG, POS, UNCERTAIN, Edge
+from jobs.kit.metrics.selective import NEG, POS, UNCERTAIN, Edge
 from runner.scorecard import Metric
 from tests.jobs.evidence_retrieval.sheets import (
     MODEL,

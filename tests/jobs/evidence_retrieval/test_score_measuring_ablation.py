@@ -11,8 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jobs.comparison.difference import gap
-from jobs.comparison.pairing import label_agreement, pair_items
 from jobs.evidence_retrieval.curve_figures import (
     bins,
     k_by_state,
@@ -29,8 +27,10 @@ from jobs.evidence_retrieval.metrics.paired_differences import AblationStep
 from jobs.evidence_retrieval.metrics.results import EvidenceResults, measure_models
 from jobs.evidence_retrieval.queries import SCORED, UNSCORED
 from jobs.evidence_retrieval.score import comparable, labels, score
-from jobs.metrics.areas import delong_paired
-from jobs.metrics.resampling import Resamples
+from jobs.kit.comparison.difference import gap
+from jobs.kit.comparison.pairing import label_agreement, pair_items
+from jobs.kit.metrics.areas import delong_paired
+from jobs.kit.metrics.resampling import Resamples
 from tests.jobs.evidence_retrieval.sheets import (
     MODEL,
     dataset,

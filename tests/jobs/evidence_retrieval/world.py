@@ -23,7 +23,7 @@ from jobs.evidence_retrieval.data import (
 from jobs.evidence_retrieval.job import job
 from jobs.evidence_retrieval.pipeline import STANDARD, Config
 from jobs.evidence_retrieval.settings import EvidenceSettings
-from jobs.testing import MemoryAnswers
+from jobs.kit.testing import MemoryAnswers
 from runner.job import Task
 from runner.messages import AnyReply, RankedDocument, Ranking, Reply, Vectors
 

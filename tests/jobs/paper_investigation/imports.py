@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from jobs.kit.testing import MemoryAnswers
 from jobs.paper_investigation.importer import importer
 from jobs.paper_investigation.inputs import load
 from jobs.paper_investigation.score import score
 from jobs.paper_investigation.settings import InvestigationSettings
-from jobs.testing import MemoryAnswers
 from runner.job import ImportedAnswer
 from runner.scorecard import Metric, Scorecard
 

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from jobs.inputs.rows import InputFindings
+from jobs.kit.inputs.rows import InputFindings
 from jobs.paper_investigation.bench import FILES, read_bench, read_questions
 from jobs.paper_investigation.data import BenchPaper, PaperQuestion
 from jobs.paper_investigation.settings import InvestigationSettings, Pipeline

@@ -6,13 +6,13 @@ from collections.abc import Iterable
 
 import pytest
 
+from jobs.kit.testing import MemoryAnswers
 from jobs.paper_investigation.data import InvestigationDataset
 from jobs.paper_investigation.importer import importer
 from jobs.paper_investigation.inputs import SAMPLE, load, with_sample
 from jobs.paper_investigation.job import job
 from jobs.paper_investigation.prompts import batch_context
 from jobs.paper_investigation.settings import InvestigationSettings
-from jobs.testing import MemoryAnswers
 from runner.errors import UsageError
 from runner.job import Answer, Task
 from runner.messages import Reply

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
+from jobs.kit.testing import MemoryAnswers
 from jobs.paper_investigation.figures import MOST_MODELS
 from jobs.paper_investigation.job import job
 from jobs.paper_investigation.question_counts import SIGNIFICANCES
-from jobs.testing import MemoryAnswers
 from runner.job import Task
 from runner.scorecard import (
     Bars,

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from jobs.kit.testing import MemoryAnswers, table_rows
 from jobs.paper_investigation.importer import importer
 from jobs.paper_investigation.inputs import load
 from jobs.paper_investigation.score import score
 from jobs.paper_investigation.settings import InvestigationSettings
-from jobs.testing import MemoryAnswers, table_rows
 from runner.errors import DatasetError
 from tests.jobs.paper_investigation.imports import CHOICE, metrics, read, scored, write
 

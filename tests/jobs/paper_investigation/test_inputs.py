@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from jobs.inputs.rows import InputFindings
+from jobs.kit.inputs.rows import InputFindings
 from jobs.paper_investigation.inputs import (
     CACHED_TEXTS,
     SAMPLE,

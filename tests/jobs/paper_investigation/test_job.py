@@ -14,6 +14,8 @@ from typing import Any, cast
 
 import pytest
 
+from jobs.kit.testing import MemoryAnswers, artifact_texts
+from jobs.kit.text_format import slugs
 from jobs.paper_investigation.artifacts import file_name
 from jobs.paper_investigation.data import InvestigationDataset
 from jobs.paper_investigation.importer import importer
@@ -23,8 +25,6 @@ from jobs.paper_investigation.parsing import Letter, StudyAnswer, VariantList
 from jobs.paper_investigation.prompts import batch_context
 from jobs.paper_investigation.records import StoredQuestion, encode
 from jobs.paper_investigation.settings import InvestigationSettings
-from jobs.testing import MemoryAnswers, artifact_texts
-from jobs.text_format import slugs
 from runner.job import Importer, Job, Task
 from runner.messages import ParseFailure, Reply
 from runner.scorecard import Metric, Scorecard

@@ -11,10 +11,10 @@ from collections.abc import Callable
 
 import pytest
 
-from jobs.metrics import holm, mcnemar, mean, ratio, round12
+from jobs.kit.metrics import holm, mcnemar, mean, ratio, round12
+from jobs.kit.testing import MemoryAnswers, artifact_texts, table_rows
 from jobs.paper_investigation.data import InvestigationDataset
 from jobs.paper_investigation.job import job
-from jobs.testing import MemoryAnswers, artifact_texts, table_rows
 from runner.job import Task
 from runner.messages import Reply
 from runner.scorecard import ItemValues, Metric, Scorecard

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
+from jobs.kit.testing import MemoryAnswers, table_rows
 from jobs.paper_investigation.data import InvestigationDataset
 from jobs.paper_investigation.job import job
-from jobs.testing import MemoryAnswers, table_rows
 from runner.job import Task
 from runner.messages import Reply
 from runner.scorecard import Cell, Scorecard

@@ -10,9 +10,9 @@ from dataclasses import replace
 
 import pytest
 
+from jobs.kit.testing import MemoryAnswers, artifact_texts, table_rows
 from jobs.paper_investigation.data import InvestigationDataset
 from jobs.paper_investigation.job import job
-from jobs.testing import MemoryAnswers, artifact_texts, table_rows
 from runner.job import Task
 from runner.scorecard import Metric, Scorecard
 from tests.jobs.paper_investigation.small_datasets import choice, dataset, study

@@ -6,9 +6,9 @@ from collections import Counter
 
 import pytest
 
+from jobs.kit.testing import MemoryAnswers, artifact_texts, table_rows
 from jobs.paper_investigation.job import job
 from jobs.paper_investigation.settings import PIPELINES
-from jobs.testing import MemoryAnswers, artifact_texts, table_rows
 from runner.job import Task
 from runner.scorecard import Metric, Scorecard, StreamedRow, Verdict
 from tests.jobs.paper_investigation.small_datasets import choice, dataset, study

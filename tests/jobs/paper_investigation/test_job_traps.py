@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from jobs.kit.testing import MemoryAnswers, artifact_texts, table_rows
 from jobs.paper_investigation.baseline import baseline
 from jobs.paper_investigation.data import InvestigationDataset
 from jobs.paper_investigation.inputs import load, with_sample
 from jobs.paper_investigation.job import job
 from jobs.paper_investigation.prompts import request
 from jobs.paper_investigation.settings import InvestigationSettings
-from jobs.testing import MemoryAnswers, artifact_texts, table_rows
 from runner.messages import Reply
 from store.database import open_reader
 from store.read.tasks import tasks

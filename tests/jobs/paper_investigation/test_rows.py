@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from jobs.inputs.rows import InputFindings
+from jobs.kit.inputs.rows import InputFindings
 from jobs.paper_investigation.rows import JsonRow, read_rows
 from runner.errors import DatasetError
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.inputs.rows import InputFindings
+from jobs.kit.inputs.rows import InputFindings
 from jobs.property_extraction.curated_files import (
     RubricFile,
     TruthFile,

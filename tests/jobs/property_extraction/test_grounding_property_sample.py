@@ -12,7 +12,7 @@ from functools import cache
 
 import pytest
 
-from jobs.inputs.rows import InputFindings
+from jobs.kit.inputs.rows import InputFindings
 from jobs.property_extraction.curated_files import (
     read_rubric,
     read_truth,

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.chat import read_blocks
+from jobs.kit.chat import read_blocks
 from jobs.property_extraction import plan as asking
 from jobs.property_extraction import prompts
 from jobs.property_extraction.baseline import baseline

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jobs.kit.testing import MemoryAnswers
 from jobs.property_extraction.data import PropertyDataset
 from jobs.property_extraction.job import job
 from jobs.property_extraction.predictions import (
@@ -30,7 +31,6 @@ from jobs.property_extraction.rows import (
     text_of_rows,
 )
 from jobs.property_extraction.settings import PropertySettings
-from jobs.testing import MemoryAnswers
 from runner.errors import UsageError
 from runner.job import ImportedAnswer, Task, TaskSpec
 from runner.messages import Reply

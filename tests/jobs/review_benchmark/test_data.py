@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobs.chat import read_blocks
+from jobs.kit.chat import read_blocks
 from jobs.review_benchmark import requests as asking
 from jobs.review_benchmark.baseline import baseline
 from jobs.review_benchmark.benchmark import passing_step

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.inputs.rows import InputFindings
+from jobs.kit.inputs.rows import InputFindings
 from jobs.review_benchmark.data import Certainty, Direction
 from jobs.review_benchmark.effects import (
     NO_EFFECT,

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from jobs.inputs.rows import InputFindings
+from jobs.kit.inputs.rows import InputFindings
 from jobs.review_benchmark.coverage import coverage
 from jobs.review_benchmark.data import TruthPaper
 from jobs.review_benchmark.database.reader import PaperDatabase

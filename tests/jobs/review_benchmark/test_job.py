@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import jobs
+from jobs.kit.testing import MemoryAnswers
 from jobs.review_benchmark.data import QuestionParts, Review, TruthPaper
 from jobs.review_benchmark.explain import select
 from jobs.review_benchmark.extraction.plan import request
@@ -21,7 +22,6 @@ from jobs.review_benchmark.extraction.review_text import ExtractionInputs
 from jobs.review_benchmark.job import job
 from jobs.review_benchmark.settings import ReviewBenchmarkSettings
 from jobs.review_benchmark.truth_files import read_review, review_to_json
-from jobs.testing import MemoryAnswers
 from runner.errors import UsageError
 from runner.job import Task
 from runner.messages import Reply

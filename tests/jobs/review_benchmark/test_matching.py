@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.metrics import match_values
+from jobs.kit.metrics import match_values
 from jobs.review_benchmark.data import AgentRecord, TruthPaper
 from jobs.review_benchmark.lookup import RecordListPool
 from jobs.review_benchmark.matching import (

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.chat import read_blocks
+from jobs.kit.chat import read_blocks
 from jobs.review_benchmark import inputs, requests
 from jobs.review_benchmark import requests as asking
 from jobs.review_benchmark.baseline import baseline

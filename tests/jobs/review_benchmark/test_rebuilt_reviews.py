@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import jobs
-from jobs.inputs.documents import PdfLimits, pdf_pages, read_document
+from jobs.kit.inputs.documents import PdfLimits, pdf_pages, read_document
 from runner.errors import DatasetError
 from tests.pdf_pages import assembled, nested, pdf
 

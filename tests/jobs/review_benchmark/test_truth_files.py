@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from jobs.inputs.rows import InputFindings
+from jobs.kit.inputs.rows import InputFindings
 from jobs.review_benchmark.matching import pmid_of
 from jobs.review_benchmark.result_files import AgentResult, read_results
 from jobs.review_benchmark.truth_files import read_review, read_truth

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.chat import read_blocks
-from jobs.lexical import content_words
+from jobs.kit.chat import read_blocks
+from jobs.kit.lexical import content_words
 from jobs.screening.baseline import baseline, is_title_alone
 from jobs.screening.data import ArticleText, Criteria, ScreeningJudgement
 from jobs.screening.parsing import parse_criteria, parse_screen

@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
+from jobs.kit.testing import MemoryAnswers
+from jobs.kit.text_format import WIDTH, display_width
 from jobs.screening.data import ArticleText, Criteria, ScreeningRecord
 from jobs.screening.explain import explain
 from jobs.screening.inputs import ScreeningDataset
 from jobs.screening.job import job
-from jobs.testing import MemoryAnswers
-from jobs.text_format import WIDTH, display_width
 from runner.errors import UsageError
 from runner.job import Task
 from tests.jobs.screening.asked_about import data

@@ -7,11 +7,11 @@ from typing import TypeVar
 
 import pytest
 
+from jobs.kit.shared_figures import MOST_MODELS
 from jobs.screening.figures import MOST_CURVES, MOST_ROWS, ScreeningFigures
 from jobs.screening.inputs import ScreeningDataset
 from jobs.screening.results import ScreeningResults, measure_decisions
 from jobs.screening.settings import ScreeningSettings
-from jobs.shared_figures import MOST_MODELS
 from runner.scorecard import Bars, Figure, Histogram, LineSeries, Mark, Panel, Points
 from tests.jobs.screening.told_decisions import Said, sheet
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from jobs.kit.testing import MemoryAnswers
 from jobs.screening.decisions import UNPARSED, ScreeningPredictions, screened_records
 from jobs.screening.importer import UNREAD, importer
 from jobs.screening.inputs import RECORDS, ScreeningDataset, load
@@ -17,7 +18,6 @@ from jobs.screening.parsing import parse_screen
 from jobs.screening.predictions import collect_predictions
 from jobs.screening.score import score
 from jobs.screening.settings import ScreeningSettings
-from jobs.testing import MemoryAnswers
 from runner.errors import DatasetError, UsageError
 from runner.job import ImportedAnswer
 from runner.messages import ParseFailure

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from jobs.comparison.pairing import label_agreement
+from jobs.kit.comparison.pairing import label_agreement
+from jobs.kit.testing import MemoryAnswers, table_rows
 from jobs.screening.inputs import ScreeningDataset
 from jobs.screening.job import job
 from jobs.screening.settings import ScreeningSettings
-from jobs.testing import MemoryAnswers, table_rows
 from runner.job import Task
 from runner.scorecard import LIMITS, Scorecard, StreamedRow, Verdict
 from tests.jobs.screening.commanded import some_records

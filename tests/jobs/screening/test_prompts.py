@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.chat import read_blocks
+from jobs.kit.chat import read_blocks
 from jobs.screening.data import DECISIONS, REASON_CODES, ArticleText, Criteria
 from jobs.screening.plan import request
 from jobs.screening.prompts import (

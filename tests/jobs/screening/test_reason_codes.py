@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.inputs.rows import InputFindings
+from jobs.kit.inputs.rows import InputFindings
 from jobs.screening.data import REASON_CODES, Exclusion
 from jobs.screening.reason_codes import RULES, code_of, coded, read_reason_map
 from runner.errors import DatasetError

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobs.comparison.difference import OPPOSITE
+from jobs.kit.comparison.difference import OPPOSITE
 from jobs.screening.decisions import ScreeningPredictions
 from jobs.screening.inputs import ScreeningDataset
 from jobs.screening.rates import RATIO_CAVEAT

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from jobs.kit.testing import MemoryAnswers
 from jobs.screening.data import KINDS
 from jobs.screening.decisions import OUTCOMES, Decisions, Records, ScreeningPredictions
 from jobs.screening.importer import importer
 from jobs.screening.inputs import ScreeningDataset
 from jobs.screening.settings import ScreeningSettings
-from jobs.testing import MemoryAnswers
 from tests.jobs.screening.commanded import write_csv
 
 COLUMNS = (

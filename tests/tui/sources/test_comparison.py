@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from jobs.comparison.models import ComparisonOptions, compare_models, largest_gaps
-from jobs.comparison.rendering import as_json
+from jobs.kit.comparison.models import ComparisonOptions, compare_models, largest_gaps
+from jobs.kit.comparison.rendering import as_json
 from store.events import Entry, Event
 from store.runs import RunFolder
-from tests.jobs.comparison.item_columns import means, pooled, side
+from tests.jobs.kit.comparison.item_columns import means, pooled, side
 from tests.store.logs import COURSE, written
 from tests.tui.comparisons import FakeChild, pair, record
 from tests.tui.sights import snapshot, with_status

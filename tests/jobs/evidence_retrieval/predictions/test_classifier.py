@@ -35,8 +35,8 @@ from jobs.evidence_retrieval.predictions.fitted_gate import (
     calibrator_json,
     calibrator_of,
 )
-from jobs.metrics import auprc
-from jobs.metrics.columns import Bools, Floats
+from jobs.kit.metrics import auprc
+from jobs.kit.metrics.columns import Bools, Floats
 
 
 def rows(n: int = 300) -> tuple[Floats, Bools, list[str]]:

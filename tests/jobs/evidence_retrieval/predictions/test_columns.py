@@ -13,7 +13,7 @@ from jobs.evidence_retrieval.pipeline import Config
 from jobs.evidence_retrieval.predictions.columns import queries
 from jobs.evidence_retrieval.queries import UNKNOWN, Predictions, ScoringInput
 from jobs.evidence_retrieval.score import EvidenceVerdicts
-from jobs.testing import MemoryAnswers
+from jobs.kit.testing import MemoryAnswers
 from runner.job import Answers, Task
 from runner.messages import AnyReply, Reply
 from runner.scorecard import Verdict

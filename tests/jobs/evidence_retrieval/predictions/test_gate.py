@@ -29,7 +29,7 @@ from jobs.evidence_retrieval.predictions.gate import (
     thresholds,
 )
 from jobs.evidence_retrieval.settings import EvidenceSettings
-from jobs.metrics import Platt, assign, wilson
+from jobs.kit.metrics import Platt, assign, wilson
 from runner.errors import DatasetError
 
 POINT = ThresholdTargets(sensitivity=0.9, precision=0.8, min_alerts=2, bound="point")

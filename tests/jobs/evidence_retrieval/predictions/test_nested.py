@@ -20,7 +20,7 @@ from jobs.evidence_retrieval.predictions.nested_folds import (
     splits,
 )
 from jobs.evidence_retrieval.queries import UNKNOWN
-from jobs.metrics.columns import Ints
+from jobs.kit.metrics.columns import Ints
 
 SPEC = GateSpec(
     kind="classifier",

@@ -19,7 +19,7 @@ from jobs.evidence_retrieval.predictions.nested_folds import (
     fit_fold,
     nested,
 )
-from jobs.metrics.columns import Ints
+from jobs.kit.metrics.columns import Ints
 
 SPEC = GateSpec(
     kind="classifier",

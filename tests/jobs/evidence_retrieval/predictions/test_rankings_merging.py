@@ -21,8 +21,8 @@ from jobs.evidence_retrieval.predictions.scoring_input import sweep_findings
 from jobs.evidence_retrieval.predictions.stages import RRF, reciprocal_ranks, selection
 from jobs.evidence_retrieval.queries import Predictions
 from jobs.evidence_retrieval.settings import EvidenceSettings
-from jobs.metrics import fuse_rrf
-from jobs.testing import MemoryAnswers
+from jobs.kit.metrics import fuse_rrf
+from jobs.kit.testing import MemoryAnswers
 from runner.job import Task
 from runner.messages import AnyReply, Reply, Vectors
 from tests.jobs.evidence_retrieval.world import Sayings, answers, dataset

@@ -16,8 +16,8 @@ from jobs.evidence_retrieval.pipeline import STANDARD, Config
 from jobs.evidence_retrieval.predictions.fitted_gate import decode
 from jobs.evidence_retrieval.predictions.scoring_input import predict
 from jobs.evidence_retrieval.queries import UNKNOWN, Predictions, ScoringInput
-from jobs.metrics import auroc
-from jobs.testing import MemoryAnswers
+from jobs.kit.metrics import auroc
+from jobs.kit.testing import MemoryAnswers
 from tests.jobs.evidence_retrieval.said import codes, fingerprint
 from tests.jobs.evidence_retrieval.world import Sayings, answers, dataset, post
 

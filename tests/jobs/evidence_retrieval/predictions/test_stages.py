@@ -19,7 +19,7 @@ from jobs.evidence_retrieval.predictions.stages import (
     start,
 )
 from jobs.evidence_retrieval.sentence_order import ranked, shuffled
-from jobs.lexical import Bm25, tokens
+from jobs.kit.lexical import Bm25, tokens
 
 
 def near(expected: object) -> object:

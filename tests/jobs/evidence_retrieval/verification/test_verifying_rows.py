@@ -21,8 +21,8 @@ from jobs.evidence_retrieval.verification.verify import (
     SummaryVerification,
     verify,
 )
-from jobs.metrics.calibration import ece
-from jobs.metrics.classification import Vertex, tpr_at_fpr
+from jobs.kit.metrics.calibration import ece
+from jobs.kit.metrics.classification import Vertex, tpr_at_fpr
 
 Row = Mapping[str, str]
 Y = [0, 1, 1, 0, 0, 0, 0, 0, 1, 1, 0, 1, 0, 0, 0, 0]

@@ -18,6 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from jobs.kit.testing import MemoryAnswers
 from jobs.property_extraction.aliases import candidates
 from jobs.property_extraction.aliases.alias_set import AliasEntry
 from jobs.property_extraction.aliases.building import AliasEvidence, build_alias_set
@@ -41,7 +42,6 @@ from jobs.property_extraction.job import job
 from jobs.property_extraction.predictions import run_predictions
 from jobs.property_extraction.results import measure_run
 from jobs.property_extraction.settings import PropertySettings
-from jobs.testing import MemoryAnswers
 from tests.conftest import ROOT
 from tests.processes import environment
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from jobs.kit.testing import MemoryAnswers
 from jobs.property_extraction.aliases.alias_set import AliasEntry, AliasSet
 from jobs.property_extraction.aliases.candidates import draft_targets, similarity
 from jobs.property_extraction.inputs import load
@@ -15,7 +16,6 @@ from jobs.property_extraction.job import job
 from jobs.property_extraction.predictions import run_predictions
 from jobs.property_extraction.results import ScoredModel, measure_run
 from jobs.property_extraction.settings import PropertySettings
-from jobs.testing import MemoryAnswers
 from tests.jobs.property_extraction.aliases.reviewed_names import REVIEWED
 
 pytestmark = pytest.mark.realdata

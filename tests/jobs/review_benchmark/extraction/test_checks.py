@@ -12,7 +12,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from jobs.inputs.documents import Document, TextSpan
+from jobs.kit.inputs.documents import Document, TextSpan
 from jobs.review_benchmark.data import QuestionParts, TruthPaper
 from jobs.review_benchmark.database.papers import DatabasePaper
 from jobs.review_benchmark.extraction.checks import (

@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import jobs
-from jobs.inputs.documents import Document, TextSpan
-from jobs.inputs.rows import InputFindings
+from jobs.kit.inputs.documents import Document, TextSpan
+from jobs.kit.inputs.rows import InputFindings
 from jobs.review_benchmark.data import QuestionParts
 from jobs.review_benchmark.extraction.parsing import (
     References,

@@ -1,0 +1,1 @@
+"""What every job is made of: inputs, measures, statistics, comparison and report."""

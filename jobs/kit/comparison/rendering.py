@@ -1,0 +1,539 @@
+"""Renders a comparison for terminal and print (Markdown, LaTeX), as JSON and CSV.
+
+It fits 80 columns: a metric takes two lines, its name with the verdict and its numbers
+below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from jobs.kit.comparison.difference import ComparedMetric
+from jobs.kit.comparison.models import (
+    ComparedModels,
+    ComparisonOptions,
+    Side,
+    family,
+    items_of,
+)
+from jobs.kit.comparison.pairing import ItemGap, LabelAgreement
+from jobs.kit.comparison.pareto_front import FrontPoint, ParetoFront
+from jobs.kit.metrics import Agreement, Interval
+from jobs.kit.text_format import UNDEFINED, ends, fixed, plural
+from runner.scorecard import Cell as TableCell
+from runner.table_rendering import Ends, PrintCell, PrintColumn, PrintTable
+
+WIDTH = 80
+FITTED = "adjusted"
+OUTCOMES = "won/lost/tied, n"
+"""Heads the counts of items on which B is better, worse and equal, and of all."""
+
+_WIDTHS = (6, 6, 7, 18, 7, 8)
+_FRONT_WIDTHS = (7, 18, 14, 9)
+
+
+def text(
+    matches: Sequence[ComparedModels],
+    front: ParetoFront | None,
+    options: ComparisonOptions,
+) -> str:
+    """All matches, what their sides cost, and how the numbers came about."""
+    lines: list[str] = []
+    for match in matches:
+        lines += (*_models_text(match, options.level), "")
+    if front is not None and front.has_expenses:
+        lines += (*_front_text(front, options.level), "")
+    lines += _method(matches, options)
+    return "\n".join(lines)
+
+
+def items_text(path: str, match: ComparedModels, gaps: Sequence[ItemGap]) -> str:
+    """The items of one metric on which the sides differ most."""
+    lines = [
+        "",
+        _one_line(f"{path}: {_name(match.a)} (A), {_name(match.b)} (B)"),
+        _cells("A", "B", "B - A", "item"),
+    ]
+    lines += (
+        _cells(fixed(gap.a), fixed(gap.b), fixed(gap.b - gap.a, "+.3f"), gap.item)
+        for gap in gaps
+    )
+    return "\n".join(lines if gaps else [*lines[:2], "  no item differs"])
+
+
+def _models_text(match: ComparedModels, level: float) -> Iterator[str]:
+    for name, side in (("A", match.a), ("B", match.b)):
+        yield _one_line(f"{name}  {_name(side)}")
+    yield ""
+    interval = f"{100 * level:.4g}% interval"
+    yield _cells("A", "B", "B - A", interval, "p", "p (Holm)", OUTCOMES)
+    shared = [metric for metric in match.compared if metric.overlap.n]
+    for metric in shared:
+        yield from _headed(_one_line(match.a.name(metric.path)), _verdict(metric))
+        yield _cells(*_numbers(metric))
+    if apart := [metric.path for metric in match.compared if not metric.overlap.n]:
+        yield _one_line(f"no item in common: {', '.join(apart)}")
+    yield from _unpaired(match.compared)
+    for refused in match.refused:
+        yield _one_line(f"not compared: {refused.path}: {refused.reason}")
+    for name, paths in (("A", match.only_a), ("B", match.only_b)):
+        if paths:
+            yield _one_line(f"only {name} has: {', '.join(paths)}")
+    yield from _independent_tests(shared)
+    yield from _agreed(shared)
+    if match.label_agreement is not None:
+        yield _one_line(
+            f"agreement of the {match.label_agreement.what}s on "
+            f"{match.label_agreement.n} items, kappa and AC1: "
+            f"{_agreement(match.label_agreement.agreement)}"
+        )
+    yield from _flagged(shared)
+
+
+def _headed(name: str, verdict: str) -> Iterator[str]:
+    """The verdict at the right of a metric's name, or below it where that is long."""
+    room = WIDTH - len(verdict) - 2
+    if len(name) > room:
+        name, _, key = name.partition("  ")
+        if key:
+            yield name
+            name = f"  {key}"
+    yield f"{name:<{room}}  {verdict}"
+
+
+def _name(side: Side) -> str:
+    return "  ".join(side.key)
+
+
+def _verdict(metric: ComparedMetric) -> str:
+    """The word on B; how many clusters are too few, and whether lower is better."""
+    match metric.verdict:
+        case "too few":
+            return f"too few ({plural(metric.overlap.clusters, metric.cluster)})"
+        case "undecided":
+            return "undecided"
+        case word:
+            return f"B {word}{' (lower is better)' if metric.lower_is_better else ''}"
+
+
+def _numbers(metric: ComparedMetric) -> tuple[str, ...]:
+    gap, won, primary = metric.gap, metric.outcomes, metric.p_values.primary
+    outcomes = f"{won.wins}/{won.losses}/{won.ties}" if won else "-"
+    return (
+        fixed(gap.a),
+        fixed(gap.b),
+        fixed(gap.value, "+.3f"),
+        _ends(gap.interval, "+.3f"),
+        fixed(None if primary is None else primary.p, ".2g"),
+        fixed(metric.p_holm, ".2g"),
+        f"{outcomes}, {metric.overlap.n}",
+    )
+
+
+def _cells(*cells: str, widths: Sequence[int] = _WIDTHS) -> str:
+    """Cells to the right of their columns; the last as long as it is."""
+    *padded, last = cells
+    padded_widths = widths[: len(padded)]
+    aligned = (
+        f"{cell:>{width}}" for cell, width in zip(padded, padded_widths, strict=True)
+    )
+    return "  ".join((*aligned, _one_line(last))).rstrip()
+
+
+def _unpaired(compared: Sequence[ComparedMetric]) -> Iterator[str]:
+    """What is left out, told once for all metrics that leave out the same."""
+    groups: dict[tuple[int, int, int], list[str]] = {}
+    for metric in compared:
+        left_out = (
+            metric.overlap.only_a,
+            metric.overlap.only_b,
+            metric.overlap.undefined,
+        )
+        groups.setdefault(left_out, []).append(metric.path)
+    if groups.keys() <= {(0, 0, 0)}:
+        return
+    yield "items left out: only in A / only in B / in both without a value"
+    for counts, paths in groups.items():
+        metric_names = "every metric" if len(groups) == 1 else ", ".join(paths)
+        yield _one_line(f"  {'/'.join(map(str, counts))}  {metric_names}")
+
+
+def _independent_tests(compared: Sequence[ComparedMetric]) -> Iterator[str]:
+    """Tests that would hold if items did not hang together in clusters."""
+    by_name: dict[str, list[str]] = {}
+    for metric in compared:
+        if independent := metric.p_values.independent:
+            test_text = f"{metric.path} {independent.p:.2g}"
+            by_name.setdefault(independent.name, []).append(test_text)
+    for name, tests in by_name.items():
+        yield _one_line(f"{name}'s p, if items were independent: {', '.join(tests)}")
+
+
+def _agreed(compared: Sequence[ComparedMetric]) -> Iterator[str]:
+    """How often both are right or both wrong, and how far that is beyond chance."""
+    agreements = [
+        f"{metric.path} {_agreement(agreement)}"
+        for metric in compared
+        if (agreement := metric.agreement)
+    ]
+    if agreements:
+        yield _one_line(
+            f"agreement in being right, its kappa and AC1: {', '.join(agreements)}"
+        )
+
+
+def _agreement(agreement: Agreement) -> str:
+    return " ".join(map(fixed, (agreement.percent, agreement.kappa, agreement.ac)))
+
+
+def _front_text(front: ParetoFront, level: float) -> Iterator[str]:
+    lower = " (lower is better)" if front.lower_is_better else ""
+    yield _one_line(
+        f"{front.path}{lower} of the {front.n} items that all sides have, cost, latency"
+    )
+    interval = f"{100 * level:.4g}% interval"
+    headers = ("quality", interval, f"USD/{front.unit}", "median s", "side")
+    yield _cells(*headers, widths=_FRONT_WIDTHS)
+    for point in front.points:
+        cells = (
+            fixed(point.quality.value),
+            _ends(point.quality.interval, ".3f"),
+            fixed(point.expense.usd, ".3g"),
+            fixed(point.expense.seconds, ".3g"),
+        )
+        yield _cells(*cells, _name(point.side), widths=_FRONT_WIDTHS)
+        yield from _dominated(point)
+
+
+def _dominated(point: FrontPoint) -> Iterator[str]:
+    """By whom; a higher quality is no more than the interval says."""
+    for dominance in point.dominated:
+        yield _one_line(
+            f"         dominated by {_name(dominance.by)} (quality {dominance.quality})"
+        )
+
+
+def _flagged(compared: Sequence[ComparedMetric]) -> Iterator[str]:
+    for metric in compared:
+        if metric.gap.interval.flagged:
+            lost = metric.gap.interval.b - metric.gap.interval.b_used
+            yield _one_line(
+                f"interval of {metric.path}: undefined in {lost} of "
+                f"{metric.gap.interval.b} replicates"
+            )
+
+
+def _method(
+    matches: Sequence[ComparedModels], options: ComparisonOptions
+) -> Iterator[str]:
+    compared = [metric for match in matches for metric in match.compared]
+    clusters = ", ".join(sorted({metric.cluster for metric in compared})) or "cluster"
+    names = sorted(
+        {metric.p_values.primary.name for metric in compared if metric.p_values.primary}
+    )
+    adjusted = ", adjusted where that is too narrow" if options.form == FITTED else ""
+    yield (
+        f"Common items only. Intervals at {options.level:.10g}: percentile bootstrap "
+        f"by {clusters}, B={options.b}, seed={options.seed}{adjusted}."
+    )
+    if names:
+        yield f"p: {', '.join(names)}."
+        yield _one_line(f"p (Holm): over {family(matches)}.")
+    yield f"{options.rule.sentence(clusters.partition(',')[0])}."
+
+
+def _ends(interval: Interval, form: str) -> str:
+    return ends(interval.lo, interval.hi, form) or UNDEFINED
+
+
+def _one_line(words: str) -> str:
+    """Names come from outside: none of them may begin a line of its own."""
+    return words.replace("\n", "\N{SYMBOL FOR LINE FEED}")
+
+
+BETTER = {True: "lower", False: "higher"}
+"""Which values are better, by whether lower ones are."""
+
+
+def print_tables(
+    matches: Sequence[ComparedModels],
+    front: ParetoFront | None,
+    options: ComparisonOptions,
+) -> Iterator[PrintTable]:
+    """A table for each match, and one of quality against cost where that is known."""
+    for match in matches:
+        yield _differences(match, options)
+    if front is not None and front.has_expenses:
+        yield _costs(front, options)
+
+
+def _differences(match: ComparedModels, options: ComparisonOptions) -> PrintTable:
+    interval = _interval(options)
+    return PrintTable(
+        title=f"{_side_name(match.b)} (B) against {_side_name(match.a)} (A)",
+        columns=(
+            PrintColumn(name="Metric"),
+            PrintColumn(name="Better"),
+            PrintColumn(name="A", kind="number"),
+            PrintColumn(name="B", kind="number"),
+            PrintColumn(name="B - A", kind="change"),
+            PrintColumn(name=interval, kind="changes"),
+            PrintColumn(name="p (Holm)", kind="number"),
+            PrintColumn(name="n", kind="number"),
+            PrintColumn(name="Verdict on B"),
+            PrintColumn(name="Key", kind="key"),
+        ),
+        rows=tuple(
+            _print_row(match.a, metric) for metric in match.compared if metric.overlap.n
+        ),
+        note=f"Common items only. Intervals at {options.level:.10g}, B={options.b}, "
+        f"seed={options.seed}, both sides drawn alike; p corrected by Holm's method.",
+    )
+
+
+def _print_row(side: Side, metric: ComparedMetric) -> tuple[PrintCell, ...]:
+    gap = metric.gap
+    return (
+        side.names.get(metric.path, metric.path),
+        BETTER[metric.lower_is_better],
+        gap.a,
+        gap.b,
+        gap.value,
+        _print_ends(gap.interval),
+        metric.p_holm,
+        metric.overlap.n,
+        metric.verdict,
+        metric.path,
+    )
+
+
+def _costs(front: ParetoFront, options: ComparisonOptions) -> PrintTable:
+    return PrintTable(
+        title=f"{front.path}, cost and latency on {front.n} common items",
+        columns=(
+            PrintColumn(name="Side"),
+            PrintColumn(name="value", kind="number", group="Quality"),
+            PrintColumn(name=_interval(options), kind="interval", group="Quality"),
+            PrintColumn(name=f"USD per {front.unit}", kind="number"),
+            PrintColumn(name="Median s", kind="number"),
+        ),
+        rows=tuple(
+            (
+                _side_name(point.side),
+                point.quality.value,
+                _print_ends(point.quality.interval),
+                point.expense.usd,
+                point.expense.seconds,
+            )
+            for point in front.points
+        ),
+    )
+
+
+def _interval(options: ComparisonOptions) -> str:
+    return f"{100 * options.level:.4g}% interval"
+
+
+def _print_ends(interval: Interval) -> Ends | None:
+    return None if interval.lo is None else (interval.lo, interval.hi)
+
+
+def _side_name(side: Side) -> str:
+    return " ".join(side.key)
+
+
+SCHEMA = 3
+"""Of what `--json` prints.
+
+1 had no such field and said who is higher, not better; in 2 a verdict rested on the
+interval alone, and Holm's family were all tests of the command.
+"""
+
+
+def as_json(
+    matches: Sequence[ComparedModels],
+    front: ParetoFront | None,
+    options: ComparisonOptions,
+    item_gaps: Sequence[Sequence[ItemGap]],
+) -> dict[str, Any]:
+    """All matches, each with the items *item_gaps* for it, if there are any."""
+    pairs = [_models_json(match) for match in matches]
+    for pair, gaps in zip(pairs, item_gaps, strict=False):
+        pair["items"] = [asdict(gap) for gap in gaps]
+    return {
+        "schema": SCHEMA,
+        **asdict(options),
+        "family": family(matches),
+        "pairs": pairs,
+        "front": None if front is None else _front_json(front),
+    }
+
+
+def _front_json(front: ParetoFront) -> dict[str, Any]:
+    return {
+        "metric": front.path,
+        "lower_is_better": front.lower_is_better,
+        "n": front.n,
+        "unit": front.unit,
+        "cluster": front.cluster,
+        "sides": [_point_json(point) for point in front.points],
+    }
+
+
+def _point_json(point: FrontPoint) -> dict[str, Any]:
+    return {
+        **_side_json(point.side),
+        "quality": point.quality.value,
+        "lo": point.quality.interval.lo,
+        "hi": point.quality.interval.hi,
+        **asdict(point.expense),
+        "dominated_by": [
+            {**_side_json(dominance.by), "quality": dominance.quality}
+            for dominance in point.dominated
+        ],
+    }
+
+
+def _models_json(match: ComparedModels) -> dict[str, Any]:
+    return {
+        "a": _side_json(match.a),
+        "b": _side_json(match.b),
+        "metrics": {
+            metric.path: {
+                "name": match.a.names.get(metric.path, metric.path),
+                **_metric_json(metric),
+            }
+            for metric in match.compared
+        },
+        "not_compared": {refused.path: refused.reason for refused in match.refused},
+        "only_a": list(match.only_a),
+        "only_b": list(match.only_b),
+        "labels": None
+        if match.label_agreement is None
+        else _labels_json(match.label_agreement),
+    }
+
+
+def _side_json(side: Side) -> dict[str, Any]:
+    return {
+        "run": side.run,
+        "scoring": side.number,
+        "model": side.model,
+        "seq": side.seq,
+    }
+
+
+def _metric_json(metric: ComparedMetric) -> dict[str, Any]:
+    gap, primary, independent = (
+        metric.gap,
+        metric.p_values.primary,
+        metric.p_values.independent,
+    )
+    return {
+        "a": gap.a,
+        "b": gap.b,
+        "difference": gap.value,
+        "lo": gap.interval.lo,
+        "hi": gap.interval.hi,
+        "b_used": gap.interval.b_used,
+        "flagged": gap.interval.flagged,
+        "verdict": metric.verdict,
+        "lower_is_better": metric.lower_is_better,
+        "few": metric.is_from_few,
+        "test": None
+        if primary is None
+        else {**asdict(primary), "p_holm": metric.p_holm},
+        "beside": None if independent is None else asdict(independent),
+        "family": metric.family,
+        **asdict(metric.overlap),
+        "agreement": None
+        if metric.agreement is None
+        else _agreement_json(metric.agreement),
+        "standing": None if metric.outcomes is None else asdict(metric.outcomes),
+        "cluster": metric.cluster,
+        "definition": metric.definition,
+    }
+
+
+def _labels_json(labels: LabelAgreement) -> dict[str, Any]:
+    return {"what": labels.what, "n": labels.n, **_agreement_json(labels.agreement)}
+
+
+def _agreement_json(agreement: Agreement) -> dict[str, Any]:
+    return {"percent": agreement.percent, "kappa": agreement.kappa, "ac1": agreement.ac}
+
+
+SIDES = ("run_a", "model_a", "run_b", "model_b")
+
+COLUMNS = (
+    *(*SIDES, "metric", "a", "b", "difference"),
+    *("lo", "hi", "verdict", "test", "p", "p_holm", "beside", "beside_p"),
+    *("n", "clusters", "only_a", "only_b", "undefined", "wins", "losses", "ties"),
+    *("agreement", "kappa", "ac1", "cluster", "definition"),
+)
+"""Of the file that `--csv` writes."""
+
+
+def metric_rows(matches: Sequence[ComparedModels]) -> Iterator[tuple[TableCell, ...]]:
+    """One row a metric and match, below `COLUMNS`."""
+    yield COLUMNS
+    for match in matches:
+        for metric in match.compared:
+            yield (*_keys(match), *_metric_row(metric))
+
+
+ITEM_COLUMNS = (*SIDES, "metric", "item", "cluster", "a", "b", "difference", "outcome")
+"""Of the file that `--out` writes."""
+
+
+def item_rows(
+    matches: Sequence[ComparedModels], path: str
+) -> Iterator[tuple[TableCell, ...]]:
+    """One row an item and match, below `ITEM_COLUMNS`; all that both sides have.
+
+    Raises:
+        UsageError: the metric was not compared, or no item has a value by itself.
+    """
+    yield ITEM_COLUMNS
+    for match in matches:
+        paired = items_of(match, path)
+        for gap in paired.every():
+            outcome = _OUTCOMES[paired.favour(gap)]
+            cells = (gap.item, gap.cluster, gap.a, gap.b, gap.b - gap.a, outcome)
+            yield (*_keys(match), path, *cells)
+
+
+_OUTCOMES = {1: "win", 0: "tie", -1: "loss"}
+"""Of B."""
+
+
+def _keys(match: ComparedModels) -> tuple[TableCell, ...]:
+    return (*match.a.key, *match.b.key)
+
+
+def _metric_row(metric: ComparedMetric) -> tuple[TableCell, ...]:
+    gap, overlap, outcomes, labels = (
+        metric.gap,
+        metric.overlap,
+        metric.outcomes,
+        metric.agreement,
+    )
+    primary, independent = metric.p_values.primary, metric.p_values.independent
+    return (
+        *(metric.path, gap.a, gap.b, gap.value),
+        *(gap.interval.lo, gap.interval.hi, metric.verdict),
+        *((primary.name, primary.p) if primary else (None, None)),
+        metric.p_holm,
+        *((independent.name, independent.p) if independent else (None, None)),
+        *(overlap.n, overlap.clusters),
+        *(overlap.only_a, overlap.only_b, overlap.undefined),
+        *(
+            (outcomes.wins, outcomes.losses, outcomes.ties)
+            if outcomes
+            else (None, None, None)
+        ),
+        *((labels.percent, labels.kappa, labels.ac) if labels else (None, None, None)),
+        *(metric.cluster, metric.definition),
+    )

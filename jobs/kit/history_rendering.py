@@ -1,0 +1,390 @@
+"""Renders a history as a table, a line plot in characters, a figure and JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from itertools import pairwise
+from string import ascii_letters
+from typing import Any
+
+from jobs.kit.history import History, HistoryLine, HistoryRow, PartChange, RowComparison
+from jobs.kit.text_format import UNDEFINED, cut, fixed, plural, shortened
+from runner.scorecard import Axis, Figure, LineSeries, Mark, Panel, ReferenceLine
+from runner.table_rendering import PrintCell, PrintColumn, PrintTable
+from store.results import ItemPart
+
+HEIGHT = 11
+"""Lines of the axis, both ends included: between tenths they are whole hundredths."""
+
+WIDTH = 60
+"""Columns for runs."""
+
+STEP = 12
+"""Columns from run to run, at most."""
+
+TIED, BETWEEN = "*", "·"
+"""Where several models stand, and what joins the points of one."""
+
+
+def plot(runs: Sequence[str], series: Mapping[str, Mapping[str, float]]) -> str:
+    """Draw the values of some models.
+
+    Args:
+        runs: the places along x, in order; only the last that fit are drawn.
+        series: by model the value of each run that it has one in; only as many as
+            there are letters are drawn.
+    """
+    visible_runs = list(runs[-WIDTH:])
+    positions = {run: index for index, run in enumerate(visible_runs)}
+    step = min(STEP, (WIDTH - 1) // max(len(visible_runs) - 1, 1))
+    points = {
+        letter: [
+            (positions[run] * step, value)
+            for run, value in values.items()
+            if run in positions
+        ]
+        for letter, values in zip(ascii_letters, series.values(), strict=False)
+    }
+    values = [value for model_points in points.values() for _, value in model_points]
+    least = low(values)
+    rows = [[" "] * (step * max(len(visible_runs) - 1, 0) + 1) for _ in range(HEIGHT)]
+    for model_points in points.values():
+        for column, value in _between(model_points):
+            rows[_line(value, least)][column] = BETWEEN
+    for letter, model_points in points.items():
+        for column, value in model_points:
+            line = rows[_line(value, least)]
+            line[column] = letter if line[column] in f" {BETWEEN}" else TIED
+    axis = [1.0 - (1.0 - least) * line / (HEIGHT - 1) for line in range(HEIGHT)]
+    lines = [
+        f"{value:5.2f} |{''.join(row)}".rstrip()
+        for value, row in zip(axis, rows, strict=True)
+    ]
+    legend = "  ".join(
+        f"{letter} {model}" for letter, model in zip(points, series, strict=False)
+    )
+    return "\n".join([*lines, f"{'':6}+{'-' * len(rows[0])}", f"{'':7}{legend}"])
+
+
+def low(values: Sequence[float]) -> float:
+    """The lower end of the axis: a whole tenth below all values."""
+    least = min(values, default=0.0)
+    return min(max(int(least * 10) / 10, 0.0), 0.9)
+
+
+def _line(value: float, least: float) -> int:
+    return round((1.0 - value) / (1.0 - least) * (HEIGHT - 1))
+
+
+def _between(points: Sequence[tuple[int, float]]) -> Iterator[tuple[int, float]]:
+    """The columns between neighbouring points, with the values of a straight line."""
+    for (left, start), (right, end) in pairwise(points):
+        for column in range(left + 1, right):
+            share = (column - left) / (right - left)
+            yield column, start + share * (end - start)
+
+
+NAME = 24
+"""Characters of a run's or a model's name in the table."""
+
+
+def text(history: History) -> str:
+    """The table, and the line plot below it."""
+    runs = [run.folder.run_id for run in history.runs]
+    return "\n".join(
+        [
+            *_table(history),
+            "",
+            _y_label(history),
+            plot(runs, history.series),
+            *_left_out(history),
+        ]
+    )
+
+
+def _y_label(history: History) -> str:
+    return f"macro {history.newest.milestone.measure} by run, oldest first"
+
+
+def _left_out(history: History) -> Iterator[str]:
+    if history.left_out:
+        item = history.newest.milestone.item
+        yield (
+            f"{plural(history.left_out, 'run')} left out, which did not ask for "
+            f"the same on any {item} of the newest."
+        )
+
+
+def _table(history: History) -> Iterator[str]:
+    measure = history.newest.milestone.measure
+    header = (
+        "run",
+        "date",
+        "model",
+        "passed",
+        f"macro {measure}",
+        "micro",
+        "verdict",
+        "cost $",
+        "delta",
+        "",
+    )
+    lines = [header, *map(_cells, history.lines)]
+    filled_columns = [
+        at
+        for at, column in enumerate(zip(*lines, strict=True))
+        if any(cell != UNDEFINED for cell in column[1:])
+    ]
+    widths = {at: max(len(line[at]) for line in lines) for at in filled_columns}
+    for line in lines:
+        cells = (
+            f"{line[at]:{'<' if at in _WORDS else '>'}{widths[at]}}"
+            for at in filled_columns
+        )
+        yield "  ".join(cells).rstrip()
+
+
+_WORDS = {0, 1, 2, 9}
+"""Columns of words; all others are numbers."""
+
+
+def _cells(line: HistoryLine) -> tuple[str, ...]:
+    row, previous = line.row, line.previous
+    verdicts = row.verdicts
+    return (
+        cut(row.run, NAME),
+        date(row),
+        shortened(row.model, NAME),
+        f"{row.passed}/{len(row.standings)}",
+        fixed(row.macro(), ".4f"),
+        fixed(row.micro, ".4f"),
+        UNDEFINED if verdicts is None else f"{verdicts[0]}/{verdicts[1]}",
+        fixed(row.cost_usd, ".4f"),
+        UNDEFINED if previous is None else _signed(previous.delta),
+        "; ".join(_notes(line)),
+    )
+
+
+def print_table(history: History) -> PrintTable:
+    """The table for print."""
+    newest = history.newest.milestone
+    return PrintTable(
+        title=f"Runs of {newest.job}, oldest first",
+        columns=(
+            PrintColumn(name="Run"),
+            PrintColumn(name="Date"),
+            PrintColumn(name="Model"),
+            PrintColumn(name="Passed", kind="number"),
+            PrintColumn(name=f"n ({newest.item}s)", kind="number"),
+            PrintColumn(name=f"Macro {newest.measure}", kind="number"),
+            PrintColumn(name=f"Micro {newest.measure}", kind="number"),
+            PrintColumn(name="Cost in USD", kind="number"),
+            PrintColumn(name="Change", kind="change"),
+            PrintColumn(name="Note"),
+        ),
+        rows=tuple(map(_row, history.lines)),
+    )
+
+
+def _row(line: HistoryLine) -> tuple[PrintCell, ...]:
+    row, previous = line.row, line.previous
+    return (
+        row.run,
+        date(row),
+        row.model,
+        row.passed,
+        len(row.standings),
+        row.macro(),
+        row.micro,
+        row.cost_usd,
+        None if previous is None else previous.delta,
+        "; ".join(_notes(line)),
+    )
+
+
+def _notes(line: HistoryLine) -> Iterator[str]:
+    if line.row.milestone.partial:
+        yield "unfinished"
+    if line.data_changed:
+        yield "database changed"
+
+
+def comparison_text(
+    comparison: RowComparison, changes: Sequence[PartChange], *, max_drop: float
+) -> str:
+    """One comparison with the parts that were lost and gained."""
+    now, then = comparison.now, comparison.then
+    milestone = now.milestone
+    sides = f"{now.run}, {now.model}, against {then.run}, {then.model}"
+    values = [fixed(row.macro(comparison.items), ".4f") for row in (now, then)]
+    allowed = f"may fall by {max_drop:g}{_spread(comparison)}"
+    change = f"{values[0]}, was {values[1]}: {_signed(comparison.delta)}"
+    lines = [
+        "",
+        f"{sides}, on {_share(comparison)}:",
+        f"  macro {milestone.measure} {change} ({allowed})",
+    ]
+    lines += (_change(part_change) for part_change in changes)
+    if not changes:
+        lines.append(f"  no {milestone.part} lost or gained")
+    return "\n".join(lines)
+
+
+def _share(comparison: RowComparison) -> str:
+    row = comparison.now
+    every, n = len(row.standings), len(comparison.items)
+    some = "" if n == every else f"{n} of "
+    return f"{some}{plural(every, row.milestone.item)}"
+
+
+def _spread(comparison: RowComparison) -> str:
+    spread = comparison.spread
+    return f"; replicates lie {spread:.4f} apart" if spread else ""
+
+
+def _change(part_change: PartChange) -> str:
+    label = "lost  " if part_change.is_lost else "gained"
+    scores = f"{_score(part_change.before)} -> {_score(part_change.after)}"
+    reason = f"  {part_change.after.lost_at}" if part_change.after.lost_at else ""
+    return (
+        f"  {label}  {part_change.item}  {_one_line(part_change.part)}  score "
+        f"{scores}{reason}"
+    )
+
+
+def _score(part: ItemPart) -> str:
+    return "none" if part.score is None else f"{part.score:g}"
+
+
+def as_json(history: History) -> dict[str, Any]:
+    """All lines, and what belongs to them."""
+    newest = history.newest.milestone
+    return {
+        "job": newest.job,
+        "measure": newest.measure,
+        "runs": [_line_json(line) for line in history.lines],
+        "left_out": history.left_out,
+    }
+
+
+def _line_json(line: HistoryLine) -> dict[str, Any]:
+    row, previous = line.row, line.previous
+    verdicts = row.verdicts
+    return {
+        "run": row.run,
+        "date": date(row),
+        "model": row.model,
+        "items": len(row.standings),
+        "passed": row.passed,
+        "macro": row.macro(),
+        "micro": row.micro,
+        "verdicts_passed": None if verdicts is None else verdicts[0],
+        "verdicts": None if verdicts is None else verdicts[1],
+        "cost_usd": row.cost_usd,
+        "delta": None if previous is None else previous.delta,
+        "delta_to": None if previous is None else previous.then.run,
+        "unfinished": row.milestone.partial,
+        "database_changed": line.data_changed,
+    }
+
+
+def comparison_json(
+    comparison: RowComparison, changes: Sequence[PartChange], *, max_drop: float
+) -> dict[str, Any]:
+    """One comparison with the parts that were lost and gained."""
+    now, then = comparison.now, comparison.then
+    return {
+        "run": now.run,
+        "model": now.model,
+        "against": then.run,
+        "against_model": then.model,
+        "items": list(comparison.items),
+        "macro": now.macro(comparison.items),
+        "macro_before": then.macro(comparison.items),
+        "delta": comparison.delta,
+        "spread": comparison.spread,
+        "failed": list(comparison.failed),
+        "lost": [
+            _change_json(part_change) for part_change in changes if part_change.is_lost
+        ],
+        "gained": [
+            _change_json(part_change)
+            for part_change in changes
+            if not part_change.is_lost
+        ],
+        "alerts": list(comparison.alerts(max_drop)),
+    }
+
+
+def _change_json(part_change: PartChange) -> dict[str, Any]:
+    return {
+        "item": part_change.item,
+        "part": part_change.part,
+        "score_before": part_change.before.score,
+        "score": part_change.after.score,
+        "lost_at": part_change.after.lost_at or None,
+    }
+
+
+def date(row: HistoryRow) -> str:
+    """The day on which a run was made, by UTC."""
+    return datetime.fromtimestamp(row.at_us / 1e6, UTC).date().isoformat()
+
+
+def _signed(value: float | None) -> str:
+    return fixed(None if value is None else value + 0.0, "+.4f")
+
+
+def _one_line(name: str) -> str:
+    return " ".join(name.split())
+
+
+MAX_NAMED_RUNS = 30
+"""Runs that are called by their names, at most; more are numbered."""
+
+
+def history_figure(history: History) -> Figure:
+    """Draw a line for each model, with a rule where other data were searched."""
+    measure = history.newest.milestone.measure
+    return Figure(
+        name="history",
+        title=f"{measure.capitalize()} by run",
+        caption=f"Mean {measure} over each run's {history.newest.milestone.item}s, "
+        "oldest run first. A vertical line stands where other data were searched: "
+        "runs on its two sides are not compared.",
+        panels=(
+            Panel(
+                marks=tuple(_marks(history)),
+                x=_runs(history),
+                y=Axis(label=f"macro {measure}", lo=low(_values(history)), hi=1.0),
+            ),
+        ),
+    )
+
+
+def _runs(history: History) -> Axis:
+    if len(history.runs) > MAX_NAMED_RUNS:
+        return Axis(label="run, oldest first", lo=0, hi=len(history.runs) - 1)
+    return Axis(names=tuple(run.folder.run_id for run in history.runs))
+
+
+def _values(history: History) -> list[float]:
+    return [value for values in history.series.values() for value in values.values()]
+
+
+def _marks(history: History) -> Iterator[Mark]:
+    positions = {run.folder.run_id: index for index, run in enumerate(history.runs)}
+    for number, (model, values) in enumerate(history.series.items()):
+        yield LineSeries(
+            x=tuple(positions[run] for run in values),
+            y=tuple(values.values()),
+            label=model,
+            series=number,
+            marked=True,
+        )
+    for index, (before, after) in enumerate(pairwise(history.runs)):
+        if before.milestone.data != after.milestone.data:
+            yield ReferenceLine(
+                way="vertical", at=index + 0.5, label="database changed"
+            )

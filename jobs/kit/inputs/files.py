@@ -1,0 +1,376 @@
+"""Reads the rows of CSV and JSON files, one at a time.
+
+UTF-8, with or without a byte order mark; `.gz` by the name's end; LF or CRLF; lines
+without anything are skipped. CSV is RFC 4180 with a header, columns in any order, with
+commas, semicolons or tabs between them. Where CSV is expected, objects are read too,
+one a line or spread over lines, and their keys are the columns. A column that is not
+used is noted, not refused. Every complaint is a `DatasetError` of one sentence that
+names file, line and column and says what to do.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import re
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+from typing import Any, BinaryIO, Literal, TypeAlias, cast
+
+import msgspec
+
+from jobs.kit.inputs.column_map import ColumnMap, missing_column, nearest
+from jobs.kit.inputs.rows import InputFindings, InputRow, object_of
+from jobs.kit.text_format import plural
+from runner.errors import DatasetError
+from runner.json_entries import BOM, entries_of, is_spread, lines_of
+
+Record: TypeAlias = tuple[int, int, list[str]]
+"""The line that it begins on, its row as a spreadsheet numbers it, and its fields."""
+
+FIELD_CHARS = 1 << 24
+"""Longest CSV field; the csv module's own bound, 131,072, is less than some posts."""
+
+CHUNK = 1 << 16
+"""Bytes of a piece."""
+
+DELIMITERS = (";", "\t")
+"""What parts columns where the header holds no comma."""
+
+_BYTE = re.compile(r"\(byte ([0-9]+)\)")
+"""Where in the text msgspec says that JSON is off."""
+
+
+def read_csv(
+    path: Path,
+    needed: Sequence[str],
+    optional: Sequence[str] = (),
+    *,
+    findings: InputFindings,
+    allow_ragged: bool | None = None,
+    aliases: ColumnMap | None = None,
+    renamed: ColumnMap | None = None,
+    unit: Literal["line", "row"] = "line",
+    cure: str = "",
+) -> Iterator[InputRow]:
+    """The records of a table, in file order; only one is held at a time.
+
+    Args:
+        path: a CSV file, or one of JSON objects.
+        needed: columns that must be there.
+        optional: columns that may be there.
+        findings: learns of other columns and of short rows.
+        allow_ragged: read missing trailing fields as missing cells; None: likewise
+            not, where the job has no such setting to name.
+        aliases: other spellings of columns, each with the name used here.
+        renamed: columns that `--map` renames; None: it is not taken for this file.
+        unit: what complaints count: lines of the file, or rows as a spreadsheet
+            numbers them, where an empty line is a row too.
+        cure: what to do about a column that is missing; "": rename it.
+
+    Raises:
+        DatasetError: the file is not to be read, or its header or a row is off.
+    """
+    wanted = {*needed, *optional}
+    names = {**(aliases or {}), **(renamed or {})}
+    takes_map = renamed is not None
+    if holds_objects(path):
+        unknown: dict[str, None] = {}
+        rows = _objects(path, names)
+        for row in rows:
+            if not unknown:
+                # of later objects an absent key is an empty cell
+                _require(path, needed, list(row.fields), cure, takes_map=takes_map)
+            unknown.update(dict.fromkeys(row.fields))
+            blank = {name: None for name, cell in row.fields.items() if cell == ""}
+            yield replace(row, fields={**row.fields, **blank}) if blank else row
+        _note_unknown(path, [name for name in unknown if name not in wanted], findings)
+        return
+    delimiter = delimiter_of(path)
+    table_records = records(path, delimiter)
+    columns = header_of(path, table_records, names)
+    _require(path, needed, columns, cure, takes_map=takes_map)
+    for name in (*needed, *optional):
+        if columns.count(name) > 1:
+            raise DatasetError(
+                f"{path.name}: column {name!r} occurs twice (remove or rename one)."
+            )
+    _note_unknown(path, [name for name in columns if name not in wanted], findings)
+    wanted_columns = [
+        (index, name) for index, name in enumerate(columns) if name in wanted
+    ]
+    width = len(columns)
+    decimal = "," if delimiter == ";" else "."
+    for line, number, cells in table_records:
+        at = line if unit == "line" else number
+        if len(cells) > width or (len(cells) < width and not allow_ragged):
+            may_choose = allow_ragged is not None
+            location = f"{path.name} {unit} {at}"
+            raise _wrong_width(location, len(cells), width, may_choose=may_choose)
+        if len(cells) < width:
+            cells.extend([""] * (width - len(cells)))
+            findings.add(
+                "ragged_rows",
+                "warn",
+                path.name,
+                "Rows end before the header does; what is missing was read as blank.",
+                example=f"{unit} {at}",
+            )
+        fields = {name: cells[index] or None for index, name in wanted_columns}
+        yield InputRow(
+            file=path.name, line=at, fields=fields, unit=unit, decimal=decimal
+        )
+
+
+def _require(
+    path: Path,
+    needed: Sequence[str],
+    columns: Sequence[str],
+    cure: str,
+    *,
+    takes_map: bool,
+) -> None:
+    for name in needed:
+        if name not in columns:
+            raise missing_column(path.name, name, columns, cure, takes_map=takes_map)
+
+
+def holds_objects(path: Path) -> bool:
+    """Whether a file holds JSON objects: a line is one, or a list or object begins.
+
+    Raises:
+        DatasetError: the file is not to be read.
+    """
+    first = next((text.strip() for _, text in lines(path) if text.strip()), "")
+    if not first.startswith(("{", "[")):
+        return False
+    if is_spread(first.encode()):
+        return True
+    try:
+        return isinstance(msgspec.json.decode(first), dict)
+    except (msgspec.DecodeError, RecursionError):
+        return False
+
+
+def delimiter_of(path: Path) -> str:
+    """What stands between the columns of a CSV file, by its header.
+
+    A comma wherever the header has one outside quotes; else the semicolon or tab that
+    makes most columns.
+
+    Raises:
+        DatasetError: the file is not to be read.
+    """
+    first = next((text for _, text in lines(path) if text.strip()), "")
+
+    def columns(delimiter: str) -> int:
+        try:
+            return len(next(csv.reader([first.rstrip("\r\n")], delimiter=delimiter)))
+        except (csv.Error, StopIteration):
+            return 1
+
+    best = max(DELIMITERS, key=columns)
+    return best if columns(",") == 1 and columns(best) > 1 else ","
+
+
+def csv_columns(path: Path) -> tuple[str, ...]:
+    """The columns of a table, by which its format is recognised.
+
+    Of JSON objects they are the keys of the first.
+
+    Raises:
+        DatasetError: the file is not to be read, or has no header.
+    """
+    if holds_objects(path):
+        first = next(_objects(path, {}), None)
+        return () if first is None else tuple(first.fields)
+    return header_of(path, records(path, delimiter_of(path)), {})
+
+
+def read_jsonl(
+    path: Path,
+    needed: Sequence[str],
+    optional: Sequence[str] = (),
+    *,
+    findings: InputFindings,
+    renamed: ColumnMap | None = None,
+) -> Iterator[InputRow]:
+    """The objects of a JSON file, in file order; of JSONL only one is held at a time.
+
+    Keys other than *needed* and *optional* are noted; *renamed* is as in `read_csv`.
+
+    Raises:
+        DatasetError: the file is not to be read, a line is no object, or a needed key
+            is absent.
+    """
+    wanted = {*needed, *optional}
+    unknown: dict[str, None] = {}
+    for row in _objects(path, renamed or {}):
+        for name in needed:
+            if name not in row.fields:
+                near = "".join(nearest(name, row.fields, n=1))
+                takes_map = bool(near) and renamed is not None
+                hint = f", or pass --map {near}={name}" if takes_map else ""
+                raise row.error(f"no key {name} (add it to the object{hint})")
+        unknown.update((name, None) for name in row.fields if name not in wanted)
+        yield row
+    _note_unknown(path, list(unknown), findings)
+
+
+def _objects(path: Path, aliases: ColumnMap) -> Iterator[InputRow]:
+    """The objects of a file, with their keys by the names used here."""
+    with _opened(path) as file:
+        for line, _, raw in entries_of(file, path.name):
+            fields = object_of(_text(raw, line, path.name), f"{path.name} line {line}")
+            if aliases:
+                fields = {aliases.get(name, name): it for name, it in fields.items()}
+            yield InputRow(file=path.name, line=line, fields=fields)
+
+
+def read_json(path: Path) -> Any:  # noqa: ANN401 - whatever the file holds
+    """The one JSON value in a file; raise `DatasetError` where there is none."""
+    text = read_text(path)
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise DatasetError(
+            f"{path.name}: not valid JSON, {error}{_error_position(text, error)} "
+            "(correct the file)."
+        ) from error
+
+
+def _error_position(text: str, error: Exception) -> str:
+    """Line and column, from 1, of the byte that an error names; empty for none."""
+    match = _BYTE.search(str(error))
+    if match is None:
+        return ""
+    before = text.encode()[: int(match[1])].decode(errors="ignore").split("\n")
+    return f", line {len(before)}, column {len(before[-1]) + 1}"
+
+
+def read_text(path: Path) -> str:
+    """The text of a file; raise `DatasetError` where it is not to be read."""
+    return "".join(text for _, text in lines(path))
+
+
+def header_of(
+    path: Path, table_records: Iterator[Record], aliases: Mapping[str, str]
+) -> tuple[str, ...]:
+    """The names in the header, taken from the front of a file's records.
+
+    Raises:
+        DatasetError: there is none.
+    """
+    _, _, header = next(table_records, (0, 0, None))
+    if header is None:
+        raise DatasetError(
+            f"{path.name}: the file is empty (a header of columns is expected)."
+        )
+    return tuple(aliases.get(name.strip(), name.strip()) for name in header)
+
+
+def _wrong_width(
+    location: str, field_n: int, width: int, *, may_choose: bool
+) -> DatasetError:
+    if field_n > width:
+        cure = "quote a field that holds a comma, or remove the surplus"
+    elif may_choose:
+        cure = (
+            "complete the row, or use --allow-ragged to read what is missing at its "
+            "end as blank"
+        )
+    else:
+        cure = "complete the row"
+    return DatasetError(
+        f"{location}: {plural(field_n, 'field')} where the header has {width} ({cure})."
+    )
+
+
+def _note_unknown(path: Path, names: Sequence[str], findings: InputFindings) -> None:
+    for name in names:
+        findings.add(
+            "unknown_column",
+            "info",
+            path.name,
+            "The file has columns that are not used.",
+            example=name,
+        )
+
+
+def records(path: Path, delimiter: str = ",") -> Iterator[Record]:
+    """Records with where each begins; empty lines are rows, but no records.
+
+    Raises:
+        DatasetError: the file is not to be read, or its quotes are off.
+    """
+    csv.field_size_limit(FIELD_CHARS)
+    parts = (text for _, text in lines(path))
+    reader = csv.reader(parts, delimiter=delimiter, strict=True)
+    for number in count(1):
+        line = reader.line_num + 1
+        try:
+            cells = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            is_lone = "new-line" in str(error)  # the module's own advice is on Python
+            reason = "a carriage return stands alone" if is_lone else error
+            raise DatasetError(
+                f"{path.name} line {line}: not CSV, {reason} "
+                "(check the quotes and line ends of this row)."
+            ) from error
+        if cells:
+            yield line, number, cells
+
+
+def lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Lines with their numbers and ends; the file is closed when they are through.
+
+    Raises:
+        DatasetError: the file is not to be read, not UTF-8, or a line is too long.
+    """
+    with _opened(path) as file:
+        for number, raw in lines_of(file, path.name):
+            yield number, _text(raw, number, path.name)
+
+
+def _text(raw: bytes, number: int, name: str) -> str:
+    data = raw.removeprefix(BOM) if number == 1 else raw
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise DatasetError(
+            f"{name} line {number}: byte {error.start + 1} of the line is not UTF-8 "
+            "(save the file as UTF-8)."
+        ) from error
+
+
+def chunks(path: Path) -> Iterator[bytes]:
+    """A file's bytes by pieces, for formats that name their encoding themselves.
+
+    Raises:
+        DatasetError: the file is not to be read.
+    """
+    with _opened(path) as file:
+        while data := file.read(CHUNK):
+            yield data
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    try:
+        if path.suffix == ".gz":
+            with gzip.open(path, "rb") as file:
+                yield cast("BinaryIO", file)
+        else:
+            with path.open("rb") as file:
+                yield file
+    except (OSError, EOFError, zlib.error) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise DatasetError(
+            f"{path}: {reason} (check the path, its permissions and that it is whole)."
+        ) from error

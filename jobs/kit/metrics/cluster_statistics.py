@@ -1,0 +1,198 @@
+"""Statistics over clusters: ratios and differences, with their range and support.
+
+A statistic knows the values that it can take and the clusters that it rests on, so that
+an interval can be made where drawing again says too little.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from jobs.kit.metrics.columns import Floats, quotient, ratio
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Range:
+    """The values that a statistic can take."""
+
+    lowest: float
+    highest: float
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether both ends are finite."""
+        return math.isfinite(self.lowest) and math.isfinite(self.highest)
+
+    @property
+    def width(self) -> float:
+        """From end to end."""
+        return self.highest - self.lowest
+
+    def cut(self, value: float) -> float:
+        """*value*, or the nearest value of the range."""
+        return min(self.highest, max(self.lowest, value))
+
+
+SHARE = Range(lowest=0.0, highest=1.0)
+
+
+PER_THOUSAND = Range(lowest=0.0, highest=1000.0)
+
+
+SIGNED = Range(lowest=-1.0, highest=1.0)
+"""Of correlations, and of differences of shares."""
+
+
+ANY = Range(lowest=-math.inf, highest=math.inf)
+
+
+NOT_NEGATIVE = Range(lowest=0.0, highest=math.inf)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Support:
+    """The clusters that a statistic rests on."""
+
+    effective: float
+    """Kish's number, the square of the sum of weights by the sum of their squares: one
+    paper with nearly all predictions counts as little more than one cluster."""
+    independent: int  #: values that bound it where none varies
+
+    @classmethod
+    def of(cls, weights: Floats | Sequence[float]) -> Support:
+        """Of a mean or a ratio, from what each cluster adds to the denominator."""
+        column = np.abs(np.asarray(weights, dtype=np.float64))
+        return cls(effective=_kish(column), independent=int(np.count_nonzero(column)))
+
+    @classmethod
+    def of_classes(cls, positives: Floats, negatives: Floats) -> Support:
+        """Of a statistic of two classes, such as an area under a ROC curve.
+
+        A pair of clusters, one with a positive and one with a negative, gives one
+        independent comparison; no cluster is in two pairs.
+        """
+        has = positives > 0, negatives > 0
+        return cls(
+            effective=min(_kish(positives), _kish(negatives)),
+            independent=min(
+                int(has[0].sum()), int(has[1].sum()), int((has[0] | has[1]).sum()) // 2
+            ),
+        )
+
+    def both(self, other: Support) -> Support:
+        """Of a difference: what both sides rest on at least."""
+        return Support(
+            effective=min(self.effective, other.effective),
+            independent=min(self.independent, other.independent),
+        )
+
+
+def _kish(weights: Floats) -> float:
+    squares = math.fsum(weights**2)
+    return math.fsum(weights) ** 2 / squares if squares else 0.0
+
+
+Counts: TypeAlias = npt.NDArray[np.uint8]
+"""How often each cluster was drawn: replicates x clusters."""
+
+
+Order: TypeAlias = npt.NDArray[np.intp]
+"""Places of the clusters, by their keys ascending."""
+
+
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """A sum over clusters divided by another, one number of each per cluster."""
+
+    numerators: Sequence[float] | Floats
+    denominators: Sequence[float] | Floats
+    range: Range = SHARE  #: the values that the ratio can take
+
+    @property
+    def support(self) -> Support:
+        """The clusters with a denominator."""
+        return Support.of(self.denominators)
+
+    def left_out(self, order: Order) -> tuple[float | None, Floats]:
+        """The ratio, and what it is without each cluster; NaN where it has none."""
+        above, below = (
+            np.asarray(column, dtype=np.float64)[order]
+            for column in (self.numerators, self.denominators)
+        )
+        a, b = math.fsum(above), math.fsum(below)
+        rest = quotient(a - above, b - below)
+        # what is left of a sum may be rounding alone
+        rest[np.abs(b - below) <= _ROUNDING * abs(b)] = np.nan
+        return ratio(a, b), rest
+
+
+@dataclass(frozen=True, slots=True)
+class ResampledDifference:
+    """*left* minus *right* on the same replicates."""
+
+    left: Ratio
+    right: Ratio
+
+    @property
+    def range(self) -> Range:
+        """-1 to 1 for two shares."""
+        sides = self.left.range, self.right.range
+        return SIGNED if sides == (SHARE, SHARE) else ANY
+
+    @property
+    def support(self) -> Support:
+        """What both sides rest on."""
+        return self.left.support.both(self.right.support)
+
+    def left_out(self, order: Order) -> tuple[float | None, Floats]:
+        """The difference, and what it is without each cluster."""
+        (left, left_without), (right, right_without) = (
+            side.left_out(order) for side in (self.left, self.right)
+        )
+        return (
+            None if left is None or right is None else left - right,
+            left_without - right_without,
+        )
+
+
+Statistic: TypeAlias = Ratio | ResampledDifference
+
+
+@dataclass(frozen=True, slots=True)
+class ResampledStatistic:
+    """A statistic that is no ratio of sums, such as an area under a curve."""
+
+    value_of: Callable[[Counts], Floats]
+    """Its value under each row of a block of multiplicities; NaN where it has none."""
+    support: Support
+    range: Range = SHARE
+
+    def __call__(self, block: Counts) -> Floats:
+        """The value under each row of *block*."""
+        return self.value_of(block)
+
+    def minus(self, other: ResampledStatistic) -> ResampledStatistic:
+        """The difference of two on the same replicates."""
+        return ResampledStatistic(
+            lambda counts: self.value_of(counts) - other.value_of(counts),
+            self.support.both(other.support),
+            SIGNED if (self.range, other.range) == (SHARE, SHARE) else ANY,
+        )
+
+
+def mean_of(values: Sequence[float | None], within: Range = SHARE) -> Ratio:
+    """The mean over the clusters whose value is not None."""
+    return Ratio(
+        [0.0 if value is None else value for value in values],
+        [value is not None for value in values],
+        within,
+    )

@@ -1,0 +1,435 @@
+"""Draws the marks of a figure onto matplotlib's axes, in one style.
+
+The colours are those of Okabe and Ito ("Color Universal Design", 2008), which readers
+with every kind of colour vision tell apart, less their yellow, which is too pale for a
+line on white. Line style, marker and hatching change with the colour.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple, assert_never
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.ft2font import FT2Font
+
+from jobs.kit.text_format import metric_number, shortened
+from runner.scorecard import (
+    Axis,
+    Band,
+    Bars,
+    Heatmap,
+    Histogram,
+    LineSeries,
+    Number,
+    Panel,
+    Points,
+    ReferenceLine,
+    Stack,
+)
+from store.printable import LINE as READABLE
+from store.printable import printable
+
+WIDTH_IN = 7.2
+"""Of a figure: two columns of a journal's page."""
+
+ROW_IN = 3.1
+"""Height of a row of panels."""
+
+DPI = 144
+
+INK = "#222222"
+FAINT = "#8a8a8a"
+
+
+class SeriesStyle(NamedTuple):
+    """What distinguishes a series."""
+
+    color: str
+    line: Any  #: matplotlib's line style
+    marker: str
+    hatch: str
+
+
+SERIES_STYLES = (
+    SeriesStyle("#0072B2", "-", "o", ""),
+    SeriesStyle("#D55E00", (0, (5, 1.6)), "s", "//"),
+    SeriesStyle("#009E73", (0, (1.2, 1.2)), "^", ".."),
+    SeriesStyle("#CC79A7", (0, (6, 1.5, 1.2, 1.5)), "D", "xx"),
+    SeriesStyle("#56B4E9", (0, (3, 1, 1, 1, 1, 1)), "v", "\\\\"),
+    SeriesStyle("#E69F00", (0, (8, 2)), "P", "++"),
+    SeriesStyle("#5B5B5B", (0, (2, 2)), "X", "--"),
+)
+
+BACKGROUND: dict[str, Any] = {
+    "color": FAINT,
+    "alpha": 0.45,
+    "linestyle": "-",
+    "linewidth": 0.7,
+    "zorder": 2.3,
+}
+"""Of faint lines: a hundred of them still let the line before them be seen."""
+
+RC: dict[Any, Any] = {
+    "axes.axisbelow": True,
+    "axes.edgecolor": FAINT,
+    "axes.grid": True,
+    "axes.labelcolor": INK,
+    "axes.labelsize": 9,
+    "axes.linewidth": 0.8,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlelocation": "left",
+    "axes.titlesize": 8.5,
+    "axes.titleweight": "bold",
+    "axes.unicode_minus": True,
+    "figure.constrained_layout.h_pad": 0.07,
+    "figure.constrained_layout.w_pad": 0.07,
+    "figure.facecolor": "white",
+    "font.family": ["DejaVu Sans"],
+    "font.size": 8.5,
+    "grid.color": "#e4e4e4",
+    "grid.linewidth": 0.7,
+    "hatch.linewidth": 0.5,
+    "legend.borderaxespad": 0.2,
+    "legend.fontsize": 8,
+    "legend.framealpha": 0.9,
+    "legend.edgecolor": "#d0d0d0",
+    "legend.fancybox": False,
+    "path.simplify": True,
+    "savefig.facecolor": "white",
+    # ids inside an SVG come from this and the content, not from chance
+    "svg.hashsalt": "siftlog",
+    # letters as outlines: the same picture wherever it is opened
+    "svg.fonttype": "path",
+    "text.color": INK,
+    "text.parse_math": False,
+    "xtick.color": INK,
+    "xtick.labelsize": 8,
+    "ytick.color": INK,
+    "ytick.labelsize": 8,
+}
+
+
+def series_style(series: int) -> SeriesStyle:
+    """How a series is drawn; after the last look they begin again."""
+    return SERIES_STYLES[series % len(SERIES_STYLES)]
+
+
+def foreground(style: SeriesStyle) -> dict[str, Any]:
+    """How a line is drawn that says something of its own."""
+    return {
+        "color": style.color,
+        "linestyle": style.line,
+        "linewidth": 1.6,
+        "zorder": 2.5,
+    }
+
+
+LINE = 60
+"""Characters of a line of text; more would leave the picture no room."""
+
+NAME = 36
+"""Characters of a name at an axis."""
+
+LABEL = 44
+"""Characters of a series' name in a legend."""
+
+MISSING = "\N{REPLACEMENT CHARACTER}"
+
+
+def safe_text(text: str, most: int = LINE) -> str:
+    """*text* as a picture can show it, with *most* characters in a line.
+
+    What the font has no glyph for is replaced.
+    """
+    supported = _glyphs()
+    safe = printable(text, line=most)
+    return "".join(c if c == "\n" or ord(c) in supported else MISSING for c in safe)
+
+
+def legend_label(text: str) -> str | None:
+    """The name of a series for a legend; None without one."""
+    # matplotlib keeps what begins with an underscore out of its legends
+    return one_line_title(text.lstrip("_"), LABEL) or None
+
+
+def one_line_title(text: str, most: int) -> str:
+    """*text* on one line of *most* characters, cut in its middle.
+
+    Two models whose names begin alike stay apart.
+    """
+    return shortened(safe_text(text.replace("\n", " "), READABLE), most)
+
+
+@cache
+def _glyphs() -> frozenset[int]:
+    """Characters of the font that matplotlib brings with it."""
+    font = Path(mpl.get_data_path(), "fonts", "ttf", "DejaVuSans.ttf")
+    return frozenset(FT2Font(str(font)).get_charmap())
+
+
+BREADTH = 0.8
+"""Of the room between two names, what bars side by side may take."""
+
+LIGHT = 0.55
+"""From this share of its scale on, a heat map is light and takes dark ink."""
+
+FAR = 0.7
+"""From this share of an axis on, the text beside a point stands on its other side."""
+
+CAPS = {"capsize": 2.5, "elinewidth": 1.1, "capthick": 1.1, "fmt": "none"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PanelPainter:
+    """Draws the marks of one panel."""
+
+    axes: Axes
+    panel: Panel
+
+    def draw(self) -> None:
+        """Draw all of them, each kind above those that would hide it."""
+        groups = [mark for mark in self.panel.marks if isinstance(mark, Bars)]
+        floor = [0.0] * len(self.names)
+        for mark in self.panel.marks:
+            if isinstance(mark, Bars):
+                self._bars(mark, groups.index(mark), len(groups))
+            elif isinstance(mark, Stack):
+                self._stack(mark, floor)
+            else:
+                self._draw(mark)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the axis that has some."""
+        return self.panel.y.names or self.panel.x.names
+
+    @property
+    def lies(self) -> bool:
+        """Whether values run along x, since y has names."""
+        return bool(self.panel.y.names)
+
+    def _draw(
+        self, mark: LineSeries | Points | Histogram | Band | ReferenceLine | Heatmap
+    ) -> None:
+        match mark:
+            case LineSeries():
+                self._line(mark)
+            case Points():
+                self._points(mark)
+            case Histogram():
+                self._histogram(mark)
+            case Band():
+                self.axes.fill_between(
+                    numbers(mark.x),
+                    numbers(mark.lo),
+                    numbers(mark.hi),
+                    color=series_style(mark.series).color,
+                    alpha=0.18,
+                    linewidth=0,
+                    label=legend_label(mark.label),
+                    zorder=1.5,
+                )
+            case ReferenceLine():
+                self._rule(mark)
+            case Heatmap():
+                self._heat(mark)
+            case _:
+                assert_never(mark)
+
+    def _line(self, mark: LineSeries) -> None:
+        mark_style = series_style(mark.series)
+        self.axes.plot(
+            numbers(mark.x),
+            numbers(mark.y),
+            marker=mark_style.marker if mark.marked else "",
+            markersize=4.5,
+            drawstyle="steps-post" if mark.steps else "default",
+            label=legend_label(mark.label),
+            **(BACKGROUND if mark.faint else foreground(mark_style)),
+        )
+
+    def _points(self, mark: Points) -> None:
+        mark_style = series_style(mark.series)
+        x, y = numbers(mark.x), numbers(mark.y)
+        self._intervals(y if self.lies else x, mark.lo, mark.hi, mark_style.color)
+        self.axes.plot(
+            x,
+            y,
+            color=mark_style.color,
+            linestyle="",
+            marker=mark_style.marker,
+            markersize=5.5,
+            markeredgecolor="white",
+            markeredgewidth=0.6,
+            label=legend_label(mark.label),
+            zorder=3,
+        )
+        for at_x, at_y, text in zip(x, y, mark.notes, strict=bool(mark.notes)):
+            if math.isnan(at_x) or math.isnan(at_y):
+                continue
+            # towards the middle: beyond the frame it would make the picture smaller
+            is_left = _share(at_x, self.panel.x) > FAR
+            is_low = _share(at_y, self.panel.y) < 1 - FAR
+            right = (6, 5) if is_low else (6, -10)
+            self.axes.annotate(
+                safe_text(text),
+                (at_x, at_y),
+                xytext=(-6, -14) if is_left else right,
+                textcoords="offset points",
+                ha="right" if is_left else "left",
+                fontsize=7.5,
+                bbox={
+                    "facecolor": "white",
+                    "edgecolor": "none",
+                    "alpha": 0.8,
+                    "pad": 1,
+                },
+                zorder=4,
+            )
+
+    def _bars(self, mark: Bars, slot: int, of: int) -> None:
+        mark_style = series_style(mark.series)
+        breadth = BREADTH / of
+        begin = (breadth - BREADTH) / 2 + slot * breadth
+        positions = [index + begin for index in range(len(mark.values))]
+        heights = [0.0 if value is None else value for value in mark.values]
+        self._bar(mark, positions, heights, breadth=breadth * 0.92)
+        self._intervals(positions, mark.lo, mark.hi, INK, zorder=3)
+        for at, value in zip(positions, mark.values, strict=True):
+            if value is None:
+                x, y = (0.0, at) if self.lies else (at, 0.0)
+                self.axes.annotate(
+                    "n/a",
+                    (x, y),
+                    xytext=(3, 0) if self.lies else (0, 3),
+                    textcoords="offset points",
+                    ha="left" if self.lies else "center",
+                    va="center" if self.lies else "bottom",
+                    fontsize=7,
+                    color=mark_style.color,
+                )
+
+    def _stack(self, mark: Stack, floor: list[float]) -> None:
+        """Lay a part on the *floor*, and raise it."""
+        heights = [0.0 if value is None else value for value in mark.values]
+        positions = list(map(float, range(len(heights))))
+        self._bar(mark, positions, heights, breadth=BREADTH, floor=tuple(floor))
+        floor[:] = [low + high for low, high in zip(floor, heights, strict=True)]
+
+    def _bar(
+        self,
+        mark: Bars | Stack,
+        positions: Sequence[float],
+        values: Sequence[float],
+        *,
+        breadth: float,
+        floor: Sequence[float] | None = None,
+    ) -> None:
+        mark_style = series_style(mark.series)
+        style: dict[str, Any] = {
+            "color": mark_style.color,
+            "hatch": mark_style.hatch,
+            "edgecolor": "white",
+            "linewidth": 0.6,
+            "label": legend_label(mark.label),
+        }
+        if self.lies:
+            self.axes.barh(positions, values, height=breadth, left=floor, **style)
+        else:
+            self.axes.bar(positions, values, width=breadth, bottom=floor, **style)
+
+    def _histogram(self, mark: Histogram) -> None:
+        mark_style = series_style(mark.series)
+        widths = [high - low for low, high in pairwise(mark.edges)]
+        self.axes.bar(
+            mark.edges[:-1],
+            mark.counts,
+            width=widths,
+            align="edge",
+            facecolor=f"{mark_style.color}55",
+            edgecolor=mark_style.color,
+            linewidth=1.0,
+            hatch=mark_style.hatch,
+            label=legend_label(mark.label),
+        )
+
+    def _rule(self, mark: ReferenceLine) -> None:
+        style: dict[str, Any] = {
+            "color": FAINT,
+            "linestyle": (0, (4, 3)),
+            "linewidth": 1.0,
+            "label": legend_label(mark.label),
+            "zorder": 2,
+        }
+        if mark.way == "vertical":
+            self.axes.axvline(mark.at, **style)
+        elif mark.way == "horizontal":
+            self.axes.axhline(mark.at, **style)
+        else:
+            self.axes.axline((0, 0), slope=1, **style)
+
+    def _heat(self, mark: Heatmap) -> None:
+        rows = [numbers(row) for row in mark.rows]
+        image = self.axes.imshow(rows, origin="lower", aspect="auto", cmap="cividis")
+        self.axes.grid(visible=False)
+        low, high = image.get_clim()
+        middle = (low or 0.0) + LIGHT * ((high or 0.0) - (low or 0.0))
+        for y, row in enumerate(mark.rows):
+            for x, value in enumerate(row):
+                is_dark = value is not None and value < middle
+                self.axes.text(
+                    x,
+                    y,
+                    metric_number(value),
+                    ha="center",
+                    va="center",
+                    fontsize=7.5,
+                    color="white" if is_dark else INK,
+                )
+        figure = self.axes.get_figure(root=True)
+        if figure is not None:
+            figure.colorbar(image, ax=self.axes, label=safe_text(mark.label))
+
+    def _intervals(
+        self,
+        positions: Sequence[float],
+        lo: Sequence[Number],
+        hi: Sequence[Number],
+        color: str,
+        zorder: float = 2.8,
+    ) -> None:
+        """Interval ends, drawn about their middle: a value may lie outside them."""
+        ends = [
+            (position, (low + high) / 2, (high - low) / 2)
+            for position, low, high in zip(positions, lo, hi, strict=bool(lo))
+            if low is not None and high is not None
+        ]
+        if not ends:
+            return
+        at, middle, half = zip(*ends, strict=True)
+        style: dict[str, Any] = {**CAPS, "ecolor": color, "zorder": zorder}
+        if self.lies:
+            self.axes.errorbar(middle, at, xerr=half, **style)
+        else:
+            self.axes.errorbar(at, middle, yerr=half, **style)
+
+
+def _share(position: float, axis: Axis) -> float:
+    """How far along its axis a place is; in the middle where the ends are not known."""
+    if axis.ends is None:
+        return 0.5
+    lo, hi = axis.ends
+    return (position - lo) / (hi - lo)
+
+
+def numbers(values: Sequence[Number]) -> list[float]:
+    """Numbers for matplotlib, which leaves nan out."""
+    return [math.nan if value is None else float(value) for value in values]

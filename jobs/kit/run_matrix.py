@@ -1,0 +1,463 @@
+"""Shows the runs of a matrix: their estimate, their one table, and one HTML page."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from jobs.kit.report.html import (
+    Child,
+    Element,
+    HtmlColumn,
+    element,
+    facts_list,
+    html_page,
+    html_table,
+)
+from jobs.kit.text_format import metric_number
+from runner.cli.console import cost, number
+from runner.estimate.estimate import EstimateRange, preview
+from runner.matrix import MatrixCell, MatrixFile
+from runner.score.render import REPORT
+from runner.scorecard import Cell as TableCell
+from runner.table_rendering import PrintCell as Typeset
+from runner.table_rendering import PrintColumn, PrintTable, in_columns
+from store.clock import Clock
+from store.database import open_reader
+from store.read.live import live_status
+from store.read.status import scorings
+from store.read.tasks import parts
+from store.read.usage import dollars
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MatrixRow:
+    """One run of a matrix."""
+
+    run: str
+    job: str
+    model: str
+    settings: Mapping[str, Any]  #: those that vary
+    state: str  #: `not begun` where its log was never made
+    planned: int = 0  #: tasks
+    completed: int = 0
+    unparsed: int = 0  #: of those that are completed
+    failed: int = 0
+    skipped: int = 0
+    cost_usd: float | None = 0.0  #: None: a price is unknown
+    possible_usd: float = 0.0
+    scoring: int | None = None  #: the last that is recorded
+    has_report: bool = False  #: of that scoring
+    headline: str = ""  #: path of the metric that its scoring is judged by
+    metrics: Mapping[str, Mapping[str, Any]]  #: of that scoring, by path
+
+    @property
+    def reached(self) -> Mapping[str, Any]:
+        """The headline metric; nothing where there is none."""
+        return self.metrics.get(self.headline, {})
+
+
+def matrix_rows(cells: Sequence[MatrixCell], clock: Clock) -> list[MatrixRow]:
+    """How the runs stand, in the order of the file."""
+    return [_matrix_row(cell, clock) for cell in cells]
+
+
+def _matrix_row(cell: MatrixCell, clock: Clock) -> MatrixRow:
+    folder = cell.folder
+    if not folder.log.is_file():
+        return MatrixRow(
+            run=folder.run_id,
+            job=cell.work.job.name,
+            model=cell.model,
+            settings=cell.varied,
+            state="not begun",
+            metrics={},
+        )
+    with open_reader(folder.log) as reader:
+        seen = live_status(reader, clock.now_us(), is_held=folder.is_alive())
+        recorded = scorings(reader)
+        keys = [bytes.fromhex(recorded[-1].digest)] if recorded else []
+        cards = parts(reader, keys)
+    status = seen.status
+    model_records = json.loads(cards[keys[0]])["models"] if cards else {}
+    return MatrixRow(
+        run=folder.run_id,
+        job=status.job,
+        model=cell.model,
+        settings=cell.varied,
+        state=seen.state,
+        planned=status.tasks.planned,
+        completed=status.tasks.completed,
+        unparsed=status.tasks.unparsed,
+        failed=status.tasks.failed,
+        skipped=status.tasks.skipped,
+        cost_usd=status.cost_usd,
+        possible_usd=status.possible_usd,
+        scoring=recorded[-1].number if recorded else None,
+        has_report=bool(recorded)
+        and (folder.scores / str(recorded[-1].number) / REPORT).exists(),
+        headline=recorded[-1].headline or "" if recorded else "",
+        metrics=model_records.get(cell.model, {}).get("metrics", {}),
+    )
+
+
+HEADERS = (
+    "run",
+    "state",
+    "tasks",
+    "failed",
+    "cost",
+    "metric",
+    "value",
+    "interval",
+    "n",
+)
+
+COLUMNS = (
+    *("run", "job", "model", "settings", "state", "planned", "completed", "unparsed"),
+    *("failed", "skipped", "cost_usd", "possible_usd", "scoring", "metric", "value"),
+    *("lo", "hi", "n"),
+)
+"""Of `comparison.csv`."""
+
+
+def cells(row: MatrixRow) -> tuple[str, ...]:
+    """A row of the table, under `HEADS`."""
+    reached = row.reached
+    return (
+        row.run,
+        row.state.replace("_", " "),
+        f"{row.completed:,} of {row.planned:,}",
+        f"{row.failed:,}",
+        dollars(row.cost_usd),
+        _metric_name(row),
+        metric_number(reached.get("value")) if reached else "-",
+        interval(row),
+        f"{reached['n']:,}" if reached else "-",
+    )
+
+
+def _metric_name(row: MatrixRow) -> str:
+    """The headline metric's name with its key; a dash where there is none."""
+    name = row.reached.get("name") or row.headline
+    return f"{name} ({row.headline})" if name != row.headline else name or "-"
+
+
+def interval(row: MatrixRow) -> str:
+    """Of the headline metric; a dash where it has none."""
+    lo, hi = (row.reached.get(end) for end in ("lo", "hi"))
+    return (
+        "-"
+        if lo is None and hi is None
+        else f"[{metric_number(lo)}, {metric_number(hi)}]"
+    )
+
+
+def text(group: str, run_rows: Sequence[MatrixRow]) -> str:
+    """The table, and how runs of one job are held against each other."""
+    lines = [f"{group}: {len(run_rows)} runs"]
+    lines += in_columns([HEADERS, *map(cells, run_rows)])
+    lines += [f"compare: siftlog compare {a} {b}" for a, b in pairs(run_rows)]
+    return "\n".join(lines)
+
+
+def print_table(group: str, run_rows: Sequence[MatrixRow]) -> PrintTable:
+    """The table for print: each run with the metric that its scoring is judged by."""
+    rows: list[tuple[Typeset, ...]] = []
+    for row in run_rows:
+        reached = row.reached
+        lo, hi = reached.get("lo"), reached.get("hi")
+        rows.append(
+            (
+                row.run,
+                row.model,
+                row.state.replace("_", " "),
+                row.completed,
+                row.failed,
+                row.cost_usd,
+                reached.get("name") or row.headline or "-",
+                reached.get("value"),
+                "" if lo is None and hi is None else (lo, hi),
+                reached.get("n"),
+                row.headline,
+            )
+        )
+    return PrintTable(
+        title=f"{group}: {len(run_rows)} runs",
+        columns=(
+            PrintColumn(name="Run"),
+            PrintColumn(name="Model"),
+            PrintColumn(name="State"),
+            PrintColumn(name="Completed", kind="number"),
+            PrintColumn(name="Failed", kind="number"),
+            PrintColumn(name="Cost in USD", kind="number"),
+            PrintColumn(name="Metric"),
+            PrintColumn(name="value", kind="number"),
+            PrintColumn(name="interval", kind="interval"),
+            PrintColumn(name="n", kind="number"),
+            PrintColumn(name="Key", kind="key"),
+        ),
+        rows=tuple(rows),
+    )
+
+
+def pairs(run_rows: Sequence[MatrixRow]) -> Iterator[tuple[str, str]]:
+    """Two scored runs of each job that has as many: the first and the next."""
+    by_job: dict[str, list[str]] = {}
+    for row in run_rows:
+        if row.scoring is not None:
+            by_job.setdefault(row.job, []).append(row.run)
+    for runs in by_job.values():
+        if len(runs) > 1:
+            yield runs[0], runs[1]
+
+
+def csv_rows(run_rows: Sequence[MatrixRow]) -> Iterator[tuple[TableCell, ...]]:
+    """The lines of `comparison.csv`."""
+    yield COLUMNS
+    for row in run_rows:
+        reached = row.reached
+        yield (
+            row.run,
+            row.job,
+            row.model,
+            "; ".join(f"{name}={value}" for name, value in row.settings.items()),
+            row.state,
+            row.planned,
+            row.completed,
+            row.unparsed,
+            row.failed,
+            row.skipped,
+            row.cost_usd,
+            row.possible_usd,
+            row.scoring,
+            row.headline,
+            *(reached.get(name) for name in ("value", "lo", "hi", "n")),
+        )
+
+
+def as_json(group: str, run_rows: Sequence[MatrixRow]) -> dict[str, Any]:
+    """What `comparison.json` holds, and `--json` prints last."""
+    return {"group": group, "runs": [asdict(row) for row in run_rows]}
+
+
+_NUMERIC = {"tasks", "failed", "cost", "value", "interval", "n"}
+
+
+def page(group: str, run_rows: Sequence[MatrixRow], budget_usd: float | None) -> str:
+    """The text of the page.
+
+    Args:
+        group: name of the matrix.
+        run_rows: its runs.
+        budget_usd: what all of them together may cost.
+    """
+    jobs = tuple(dict.fromkeys(row.job for row in run_rows))
+    metrics = {
+        f"Metrics of {job}": tuple(_metrics([o for o in run_rows if o.job == job]))
+        for job in jobs
+    }
+    return html_page(
+        f"{group}: {len(run_rows)} runs",
+        _facts(run_rows, jobs, budget_usd),
+        {
+            "Comparison": tuple(_table(run_rows)),
+            **{title: inside for title, inside in metrics.items() if inside},
+        },
+        _footer(run_rows),
+    )
+
+
+def _facts(
+    run_rows: Sequence[MatrixRow],
+    jobs: Sequence[str],
+    budget: float | None,
+) -> Element:
+    costs = [row.cost_usd for row in run_rows]
+    known_costs = [usd for usd in costs if usd is not None]
+    unknown = (
+        "" if len(known_costs) == len(costs) else ", and runs whose price is unknown"
+    )
+    return facts_list(
+        {
+            "jobs": ", ".join(jobs),
+            "models": ", ".join(dict.fromkeys(row.model for row in run_rows)),
+            "cost": f"{dollars(sum(known_costs))}{unknown}",
+            "budget": "none" if budget is None else f"{dollars(budget)} for all runs",
+        }
+    )
+
+
+def _table(run_rows: Sequence[MatrixRow]) -> Iterator[Element]:
+    yield html_table(
+        "Each run with the metric that its last scoring is judged by. Intervals are of "
+        "each run alone; whether two differ, their paired comparison says.",
+        [HtmlColumn(name=name, numeric=name in _NUMERIC) for name in HEADERS],
+        [(_link(row), *cells(row)[1:]) for row in run_rows],
+    )
+
+
+def _link(row: MatrixRow) -> Element | str:
+    """The run's id, leading to its report where there is one."""
+    if not row.has_report:
+        return row.run
+    href = f"../{row.run}/scores/{row.scoring}/{REPORT}"
+    return element("a", row.run, href=href)
+
+
+def _metrics(run_rows: Sequence[MatrixRow]) -> Iterator[Element]:
+    """Every metric of a job's scored runs, side by side."""
+    scored = [row for row in run_rows if row.metrics]
+    if not scored:
+        return
+    first = [row.headline for row in scored if row.headline]
+    paths = dict.fromkeys([*first, *(path for row in scored for path in row.metrics)])
+    runs = (HtmlColumn(name=row.run, numeric=True) for row in scored)
+    yield html_table(
+        "Values by run; the run's own report has intervals and definitions.",
+        [HtmlColumn(name="metric"), *runs],
+        [
+            (
+                _metric_cell(path, scored),
+                *(
+                    metric_number(row.metrics[path]["value"])
+                    if path in row.metrics
+                    else "-"
+                    for row in scored
+                ),
+            )
+            for path in paths
+        ],
+    )
+
+
+def _metric_cell(path: str, scored: Sequence[MatrixRow]) -> Child:
+    """A metric's name with its key below; the key alone where nobody named it."""
+    metrics = (row.metrics[path] for row in scored if path in row.metrics)
+    name = next((metric.get("name", "") for metric in metrics), "")
+    key = element("code", path)
+    if name in {"", path}:
+        return key
+    return name, element("span", key, class_="key")
+
+
+def _footer(run_rows: Sequence[MatrixRow]) -> Element:
+    commands = [f"siftlog compare {a} {b}" for a, b in pairs(run_rows)]
+    return element(
+        "footer",
+        element(
+            "p",
+            "Numbers are shown to three decimals; comparison.csv and comparison.json "
+            "hold all digits. n/a is undefined; it is not 0.",
+        ),
+        *(element("p", element("code", command)) for command in commands),
+    )
+
+
+_PREVIEW_HEADERS = ("run", "what", "items", "calls", "dollars, expected (low to high)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreviewedRun:
+    """One run before it is carried out."""
+
+    cell: MatrixCell
+    items: int
+    calls: EstimateRange  #: of the whole run, whatever has been asked already
+    usd: EstimateRange | None  #: None: a price is unknown
+
+    @property
+    def status(self) -> str:
+        """What would become of it."""
+        if self.cell.state is None:
+            return "new"
+        return "nothing left" if self.cell.is_over else f"goes on ({self.cell.state})"
+
+
+def preview_runs(cells: Sequence[MatrixCell], runs_dir: Path) -> list[PreviewedRun]:
+    """Estimate every run from a sample of its plan; nothing is sent or written."""
+    previewed_runs = []
+    for cell in cells:
+        estimate = preview(cell.work, cell.options, runs_dir)
+        previewed_runs.append(
+            PreviewedRun(
+                cell=cell,
+                items=estimate.items,
+                calls=estimate.total.calls,
+                usd=estimate.total.usd,
+            )
+        )
+    return previewed_runs
+
+
+def preview_text(file: MatrixFile, previewed_runs: Sequence[PreviewedRun]) -> str:
+    """The runs, and whether the budget would hold."""
+    rows = [
+        (
+            run.cell.folder.run_id,
+            run.status,
+            f"{run.items:,}",
+            number(run.calls.expected),
+            cost(None) if run.usd is None else _span(run.usd),
+        )
+        for run in previewed_runs
+    ]
+    lines = [f"{file.group}: {len(previewed_runs)} runs; nothing is sent"]
+    lines += in_columns([_PREVIEW_HEADERS, *rows])
+    total = whole_cost(previewed_runs)
+    total_text = cost(None) if total is None else _span(total)
+    lines.append(f"in all, had nothing been asked yet: {total_text}")
+    if file.options.budget is not None:
+        lines.append(f"budget for all runs: {dollars(file.options.budget)}")
+    return "\n".join(lines)
+
+
+def whole_cost(previewed_runs: Sequence[PreviewedRun]) -> EstimateRange | None:
+    """What all runs cost together; None: a price is unknown."""
+    spans = [run.usd for run in previewed_runs if run.usd is not None]
+    if len(spans) < len(previewed_runs):
+        return None
+    return sum(spans, EstimateRange(low=0.0, expected=0.0, high=0.0))
+
+
+def preview_json(
+    file: MatrixFile, previewed_runs: Sequence[PreviewedRun]
+) -> dict[str, Any]:
+    """The same for programs."""
+    total = whole_cost(previewed_runs)
+    return {
+        "group": file.group,
+        "dry_run": True,
+        "budget_usd": file.options.budget,
+        "cost_usd": None if total is None else _json(total),
+        "runs": [
+            {
+                "run": run.cell.folder.run_id,
+                "job": run.cell.work.job.name,
+                "model": run.cell.model,
+                "settings": dict(run.cell.varied),
+                "what": run.status,
+                "items": run.items,
+                "calls": _json(run.calls),
+                "cost_usd": None if run.usd is None else _json(run.usd),
+            }
+            for run in previewed_runs
+        ],
+    }
+
+
+def _span(span: EstimateRange) -> str:
+    if span.low == span.high:
+        return dollars(span.expected)
+    return f"{dollars(span.expected)} ({dollars(span.low)} to {dollars(span.high)})"
+
+
+def _json(span: EstimateRange) -> dict[str, float]:
+    return {
+        "low": round(span.low, 6),
+        "expected": round(span.expected, 6),
+        "high": round(span.high, 6),
+    }

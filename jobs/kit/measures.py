@@ -28,8 +28,8 @@ measure is tried on a whole path before scopes are taken off, so a path such as
 `all.micro.sensitivity` may have a sentence of its own.
 
 To describe a new metric, add its measure to the `MEASURES` of its job. The test
-`tests/jobs/kit/test_measures.py` fails for a path that nothing describes and for two paths
-of one scorecard with the same name.
+`tests/jobs/kit/test_measures.py` fails for a path that nothing describes and for two
+paths of one scorecard with the same name.
 
 Trivial baselines say what a number would be without reading anything. A job names them
 for its headline metrics: the majority answer, always "not found",

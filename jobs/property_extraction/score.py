@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
 
-from jobs.kit.measures import TrivialBaseline, add_baselines
+from jobs.kit.baselines import TrivialBaseline, add_baselines
 from jobs.kit.metrics import ratio, without_interval
 from jobs.kit.text_format import plural
 from jobs.property_extraction.aliases.differences import bookable_predictions

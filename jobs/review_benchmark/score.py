@@ -15,7 +15,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
-from jobs.kit.measures import add_baselines
+from jobs.kit.baselines import add_baselines
 from jobs.kit.metrics import ratio
 from jobs.review_benchmark import parsing, requests
 from jobs.review_benchmark.agent_results import AgentResults

@@ -13,7 +13,7 @@ from functools import partial
 
 import numpy as np
 
-from jobs.kit.measures import add_baselines
+from jobs.kit.baselines import add_baselines
 from jobs.kit.metrics import without_interval
 from jobs.kit.metrics.columns import Bools
 from jobs.screening.data import ScreeningJudgement, record_key

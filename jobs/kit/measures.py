@@ -46,8 +46,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Generic, TypeAlias, TypeVar
 
-from jobs.kit.text_format import fixed, one_line, shortened
+from jobs.kit.text_format import fixed
 from runner.scorecard import BASELINES, Artifact, Direction, Metric, Scorecard, Table
+from store.printable import one_line, shortened
 
 Slots: TypeAlias = Mapping[str, Mapping[str, str]]
 """By the name of a slot: the texts it takes in a path, and the words for each."""

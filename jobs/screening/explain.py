@@ -13,13 +13,8 @@ import numpy as np
 
 from jobs.kit.metrics.columns import Bools
 from jobs.kit.text_format import (
-    NONE,
-    WIDTH,
     TextColumn,
-    cut,
     hanging_lines,
-    number,
-    one_line,
     plural,
     quoted_lines,
     text_table,
@@ -43,6 +38,8 @@ from jobs.screening.parsing import parse_criteria, parse_screen
 from jobs.screening.ranking import RankedReview
 from runner.job import Answer, Answers
 from runner.messages import ParseFailure
+from store.document import NONE, WIDTH, number
+from store.printable import cut, one_line
 
 
 def reply_lines(answers: Iterable[Answer], *, imported: bool) -> Iterator[str]:

@@ -12,14 +12,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from jobs.kit.text_format import (
-    NONE,
-    WIDTH,
     TextColumn,
-    cut,
-    display_width,
     hanging_lines,
     joined_words,
-    one_line,
     plural,
     text_table,
 )
@@ -36,6 +31,8 @@ from jobs.screening.negatives_trace import (
 )
 from jobs.screening.settings import ScreeningSettings
 from runner.errors import UsageError
+from store.document import NONE, WIDTH
+from store.printable import cut, display_width, one_line
 
 INCLUDED = 5
 """Included papers that are listed."""

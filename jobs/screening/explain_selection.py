@@ -16,7 +16,7 @@ import numpy as np
 
 from jobs.kit.metrics.columns import Ints
 from jobs.kit.replies import AnswerSubset
-from jobs.kit.text_format import NAME_CHARS, clip, nearest_hint, one_line, quoted_lines
+from jobs.kit.text_format import NAME_CHARS, nearest_hint, quoted_lines
 from jobs.screening.data import ArticleText, record_key
 from jobs.screening.decisions import (
     Decisions,
@@ -32,6 +32,7 @@ from jobs.screening.prompts import CriteriaSource, ReviewDescription, describe_r
 from jobs.screening.ranking import RankedReview, rank_reviews
 from runner.errors import UsageError
 from runner.job import Answer, Answers, Task
+from store.printable import clip, one_line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 
-from jobs.kit.text_format import WIDTH, display_width
 from jobs.screening.data import ArticleText
 from jobs.screening.explain_inputs import explain_inputs, page
 from jobs.screening.graph import Graph
 from jobs.screening.negatives_trace import BOXES, trace_negatives
 from jobs.screening.settings import ScreeningSettings
 from runner.errors import DatasetError, UsageError
+from store.document import WIDTH
+from store.printable import display_width
 from tests.jobs.screening.corpora import World, write_tables
 
 NEAR = [str(paper) for paper in range(11, 25)]

@@ -40,7 +40,7 @@ import math
 import re
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from store.printable import LIMIT, cut, display_width, one_line, padded, shortened
@@ -129,6 +129,19 @@ class TableBlock:
     rest: str = ""  #: says after that count where they are, or what
     details: Sequence[str] = ()  #: a line below each row, with its indentation
     is_wide: bool = False
+
+    def filled(self) -> TableBlock:
+        """Returns the table without the columns in which all cells are None."""
+        filled = [
+            at
+            for at in range(len(self.columns))
+            if any(row[at] is not None for row in self.rows)
+        ]
+        return replace(
+            self,
+            columns=[self.columns[at] for at in filled],
+            rows=[[row[at] for at in filled] for row in self.rows],
+        )
 
 
 Block: TypeAlias = str | Heading | Fact | Quote | TableBlock

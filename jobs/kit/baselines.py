@@ -12,8 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from jobs.kit.measures import Measures
-from jobs.kit.text_format import fixed, one_line, shortened
+from jobs.kit.text_format import fixed
 from runner.scorecard import BASELINES, Artifact, Metric, Scorecard, Table
+from store.printable import one_line, shortened
 
 BASELINE_COLUMNS = ("model", "metric", "value", "baseline", "of_baseline", "adds")
 NAME_CELLS = 30

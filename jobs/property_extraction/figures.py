@@ -12,13 +12,14 @@ import numpy as np
 
 from jobs.kit import shared_figures
 from jobs.kit.shared_figures import SIDE_BY_SIDE, build_figures
-from jobs.kit.text_format import one_line, plural, shortened
+from jobs.kit.text_format import plural
 from jobs.property_extraction.caveats import ExcludedRows
 from jobs.property_extraction.grounding import GroundingLevel
 from jobs.property_extraction.rates import WORDS, GroupCounts, by_name
 from jobs.property_extraction.results import PropertyResults, ScoredModel
 from jobs.property_extraction.row_outcomes import RowOutcome
 from runner.scorecard import Axis, Bars, FailedFigure, Figure, Panel, Points, Stack
+from store.printable import one_line, shortened
 
 PlottedModel: TypeAlias = shared_figures.ModelSeries[ScoredModel]
 """One of the models that are shown."""

@@ -8,15 +8,7 @@ from dataclasses import dataclass
 
 from jobs.kit.shared_figures import build_figures
 from jobs.kit.text_format import TextColumn as TableColumn
-from jobs.kit.text_format import (
-    clip,
-    hanging_lines,
-    number,
-    one_line,
-    plural,
-    shortened,
-    text_table,
-)
+from jobs.kit.text_format import hanging_lines, plural, text_table
 from jobs.property_extraction.data import PropertyDataset
 from jobs.property_extraction.measures import ALIASES
 from jobs.property_extraction.name_pairs import HEURISTIC, NamePair, Names
@@ -44,6 +36,8 @@ from runner.scorecard import (
     Stack,
     Table,
 )
+from store.document import number
+from store.printable import clip, one_line, shortened
 
 COLUMNS = (
     *("pred_name", "gt_name", "is_match", "reason", "model", "count", "avg_sim"),

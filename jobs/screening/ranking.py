@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cached_property
 
 import numpy as np
 
@@ -41,7 +42,7 @@ from jobs.kit.metrics.screening import (
 )
 from jobs.screening.decisions import DecisionView
 from jobs.screening.settings import ScreeningSettings
-from runner.scorecard import Cell, Metric
+from runner.scorecard import Metric
 
 SHARE = 0.10
 LEVELS = (0.95, 1.0)
@@ -154,20 +155,6 @@ def measure_ranking(view: DecisionView, rows: Bools) -> ReviewValues:
 TARGET_SENSITIVITY = 0.95
 """The sensitivity that a threshold is chosen for."""
 
-COLUMNS = (
-    "model",
-    "choice",
-    "left_out",
-    "threshold",
-    "sensitivity",
-    "specificity",
-    "coverage",
-    "tp",
-    "fp",
-    "tn",
-    "fn",
-)
-
 _NO_RECORDS = Confusion(tp=0, fp=0, tn=0, fn=0)
 
 
@@ -211,8 +198,8 @@ class ThresholdSweep:
             fn=sum(c.fn for c in left_out_counts),
         )
 
-    def table(self) -> Iterator[tuple[Cell, ...]]:
-        """A row a distinct probability, then the chosen thresholds."""
+    def judged(self) -> Iterator[JudgedThreshold]:
+        """Each distinct probability as a threshold, then the chosen thresholds."""
         points = curve(self.y, self.p)
         for tau, tp, fp in zip(
             points.threshold[1:].tolist(),
@@ -226,29 +213,17 @@ class ThresholdSweep:
                 tn=int(points.negatives - fp),
                 fn=int(points.positives - tp),
             )
-            yield self._row("each", "", tau, whole)
+            yield JudgedThreshold(
+                sweep=self, choice="each", threshold=tau, counts=whole
+            )
         for chosen in (self.in_sample, *self.left_out):
-            choice = "leave-one-out" if chosen.left_out else "in-sample"
-            yield self._row(choice, chosen.left_out, chosen.threshold, chosen.counts)
-
-    def _row(
-        self, choice: str, left_out: str, tau: float | None, counts: Confusion | None
-    ) -> tuple[Cell, ...]:
-        rate_values = {} if counts is None else rates(counts)
-        return (
-            self.model,
-            choice,
-            left_out,
-            tau,
-            rate_values.get("sensitivity"),
-            rate_values.get("specificity"),
-            self.coverage,
-            *(
-                (None,) * 4
-                if counts is None
-                else (counts.tp, counts.fp, counts.tn, counts.fn)
-            ),
-        )
+            yield JudgedThreshold(
+                sweep=self,
+                choice="leave-one-out" if chosen.left_out else "in-sample",
+                left_out=chosen.left_out,
+                threshold=chosen.threshold,
+                counts=chosen.counts,
+            )
 
     def metrics(self, draws: Resamples) -> Iterator[Metric]:
         """What the chosen threshold gives, in its sample and left out.
@@ -296,6 +271,22 @@ class ThresholdSweep:
             definition="threshold@1(largest p_include with sensitivity >= "
             f"{TARGET_SENSITIVITY})",
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgedThreshold:
+    """One threshold of a sweep, and what it gives."""
+
+    sweep: ThresholdSweep
+    choice: str
+    threshold: float | None
+    left_out: str = ""
+    counts: Confusion | None
+
+    @cached_property
+    def rates(self) -> Mapping[str, float | None]:
+        """Its rates; none where there are no counts."""
+        return {} if self.counts is None else rates(self.counts)
 
 
 def sweep_thresholds(view: DecisionView) -> ThresholdSweep:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import cached_property
 
 import numpy as np
 
@@ -46,7 +47,6 @@ from jobs.kit.metrics.screening import (
 from jobs.screening.decisions import DecisionView
 from jobs.screening.rates import RATIO_CAVEAT
 from jobs.screening.settings import ScreeningSettings
-from runner.scorecard import Cell
 
 FIRST = 0.10
 """Share of a review's records that recall is given for."""
@@ -219,20 +219,6 @@ def measure_ranking(view: DecisionView, rows: Bools) -> ReviewValues:
 TARGET_SENSITIVITY = 0.95
 """The sensitivity that a threshold is chosen for."""
 
-COLUMNS = (
-    "model",
-    "choice",
-    "left_out",
-    "threshold",
-    "sensitivity",
-    "specificity",
-    "coverage",
-    "tp",
-    "fp",
-    "tn",
-    "fn",
-)
-
 _NO_RECORDS = Confusion(tp=0, fp=0, tn=0, fn=0)
 
 
@@ -276,8 +262,8 @@ class ThresholdSweep:
             fn=sum(c.fn for c in left_out_counts),
         )
 
-    def table(self) -> Iterator[tuple[Cell, ...]]:
-        """A row a distinct probability, then the chosen thresholds."""
+    def judged(self) -> Iterator[JudgedThreshold]:
+        """Each distinct probability as a threshold, then the chosen thresholds."""
         points = curve(self.y, self.p)
         for tau, tp, fp in zip(
             points.threshold[1:].tolist(),
@@ -291,29 +277,17 @@ class ThresholdSweep:
                 tn=int(points.negatives - fp),
                 fn=int(points.positives - tp),
             )
-            yield self._row("each", "", tau, whole)
+            yield JudgedThreshold(
+                sweep=self, choice="each", threshold=tau, counts=whole
+            )
         for chosen in (self.in_sample, *self.left_out):
-            choice = "leave-one-out" if chosen.left_out else "in-sample"
-            yield self._row(choice, chosen.left_out, chosen.threshold, chosen.counts)
-
-    def _row(
-        self, choice: str, left_out: str, tau: float | None, counts: Confusion | None
-    ) -> tuple[Cell, ...]:
-        rate_values = {} if counts is None else rates(counts)
-        return (
-            self.model,
-            choice,
-            left_out,
-            tau,
-            rate_values.get("sensitivity"),
-            rate_values.get("specificity"),
-            self.coverage,
-            *(
-                (None,) * 4
-                if counts is None
-                else (counts.tp, counts.fp, counts.tn, counts.fn)
-            ),
-        )
+            yield JudgedThreshold(
+                sweep=self,
+                choice="leave-one-out" if chosen.left_out else "in-sample",
+                left_out=chosen.left_out,
+                threshold=chosen.threshold,
+                counts=chosen.counts,
+            )
 
     def measurements(self) -> Iterator[Measurement]:
         """What the chosen threshold gives, in its sample and left out.
@@ -324,8 +298,8 @@ class ThresholdSweep:
         subset = "has p_include"
         left_out = tuple(chosen.counts or _NO_RECORDS for chosen in self.left_out)
         for judged in (
-            JudgedThreshold(choice="in_sample", counts=self.in_sample.counts),
-            JudgedThreshold(
+            ThresholdCounts(choice="in_sample", counts=self.in_sample.counts),
+            ThresholdCounts(
                 choice="leave_one_out", counts=self.over_reviews, drawn=left_out
             ),
         ):
@@ -334,7 +308,7 @@ class ThresholdSweep:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JudgedThreshold:
+class ThresholdCounts:
     """What thresholds that were chosen in one way give."""
 
     choice: str
@@ -356,7 +330,7 @@ class JudgedThreshold:
         return {self.choice: value}
 
 
-THRESHOLD_RATES: Mapping[str, ValueMeasure[JudgedThreshold]] = {
+THRESHOLD_RATES: Mapping[str, ValueMeasure[ThresholdCounts]] = {
     "threshold95.{choice}.sensitivity": ValueMeasure(
         "Sensitivity at a threshold for 95%, {choice}",
         "Sensitivity where records are included from the largest probability that "
@@ -386,6 +360,22 @@ THRESHOLDS: Mapping[str, ValueMeasure[ThresholdSweep]] = {
         f"{TARGET_SENSITIVITY})",
     ),
 }
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgedThreshold:
+    """One threshold of a sweep, and what it gives."""
+
+    sweep: ThresholdSweep
+    choice: str
+    threshold: float | None
+    left_out: str = ""
+    counts: Confusion | None
+
+    @cached_property
+    def rates(self) -> Mapping[str, float | None]:
+        """Its rates; none where there are no counts."""
+        return {} if self.counts is None else rates(self.counts)
 
 
 def sweep_thresholds(view: DecisionView) -> ThresholdSweep:

@@ -24,7 +24,7 @@ from jobs.screening.decisions import (
     ScreenedRecords,
     screened_records,
 )
-from jobs.screening.figures import ScreeningFigures
+from jobs.screening.figures import figures
 from jobs.screening.inputs import ScreeningDataset
 from jobs.screening.measures import MEASURES
 from jobs.screening.predictions import collect_predictions, read_stage
@@ -231,7 +231,7 @@ def score(dataset: ScreeningDataset, answers: Answers) -> Scorecard:
         worth_explaining=_missed_first(results),
         tables=tuple(map(MEASURES.titled, (*short_tables(results), *files.tables()))),
         findings=findings,
-        figures=ScreeningFigures(results),
+        figures=figures(results),
         details=StreamedDetails(
             files=(files,),
             verdicts=ScreeningVerdicts(screened=screened, answers=answers),

@@ -194,7 +194,7 @@ class Drawing:
     panels: Sequence[Panel]
     columns: int | None = None  #: in place of the chart's
     facts: Mapping[str, object] = field(default_factory=dict)
-    """Values of the fields in the caption."""
+    """Values of the fields in title and caption."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,7 +220,7 @@ class Chart(Generic[Results, Data]):
             return None
         return Figure(
             name=self.name,
-            title=self.title,
+            title=self.title.format(**drawing.facts),
             caption=self.caption.format(intervals=plot.intervals, **drawing.facts)
             + plot.rest,
             columns=drawing.columns

@@ -27,7 +27,7 @@ from jobs.review_benchmark.data import (
     SearchPlan,
 )
 from jobs.review_benchmark.documents import documents, result_files
-from jobs.review_benchmark.figures import BenchmarkFigures
+from jobs.review_benchmark.figures import figures
 from jobs.review_benchmark.inputs import ReviewDataset
 from jobs.review_benchmark.losses import PaperMatch
 from jobs.review_benchmark.measures import MEASURES
@@ -317,7 +317,7 @@ def score(dataset: ReviewDataset, answers: Answers) -> Scorecard:
             *result_files(results, concluded),
             history_csv(remembered.milestone),
         ),
-        figures=BenchmarkFigures(results, concluded),
+        figures=figures(results, concluded),
         details=StreamedDetails(
             files=long_tables,
             verdicts=TaskVerdicts(results=results, answers=answers),

@@ -24,7 +24,7 @@ from jobs.screening.decisions import (
     ScreenedRecords,
     screened_records,
 )
-from jobs.screening.figures import ScreeningFigures
+from jobs.screening.figures import figures
 from jobs.screening.inputs import ScreeningDataset
 from jobs.screening.measures import MEASURES
 from jobs.screening.predictions import collect_predictions, read_stage
@@ -236,7 +236,7 @@ def score(dataset: ScreeningDataset, answers: Answers) -> Scorecard:
             )
         ),
         findings=findings,
-        figures=ScreeningFigures(results),
+        figures=figures(results),
         details=StreamedDetails(
             files=long_tables,
             verdicts=ScreeningVerdicts(screened=screened, answers=answers),

@@ -17,7 +17,8 @@ from pydantic.fields import FieldInfo
 
 from runner.errors import UsageError
 from runner.fingerprint import code_hash, input_hashes
-from runner.job import Dataset, Job, calling
+from runner.job import Dataset, Job
+from runner.job_faults import calling
 from runner.messages import ABSENT
 from runner.options import RunOptions
 from store.events import Input
@@ -212,10 +213,9 @@ def load_workload(job: Job, settings: BaseModel, *, starts: bool = False) -> Wor
     """
     with calling(job, "load"):
         dataset = job.load(settings)
-    admit = getattr(job, "admit", None)
-    if starts and admit is not None:
+    if starts:
         with calling(job, "admit"):
-            admit(dataset)
+            job.admit(dataset)
     return Workload(
         job=job,
         settings=settings,

@@ -20,7 +20,7 @@ from runner import errors as runner_errors
 from runner.bundle import manifest
 from runner.cli.main import USAGE_ERRORS, cli
 from runner.engine.failure_policy import RETRY_RULES, RetryRule
-from runner.prompts import Placeholder, PromptCatalog, tables
+from runner.prompts import Placeholder, tables
 from runner.registry import job_names, load_job
 from store import control, events, task
 from store import errors as store_errors
@@ -208,8 +208,8 @@ def prompts_of_jobs() -> str:
 
 
 def _prompts(name: str) -> Iterator[str]:
-    catalog = getattr(load_job(name), "prompts", None)
-    if not isinstance(catalog, PromptCatalog):
+    catalog = load_job(name).prompts
+    if catalog is None:
         return
     yield f"## {name}\n"
     shipped = catalog.shipped()

@@ -11,7 +11,6 @@ import dataclasses
 import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import chain
 from pathlib import Path
 
 import click
@@ -20,7 +19,6 @@ from runner import errors as runner_errors
 from runner.bundle import manifest
 from runner.cli.main import USAGE_ERRORS, cli
 from runner.engine.failure_policy import RETRY_RULES, RetryRule
-from runner.prompts import Placeholder, tables
 from runner.registry import job_names, load_job
 from store import control, events, task
 from store import errors as store_errors
@@ -203,36 +201,15 @@ def errors_of_commands() -> str:
 
 
 def prompts_of_jobs() -> str:
-    """The prompts of every job, with what each of their texts offers."""
-    return "\n".join(chain.from_iterable(map(_prompts, job_names())))
+    """Lists the prompt blocks of every job."""
+    return table(("job", "blocks"), _prompts())
 
 
-def _prompts(name: str) -> Iterator[str]:
-    catalog = load_job(name).prompts
-    if catalog is None:
-        return
-    yield f"## {name}\n"
-    shipped = catalog.shipped()
-    meanings = {block.name: block.meaning for block in catalog.blocks}
-    for table_name, texts in tables(catalog, shipped).items():
-        shared = f"all of {table_name}" if table_name else "all blocks"
-        meaning = meanings.get(table_name)
-        yield f"### {f'{table_name}: {meaning}' if meaning else shared}\n"
-        for part, (said, offers) in texts.items():
-            yield from _prompt(part, said, offers)
-    for profile in catalog.profiles:
-        yield f"### {name}, profile {profile}\n"
-        for text_name, said in catalog.shipped(profile).texts.items():
-            if said != shipped.texts[text_name]:
-                yield from _prompt(text_name, said)
-
-
-def _prompt(
-    name: str, said: str, offers: tuple[Placeholder, ...] = ()
-) -> Iterator[str]:
-    shown = "; ".join(f"`{{{each.name}}}`: {each.meaning}" for each in offers)
-    yield f"`{name}`{f' ({shown})' if shown else ''}\n"
-    yield f"```text\n{said}\n```\n"
+def _prompts() -> Iterator[tuple[str, str]]:
+    for name in job_names():
+        catalog = load_job(name).prompts
+        if catalog is not None:
+            yield name, ", ".join(f"`{block.name}`" for block in catalog.blocks)
 
 
 def _drawn(doc: str | None) -> list[tuple[str, str]]:

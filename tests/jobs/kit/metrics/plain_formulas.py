@@ -1,4 +1,8 @@
-"""Computes curves, calibration, rates and ranking measures by plain loops."""
+"""A second computation of curves, calibration, rates and rankings, by plain loops.
+
+The oracle of `jobs.kit.metrics`: it imports nothing of it, and no numpy, so that what
+both agree on is more than one reading repeated.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +15,30 @@ from typing import Literal, TypeAlias
 
 from jobs.evidence_retrieval.verification.definitions import (
     EdgeRule,
-    GoldRanks,
     MetricDefinitions,
     QueryRow,
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GoldRanks:
+    """Where a list holds the gold of its query."""
+
+    ranks: tuple[int, ...]  #: from 1, rising
+    gold: int  #: how many there are to find
+    length: int  #: of the list
+
+    def within(self, k: int) -> int:
+        """How many stand among the first *k*."""
+        return sum(rank <= k for rank in self.ranks)
+
+
+def gold_ranks(gold: Iterable[str], ranked: Sequence[str]) -> GoldRanks:
+    """Compare a list with the gold of its query; doubles in the gold count once."""
+    gold_items = set(gold)
+    ranks = tuple(rank for rank, item in enumerate(ranked, 1) if item in gold_items)
+    return GoldRanks(ranks=ranks, gold=len(gold_items), length=len(ranked))
+
 
 Judged: TypeAlias = Sequence[tuple[bool, float]]
 """Truth and probability of each row."""

@@ -91,7 +91,7 @@ def fitting(job: Job, values: Mapping[str, Any]) -> BaseModel:
         subject = f"Setting {name}" if name else "Settings"
         raise UsageError(
             f"{subject} of {job.name}: {first['msg'].removeprefix('Value error, ')}; "
-            f"siftlog jobs {job.name} lists all settings."
+            f"siftlog jobs {job.name} --all lists all settings."
         ) from error
 
 
@@ -142,7 +142,7 @@ def _name(job: Job, key: str) -> str:
     hint = (
         f"did you mean {' or '.join(map(repr, near))}?"
         if near
-        else f"see siftlog jobs {job.name} and siftlog run --help."
+        else f"see siftlog jobs {job.name} --all and siftlog run --help."
     )
     raise UsageError(f"{job.name} has no setting {key!r}; {hint}")
 

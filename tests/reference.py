@@ -217,6 +217,21 @@ def _drawn(doc: str | None) -> list[tuple[str, str]]:
     return re.findall(r"^ +(\w+)  +(.*)$", doc or "", re.MULTILINE)
 
 
+def everyday_settings() -> str:
+    """Lists the settings of every job that a person usually sets."""
+    return table(
+        ("job", "common settings", "further"),
+        (
+            (
+                name,
+                ", ".join(f"`{setting}`" for setting in job.everyday),
+                str(len(job.Settings.model_fields) - len(job.everyday)),
+            )
+            for name, job in ((name, load_job(name)) for name in job_names())
+        ),
+    )
+
+
 PARTS: Mapping[str, Callable[[], str]] = {
     "verbs": verbs,
     "command-line": command_line,
@@ -228,6 +243,7 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "failures": classes_of_failures,
     "errors": errors_of_commands,
     "prompts": prompts_of_jobs,
+    "everyday-settings": everyday_settings,
 }
 
 

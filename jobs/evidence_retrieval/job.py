@@ -13,7 +13,7 @@ from jobs.evidence_retrieval.plan import (
     post_of,
 )
 from jobs.evidence_retrieval.prompts import request
-from jobs.evidence_retrieval.settings import EvidenceSettings
+from jobs.evidence_retrieval.settings import EVERYDAY, EvidenceSettings
 from jobs.kit.job import Deferred
 from runner.job import Job
 
@@ -24,6 +24,7 @@ class EvidenceRetrieval(Job):
     name = "evidence-retrieval"
     version = "2"
     Settings = EvidenceSettings
+    everyday = EVERYDAY
     stages = STAGES
     prompts = WORDING
 

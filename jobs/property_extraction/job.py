@@ -17,7 +17,7 @@ from jobs.property_extraction.plan import (
     request,
 )
 from jobs.property_extraction.prompts import WORDING
-from jobs.property_extraction.settings import PropertySettings
+from jobs.property_extraction.settings import EVERYDAY, PropertySettings
 from jobs.property_extraction.tasks import paper_of
 from runner.job import Job, TaskSpec
 
@@ -33,6 +33,7 @@ class PropertyExtraction(Job):
     name = "property-extraction"
     version = "2"
     Settings = PropertySettings
+    everyday = EVERYDAY
     stages = STAGES
     prompts = WORDING
 

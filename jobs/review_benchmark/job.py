@@ -16,7 +16,7 @@ from jobs.review_benchmark.extraction import review_text
 from jobs.review_benchmark.extraction.review_text import ExtractionInputs
 from jobs.review_benchmark.parsing import STAGES
 from jobs.review_benchmark.prompts import WORDING
-from jobs.review_benchmark.settings import ReviewBenchmarkSettings
+from jobs.review_benchmark.settings import EVERYDAY, ReviewBenchmarkSettings
 from runner.errors import UsageError
 from runner.job import Answers, Job
 from runner.messages import ChatRequest, Request
@@ -64,6 +64,7 @@ class ReviewBenchmark(Job):
     name = "review-benchmark"
     version = "2"
     Settings = ReviewBenchmarkSettings
+    everyday = EVERYDAY
     stages = STAGES
     prompts = WORDING
     prepare_runs = ("extract",)

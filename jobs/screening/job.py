@@ -8,7 +8,7 @@ from jobs.screening.inputs import admit, inputs, load, require, with_sample
 from jobs.screening.parsing import STAGES
 from jobs.screening.plan import follow_up, plan, planned_stages, request
 from jobs.screening.prompts import WORDING
-from jobs.screening.settings import ScreeningSettings
+from jobs.screening.settings import EVERYDAY, ScreeningSettings
 from runner.job import Job
 
 
@@ -18,6 +18,7 @@ class Screening(Job):
     name = "screening"
     version = "2"
     Settings = ScreeningSettings
+    everyday = EVERYDAY
     stages = STAGES
     prompts = WORDING
 

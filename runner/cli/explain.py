@@ -34,7 +34,7 @@ def explain(
 
     A job that builds data sets explains how an ITEM gets into one, by the options of
     prepare; without ITEM it chooses. Every setting of the job may be given by its own
-    flag; siftlog jobs JOB lists them. Writes nothing.
+    flag; siftlog jobs JOB --all lists them. Writes nothing.
     """
     from runner.cli import run_steps
     from runner.errors import UsageError

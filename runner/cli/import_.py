@@ -69,8 +69,8 @@ def import_(
     """Record answers of JOB that were made elsewhere, as a run like any other.
 
     FILES are recognised by what they hold. Every setting of the job may be given by
-    its own flag (--profile NAME) or as --set profile=NAME; siftlog jobs JOB lists them,
-    files that have a flag of their own among them.
+    its own flag (--profile NAME) or as --set profile=NAME; siftlog jobs JOB --all lists
+    them, files that have a flag of their own among them.
     """
     from runner.cli import run_steps
     from runner.errors import UsageError

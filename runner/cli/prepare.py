@@ -54,7 +54,8 @@ def prepare(
 
     Without SUBCOMMAND: what the job builds by default, or else which there are. Every
     setting of the job may be given by its own flag (--posts FILE) or as --set
-    posts=FILE; siftlog jobs JOB lists them. Without any input the job's sample is used.
+    posts=FILE; siftlog jobs JOB --all lists them. Without any input the job's sample is
+    used.
 
     A SUBCOMMAND that asks models is a run, and takes the options of siftlog run too.
     """

@@ -81,9 +81,9 @@ def score(
 ) -> int:
     """Score RUN's stored answers, under its own settings or changed ones.
 
-    Every setting of the job may be given by its own flag; siftlog jobs JOB lists them.
-    No model is called. While the run is alive its finished part is scored, and nothing
-    is recorded. With --at the answers of then are scored, under the settings of then;
+    Every setting of the job may be given by its own flag; siftlog jobs JOB --all lists
+    them. No model is called. While the run is alive its finished part is scored, and
+    nothing is recorded. With --at the answers of then are scored, under the settings of then;
     that is never recorded.
     """
     from runner.cli import run_steps

@@ -17,7 +17,6 @@ import click
 
 from runner.cli.main import cli
 from runner.engine.failure_policy import RETRY_RULES, RetryRule
-from runner.prompts import PromptCatalog
 from runner.registry import job_names, load_job
 from store import control, events, task
 
@@ -182,9 +181,24 @@ def prompts_of_jobs() -> str:
 
 def _prompts() -> Iterator[tuple[str, str]]:
     for name in job_names():
-        catalog = getattr(load_job(name), "prompts", None)
-        if isinstance(catalog, PromptCatalog):
+        catalog = load_job(name).prompts
+        if catalog is not None:
             yield name, ", ".join(f"`{block.name}`" for block in catalog.blocks)
+
+
+def everyday_settings() -> str:
+    """Lists the settings of every job that a person usually sets."""
+    return table(
+        ("job", "common settings", "further"),
+        (
+            (
+                name,
+                ", ".join(f"`{setting}`" for setting in job.everyday),
+                str(len(job.Settings.model_fields) - len(job.everyday)),
+            )
+            for name, job in ((name, load_job(name)) for name in job_names())
+        ),
+    )
 
 
 PARTS: Mapping[str, Callable[[], str]] = {
@@ -196,6 +210,7 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "commands": fields_of(control.Command),
     "failures": classes_of_failures,
     "prompts": prompts_of_jobs,
+    "everyday-settings": everyday_settings,
 }
 
 

@@ -50,7 +50,8 @@ from runner.engine.config import (
 )
 from runner.engine.planner import TaskEnd
 from runner.errors import JobFault, MalformedReply
-from runner.job import Answer, Task, read_reply
+from runner.job import Answer, Task
+from runner.job_faults import read_reply
 from runner.messages import ParseFailure
 from runner.options import RunOptions
 from runner.plan import stage_of, task_of

@@ -78,7 +78,7 @@ SIDE_BY_SIDE: Mapping[int, int] = {1: 1, 2: 2, 3: 3, 4: 2}
 """Panels in a row, by how many there are; of more, two are in a row."""
 
 
-class Estimate(Protocol):
+class IntervalEstimate(Protocol):
     """A value with an interval, such as the difference of two models."""
 
     @property
@@ -90,7 +90,7 @@ class Estimate(Protocol):
         """The interval of the value."""
 
 
-Value: TypeAlias = Metric | Estimate | Number
+Value: TypeAlias = Metric | IntervalEstimate | Number
 """What a bar or a point shows; None is undefined."""
 
 

@@ -372,7 +372,7 @@ MEASURES = Measures(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MeasuredValue:
+class MeasuredMetric:
     """A metric without its bootstrap interval."""
 
     path: str
@@ -385,9 +385,9 @@ class MeasuredValue:
     note: str | None = None
 
 
-def count(path: str, value: int, definition: str) -> MeasuredValue:
+def count(path: str, value: int, definition: str) -> MeasuredMetric:
     """A plain number of things."""
-    return MeasuredValue(
+    return MeasuredMetric(
         path=path, value=value, n=value, definition=f"count@1({definition})"
     )
 
@@ -408,9 +408,9 @@ def rate(
     n: int,
     definition: str,
     statistic: Ratio | None = None,
-) -> MeasuredValue:
+) -> MeasuredMetric:
     """A share of *n* things; undefined where there are none."""
-    return MeasuredValue(
+    return MeasuredMetric(
         path=path,
         value=ratio(k, n),
         n=n,
@@ -421,9 +421,9 @@ def rate(
 
 def wilson_rate(
     path: str, k: int, n: int, definition: str, level: float
-) -> MeasuredValue:
+) -> MeasuredMetric:
     """A share with Wilson's interval, beside the one that respects clusters."""
-    return MeasuredValue(
+    return MeasuredMetric(
         path=f"{path}~wilson",
         value=ratio(k, n),
         n=n,
@@ -434,7 +434,7 @@ def wilson_rate(
 
 
 def metrics(
-    measures: Iterable[MeasuredValue], resamples: Resamples, papers: int
+    measures: Iterable[MeasuredMetric], resamples: Resamples, papers: int
 ) -> tuple[Metric, ...]:
     """The measures as metrics, with the intervals that *resamples* gives them.
 
@@ -455,7 +455,7 @@ def metrics(
     )
 
 
-def plain(measure: MeasuredValue) -> Metric:
+def plain(measure: MeasuredMetric) -> Metric:
     """The measure as a metric, with no other interval than it already has."""
     interval = measure.interval
     return Metric(
@@ -474,7 +474,7 @@ def _end(value: float | None) -> float | None:
     return None if value is None else round12(value)
 
 
-def _bootstrapped(measure: MeasuredValue, interval: Interval, papers: int) -> Metric:
+def _bootstrapped(measure: MeasuredMetric, interval: Interval, papers: int) -> Metric:
     notes = [measure.note] if measure.note else []
     if papers < FEW_CLUSTERS:
         notes.append(f"interval from {papers} papers only")

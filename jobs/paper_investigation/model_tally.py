@@ -19,7 +19,7 @@ from jobs.kit.metrics import mean, ratio, std
 from jobs.paper_investigation.data import PaperQuestion
 from jobs.paper_investigation.grading import GradedPaper
 from jobs.paper_investigation.judging import AnswerJudgement, ScoringVariants, expected
-from jobs.paper_investigation.measures import MeasuredValue, count, rate
+from jobs.paper_investigation.measures import MeasuredMetric, count, rate
 from jobs.paper_investigation.paper_scores import (
     QUESTION_ACC,
     SCORE,
@@ -276,7 +276,7 @@ class ModelTally:
         """A few answers drawn by seed; kept in mode questions."""
         return list(self._answers[pipeline, is_right])
 
-    def measures(self) -> Iterator[MeasuredValue]:
+    def measures(self) -> Iterator[MeasuredMetric]:
         """Everything there is to say about the model, in reading order."""
         if self._mode != "questions":
             yield from headline(self.papers, self._mode)
@@ -291,7 +291,7 @@ class ModelTally:
             yield from self.study.measures()
         yield from self.replies.measures()
 
-    def _hidden(self) -> Iterator[MeasuredValue]:
+    def _hidden(self) -> Iterator[MeasuredMetric]:
         split = self._under.get("split")
         if split is not None:
             reached = self.papers.total(lambda paper: paper.planned)
@@ -330,7 +330,7 @@ def over_replicates(
     by_replicate: Sequence[ModelTally],
     repeats: ReplicateAnswers,
     averages: Sequence[PaperAverage],
-) -> Iterator[MeasuredValue]:
+) -> Iterator[MeasuredMetric]:
     """Every metric of each replicate, and how much they vary.
 
     Args:
@@ -340,7 +340,7 @@ def over_replicates(
     """
     for average in averages:
         values = [mean(tally.papers.values(average.value)) for tally in by_replicate]
-        yield MeasuredValue(
+        yield MeasuredMetric(
             path=f"{average.path}~sd",
             value=std(values),
             n=len(values),
@@ -373,7 +373,7 @@ class ReplicateAnswers:
                 digests = self._answers.setdefault(graded_answer.item.key, [])
                 digests.append(blake2b(value, digest_size=8).digest())
 
-    def measures(self) -> Iterator[MeasuredValue]:
+    def measures(self) -> Iterator[MeasuredMetric]:
         """Equal answers, and overlap of the predicted sets."""
         full = [g for g in self._answers.values() if len(g) == self._replicates]
         yield rate(
@@ -388,7 +388,7 @@ class ReplicateAnswers:
             for i in range(len(sets))
             for j in range(i)
         ]
-        yield MeasuredValue(
+        yield MeasuredMetric(
             path="replicates.jaccard",
             value=mean(overlaps),
             n=len(overlaps),

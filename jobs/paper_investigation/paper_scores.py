@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from jobs.kit.metrics import Ratio, mean, mean_of, ratio
 from jobs.paper_investigation.grading import GradedPaper, distinct
 from jobs.paper_investigation.measures import (
-    MeasuredValue,
+    MeasuredMetric,
     count,
     mean_over_papers,
     rate,
@@ -202,7 +202,7 @@ class PooledRatio:
         """What a metric states, and what a comparison asks to be the same."""
         return ratio_of(self.of)
 
-    def measure(self, papers: PaperScores) -> MeasuredValue:
+    def measure(self, papers: PaperScores) -> MeasuredMetric:
         """The ratio over *papers*, with its columns."""
         above, below = papers.sums(self.above), papers.sums(self.below)
         return rate(self.path, sum(above), sum(below), self.of, Ratio(above, below))
@@ -282,7 +282,7 @@ POOLED: Mapping[Mode, tuple[PooledRatio, ...]] = {
 }
 
 
-def headline(papers: PaperScores, mode: Mode) -> Iterator[MeasuredValue]:
+def headline(papers: PaperScores, mode: Mode) -> Iterator[MeasuredMetric]:
     """The averages of one model with their intervals, and their alternatives."""
     yield from _counts(papers)
     for average in AVERAGES[mode]:
@@ -303,7 +303,7 @@ def headline(papers: PaperScores, mode: Mode) -> Iterator[MeasuredValue]:
 
 def headline_variants(
     name: str, papers: PaperScores, mode: Mode
-) -> Iterator[MeasuredValue]:
+) -> Iterator[MeasuredMetric]:
     """The averages of the same replies under other settings, called *name*."""
     for average in AVERAGES[mode]:
         if average not in (PRECISION, F1):
@@ -311,7 +311,7 @@ def headline_variants(
             yield _mean(f"{average.path}~{name}", average.of, values)
 
 
-def _counts(papers: PaperScores) -> Iterator[MeasuredValue]:
+def _counts(papers: PaperScores) -> Iterator[MeasuredMetric]:
     yield count("papers_scored", len(papers.scored), "papers with a score")
     yield count("papers_skipped", len(papers.skips), "papers without a score")
     reasons = Counter(papers.skips.values())
@@ -319,7 +319,7 @@ def _counts(papers: PaperScores) -> Iterator[MeasuredValue]:
         yield count(f"papers_skipped.{reason}", reasons[reason], "papers by reason")
 
 
-def _reach(papers: PaperScores) -> Iterator[MeasuredValue]:
+def _reach(papers: PaperScores) -> Iterator[MeasuredMetric]:
     """How many recalled variants the questions reach."""
     yield count(
         "recalled_not_asked",
@@ -333,7 +333,7 @@ def _reach(papers: PaperScores) -> Iterator[MeasuredValue]:
     )
 
 
-def _accuracy_alternatives(papers: PaperScores) -> Iterator[MeasuredValue]:
+def _accuracy_alternatives(papers: PaperScores) -> Iterator[MeasuredMetric]:
     of_paper = papers.values(QUESTION_ACC.value)
     with_questions = sum(value is not None for value in of_paper)
     yield count(
@@ -357,7 +357,7 @@ def _accuracy_alternatives(papers: PaperScores) -> Iterator[MeasuredValue]:
         [value or 0.0 for value in of_paper],
     )
     accuracies = papers.accuracies()
-    yield MeasuredValue(
+    yield MeasuredMetric(
         path="avg_question_acc~variants_pooled",
         value=mean(accuracies),
         n=len(accuracies),
@@ -366,7 +366,7 @@ def _accuracy_alternatives(papers: PaperScores) -> Iterator[MeasuredValue]:
     yield QUESTIONS_POOLED.measure(papers)
 
 
-def _score_alternatives(papers: PaperScores) -> Iterator[MeasuredValue]:
+def _score_alternatives(papers: PaperScores) -> Iterator[MeasuredMetric]:
     scores = papers.values(SCORE.value)
     skips = papers.skips.values()
     unparsed = sum(reason == UNPARSED for reason in skips)
@@ -400,8 +400,8 @@ def _score_with_questions(paper: PaperScore) -> float | None:
 
 def _mean(
     path: str, of: str, values: list[float | None], *, sampled: bool = False
-) -> MeasuredValue:
-    return MeasuredValue(
+) -> MeasuredMetric:
+    return MeasuredMetric(
         path=path,
         value=mean(values),
         n=len(values),

@@ -19,7 +19,7 @@ from jobs.paper_investigation import variants as naming
 from jobs.paper_investigation.data import PaperTexts
 from jobs.paper_investigation.grading import GradedPaper
 from jobs.paper_investigation.measures import (
-    MeasuredValue,
+    MeasuredMetric,
     count,
     mean_over_papers,
     rate,
@@ -142,7 +142,7 @@ class ExtractionCounts:
             fn_unparsed_raw=sum(hits.fn_unparsed_raw for hits in every),
         )
 
-    def measures(self, papers: Sequence[str]) -> Iterator[MeasuredValue]:
+    def measures(self, papers: Sequence[str]) -> Iterator[MeasuredMetric]:
         """The figures of each class and kind that occurs, and by number of variants.
 
         Args:
@@ -166,7 +166,7 @@ class ExtractionCounts:
                 yield _by_size(f"truth_size.{size}.recall", [r for r, _ in scores])
                 yield _by_size(f"truth_size.{size}.score", [s for _, s in scores])
 
-    def _by_kind(self, papers: Sequence[str]) -> Iterator[MeasuredValue]:
+    def _by_kind(self, papers: Sequence[str]) -> Iterator[MeasuredMetric]:
         every = self._kinds.values()
         clusters = [self._kinds.get(pmcid, KindRecall()) for pmcid in papers]
         for kind, words in VARIANT_KINDS.items():
@@ -184,7 +184,7 @@ class ExtractionCounts:
                 )
         if any(recall.truth["reference_allele"] for recall in every):
             recalls = [recall.recall_of_others for recall in clusters]
-            yield MeasuredValue(
+            yield MeasuredMetric(
                 path="avg_variant_recall~without_reference_alleles",
                 value=mean(recalls),
                 n=len(recalls),
@@ -194,7 +194,7 @@ class ExtractionCounts:
             )
 
 
-def _measures(path: str, hits: VariantHits) -> Iterator[MeasuredValue]:
+def _measures(path: str, hits: VariantHits) -> Iterator[MeasuredMetric]:
     yield count(f"{path}.tp", hits.tp, "truth variants listed")
     yield count(f"{path}.fp", hits.fp, "listed variants that are not truth")
     yield count(f"{path}.fn", hits.fn, "truth variants not listed")
@@ -210,8 +210,8 @@ def _measures(path: str, hits: VariantHits) -> Iterator[MeasuredValue]:
     )
 
 
-def _by_size(path: str, values: list[float | None]) -> MeasuredValue:
-    return MeasuredValue(
+def _by_size(path: str, values: list[float | None]) -> MeasuredMetric:
+    return MeasuredMetric(
         path=path,
         value=mean(values),
         n=len(values),
@@ -251,7 +251,7 @@ class Grounding:
         classes = self.classes.get(model, {}).values()
         return sum(counts.judged - counts.grounded for counts in classes)
 
-    def measures(self, model: str) -> Iterator[MeasuredValue]:
+    def measures(self, model: str) -> Iterator[MeasuredMetric]:
         """Grounded over judged, of the truth and of *model*'s lists, by class."""
         for name, key in (("truth", TRUTH), ("predicted", model)):
             classes = self.classes.get(key, {})

@@ -113,6 +113,7 @@ class ComputedMeasure(Measure):
         over: str = "",
         subset: str = "",
         text: str = "",
+        form: str = "",
         parameters: Mapping[str, str] | None = None,
     ) -> Measurement:
         """A value of this measure.
@@ -124,6 +125,7 @@ class ComputedMeasure(Measure):
             over: replaces `{over}` in the definition, such as "all records".
             subset: the items that it speaks about.
             text: replaces the key's slot.
+            form: behind the key, such as `~median`.
             parameters: replace further slots of the definition.
         """
         slot = _SLOT.search(key)
@@ -131,7 +133,7 @@ class ComputedMeasure(Measure):
         key = _SLOT.sub(lambda _: text, key)
         texts |= {"key": key, "over": over, **(parameters or {})}
         return Measurement(
-            path=f"{path}{key}",
+            path=f"{path}{key}{form}",
             definition=_filled(self.definition, texts),
             measured=value,
             subset=subset,

@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias, TypeVar
 from jobs.kit import charts
 from jobs.kit.baselines import TrivialBaseline, add_baselines
 from jobs.kit.charts import Chart, ChartFigures, bootstrap_note
-from jobs.kit.measurements import metrics, share
+from jobs.kit.measurements import share, with_intervals
 from jobs.kit.measures import (
     MeasurePart,
     Measures,
@@ -214,7 +214,7 @@ def score(job: QuestionJob, dataset: Questions, answers: Answers) -> Scorecard:
     )
     listed = {
         name: MEASURES.describe(
-            metrics(
+            with_intervals(
                 (
                     *measured(
                         ACCURACY, ByDocument(answers=records, documents=documents)
@@ -284,7 +284,9 @@ def with_metrics(
         models={
             name: (
                 *listed,
-                *words.describe(metrics(measured(measures, sources[name]), no_draws)),
+                *words.describe(
+                    with_intervals(measured(measures, sources[name]), no_draws)
+                ),
             )
             for name, listed in card.models.items()
         },

@@ -83,8 +83,8 @@ def score(
 
     Every setting of the job may be given by its own flag; siftlog jobs JOB --all lists
     them. No model is called. While the run is alive its finished part is scored, and
-    nothing is recorded. With --at the answers of then are scored, under the settings of then;
-    that is never recorded.
+    nothing is recorded. With --at the answers of then are scored, under the settings of
+    then; that is never recorded.
     """
     from runner.cli import run_steps
     from runner.errors import UsageError

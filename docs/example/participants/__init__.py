@@ -1,17 +1,17 @@
-"""participants: how many people did a trial enrol? A whole job in sixty lines."""
+"""participants: how many people did a trial enrol? A whole job in thirty lines."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from pydantic import BaseModel, Field
 
 from jobs.kit.inputs.files import read_jsonl
 from jobs.kit.inputs.rows import InputFindings
-from jobs.kit.metrics import ratio, wilson
+from jobs.kit.matches import score_matches
 from runner.job import Answers, Job, Stage, Task, TaskSpec
 from runner.messages import ChatRequest, Message, ParseFailure, Reply, TextPart
-from runner.scorecard import Metric, Scorecard, Verdict
+from runner.scorecard import Scorecard
 
 ASK = "How many people did this trial enrol? Answer with one number only.\n\n"
 Trials = Mapping[str, tuple[str, int]]  # abstract and truth, by id
@@ -47,42 +47,8 @@ class Participants(Job):
         return found[1] if found else "not reported"
 
     def score(self, trials: Trials, answers: Answers) -> Scorecard:
-        given = (a for (a,) in answers.families() if a.task.key in trials)
-        verdicts = [judged(a.task, a.chat, trials) for a in given if a.chat]
-        metrics = {model: (accuracy(verdicts, model),) for model in answers.models}
-        return Scorecard(
-            models=metrics,
-            summary="\n".join(f"{m}: {own.value}" for m, (own,) in metrics.items()),
-            headline="accuracy",
-            details=verdicts,
-        )
-
-
-def judged(task: Task, reply: Reply, trials: Trials) -> Verdict:
-    read, enrolled = parse(trials, task, reply), trials[task.key][1]
-    return Verdict(
-        task=task.number,
-        model=task.model,
-        stage=task.stage,
-        key=task.key,
-        value=str(read),
-        expected=str(enrolled),
-        correct=read == enrolled,
-        rule="one number",
-    )
-
-
-def accuracy(verdicts: Sequence[Verdict], model: str) -> Metric:
-    right = [v.correct is True for v in verdicts if v.model == model]
-    ends = wilson(sum(right), len(right))
-    return Metric(
-        path="accuracy",
-        value=ratio(sum(right), len(right)),
-        n=len(right),
-        lo=ends.lo,
-        hi=ends.hi,
-        definition="accuracy@1; Wilson's interval, answers as independent",
-    )
+        expected = {trial: enrolled for trial, (_, enrolled) in trials.items()}
+        return score_matches(self.stages[0], trials, answers, expected)
 
 
 job = Participants()

@@ -15,13 +15,10 @@ from pathlib import Path
 
 import click
 
-from runner import errors as runner_errors
-from runner.bundle import manifest
-from runner.cli.main import USAGE_ERRORS, cli
+from runner.cli.main import cli
 from runner.engine.failure_policy import RETRY_RULES, RetryRule
 from runner.registry import job_names, load_job
 from store import control, events, task
-from store import errors as store_errors
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 
@@ -101,11 +98,10 @@ def _options(
 def kinds_of_events() -> str:
     """Every kind of event, with what it says and its fields."""
     return table(
-        ("kind", "version", "says", "fields"),
+        ("kind", "meaning", "fields"),
         (
             (
                 f"`{kind}`",
-                str(event.VERSION),
                 _first_line(event),
                 ", ".join(f"`{field.name}`" for field in dataclasses.fields(event)),
             )
@@ -122,7 +118,7 @@ def fields_of(of: type) -> Callable[[], str]:
     """The fields of a dataclass, with the comment beside each."""
 
     def fields() -> str:
-        return table(("field", "type", ""), _fields(of))
+        return table(("field", "type", "meaning"), _fields(of))
 
     return fields
 
@@ -141,7 +137,7 @@ def _fields(of: type) -> Iterator[tuple[str, str, str]]:
 def states_of_tasks() -> str:
     """Each state of a task, with the comment beside it."""
     said = re.findall(r"(\w+) = \d  #: (.*)", inspect.getsource(task.TaskState))
-    return table(("state", "means"), ((name.lower(), text) for name, text in said))
+    return table(("state", "meaning"), ((name.lower(), text) for name, text in said))
 
 
 def moves_of_tasks() -> str:
@@ -158,7 +154,7 @@ def moves_of_tasks() -> str:
 def classes_of_failures() -> str:
     """Each class of a failed attempt, and how it is met."""
     return table(
-        ("class", "is", "attempts", "may be billed"),
+        ("class", "meaning", "attempts", "may be billed"),
         (
             (
                 f"`{error.__name__}`",
@@ -178,28 +174,6 @@ def _bound(rule: RetryRule) -> str:
     return str(rule.max_attempts) if rule.is_counted else "not counted"
 
 
-def errors_of_commands() -> str:
-    """Each error that a command may end with, by what can be done."""
-    drawn = [*_drawn(runner_errors.__doc__), *_drawn(store_errors.__doc__)]
-    attempts = {error.__name__ for error in RETRY_RULES} | {
-        "AttemptError",
-        "IllegalMove",
-    }
-    usage = {error.__name__ for error in USAGE_ERRORS}
-    return table(
-        ("error", "what it means: what to do", "exit code"),
-        (
-            (
-                f"`{name}`",
-                re.sub(r" \(exit \d\)", "", said),
-                "2" if name in usage else "1",
-            )
-            for name, said in drawn
-            if name not in attempts
-        ),
-    )
-
-
 def prompts_of_jobs() -> str:
     """Lists the prompt blocks of every job."""
     return table(("job", "blocks"), _prompts())
@@ -210,11 +184,6 @@ def _prompts() -> Iterator[tuple[str, str]]:
         catalog = load_job(name).prompts
         if catalog is not None:
             yield name, ", ".join(f"`{block.name}`" for block in catalog.blocks)
-
-
-def _drawn(doc: str | None) -> list[tuple[str, str]]:
-    """The leaves of a tree of errors as its module draws it."""
-    return re.findall(r"^ +(\w+)  +(.*)$", doc or "", re.MULTILINE)
 
 
 def everyday_settings() -> str:
@@ -239,9 +208,7 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "moves": moves_of_tasks,
     "events": kinds_of_events,
     "commands": fields_of(control.Command),
-    "bundle": fields_of(manifest.Manifest),
     "failures": classes_of_failures,
-    "errors": errors_of_commands,
     "prompts": prompts_of_jobs,
     "everyday-settings": everyday_settings,
 }

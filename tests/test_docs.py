@@ -111,7 +111,7 @@ def test_the_map_leads_to_every_design_note_and_to_nothing_else() -> None:
 
 def test_the_way_of_a_call_in_the_map_has_at_most_twelve_files() -> None:
     text = (ROOT / "design/README.md").read_text()
-    way = text.split("## The way of one call")[1].split("\n## ")[0]
+    way = text.split("## The path of one call")[1].split("\n## ")[0]
     steps = re.findall(r"^\d+\. `([\w/]+\.py)`", way, re.MULTILINE)
     assert 0 < len(steps) <= 12
     assert [step for step in steps if not (ROOT / step).exists()] == []

@@ -18,7 +18,7 @@ cache's disk; what is not written when the process dies was not cached.
 
 It is when everything that may change the answer is the same. What only may change it
 counts as changing it: a key that is too fine costs a call, one that is too coarse gives
-a wrong answer (`design/cache.md` names what is in it and what is not).
+a wrong answer (`design/time-travel.md` names what is in it and what is not).
 """
 
 from __future__ import annotations

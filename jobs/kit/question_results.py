@@ -278,7 +278,7 @@ def with_metrics(
         measures: declares the metrics; none of them has a drawn interval.
         sources: by model, what its metrics are computed from.
     """
-    words, no_draws = Measures(measures=measures), Resamples((), 0)
+    words = Measures(measures=measures)
     return replace(
         card,
         models={

@@ -126,6 +126,11 @@ class RowModel(BaseModel):
         """The row as an example of a finding names it."""
         return f"{self.source.unit} {self.line}"
 
+    @property
+    def location(self) -> str:
+        """The file and the row."""
+        return f"{self.source.file} {self.source.unit} {self.line}"
+
 
 _EXPECTED: Mapping[str, str] = {
     "string_type": "a text is expected",

@@ -284,9 +284,7 @@ def with_metrics(
         models={
             name: (
                 *listed,
-                *words.describe(
-                    with_intervals(measured(measures, sources[name]), no_draws)
-                ),
+                *words.describe(with_intervals(measured(measures, sources[name]))),
             )
             for name, listed in card.models.items()
         },

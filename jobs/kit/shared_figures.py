@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from jobs.kit.metrics.calibration import Bin
-from runner.job import sentence_of
+from runner.job_faults import sentence_of
 from runner.scorecard import (
     Axis,
     FailedFigure,

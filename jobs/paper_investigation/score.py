@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from jobs.kit.measures import add_baselines
+from jobs.kit.baselines import add_baselines
 from jobs.kit.text_format import slugs
 from jobs.paper_investigation.artifacts import EVAL_RESULTS, FILES, file_name, lines
 from jobs.paper_investigation.data import InvestigationDataset

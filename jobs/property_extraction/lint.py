@@ -13,7 +13,7 @@ from typing import Generic, Literal, Protocol, TypeAlias, TypeVar
 from jobs.kit.inputs.rows import InputFindings
 from jobs.kit.metrics import ratio
 from jobs.kit.tables import TableOf, count, text
-from jobs.kit.text_format import TextColumn, clip, one_line, text_table
+from jobs.kit.text_format import TextColumn, text_table
 from jobs.property_extraction.inputs import load_rubric, load_truth, load_unit_table
 from jobs.property_extraction.rows import TruthRow
 from jobs.property_extraction.settings import PropertySettings
@@ -24,6 +24,7 @@ from jobs.property_extraction.values.unit_reader import UnitTableRow, unit_disag
 from runner.errors import UsageError
 from runner.scorecard import Finding
 from runner.table_files import csv_lines
+from store.printable import clip, one_line
 
 Row = TypeVar("Row")
 

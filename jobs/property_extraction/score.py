@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
 
-from jobs.kit.measures import TrivialBaseline, add_baselines
+from jobs.kit.baselines import TrivialBaseline, add_baselines
 from jobs.kit.metrics import ratio, without_interval
 from jobs.kit.text_format import plural
 from jobs.property_extraction.aliases.differences import bookable_predictions
 from jobs.property_extraction.caveats import ExcludedRows, findings
 from jobs.property_extraction.data import PropertyDataset
-from jobs.property_extraction.figures import PropertyFigures
+from jobs.property_extraction.figures import figures
 from jobs.property_extraction.measures import MEASURES
 from jobs.property_extraction.parsing import ParsedExtraction, ParsedQuotes
 from jobs.property_extraction.plan import read_extraction, read_requote, read_rows
@@ -249,7 +249,7 @@ def score(dataset: PropertyDataset, answers: Answers) -> Scorecard:
             report(results),
             *draft_maps(results, folders),
         ),
-        figures=PropertyFigures(results),
+        figures=figures(results),
         details=StreamedDetails(
             files=long_tables, verdicts=PaperVerdicts(results=results, answers=answers)
         ),

@@ -4,23 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
+from jobs.kit import charts
+from jobs.kit.charts import Chart, ChartFigures
 from jobs.kit.metrics import Agreement
-from jobs.kit.shared_figures import build_figures
 from jobs.kit.tables import Columns, TableOf, count, flag, number, text
-from jobs.kit.text_format import (
-    NONE,
-    clip,
-    fixed,
-    hanging_lines,
-    one_line,
-    plural,
-    shortened,
-    text_table,
-)
 from jobs.kit.text_format import TextColumn as TableColumn
+from jobs.kit.text_format import fixed, hanging_lines, plural, text_table
 from jobs.property_extraction.data import PropertyDataset
 from jobs.property_extraction.measures import ALIASES
 from jobs.property_extraction.name_pairs import HEURISTIC, NamePair, Names
@@ -40,13 +31,13 @@ from runner.errors import UsageError
 from runner.job import Answers
 from runner.scorecard import (
     Axis,
-    FailedFigure,
-    Figure,
     Panel,
     Scorecard,
     Stack,
     Table,
 )
+from store.document import NONE
+from store.printable import clip, one_line, shortened
 
 
 class _PairRow(NamedTuple):
@@ -219,46 +210,41 @@ BINS = 10
 """Of similarity, from 0 to 1."""
 
 
-@dataclass(frozen=True, slots=True)
-class VerificationFigures:
-    """The figures of a verification."""
-
-    verification: NameVerification
-
-    def __iter__(self) -> Iterator[Figure | FailedFigure]:
-        return build_figures(lambda: Counter(_placed(self.verification)), (similarity,))
+Plot: TypeAlias = charts.Plot[Mapping[tuple[bool | None, int], int], None]
+"""Plots the pairs counted by verdict and bin of similarity."""
 
 
-def similarity(counts: Mapping[tuple[bool | None, int], int]) -> Figure | None:
-    """Pairs by verdict and bin of similarity."""
-    if not counts:
-        return None
-    return Figure(
+def _similarity(plot: Plot) -> Iterator[Panel]:
+    if plot.results:
+        yield Panel(
+            x=Axis(
+                label="similarity from",
+                names=tuple(f"{at / BINS:.1f}" for at in range(BINS)),
+            ),
+            y=Axis(label="pairs", lo=0),
+            marks=tuple(
+                Stack(
+                    values=tuple(
+                        plot.results.get((is_match, at), 0) for at in range(BINS)
+                    ),
+                    label=label,
+                    series=series,
+                )
+                for series, (is_match, label) in enumerate(VERDICT_LABELS.items())
+            ),
+        )
+
+
+CHARTS = (
+    Chart(
         name="similarity",
         title="Similarity of names, by verdict",
         caption="Pairs that were answered, by how alike their names are spelled "
         "and what most verdicts of all models say. Where matches and others lie "
         "over one another, spelling does not tell them apart.",
-        panels=(
-            Panel(
-                x=Axis(
-                    label="similarity from",
-                    names=tuple(f"{at / BINS:.1f}" for at in range(BINS)),
-                ),
-                y=Axis(label="pairs", lo=0),
-                marks=tuple(
-                    Stack(
-                        values=tuple(
-                            counts.get((is_match, at), 0) for at in range(BINS)
-                        ),
-                        label=label,
-                        series=series,
-                    )
-                    for series, (is_match, label) in enumerate(VERDICT_LABELS.items())
-                ),
-            ),
-        ),
-    )
+        panels=_similarity,
+    ),
+)
 
 
 def _placed(verification: NameVerification) -> Iterator[tuple[bool | None, int]]:
@@ -281,7 +267,9 @@ def score_verification(dataset: PropertyDataset, answers: Answers) -> Scorecard:
         headline=HEADLINE,
         tables=tuple(verification_tables(verification)),
         findings=dataset.findings,
-        figures=VerificationFigures(verification),
+        figures=ChartFigures(
+            CHARTS, lambda: Plot.of(Counter(_placed(verification)), {})
+        ),
         details=verification.outcomes,
         settings=dataset.settings.model_dump(mode="json", exclude={*INPUTS}),
         missing=verification.missing,

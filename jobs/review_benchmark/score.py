@@ -15,7 +15,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
-from jobs.kit.measures import add_baselines
+from jobs.kit.baselines import add_baselines
 from jobs.kit.metrics import ratio
 from jobs.review_benchmark import parsing, requests
 from jobs.review_benchmark.agent_results import AgentResults
@@ -27,7 +27,7 @@ from jobs.review_benchmark.data import (
     SearchPlan,
 )
 from jobs.review_benchmark.documents import documents, result_files
-from jobs.review_benchmark.figures import BenchmarkFigures
+from jobs.review_benchmark.figures import figures
 from jobs.review_benchmark.inputs import ReviewDataset
 from jobs.review_benchmark.losses import PaperMatch
 from jobs.review_benchmark.measures import MEASURES
@@ -317,7 +317,7 @@ def score(dataset: ReviewDataset, answers: Answers) -> Scorecard:
             *result_files(results, concluded),
             history_csv(remembered.milestone),
         ),
-        figures=BenchmarkFigures(results, concluded),
+        figures=figures(results, concluded),
         details=StreamedDetails(
             files=long_tables,
             verdicts=TaskVerdicts(results=results, answers=answers),

@@ -13,7 +13,7 @@ from functools import partial
 
 import numpy as np
 
-from jobs.kit.measures import add_baselines
+from jobs.kit.baselines import add_baselines
 from jobs.kit.metrics import without_interval
 from jobs.kit.metrics.columns import Bools
 from jobs.screening.data import ScreeningJudgement, record_key
@@ -24,7 +24,7 @@ from jobs.screening.decisions import (
     ScreenedRecords,
     screened_records,
 )
-from jobs.screening.figures import ScreeningFigures
+from jobs.screening.figures import figures
 from jobs.screening.inputs import ScreeningDataset
 from jobs.screening.measures import MEASURES
 from jobs.screening.predictions import collect_predictions, read_stage
@@ -236,7 +236,7 @@ def score(dataset: ScreeningDataset, answers: Answers) -> Scorecard:
             )
         ),
         findings=findings,
-        figures=ScreeningFigures(results),
+        figures=figures(results),
         details=StreamedDetails(
             files=long_tables,
             verdicts=ScreeningVerdicts(screened=screened, answers=answers),

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from jobs.review_benchmark.figures import IMPORTED, MOST_POINTS, SEARCHED, thinned
+from jobs.kit.charts import MOST_POINTS
+from jobs.review_benchmark.figures import IMPORTED, SEARCHED, thinned
 from jobs.review_benchmark.losses import LOST_AT
 from jobs.review_benchmark.score import score
 from runner.scorecard import Figure, LineSeries, Points, Stack

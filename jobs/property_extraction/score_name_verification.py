@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
 from jobs.kit import charts
-from jobs.kit.charts import Chart, ChartFigures
+from jobs.kit.charts import Chart, ChartFigures, stack
 from jobs.kit.text_format import TextColumn as TableColumn
 from jobs.kit.text_format import (
     clip,
@@ -40,7 +40,6 @@ from runner.scorecard import (
     Cell,
     Panel,
     Scorecard,
-    Stack,
     Table,
 )
 
@@ -194,15 +193,11 @@ def _similarity(plot: Plot) -> Iterator[Panel]:
                 names=tuple(f"{at / BINS:.1f}" for at in range(BINS)),
             ),
             y=Axis(label="pairs", lo=0),
-            marks=tuple(
-                Stack(
-                    values=tuple(
-                        plot.results.get((is_match, at), 0) for at in range(BINS)
-                    ),
-                    label=label,
-                    series=series,
-                )
-                for series, (is_match, label) in enumerate(VERDICT_LABELS.items())
+            marks=stack(
+                {
+                    label: [plot.results.get((is_match, at), 0) for at in range(BINS)]
+                    for is_match, label in VERDICT_LABELS.items()
+                }
             ),
         )
 

@@ -111,7 +111,7 @@ def test_the_map_leads_to_every_design_note_and_to_nothing_else() -> None:
 
 def test_the_way_of_a_call_in_the_map_has_at_most_twelve_files() -> None:
     text = (ROOT / "design/README.md").read_text()
-    way = text.split("## The way of one call")[1].split("\n## ")[0]
+    way = text.split("## The path of one call")[1].split("\n## ")[0]
     steps = re.findall(r"^\d+\. `([\w/]+\.py)`", way, re.MULTILINE)
     assert 0 < len(steps) <= 12
     assert [step for step in steps if not (ROOT / step).exists()] == []
@@ -208,15 +208,15 @@ def test_sentences_of_symptoms_are_those_that_are_said() -> None:
     assert [sentence for sentence in said if sentence not in code] == []
 
 
-#: Sections that each job's page has, in this order, whatever else it has.
+#: Sections that each job's page has, in this order, with others between them.
 SECTIONS = (
     r"Inputs",
-    r"What is asked",
-    r"The summary",
-    r"Why .* (got what it got|counts as it does)",
-    r"Files of a scoring",
-    r"\w+ that were (made|extracted) elsewhere",
-    r"What was checked, and how",
+    r"Stages",
+    r"Summary",
+    r"Explain .*",
+    r"Output files",
+    r"Import .*",
+    r"Limits",
 )
 
 
@@ -229,3 +229,22 @@ def test_every_job_has_a_page_of_one_form(job: str) -> None:
         next(i for i, h in enumerate(heads) if re.fullmatch(s, h)) for s in SECTIONS
     ]
     assert sorted(found) == found, [heads[i] for i in found]
+
+
+@pytest.mark.parametrize("job", job_names())
+def test_every_option_on_the_page_of_a_job_exists(job: str) -> None:
+    page = (DOCS / f"{job}.md").read_text()
+    named = set(re.findall(r"(?<![\w-])--[a-z][\w-]*", page))
+    settings = {
+        f"--{name.replace('_', '-')}" for name in load_job(job).Settings.model_fields
+    }
+    frame = click.Context(cli, info_name="siftlog")
+    commands = (cli.get_command(frame, name) for name in cli.list_commands(frame))
+    options = {
+        name
+        for command in commands
+        if command is not None
+        for option in command.params
+        for name in option.opts
+    }
+    assert named <= settings | options

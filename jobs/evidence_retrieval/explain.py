@@ -47,15 +47,9 @@ from jobs.kit.metrics import assign
 from jobs.kit.metrics.columns import Floats, Ints
 from jobs.kit.metrics.selective import STATES
 from jobs.kit.text_format import (
-    NONE,
-    WIDTH,
     TextColumn,
-    clip,
-    cut,
     hanging_lines,
     joined_words,
-    number,
-    one_line,
     plural,
     quoted_lines,
     text_table,
@@ -70,6 +64,8 @@ from runner.messages import (
     RerankRequest,
 )
 from runner.money.tokens import prompt_tokens
+from store.document import NONE, WIDTH, number
+from store.printable import clip, cut, one_line
 
 CRITERION_WIDTH = 16
 

@@ -14,18 +14,11 @@ from jobs.evidence_retrieval.predictions.outputs import Outputs, gather
 from jobs.evidence_retrieval.predictions.scoring_input import scoring_input_of
 from jobs.evidence_retrieval.queries import UNKNOWN, FoldGate, Predictions, Queries
 from jobs.kit.replies import AnswerSubset
-from jobs.kit.text_format import (
-    NONE,
-    WIDTH,
-    clip,
-    cut,
-    joined_words,
-    one_line,
-    plural,
-    quoted_lines,
-)
+from jobs.kit.text_format import joined_words, plural, quoted_lines
 from runner.errors import UsageError
 from runner.job import Answer, Answers, Task
+from store.document import NONE, WIDTH
+from store.printable import clip, cut, one_line
 
 FOLD_WIDTH = 20
 

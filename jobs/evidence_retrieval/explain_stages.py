@@ -36,20 +36,14 @@ from jobs.evidence_retrieval.settings import EvidenceSettings
 from jobs.kit.metrics.columns import Floats
 from jobs.kit.metrics.selective import STATES
 from jobs.kit.text_format import (
-    NONE,
-    WIDTH,
     TextColumn,
-    clip,
-    cut,
-    display_width,
     hanging_lines,
     joined_words,
-    number,
-    one_line,
-    padded,
     plural,
     text_table,
 )
+from store.document import NONE, WIDTH, number
+from store.printable import clip, cut, display_width, one_line, padded
 
 STAGE_WIDTH = 10
 UID_WIDTH = 24

@@ -46,7 +46,7 @@ from jobs.evidence_retrieval.sentence_order import listing
 from jobs.evidence_retrieval.settings import INPUTS
 from jobs.evidence_retrieval.summary import run_text
 from jobs.evidence_retrieval.tables import checks_table, short_tables
-from jobs.kit.measures import add_baselines
+from jobs.kit.baselines import add_baselines
 from jobs.kit.metrics.classification import at_threshold
 from jobs.kit.metrics.columns import Ints
 from jobs.kit.metrics.intervals import without_interval

@@ -9,8 +9,9 @@ from jobs.evidence_retrieval.metrics.results import EvidenceResults, ModelResult
 from jobs.evidence_retrieval.queries import SCORED, SKIPPED, UNJUDGED, UNSCORED
 from jobs.kit.inputs.sampling import sample_sentences
 from jobs.kit.metrics.selective import STATES
-from jobs.kit.text_format import NONE, ends, fixed, metric_target, plural
+from jobs.kit.text_format import ends, fixed, metric_target, plural
 from runner.scorecard import Finding, Metric
+from store.document import NONE
 from store.printable import printable
 
 LINE_CHARS = 240

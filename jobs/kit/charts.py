@@ -43,7 +43,7 @@ import numpy as np
 from jobs.kit.metrics.calibration import Bin
 from jobs.kit.metrics.columns import Floats
 from jobs.kit.metrics.intervals import Interval
-from runner.job import sentence_of
+from runner.job_faults import sentence_of
 from runner.scorecard import (
     Axis,
     Bars,

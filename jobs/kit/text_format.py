@@ -9,26 +9,16 @@ from __future__ import annotations
 import math
 import re
 import textwrap
-import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from itertools import accumulate, takewhile
 
 from runner.scorecard import Metric
-from store.printable import printable
-
-WIDTH = 80
-"""Cells of a page: the narrowest terminal in common use."""
-
-NONE = "-"
-"""Stands where there is no value."""
+from store.document import NONE, WIDTH
+from store.printable import clip, cut, display_width, padded
 
 _GAP = "  "
-_CUT = "…"
-_WIDE = frozenset({"W", "F"})
-_MARKS = frozenset({"Mn", "Me"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,59 +43,6 @@ def _aligned(column: TextColumn) -> Iterator[str]:
         yield padded(text, width, is_number=not column.has_words)
 
 
-def padded(text: str, width: int, *, is_number: bool = False) -> str:
-    """A printable text with blanks that make it *width* cells wide."""
-    blank = " " * (width - display_width(text))
-    return blank + text if is_number else text + blank
-
-
-def clip(text: str, width: int) -> str:
-    """A name from outside as a cell."""
-    return cut(one_line(text), width)
-
-
-def one_line(text: str) -> str:
-    """A text from outside without anything that a terminal acts on, on one line."""
-    return printable(text.replace("\n", "\N{SYMBOL FOR LINE FEED}"))
-
-
-def cut(text: str, width: int) -> str:
-    """The beginning of a printable text that takes at most *width* cells."""
-    if display_width(text) <= width:
-        return text
-    return _beginning(text, width - len(_CUT)) + _CUT
-
-
-def shortened(text: str, width: int) -> str:
-    """A printable text of at most *width* cells, cut in its middle.
-
-    For names of models, which differ at their ends more often than at their beginnings.
-    """
-    if display_width(text) <= width:
-        return text
-    room = width - len(_CUT)
-    head = _beginning(text, room // 3)
-    return head + _CUT + _beginning(text[::-1], room - display_width(head))[::-1]
-
-
-def _beginning(text: str, room: int) -> str:
-    """As much of the beginning of a text as fits into *room* cells."""
-    ends = takewhile(lambda end: end <= room, accumulate(map(_cells, text)))
-    return text[: sum(1 for _ in ends)]
-
-
-def display_width(text: str) -> int:
-    """Cells of a terminal that a printable text takes."""
-    return sum(map(_cells, text))
-
-
-def number(value: float | None, decimals: int = 4) -> str:
-    """A number, or `NONE` where it is None or NaN; an infinite one is `inf`."""
-    if value is None or math.isnan(value):
-        return NONE
-    return f"{value:.{decimals}f}"
-
-
 def joined_words(values: Iterable[object]) -> str:
     """Values one after the other, or `NONE` where there are none."""
     return " ".join(map(str, values)) or NONE
@@ -119,12 +56,6 @@ def hanging_lines(label: str, text: str) -> Iterator[str]:
     ):
         yield cut(before + line, WIDTH)
         before = " " * display_width(label)
-
-
-def _cells(character: str) -> int:
-    if unicodedata.category(character) in _MARKS:
-        return 0
-    return 2 if unicodedata.east_asian_width(character) in _WIDE else 1
 
 
 def plural(n: int, noun: str, many: str = "") -> str:

@@ -14,7 +14,7 @@ from fractions import Fraction
 from hashlib import blake2b, sha256
 from typing import Generic, TypeAlias, TypeVar
 
-from jobs.kit.measures import TrivialBaseline
+from jobs.kit.baselines import TrivialBaseline
 from jobs.kit.metrics import mean, ratio, std
 from jobs.paper_investigation.data import PaperQuestion
 from jobs.paper_investigation.grading import GradedPaper

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from jobs.kit.measures import add_baselines
+from jobs.kit.baselines import add_baselines
 from jobs.kit.text_format import slugs
 from jobs.paper_investigation.artifacts import EVAL_RESULTS, FILES, file_name, lines
 from jobs.paper_investigation.data import InvestigationDataset
@@ -28,9 +28,9 @@ from jobs.paper_investigation.run_tally import RunTally, tally_run
 from jobs.paper_investigation.settings import PIPELINES, InvestigationSettings
 from jobs.paper_investigation.summary import RunResults, run_text
 from jobs.paper_investigation.tables import (
-    GROWING_TABLES,
     RowSources,
     agreement_tables,
+    long_tables,
     models_table,
     pairs_table,
     rows,
@@ -49,11 +49,6 @@ class ScoringDetails:
     sources: RowSources
 
     def __iter__(self) -> Iterator[Detail]:
-        growing_tables = [
-            growing_table
-            for growing_table in GROWING_TABLES
-            if self.mode in growing_table.modes
-        ]
         names = slugs(self.answers.models)
         is_recorded = self.dataset.settings.profile == "clinpgx-qa"
         for record in records(self.dataset, self.answers):
@@ -62,7 +57,7 @@ class ScoringDetails:
                 self.sources.lens,
             )
             yield from verdicts(paper)
-            yield from rows(paper, growing_tables, self.sources)
+            yield from rows(paper, self.mode, self.sources)
             yield from lines(paper, names[record.model], is_recorded=is_recorded)
 
 
@@ -228,11 +223,7 @@ def score(dataset: InvestigationDataset, answers: Answers) -> Scorecard:
     tables = [
         models_table(models, counted.mode),
         pairs_table(pairs, counted.mode),
-        *(
-            growing_table.table
-            for growing_table in GROWING_TABLES
-            if counted.mode in growing_table.modes
-        ),
+        *long_tables(counted.mode),
     ]
     if any(agreement.facts for agreement in counted.agreements):
         tables += agreement_tables(counted.agreements)

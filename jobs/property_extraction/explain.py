@@ -12,16 +12,10 @@ from dataclasses import dataclass, replace
 
 from jobs.kit.text_format import (
     NAME_CHARS,
-    WIDTH,
     TextColumn,
-    clip,
-    cut,
     hanging_lines,
     nearest_hint,
-    number,
-    one_line,
     plural,
-    shortened,
     text_table,
 )
 from jobs.property_extraction.aliases.alias_set import AliasEntry
@@ -33,6 +27,8 @@ from jobs.property_extraction.results import PropertyResults, measure_run
 from jobs.property_extraction.row_outcomes import COUNTED, RowOutcome, RowOutcomes
 from runner.errors import UsageError
 from runner.job import Answers
+from store.document import WIDTH, number
+from store.printable import clip, cut, one_line, shortened
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,19 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from jobs.kit.text_format import (
-    NONE,
-    WIDTH,
-    TextColumn,
-    clip,
-    cut,
-    hanging_lines,
-    number,
-    one_line,
-    quoted_lines,
-    shortened,
-    text_table,
-)
+from jobs.kit.text_format import TextColumn, hanging_lines, quoted_lines, text_table
 from jobs.property_extraction.aliases.candidates import near_names
 from jobs.property_extraction.results import PropertyResults, ScoredModel
 from jobs.property_extraction.row_outcomes import RowOutcomes
@@ -30,6 +18,8 @@ from jobs.property_extraction.values.comparison import (
     Rubric,
     ValueComparison,
 )
+from store.document import NONE, WIDTH, number
+from store.printable import clip, cut, one_line, shortened
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,13 +18,14 @@ from jobs.kit.charts import (
     loss_panel,
     stack,
 )
-from jobs.kit.text_format import one_line, plural, shortened
+from jobs.kit.text_format import plural
 from jobs.property_extraction.caveats import ExcludedRows
 from jobs.property_extraction.grounding import GroundingLevel
 from jobs.property_extraction.rates import WORDS, by_name
 from jobs.property_extraction.results import PropertyResults, ScoredModel
 from jobs.property_extraction.row_outcomes import RowOutcome
 from runner.scorecard import Axis, Panel, Points
+from store.printable import one_line, shortened
 
 Plot: TypeAlias = charts.Plot[PropertyResults, ScoredModel]
 

@@ -139,7 +139,7 @@ def micro(basis: RateBasis, prefix: str = "") -> Iterator[Metric]:
             definition=f"{word}@1({basis.rules})",
         )
     statistics = [_resampled_rate(cells, word) for word in WORDS]
-    for word, ends in zip(WORDS, basis.draws.intervals_of(statistics), strict=True):
+    for word, ends in zip(WORDS, basis.draws.intervals(statistics), strict=True):
         rates = [
             ratio(*map(_total, count_columns.sums()[word])) for count_columns in cells
         ]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
 
-from jobs.kit.measures import TrivialBaseline, add_baselines
+from jobs.kit.baselines import TrivialBaseline, add_baselines
 from jobs.kit.metrics import ratio, without_interval
 from jobs.kit.text_format import plural
 from jobs.property_extraction.aliases.differences import bookable_predictions
@@ -31,7 +31,7 @@ from jobs.property_extraction.results import (
     measure_run,
 )
 from jobs.property_extraction.row_outcomes import RowOutcome, RowOutcomes
-from jobs.property_extraction.row_tables import PropertyRowTables
+from jobs.property_extraction.row_tables import row_tables
 from jobs.property_extraction.rows import ROWS_STAGE, Prediction
 from jobs.property_extraction.settings import INPUTS
 from jobs.property_extraction.summary import report, run_text
@@ -226,7 +226,7 @@ def score(dataset: PropertyDataset, answers: Answers) -> Scorecard:
     predictions = run_predictions(dataset, answers)
     results = measure_run(dataset, predictions)
     folders = ModelFolders(results.columns)
-    files = PropertyRowTables(results, folders)
+    long_tables = tuple(row_tables(results, folders))
     exclusion_note = ExcludedRows.of(results).note
     all_findings = (*dataset.findings, *findings(results))
     card = Scorecard(
@@ -242,7 +242,7 @@ def score(dataset: PropertyDataset, answers: Answers) -> Scorecard:
             *candidate_tables(results, folders),
             *alias_tables(results, folders),
             lint_table(results),
-            *files.tables(),
+            *(long.table for long in long_tables),
         ),
         findings=all_findings,
         artifacts=(
@@ -251,7 +251,7 @@ def score(dataset: PropertyDataset, answers: Answers) -> Scorecard:
         ),
         figures=figures(results),
         details=StreamedDetails(
-            files=(files,), verdicts=PaperVerdicts(results=results, answers=answers)
+            files=long_tables, verdicts=PaperVerdicts(results=results, answers=answers)
         ),
         not_available=tuple(_not_available(results)),
         settings=dataset.settings.model_dump(mode="json", exclude={*INPUTS}),

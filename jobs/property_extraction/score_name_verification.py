@@ -4,20 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from jobs.kit import charts
 from jobs.kit.charts import Chart, ChartFigures, stack
+from jobs.kit.metrics import Agreement
+from jobs.kit.tables import Columns, TableOf, count, flag, number, text
 from jobs.kit.text_format import TextColumn as TableColumn
-from jobs.kit.text_format import (
-    clip,
-    hanging_lines,
-    number,
-    one_line,
-    plural,
-    shortened,
-    text_table,
-)
+from jobs.kit.text_format import fixed, hanging_lines, plural, text_table
 from jobs.property_extraction.data import PropertyDataset
 from jobs.property_extraction.measures import ALIASES
 from jobs.property_extraction.name_pairs import HEURISTIC, NamePair, Names
@@ -37,14 +31,87 @@ from runner.errors import UsageError
 from runner.job import Answers
 from runner.scorecard import (
     Axis,
-    Cell,
     Panel,
     Scorecard,
     Table,
 )
+from store.document import NONE
+from store.printable import clip, one_line, shortened
 
-COLUMNS = (
-    *("pred_name", "gt_name", "is_match", "reason", "model", "count", "avg_sim"),
+
+class _PairRow(NamedTuple):
+    """What was decided of a pair of names, and by whom."""
+
+    pair: NamePair
+    is_match: bool | None
+    reason: str | None
+    model: str = HEURISTIC
+    votes: int | None = None  #: for a match
+    models: int | None = None  #: that decided
+
+
+RULED: tuple[Columns[_PairRow], ...] = (
+    text("pred_name", lambda row: row.pair.pred_name),
+    text("gt_name", lambda row: row.pair.gt_name),
+    flag("is_match", lambda row: row.is_match),
+)
+
+CANDIDATE: tuple[Columns[_PairRow], ...] = (
+    count("count", lambda row: row.pair.count or None),
+    number("avg_sim", lambda row: row.pair.avg_sim),
+)
+"""What the candidates' file says, and nothing where it says nothing."""
+
+BY_MODEL: tuple[Columns[_PairRow], ...] = (
+    *RULED,
+    text("reason", lambda row: row.reason),
+    text("model", lambda row: row.model),
+    *CANDIDATE,
+)
+
+ALL = TableOf[_PairRow](
+    name="alias_verification_all",
+    columns=BY_MODEL,
+    caption="Every pair, by the majority of replicates; undecided ones blank.",
+)
+
+MATCHES = TableOf[_PairRow](
+    name="alias_verification_matches",
+    columns=BY_MODEL,
+    caption="The pairs that mean one property.",
+)
+
+TOGETHER = TableOf[_PairRow](
+    name="verification",
+    columns=(
+        *RULED,
+        count("votes", lambda row: row.votes),
+        count("models", lambda row: row.models),
+        text("reason", lambda row: row.reason),
+        *CANDIDATE,
+    ),
+    caption="Every pair, by the majority of all models and replicates; votes are "
+    "those for a match.",
+    is_headline=True,
+)
+
+
+class _AgreementRow(NamedTuple):
+    first: ModelRulings
+    second: ModelRulings
+    agreement: Agreement
+
+
+AGREEMENT = TableOf[_AgreementRow](
+    name="agreement",
+    columns=(
+        text("model", lambda row: row.first.model),
+        text("other_model", lambda row: row.second.model),
+        count("pairs", lambda row: row.agreement.n),
+        number("agree", lambda row: row.agreement.percent),
+        number("kappa", lambda row: row.agreement.kappa),
+    ),
+    caption="Each two models on the pairs that both decided; Cohen's kappa.",
 )
 
 
@@ -52,77 +119,38 @@ def verification_tables(verification: NameVerification) -> Iterator[Table]:
     """The verdicts of each model, its matches, and where models differ."""
     slugs = model_slugs(column.model for column in verification.columns)
     for column in verification.columns:
-        rows = tuple(_rows(verification, column))
-        yield Table(
-            name=f"alias_verification_all__{slugs[column.model]}",
-            columns=COLUMNS,
-            rows=rows,
-            caption="Every pair, by the majority of replicates; undecided ones blank.",
-        )
-        yield Table(
-            name=f"alias_verification_matches__{slugs[column.model]}",
-            columns=COLUMNS,
-            rows=tuple(row for row in rows if row[2] is True),
-            caption="The pairs that mean one property.",
-        )
-    yield _together(verification)
+        rows, slug = [*_rows(verification, column)], slugs[column.model]
+        matches = [row for row in rows if row.is_match is True]
+        yield ALL.table(rows, name=f"{ALL.name}__{slug}")
+        yield MATCHES.table(matches, name=f"{MATCHES.name}__{slug}")
+    yield TOGETHER.table(_together(verification))
     if len(verification.columns) > 1:
-        yield _agreement(verification)
+        yield AGREEMENT.table(_AgreementRow(*pair) for pair in agreements(verification))
 
 
-def _rows(
-    verification: NameVerification, column: ModelRulings
-) -> Iterator[tuple[Cell, ...]]:
+def _rows(verification: NameVerification, column: ModelRulings) -> Iterator[_PairRow]:
     for pair in verification.pairs:
         names = (pair.pred_name, pair.gt_name)
         if names in verification.equal:
-            yield (*names, True, EQUAL, HEURISTIC, *_candidate_cells(pair))
+            yield _PairRow(pair, is_match=True, reason=EQUAL)
         elif (ruling := column.rulings.get(names)) is not None:
-            ruling_cells = (ruling.is_match, ruling.reason)
-            yield (*names, *ruling_cells, column.model, *_candidate_cells(pair))
+            yield _PairRow(pair, ruling.is_match, ruling.reason, column.model)
 
 
-def _candidate_cells(pair: NamePair) -> tuple[Cell, Cell]:
-    """What the candidates' file says, and nothing where it says nothing."""
-    return pair.count or None, pair.avg_sim
-
-
-def _together(verification: NameVerification) -> Table:
-    rows: list[tuple[Cell, ...]] = []
+def _together(verification: NameVerification) -> Iterator[_PairRow]:
     for pair in verification.pairs:
         names = (pair.pred_name, pair.gt_name)
         ruling = verification.rulings.get(names)
         if names in verification.equal:
-            rows.append((*names, True, None, None, EQUAL, *_candidate_cells(pair)))
+            yield _PairRow(pair, is_match=True, reason=EQUAL)
         elif ruling is not None:
-            model_count = sum(
-                names in column.rulings for column in verification.columns
+            yield _PairRow(
+                pair,
+                ruling.is_match,
+                ruling.reason,
+                votes=ruling.votes,
+                models=sum(names in column.rulings for column in verification.columns),
             )
-            ruling_cells = (ruling.is_match, ruling.votes, model_count, ruling.reason)
-            rows.append((*names, *ruling_cells, *_candidate_cells(pair)))
-    return Table(
-        name="verification",
-        columns=(
-            *("pred_name", "gt_name", "is_match", "votes", "models"),
-            *("reason", "count", "avg_sim"),
-        ),
-        rows=tuple(rows),
-        caption="Every pair, by the majority of all models and replicates; votes are "
-        "those for a match.",
-        is_headline=True,
-    )
-
-
-def _agreement(verification: NameVerification) -> Table:
-    return Table(
-        name="agreement",
-        columns=("model", "other_model", "pairs", "agree", "kappa"),
-        rows=tuple(
-            (first.model, second.model, agreement.n, agreement.percent, agreement.kappa)
-            for first, second, agreement in agreements(verification)
-        ),
-        caption="Each two models on the pairs that both decided; Cohen's kappa.",
-    )
 
 
 NAME_CELLS = 34
@@ -296,7 +324,7 @@ def _pair(verification: NameVerification, pair: NamePair) -> Iterator[str]:
     )
     yield (
         f"  seen       in {plural(pair.count, 'paper')}, similarity "
-        f"{number(pair.avg_sim, 3)}, equal values {pair.value_hits:,}"
+        f"{fixed(pair.avg_sim, undefined=NONE)}, equal values {pair.value_hits:,}"
     )
     if names in verification.equal:
         yield "  ruling     match: the names are equal but for case; nobody was asked"

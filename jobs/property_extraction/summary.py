@@ -8,14 +8,10 @@ from dataclasses import dataclass
 
 from jobs.kit.text_format import (
     UNDEFINED,
-    WIDTH,
     TextColumn,
     fixed,
     hanging_lines,
-    number,
-    one_line,
     plural,
-    shortened,
     text_table,
     with_ends,
 )
@@ -28,7 +24,8 @@ from jobs.property_extraction.row_metrics import NUMBERS, UNITS
 from jobs.property_extraction.row_outcomes import RowOutcome
 from jobs.property_extraction.settings import INPUTS
 from runner.scorecard import LIMITS, Artifact, Finding, Metric
-from store.printable import printable
+from store.document import WIDTH, number
+from store.printable import one_line, printable, shortened
 
 LINE_CHARS = 240
 

@@ -20,7 +20,7 @@ from typing import Any, Final
 import numpy as np
 
 from jobs.kit.metrics import mean
-from jobs.kit.text_format import TextColumn, number, text_table
+from jobs.kit.text_format import TextColumn, text_table
 from jobs.review_benchmark import conclusion_similarity, requests
 from jobs.review_benchmark.conclusion_similarity import (
     SimilarityThreshold,
@@ -32,6 +32,7 @@ from jobs.review_benchmark.database.writer import PaperWriter
 from jobs.review_benchmark.effects import EffectComparison, compare_effects, read_effect
 from jobs.review_benchmark.inputs import SAMPLE
 from jobs.review_benchmark.settings import ReviewBenchmarkSettings
+from store.document import number
 
 KINDS: Final = ("opposite", "hedged", "paraphrase")
 """The kinds of pairs, in the file's order."""

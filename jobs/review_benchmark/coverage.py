@@ -17,7 +17,7 @@ from typing import Any
 
 from jobs.kit.inputs.rows import InputFindings
 from jobs.kit.metrics.columns import ratio
-from jobs.kit.text_format import NONE, TextColumn, fixed, one_line, plural, text_table
+from jobs.kit.text_format import TextColumn, fixed, plural, text_table
 from jobs.review_benchmark.data import AgentRecord, Review, TruthPaper
 from jobs.review_benchmark.database.papers import NORMAL, DatabasePaper
 from jobs.review_benchmark.database.reader import PaperDatabase
@@ -45,6 +45,8 @@ from jobs.review_benchmark.settings import ReviewBenchmarkSettings
 from jobs.review_benchmark.truth_files import read_truth
 from runner.errors import DatasetError, UsageError
 from runner.scorecard import Finding
+from store.document import NONE
+from store.printable import one_line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

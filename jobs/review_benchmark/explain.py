@@ -11,17 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from jobs.kit.replies import AnswerSubset
-from jobs.kit.text_format import (
-    NAME_CHARS,
-    NONE,
-    WIDTH,
-    clip,
-    cut,
-    hanging_lines,
-    nearest_hint,
-    one_line,
-    quoted_lines,
-)
+from jobs.kit.text_format import NAME_CHARS, hanging_lines, nearest_hint, quoted_lines
 from jobs.review_benchmark import parsing, requests
 from jobs.review_benchmark.coverage import ReviewStock, review_stocks
 from jobs.review_benchmark.data import Relevance, Review
@@ -44,6 +34,8 @@ from jobs.review_benchmark.results import measure_agents
 from runner.errors import UsageError
 from runner.job import Answer, Answers
 from runner.messages import ParseFailure
+from store.document import NONE, WIDTH
+from store.printable import clip, cut, one_line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

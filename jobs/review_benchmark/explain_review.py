@@ -6,16 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from jobs.kit.text_format import (
-    NONE,
-    WIDTH,
     TextColumn,
-    clip,
-    cut,
     fixed,
     hanging_lines,
     joined_words,
-    number,
-    one_line,
     plural,
     quoted_lines,
     text_table,
@@ -41,6 +35,8 @@ from jobs.review_benchmark.settings import ReviewBenchmarkSettings
 from jobs.review_benchmark.summary import REASONS
 from runner.job import Answer
 from runner.messages import ParseFailure
+from store.document import NONE, WIDTH, number
+from store.printable import clip, cut, one_line
 
 LABEL = 40
 """Characters of a query's name."""

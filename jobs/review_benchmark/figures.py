@@ -79,8 +79,8 @@ def _recall(plot: Plot) -> Drawing:
     settings = plot.results.benchmark.dataset.settings
     lowest: dict[str, float] = {}
     for model in plot.models:
-        for review, benchmark in model.data.benchmarks.items():
-            lowest[review] = min(benchmark.recall, lowest.get(review, 1.0))
+        for review, counts in model.data.benchmarks.items():
+            lowest[review] = min(counts.recall, lowest.get(review, 1.0))
     # the first row is the one on top
     worst = sorted(lowest, key=lambda review: (lowest[review], review))
     reviews, selected = first_rows(

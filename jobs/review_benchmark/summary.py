@@ -13,18 +13,11 @@ from jobs.kit.comparison.models import p_value_words
 from jobs.kit.inputs.sampling import sample_sentences
 from jobs.kit.metrics import mean
 from jobs.kit.text_format import (
-    WIDTH,
     TextColumn,
-    cut,
-    display_width,
     ends,
     fixed,
     hanging_lines,
-    number,
-    one_line,
-    padded,
     plural,
-    shortened,
     text_table,
     with_ends,
 )
@@ -37,7 +30,8 @@ from jobs.review_benchmark.matching import METHODS
 from jobs.review_benchmark.results import AgentPair, BenchmarkResults, not_available
 from jobs.review_benchmark.verdicts import ConclusionVerdicts
 from runner.scorecard import Finding
-from store.printable import printable
+from store.document import WIDTH, number
+from store.printable import cut, display_width, one_line, padded, printable, shortened
 
 MOST_PAIRS = 10
 """Alike reviews that are named."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from jobs.kit.comparison.models import p_value_words
 from jobs.kit.inputs.sampling import sample_sentences
-from jobs.kit.text_format import ends, fixed, one_line, plural, shortened, with_ends
+from jobs.kit.text_format import ends, fixed, plural, with_ends
 from jobs.screening.results import (
     SENSITIVITY,
     SPECIFICITY,
@@ -14,7 +14,7 @@ from jobs.screening.results import (
     ScreeningResults,
 )
 from runner.scorecard import Finding, Metric
-from store.printable import printable
+from store.printable import one_line, printable, shortened
 
 LINE_CHARS = 240
 NAME_CELLS = 30

@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from jobs.kit.inputs.files import read_jsonl
 from jobs.kit.inputs.rows import InputFindings
 from jobs.kit.metrics import ratio, wilson
-from runner.job import Answer, Answers, InputFile, Stage, Task, TaskSpec
+from runner.job import Answers, Job, Stage, Task, TaskSpec
 from runner.messages import ChatRequest, Message, ParseFailure, Reply, TextPart
 from runner.scorecard import Metric, Scorecard, Verdict
 
@@ -26,7 +26,7 @@ class Options(BaseModel):
     trials: Path = Field(description="JSONL of trials: id, abstract, enrolled")
 
 
-class Participants:
+class Participants(Job):
     name, version, Settings = "participants", "1", Options
     stages = (Stage(name="count", parse=parse, follows=False),)
 
@@ -35,18 +35,12 @@ class Participants:
         rows = read_jsonl(options.trials, needed, findings=InputFindings())
         return {r.text("id"): (r.text("abstract"), r.count("enrolled")) for r in rows}
 
-    def inputs(self, options: Options) -> tuple[InputFile, ...]:
-        return (InputFile(setting="trials", path=options.trials),)
-
     def plan(self, trials: Trials) -> Iterator[TaskSpec]:
         return (TaskSpec(stage="count", key=trial) for trial in trials)
 
     def request(self, trials: Trials, task: Task) -> ChatRequest:
         parts = (TextPart(text=ASK), TextPart(text=trials[task.key][0]))
         return ChatRequest(messages=(Message(role="user", parts=parts),), max_tokens=32)
-
-    def follow_up(self, _: Trials, group: tuple[Answer, ...]) -> Iterator[TaskSpec]:
-        return iter(())
 
     def baseline(self, request: ChatRequest) -> str:
         found = re.search(r"([\d,]+) (patients|adults|women)", request.messages[0].text)

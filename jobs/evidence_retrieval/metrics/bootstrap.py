@@ -181,7 +181,7 @@ class PostBootstrap:
         ):
             intervals[i] = interval
         for (i, _), interval in zip(
-            others, self.by_post.intervals_of([f for _, f in others]), strict=True
+            others, self.by_post.intervals([f for _, f in others]), strict=True
         ):
             intervals[i] = interval
         return [interval for interval in intervals if interval is not None]
@@ -215,7 +215,7 @@ def _intervals(
     ):
         intervals[i] = interval
     for (i, _), interval in zip(
-        curves, draws.intervals_of([c for _, c in curves]), strict=True
+        curves, draws.intervals([c for _, c in curves]), strict=True
     ):
         intervals[i] = interval
     return intervals

@@ -19,7 +19,7 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.ft2font import FT2Font
 
-from jobs.kit.text_format import metric_number, shortened
+from jobs.kit.text_format import metric_number
 from runner.scorecard import (
     Axis,
     Band,
@@ -34,7 +34,7 @@ from runner.scorecard import (
     Stack,
 )
 from store.printable import LINE as READABLE
-from store.printable import printable
+from store.printable import printable, shortened
 
 WIDTH_IN = 7.2
 """Of a figure: two columns of a journal's page."""

@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Final
 
 from jobs.kit.metrics import MatchCounts, prf, ratio, string_ratio
-from jobs.kit.text_format import clip, one_line, plural, slugs
+from jobs.kit.text_format import plural, slugs
 from jobs.review_benchmark.data import AgentRecord, Review, TruthPaper
 from jobs.review_benchmark.extraction.checks import FLAG_MEANINGS
 from jobs.review_benchmark.extraction.result import (
@@ -34,6 +34,7 @@ from jobs.review_benchmark.measures import EXTRACTION
 from jobs.review_benchmark.settings import INPUTS
 from runner.job import Answer, Answers
 from runner.scorecard import Finding, Metric, Scorecard
+from store.printable import clip, one_line
 
 FIELDS = ("title", "question", "conclusion")
 """Fields of a review that are compared as texts."""

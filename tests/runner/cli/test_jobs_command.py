@@ -1,0 +1,47 @@
+"""The command jobs lists the settings that people set, and with --all every one."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from runner.cli.main import exit_code
+from runner.registry import job_names, load_job
+
+
+@pytest.mark.parametrize("name", job_names())
+def test_everyday_settings_are_settings(name: str) -> None:
+    job = load_job(name)
+    settings = list(job.Settings.model_fields)
+    assert sorted(set(job.everyday)) == sorted(job.everyday)
+    assert set(job.everyday) <= set(settings)
+    assert 0 < len(job.everyday) <= 14
+
+
+def test_a_job_is_listed_by_its_everyday_settings(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    job = load_job("screening")
+    assert exit_code(["jobs", "screening"]) == 0
+    *lines, tail = capsys.readouterr().out.splitlines()
+    assert {line.split()[0] for line in lines} == set(job.everyday)
+    further = len(job.Settings.model_fields) - len(job.everyday)
+    assert tail == f"{further} more settings: siftlog jobs screening --all"
+
+
+@pytest.mark.parametrize("words", [["--all"], ["--json"], ["--all", "--json"]])
+def test_every_setting_is_listed_with_all_or_as_json(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = load_job("screening")
+    assert exit_code(["jobs", "screening", *words]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    if "--json" in words:
+        rows = [json.loads(line) for line in lines]
+        everyday = {row["setting"] for row in rows if row["everyday"]}
+        assert everyday == set(job.everyday)
+        names = [row["setting"] for row in rows]
+    else:
+        names = [line.split()[0] for line in lines]
+    assert names == list(job.Settings.model_fields)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple, TypeAlias
 
 from jobs.kit import charts
-from jobs.kit.charts import Chart, ChartFigures
+from jobs.kit.charts import Chart, ChartFigures, stack
 from jobs.kit.explain import pages_text
 from jobs.kit.metrics import Agreement
 from jobs.kit.tables import Columns, TableOf, count, flag, number, text
@@ -33,7 +33,6 @@ from runner.scorecard import (
     Axis,
     Panel,
     Scorecard,
-    Stack,
     Table,
 )
 from store.document import Block, Fact, Numbers, TableBlock, Words, as_text
@@ -200,15 +199,11 @@ def _similarity(plot: Plot) -> Iterator[Panel]:
                 names=tuple(f"{at / BINS:.1f}" for at in range(BINS)),
             ),
             y=Axis(label="pairs", lo=0),
-            marks=tuple(
-                Stack(
-                    values=tuple(
-                        plot.results.get((is_match, at), 0) for at in range(BINS)
-                    ),
-                    label=label,
-                    series=series,
-                )
-                for series, (is_match, label) in enumerate(VERDICT_LABELS.items())
+            marks=stack(
+                {
+                    label: [plot.results.get((is_match, at), 0) for at in range(BINS)]
+                    for is_match, label in VERDICT_LABELS.items()
+                }
             ),
         )
 

@@ -174,20 +174,23 @@ def short_tables(results: EvidenceResults) -> Iterator[Table]:
     for table in (
         METRICS.table(
             _MetricRow(model, metric)
-            for model, found in models
-            for metric in found.whole
+            for model, model_results in models
+            for metric in model_results.whole
         ),
         PER_CRITERION.table(_criterion_rows(results)),
         ABLATION.table(results.steps),
         GAMMA_SWEEP.table(
             _MetricRow(model, metric, gamma=gamma)
-            for model, found in models
-            for gamma, metric in found.sweep
+            for model, model_results in models
+            for gamma, metric in model_results.sweep
         ),
         THRESHOLD_GRID.table(
             row
-            for model, found in models
-            for row in (*_tuned(results, model, found), *_tested(model, found))
+            for model, model_results in models
+            for row in (
+                *_tuned(results, model, model_results),
+                *_tested(model, model_results),
+            )
         ),
         FOLD_THRESHOLDS.table(_threshold_rows(results)),
         _folds(results),
@@ -232,11 +235,11 @@ GAMMA_SWEEP = TableOf[_MetricRow](
 
 
 def _criterion_rows(results: EvidenceResults) -> Iterator[_MetricRow]:
-    for model, found in results.models.items():
-        for criterion, metrics in found.criteria.items():
+    for model, model_results in results.models.items():
+        for criterion, metrics in model_results.criteria.items():
             for metric in metrics:
                 yield _MetricRow(model, metric, f"criterion.{criterion}.", criterion)
-        for metric in found.macro:
+        for metric in model_results.macro:
             yield _MetricRow(model, metric, "macro.", "macro")
 
 
@@ -313,9 +316,9 @@ def _threshold_rows(results: EvidenceResults) -> Iterator[_ThresholdRow]:
     for gate in results.scoring_input.gates:
         for name, value in gate.on_tune.items():
             yield _ThresholdRow(gate, "tune", name, value)
-        found = results.models.get(gate.model)
-        if found is not None and gate.config == results.scoring_input.headline:
-            metrics = found.folds.get(gate.fold, {})
+        model_results = results.models.get(gate.model)
+        if model_results is not None and gate.config == results.scoring_input.headline:
+            metrics = model_results.folds.get(gate.fold, {})
             for name in _ON_TEST:
                 if name in metrics:
                     yield _ThresholdRow(gate, "test", name, metrics[name].value)

@@ -133,14 +133,14 @@ def _table(history: History) -> Iterator[str]:
         "delta": lambda line: _signed(line.delta),
         "": lambda line: "; ".join(_notes(line)),
     }
-    shown: list[list[str]] = []
+    visible: list[list[str]] = []
     for name, cell in columns.items():
         cells = [*map(cell, history.lines)]
         if any(text != UNDEFINED for text in cells):
             width = max(map(len, (name, *cells)))
             side = "<" if name in _WORDS else ">"
-            shown.append([f"{text:{side}{width}}" for text in (name, *cells)])
-    for line in zip(*shown, strict=True):
+            visible.append([f"{text:{side}{width}}" for text in (name, *cells)])
+    for line in zip(*visible, strict=True):
         yield "  ".join(line).rstrip()
 
 

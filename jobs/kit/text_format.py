@@ -8,39 +8,12 @@ from __future__ import annotations
 
 import math
 import re
-import textwrap
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 from hashlib import sha256
 
 from runner.scorecard import Metric
-from store.document import NONE, WIDTH
-from store.printable import clip, cut, display_width, padded
-
-_GAP = "  "
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TextColumn:
-    """One column of a table; numbers stand to the right, words to the left."""
-
-    title: str
-    cells: Sequence[str]
-    has_words: bool = False
-
-
-def text_table(columns: Sequence[TextColumn], indent: str = "  ") -> Iterator[str]:
-    """The title line and the rows; what lies beyond the page is cut."""
-    for row in zip(*map(_aligned, columns), strict=True):
-        yield cut((indent + _GAP.join(row)).rstrip(), WIDTH)
-
-
-def _aligned(column: TextColumn) -> Iterator[str]:
-    texts = [column.title, *column.cells]
-    width = max(map(display_width, texts))
-    for text in texts:
-        yield padded(text, width, is_number=not column.has_words)
+from store.document import NONE
 
 
 def joined_words(values: Iterable[object]) -> str:
@@ -48,39 +21,9 @@ def joined_words(values: Iterable[object]) -> str:
     return " ".join(map(str, values)) or NONE
 
 
-def hanging_lines(label: str, text: str) -> Iterator[str]:
-    """A text of our own behind its label, over as many lines as it takes."""
-    before = label
-    for line in textwrap.wrap(
-        text, WIDTH - display_width(label), break_on_hyphens=False
-    ):
-        yield cut(before + line, WIDTH)
-        before = " " * display_width(label)
-
-
 def plural(n: int, noun: str, many: str = "") -> str:
     """`1 sentence`, `2 sentences`; *many* where it is not made by an s."""
     return f"{n:,} {noun if n == 1 else many or noun + 's'}"
-
-
-NAME_CHARS = 60
-"""Characters of an unknown name that its error repeats."""
-
-
-def nearest_hint(
-    near: Iterable[str], otherwise: str, quote: Callable[[str], str] = str
-) -> str:
-    """What an error adds about an unknown name: the nearest names, or *otherwise*."""
-    names = [quote(clip(name, NAME_CHARS)) for name in near]
-    if not names:
-        return otherwise
-    return f"the nearest {'are' if names[1:] else 'is'} {', '.join(names)}."
-
-
-def quoted_lines(text: str) -> Iterator[str]:
-    """The lines of a text, set off so that it cannot pass for ours."""
-    for line in text.splitlines() or [""]:
-        yield f"      | {line}"
 
 
 _UNSAFE = re.compile(r"^[.-]|[^A-Za-z0-9._-]")

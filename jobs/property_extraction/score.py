@@ -23,7 +23,7 @@ from jobs.property_extraction.measures import MEASURES
 from jobs.property_extraction.parsing import ParsedExtraction, ParsedQuotes
 from jobs.property_extraction.plan import read_extraction, read_requote, read_rows
 from jobs.property_extraction.predictions import run_predictions
-from jobs.property_extraction.rates import WORDS
+from jobs.property_extraction.rates import RATES, WORDS
 from jobs.property_extraction.results import (
     PropertyResults,
     ScoredModel,
@@ -154,7 +154,7 @@ def comparable(column: ScoredModel) -> Comparable:
 def _of_papers(column: ScoredModel, word: str) -> ItemValues:
     """A ratio of sums over papers; of the first replicate."""
     counts = column.first.counts
-    above, below = counts.by_paper().sums()[word]
+    above, below = RATES[word].terms(counts.by_paper())
     return ItemValues(
         kind="ratio",
         items=counts.papers,

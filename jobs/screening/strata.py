@@ -16,7 +16,7 @@ from jobs.kit.measurements import (
     Measurement,
     count,
     mean_over,
-    metrics,
+    with_intervals,
 )
 from jobs.kit.measures import ComputedMeasure, ValueMeasure, measured
 from jobs.kit.metrics import (
@@ -180,7 +180,7 @@ def measure_stratum(
         name=name,
         counts=counts,
         by_review={**rates, **ranked},
-        metrics=tuple(metrics(measurements, draws)),
+        metrics=tuple(with_intervals(measurements, draws)),
     )
 
 

@@ -19,12 +19,11 @@ from jobs.kit.report.html import (
     html_table,
 )
 from jobs.kit.tables import TableOf, count, number, per_key, printed
-from jobs.kit.text_format import metric_number
 from runner.cli import console
 from runner.estimate.estimate import EstimateRange, preview
 from runner.matrix import MatrixCell, MatrixFile
 from runner.score.render import REPORT
-from runner.table_rendering import PrintTable, in_columns
+from runner.table_rendering import PrintTable, format_number, in_columns
 from store.clock import Clock
 from store.database import open_reader
 from store.read.live import live_status
@@ -120,7 +119,7 @@ def interval(row: MatrixRow) -> str:
     """Of the headline metric; a dash where it has none."""
     if row.ends is None:
         return "-"
-    return f"[{', '.join(map(metric_number, row.ends))}]"
+    return f"[{', '.join(map(format_number, row.ends))}]"
 
 
 CELLS: Mapping[str, Callable[[MatrixRow], str]] = {
@@ -131,7 +130,7 @@ CELLS: Mapping[str, Callable[[MatrixRow], str]] = {
     "cost": lambda row: dollars(row.cost_usd),
     "metric": _metric_name,
     "value": lambda row: (
-        metric_number(row.reached.get("value")) if row.reached else "-"
+        format_number(row.reached.get("value")) if row.reached else "-"
     ),
     "interval": interval,
     "n": lambda row: f"{row.reached['n']:,}" if row.reached else "-",
@@ -300,7 +299,7 @@ def _metrics(run_rows: Sequence[MatrixRow]) -> Iterator[Element]:
             (
                 _metric_cell(path, scored),
                 *(
-                    metric_number(row.metrics[path]["value"])
+                    format_number(row.metrics[path]["value"])
                     if path in row.metrics
                     else "-"
                     for row in scored

@@ -208,7 +208,7 @@ def _show(
     run_rows = matrix_rows(every, CLOCK)
     document = run_matrix.as_json(matrix.group, run_rows)
     (folder / "comparison.csv").write_text(
-        csv_lines(run_matrix.csv_rows(run_rows)), "utf-8"
+        csv_lines(run_matrix.COMPARISON.lines(run_rows)), "utf-8"
     )
     (folder / "comparison.json").write_text(
         json.dumps(document, indent=1) + "\n", "utf-8"

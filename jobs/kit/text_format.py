@@ -6,13 +6,13 @@ character is shown as its number, and takes the room of that.
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
 from collections.abc import Iterable
 from hashlib import sha256
 
 from runner.scorecard import Metric
+from runner.table_rendering import UNDEFINED, format_number
 from store.document import NONE
 
 
@@ -53,9 +53,6 @@ def slugs(models: Iterable[str]) -> dict[str, str]:
     }
 
 
-UNDEFINED = "n/a"
-
-
 def fixed(value: float | None, form: str = ".3f", undefined: str = UNDEFINED) -> str:
     """A number in one format, such as `+.2f` or `.1%`; `n/a` where it is None."""
     return undefined if value is None else f"{value:{form}}"
@@ -71,34 +68,18 @@ def with_ends(metric: Metric, form: str = ".3f", of_ends: str = ".2f") -> str:
     return f"{fixed(metric.value, form)} {ends(metric.lo, metric.hi, of_ends)}".rstrip()
 
 
-FIXED = (0.001, 1000.0)
-"""Sizes between which three decimals say enough."""
-
-
-def metric_number(value: float | None) -> str:
-    """A number with the digits that a reader needs; `n/a` where it is undefined."""
-    if value is None or math.isnan(value):
-        return UNDEFINED
-    if isinstance(value, int):
-        return f"{value:,}"
-    least, most = FIXED
-    if value == 0 or least <= abs(value) < most:
-        return f"{value:.3f}"
-    return f"{value:.3g}"
-
-
 def metric_interval(metric: Metric) -> str:
     """`[lo, hi]`; empty where the metric has none."""
     if metric.lo is None and metric.hi is None:
         return ""
-    return f"[{metric_number(metric.lo)}, {metric_number(metric.hi)}]"
+    return f"[{format_number(metric.lo)}, {format_number(metric.hi)}]"
 
 
 def metric_spread(metric: Metric) -> str:
     """`mean ± std`; empty where the metric has none."""
     if metric.mean is None and metric.std is None:
         return ""
-    return f"{metric_number(metric.mean)} ± {metric_number(metric.std)}"
+    return f"{format_number(metric.mean)} ± {format_number(metric.std)}"
 
 
 def metric_count(metric: Metric) -> str:
@@ -129,4 +110,4 @@ def csv_cell(text: str) -> str:
     if not text:
         return UNDEFINED
     # whole numbers may be ids: they stay as they are
-    return text if text.lstrip("-").isdigit() else metric_number(float(text))
+    return text if text.lstrip("-").isdigit() else format_number(float(text))

@@ -42,7 +42,7 @@ from jobs.kit.metrics.resampling import Form
 from jobs.kit.tables import Columns, count, group, number, text
 from jobs.kit.text_format import plural
 from runner.errors import UsageError
-from runner.scorecard import Cell, Comparable, Labels
+from runner.scorecard import Comparable, Labels
 
 _MAX_CACHED_DRAWS = 4
 """Sets of clusters whose resamples are held; a match's metrics mostly share one."""
@@ -411,36 +411,6 @@ TESTED: tuple[Columns[ComparedMetric], ...] = (
     group(_OUTCOMES, lambda metric: metric.outcomes),
 )
 """The test, the verdict and the items by outcome of one metric of a pair."""
-
-
-def difference_cells(metric: ComparedMetric | None) -> tuple[Cell, ...]:
-    """The difference of one metric of a pair and the ends of its interval."""
-    if metric is None:
-        return (None, None, None)
-    return (metric.gap.value, metric.gap.interval.lo, metric.gap.interval.hi)
-
-
-TESTED_COLUMNS = ("test", "p", "p_holm", "verdict", "clusters", "won", "lost", "tied")
-"""Of a metric in a table of pairs; the counts are items."""
-
-
-def tested_cells(metric: ComparedMetric | None) -> tuple[Cell, ...]:
-    """One metric of a pair, below `TESTED_COLUMNS`."""
-    if metric is None:
-        return (None,) * len(TESTED_COLUMNS)
-    primary, outcomes = metric.p_values.primary, metric.outcomes
-    return (
-        None if primary is None else primary.name,
-        None if primary is None else primary.p,
-        metric.p_holm,
-        metric.verdict,
-        metric.overlap.clusters,
-        *(
-            (outcomes.wins, outcomes.losses, outcomes.ties)
-            if outcomes
-            else (None, None, None)
-        ),
-    )
 
 
 def p_value_words(metric: ComparedMetric) -> str:

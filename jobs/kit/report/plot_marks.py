@@ -19,7 +19,6 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.ft2font import FT2Font
 
-from jobs.kit.text_format import metric_number
 from runner.scorecard import (
     Axis,
     Band,
@@ -33,6 +32,7 @@ from runner.scorecard import (
     ReferenceLine,
     Stack,
 )
+from runner.table_rendering import UNDEFINED, format_number
 from store.printable import LINE as READABLE
 from store.printable import printable, shortened
 
@@ -304,7 +304,7 @@ class PanelPainter:
             if value is None:
                 x, y = (0.0, at) if self.lies else (at, 0.0)
                 self.axes.annotate(
-                    "n/a",
+                    UNDEFINED,
                     (x, y),
                     xytext=(3, 0) if self.lies else (0, 3),
                     textcoords="offset points",
@@ -385,7 +385,7 @@ class PanelPainter:
                 self.axes.text(
                     x,
                     y,
-                    metric_number(value),
+                    format_number(value),
                     ha="center",
                     va="center",
                     fontsize=7.5,

@@ -9,9 +9,10 @@ from string import ascii_letters
 from typing import Any
 
 from jobs.kit.history import History, HistoryLine, HistoryRow, PartChange, RowComparison
-from jobs.kit.text_format import UNDEFINED, cut, fixed, plural, shortened
+from jobs.kit.text_format import UNDEFINED, fixed, plural
 from runner.scorecard import Axis, Figure, LineSeries, Mark, Panel, ReferenceLine
 from runner.table_rendering import PrintCell, PrintColumn, PrintTable
+from store.printable import cut, shortened
 from store.results import ItemPart
 
 HEIGHT = 11

@@ -8,102 +8,12 @@ from __future__ import annotations
 
 import math
 import re
-import textwrap
-import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 from hashlib import sha256
-from itertools import accumulate, takewhile
 
 from runner.scorecard import Metric
-from store.printable import printable
-
-WIDTH = 80
-"""Cells of a page: the narrowest terminal in common use."""
-
-NONE = "-"
-"""Stands where there is no value."""
-
-_GAP = "  "
-_CUT = "…"
-_WIDE = frozenset({"W", "F"})
-_MARKS = frozenset({"Mn", "Me"})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TextColumn:
-    """One column of a table; numbers stand to the right, words to the left."""
-
-    title: str
-    cells: Sequence[str]
-    has_words: bool = False
-
-
-def text_table(columns: Sequence[TextColumn], indent: str = "  ") -> Iterator[str]:
-    """The title line and the rows; what lies beyond the page is cut."""
-    for row in zip(*map(_aligned, columns), strict=True):
-        yield cut((indent + _GAP.join(row)).rstrip(), WIDTH)
-
-
-def _aligned(column: TextColumn) -> Iterator[str]:
-    texts = [column.title, *column.cells]
-    width = max(map(display_width, texts))
-    for text in texts:
-        yield padded(text, width, is_number=not column.has_words)
-
-
-def padded(text: str, width: int, *, is_number: bool = False) -> str:
-    """A printable text with blanks that make it *width* cells wide."""
-    blank = " " * (width - display_width(text))
-    return blank + text if is_number else text + blank
-
-
-def clip(text: str, width: int) -> str:
-    """A name from outside as a cell."""
-    return cut(one_line(text), width)
-
-
-def one_line(text: str) -> str:
-    """A text from outside without anything that a terminal acts on, on one line."""
-    return printable(text.replace("\n", "\N{SYMBOL FOR LINE FEED}"))
-
-
-def cut(text: str, width: int) -> str:
-    """The beginning of a printable text that takes at most *width* cells."""
-    if display_width(text) <= width:
-        return text
-    return _beginning(text, width - len(_CUT)) + _CUT
-
-
-def shortened(text: str, width: int) -> str:
-    """A printable text of at most *width* cells, cut in its middle.
-
-    For names of models, which differ at their ends more often than at their beginnings.
-    """
-    if display_width(text) <= width:
-        return text
-    room = width - len(_CUT)
-    head = _beginning(text, room // 3)
-    return head + _CUT + _beginning(text[::-1], room - display_width(head))[::-1]
-
-
-def _beginning(text: str, room: int) -> str:
-    """As much of the beginning of a text as fits into *room* cells."""
-    ends = takewhile(lambda end: end <= room, accumulate(map(_cells, text)))
-    return text[: sum(1 for _ in ends)]
-
-
-def display_width(text: str) -> int:
-    """Cells of a terminal that a printable text takes."""
-    return sum(map(_cells, text))
-
-
-def number(value: float | None, decimals: int = 4) -> str:
-    """A number, or `NONE` where it is None or NaN; an infinite one is `inf`."""
-    if value is None or math.isnan(value):
-        return NONE
-    return f"{value:.{decimals}f}"
+from store.document import NONE
 
 
 def joined_words(values: Iterable[object]) -> str:
@@ -111,45 +21,9 @@ def joined_words(values: Iterable[object]) -> str:
     return " ".join(map(str, values)) or NONE
 
 
-def hanging_lines(label: str, text: str) -> Iterator[str]:
-    """A text of our own behind its label, over as many lines as it takes."""
-    before = label
-    for line in textwrap.wrap(
-        text, WIDTH - display_width(label), break_on_hyphens=False
-    ):
-        yield cut(before + line, WIDTH)
-        before = " " * display_width(label)
-
-
-def _cells(character: str) -> int:
-    if unicodedata.category(character) in _MARKS:
-        return 0
-    return 2 if unicodedata.east_asian_width(character) in _WIDE else 1
-
-
 def plural(n: int, noun: str, many: str = "") -> str:
     """`1 sentence`, `2 sentences`; *many* where it is not made by an s."""
     return f"{n:,} {noun if n == 1 else many or noun + 's'}"
-
-
-NAME_CHARS = 60
-"""Characters of an unknown name that its error repeats."""
-
-
-def nearest_hint(
-    near: Iterable[str], otherwise: str, quote: Callable[[str], str] = str
-) -> str:
-    """What an error adds about an unknown name: the nearest names, or *otherwise*."""
-    names = [quote(clip(name, NAME_CHARS)) for name in near]
-    if not names:
-        return otherwise
-    return f"the nearest {'are' if names[1:] else 'is'} {', '.join(names)}."
-
-
-def quoted_lines(text: str) -> Iterator[str]:
-    """The lines of a text, set off so that it cannot pass for ours."""
-    for line in text.splitlines() or [""]:
-        yield f"      | {line}"
 
 
 _UNSAFE = re.compile(r"^[.-]|[^A-Za-z0-9._-]")

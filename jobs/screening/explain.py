@@ -11,19 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
+from jobs.kit.explain import Reading, pages_text, reply_blocks
 from jobs.kit.metrics.columns import Bools
-from jobs.kit.text_format import (
-    NONE,
-    WIDTH,
-    TextColumn,
-    cut,
-    hanging_lines,
-    number,
-    one_line,
-    plural,
-    quoted_lines,
-    text_table,
-)
+from jobs.kit.text_format import plural
 from jobs.screening.data import (
     ArticleText,
     ScreeningJudgement,
@@ -34,7 +24,7 @@ from jobs.screening.decisions import OUTCOMES, UNDECIDED, DecisionView, screened
 from jobs.screening.explain_selection import (
     ExplainedScreening,
     SelectedRecord,
-    description_lines,
+    description_blocks,
     select,
 )
 from jobs.screening.inputs import ScreeningDataset
@@ -43,49 +33,44 @@ from jobs.screening.parsing import parse_criteria, parse_screen
 from jobs.screening.ranking import RankedReview
 from runner.job import Answer, Answers
 from runner.messages import ParseFailure
+from store.document import (
+    Block,
+    Cell,
+    Fact,
+    Heading,
+    Numbers,
+    TableBlock,
+    Words,
+    number,
+)
 
 
-def reply_lines(answers: Iterable[Answer], *, imported: bool) -> Iterator[str]:
-    """Each answer: its task, the reply itself, and what was read from it.
-
-    Args:
-        answers: in the order of the log.
-        imported: they were made elsewhere, so that there are no words to quote.
-    """
+def _answer_blocks(answers: Iterable[Answer], *, imported: bool) -> Iterator[Block]:
+    """Shows each answer: its task, the reply itself, and what was read from it."""
     for answer in answers:
         task = answer.task
         yield f"  {task.stage:<10} replicate {task.replicate}, task {task.number:,}"
-        if answer.chat is not None and not imported:
-            yield from quoted_lines(answer.chat.text)
-            if answer.chat.finish_reason != "stop":
-                yield f"    ended    {one_line(answer.chat.finish_reason)}"
-        for label, line in _reading(answer, imported=imported):
-            yield from hanging_lines(f"    {label:<8} ", line)
+        readings = _reading(answer, imported=imported)
+        yield from reply_blocks(answer, readings, is_quoted=not imported)
 
 
-def _reading(answer: Answer, *, imported: bool) -> Iterator[tuple[str, str]]:
-    """What was read, by which rule, and what was off; or why there is nothing."""
-    if answer.skip is not None:
-        yield "skipped", one_line(answer.skip)
-    elif answer.error is not None:
-        yield "error", one_line(answer.error)
-    elif answer.chat is None:
-        yield "open", "not answered yet"
-    else:
-        is_criteria = answer.task.stage == "criteria"
-        match (parse_criteria if is_criteria else parse_screen)(answer.chat):
-            case ParseFailure(reason=reason):
-                yield "failed", f"could not be read: {reason}"
-            case ScreeningJudgement() as judgement:
-                p = number(judgement.p_include, 2)
-                yield "read", f"{judgement.decision}, p {p}, {judgement.reason_code}"
-                yield "rule", judgement.rule
-                if judgement.issues:
-                    yield "noticed", ", ".join(judgement.issues)
-                if judgement.reason and imported:
-                    yield "reason", one_line(judgement.reason)
-            case _:
-                yield "read", "criteria, as told above"
+def _reading(answer: Answer, *, imported: bool) -> Iterator[Reading]:
+    """Yields what was read, by which rule, and what was off."""
+    if answer.chat is None:
+        return
+    is_criteria = answer.task.stage == "criteria"
+    match (parse_criteria if is_criteria else parse_screen)(answer.chat):
+        case ParseFailure(reason=reason):
+            yield "failed", f"could not be read: {reason}"
+        case ScreeningJudgement() as judgement:
+            p = number(judgement.p_include, 2)
+            yield "read", f"{judgement.decision}, p {p}, {judgement.reason_code}"
+            yield "rule", judgement.rule
+            yield "noticed", ", ".join(judgement.issues)
+            if imported:
+                yield "reason", judgement.reason
+        case _:
+            yield "read", "criteria, as told above"
 
 
 NO_ABSTRACT = "(no abstract)"
@@ -94,10 +79,10 @@ CALLS = ("exclude", "include")
 """By the number of a call."""
 
 
-def record_lines(
+def record_page(
     run: ExplainedScreening, chosen: SelectedRecord, at: int
-) -> Iterator[str]:
-    """The page of one record.
+) -> Iterator[Block]:
+    """Shows one record.
 
     Args:
         run: that it is explained from.
@@ -110,17 +95,15 @@ def record_lines(
     text = run.paper(paper)
     answers = tuple(run.about_item(key))
     year = "" if text.year is None else f" ({text.year})"
-    yield cut(one_line(key), WIDTH)
-    title = one_line(run.review_title(chosen.review)) or UNTITLED
-    yield from hanging_lines("review     ", title)
-    yield from abstract_lines(run.review(chosen.review))
-    yield from hanging_lines("paper      ", (one_line(text.title) or UNTITLED) + year)
-    yield from abstract_lines(text)
-    yield from hanging_lines("truth      ", _truth(run, key, at))
-    yield from description_lines(run, chosen.review, answers)
+    yield Heading(key, level=1)
+    yield Fact("review", run.review_title(chosen.review) or UNTITLED)
+    yield abstract_fact(run.review(chosen.review))
+    yield Fact("paper", (text.title or UNTITLED) + year)
+    yield abstract_fact(text)
+    yield Fact("truth", _truth(run, key, at))
+    yield from description_blocks(run, chosen.review, answers)
     for model, view in run.views.items():
-        yield ""
-        yield cut(one_line(model), WIDTH)
+        yield Heading(model)
         yield f"  {'decision':<10} {_decision(view, at)}"
         for replicate_view in run.replicates(model):
             name = f"replicate {replicate_view.decisions.replicate}"
@@ -128,14 +111,12 @@ def record_lines(
         yield f"  {'rank':<10} {_rank(run, view, chosen.review, at)}"
         stated = run.about_item(chosen.review)
         model_answers = (a for a in (*stated, *answers) if a.task.model == model)
-        yield from reply_lines(model_answers, imported=run.answers.imported)
+        yield from _answer_blocks(model_answers, imported=run.answers.imported)
 
 
-def abstract_lines(text: ArticleText) -> Iterator[str]:
-    """The whole abstract of a review or paper, so that the two can be compared."""
-    yield from hanging_lines(
-        "abstract   ", one_line(text.abstract).strip() or NO_ABSTRACT
-    )
+def abstract_fact(text: ArticleText) -> Fact:
+    """Shows the whole abstract of a review or paper, for comparison."""
+    return Fact("abstract", text.abstract.strip() or NO_ABSTRACT)
 
 
 def _truth(run: ExplainedScreening, key: str, at: int) -> str:
@@ -171,7 +152,7 @@ def _reason_text(record: ScreeningRecord | None) -> str:
         return ""
     near = ", also a near miss" if record.also_near_miss else ""
     code = f", {record.reason_code}" if record.reason_code else ""
-    reason = f': "{one_line(record.reason)}"' if record.reason else ""
+    reason = f': "{record.reason}"' if record.reason else ""
     return f"{code}{near}{reason}"
 
 
@@ -209,9 +190,19 @@ def _rank(run: ExplainedScreening, view: DecisionView, review: str, at: int) -> 
 MOST_LISTED = 20
 """Records of a table; the files of a scoring hold all."""
 
+COLUMNS = (
+    Words("paper"),
+    Numbers("p", decimals=2),
+    Numbers("rank"),
+    Words("kind"),
+    Words("stage"),
+    Words("reason"),
+    Words("title"),
+)
 
-def review_lines(run: ExplainedScreening, review: str) -> Iterator[str]:
-    """The page of one review."""
+
+def review_page(run: ExplainedScreening, review: str) -> Iterator[Block]:
+    """Shows one review."""
     records = run.records
     review_index = records.reviews.index(review)
     rows = np.flatnonzero(records.review == review_index).tolist()
@@ -219,20 +210,19 @@ def review_lines(run: ExplainedScreening, review: str) -> Iterator[str]:
     kinds_text = ", ".join(
         f"{kinds.count(kind):,} {kind}" for kind in records.kinds if kind in kinds
     )
-    yield cut(one_line(review), WIDTH)
-    title = one_line(run.review_title(review)) or UNTITLED
-    yield from hanging_lines("review     ", title)
-    yield from hanging_lines("records    ", f"{len(rows):,}: {kinds_text}")
-    yield from description_lines(run, review, _of_records(run, review, rows))
+    yield Heading(review, level=1)
+    yield Fact("review", run.review_title(review) or UNTITLED)
+    yield Fact("records", f"{len(rows):,}: {kinds_text}")
+    yield from description_blocks(run, review, _of_records(run, review, rows))
     for model, view in run.views.items():
-        yield ""
-        yield cut(one_line(model), WIDTH)
+        yield Heading(model)
         yield from _of_model(run, view, run.ranked(view, review))
     yield ""
     if "near-miss" in kinds:
         yield "Near misses are unjudged: a model that includes one may be right."
     first = record_key(review, records.papers[rows[0]])
-    yield cut(f"Name a record for its whole course, such as {one_line(first)}.", WIDTH)
+    hint = f"Name a record for its whole course, such as {first}."
+    yield Fact("", hint, width=0, is_cut=True)
 
 
 def _of_records(
@@ -246,11 +236,11 @@ def _of_records(
 
 def _of_model(
     run: ExplainedScreening, view: DecisionView, ranked: RankedReview
-) -> Iterator[str]:
+) -> Iterator[Block]:
     outcomes = [OUTCOMES[outcome] for outcome in view.outcome[ranked.rows].tolist()]
     counts = [f"{outcomes.count(name):,} {name}" for name in OUTCOMES]
     counts_text = ", ".join(count for count in counts if not count.startswith("0 "))
-    yield from hanging_lines("  decisions  ", counts_text)
+    yield Fact("decisions", counts_text, indent=2)
     calls = view.call[ranked.rows]
     positives = plural(int(ranked.label.sum()), "included paper")
     # what ranks lowest was excluded most surely
@@ -264,7 +254,7 @@ def _of_model(
 
 
 def _positions(chosen: Bools) -> list[int]:
-    """Where a ranked review has something, from 0."""
+    """Returns where a ranked review has something, from 0."""
     positions: list[int] = np.flatnonzero(chosen).tolist()
     return positions
 
@@ -278,47 +268,28 @@ def _table(
     view: DecisionView,
     ranked: RankedReview,
     positions: Sequence[int],
-) -> Iterator[str]:
+) -> Iterator[Block]:
     if not positions:
         return
     records, decisions = view.records, view.decisions
-    listed = positions[:MOST_LISTED]
-    rows = ranked.rows[listed].tolist()
-    papers = [records.papers[at] for at in rows]
     is_staged = len(decisions.stages) > 1
-    texts = {
-        "kind": [
-            "" if records.label[at] else records.kinds[records.kind[at]] for at in rows
-        ],
-        "stage": [
-            decisions.stages[decisions.stage[at]] if is_staged else "" for at in rows
-        ],
-        "reason": [
-            decisions.reason_code[at] if decisions.reason_code else "" for at in rows
-        ],
-        "title": [run.paper(paper).title for paper in papers],
-    }
-    yield from text_table(
-        [
-            _words("paper", papers),
-            TextColumn(
-                title="p", cells=[number(float(decisions.p[at]), 2) for at in rows]
-            ),
-            TextColumn(
-                title="rank", cells=[f"{position + 1:,}" for position in listed]
-            ),
-            # what says nothing leaves its room to the others
-            *(_words(title, cells) for title, cells in texts.items() if any(cells)),
-        ],
-        indent="    ",
-    )
-    if positions[MOST_LISTED:]:
-        yield f"    and {len(positions) - MOST_LISTED:,} more"
-
-
-def _words(title: str, cells: Sequence[str]) -> TextColumn:
-    texts = [one_line(cell) or NONE for cell in cells]
-    return TextColumn(title=title, cells=texts, has_words=True)
+    rows: list[tuple[Cell, ...]] = []
+    for position in positions[:MOST_LISTED]:
+        at = int(ranked.rows[position])
+        paper, kind = records.papers[at], records.kinds[records.kind[at]]
+        rows.append(
+            (
+                paper,
+                float(decisions.p[at]),
+                position + 1,
+                None if records.label[at] else kind,
+                decisions.stages[decisions.stage[at]] if is_staged else None,
+                (decisions.reason_code[at] or None) if decisions.reason_code else None,
+                run.paper(paper).title or None,
+            )
+        )
+    # columns that say nothing leave their room to the others
+    yield TableBlock(COLUMNS, rows, indent=4, total=len(positions)).filled()
 
 
 def explain(dataset: ScreeningDataset, answers: Answers, items: tuple[str, ...]) -> str:
@@ -337,11 +308,10 @@ def explain(dataset: ScreeningDataset, answers: Answers, items: tuple[str, ...])
     run = ExplainedScreening.about(
         dataset, answers, screened, {selected.review for selected in chosen}
     )
-    pages = ("\n".join(_lines(run, selected)) for selected in chosen)
-    return "\n\n".join(pages) + "\n"
+    return pages_text(_page(run, selected) for selected in chosen)
 
 
-def _lines(run: ExplainedScreening, selected: SelectedRecord) -> Iterator[str]:
+def _page(run: ExplainedScreening, selected: SelectedRecord) -> Iterator[Block]:
     if selected.record is None:
-        return review_lines(run, selected.review)
-    return record_lines(run, selected, selected.record)
+        return review_page(run, selected.review)
+    return record_page(run, selected, selected.record)

@@ -7,22 +7,11 @@ diagram.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from jobs.kit.text_format import (
-    NONE,
-    WIDTH,
-    TextColumn,
-    cut,
-    display_width,
-    hanging_lines,
-    joined_words,
-    one_line,
-    plural,
-    text_table,
-)
+from jobs.kit.text_format import joined_words, plural
 from jobs.screening.corpus import read_corpus
 from jobs.screening.explain import NO_ABSTRACT
 from jobs.screening.graph import Graph
@@ -36,6 +25,15 @@ from jobs.screening.negatives_trace import (
 )
 from jobs.screening.settings import ScreeningSettings
 from runner.errors import UsageError
+from store.document import (
+    Block,
+    Fact,
+    Numbers,
+    TableBlock,
+    Words,
+    text_lines,
+)
+from store.printable import display_width, one_line
 
 INCLUDED = 5
 """Included papers that are listed."""
@@ -59,30 +57,30 @@ def page(account: NegativesTrace, *, plain: bool = False) -> str:
         account: of one review.
         plain: in ASCII alone.
     """
-    lines = (*_steps(account), "", *diagram(account))
+    lines = (*text_lines(_steps(account)), "", *diagram(account))
     return "\n".join(map(_ascii, lines) if plain else lines)
 
 
-def _steps(account: NegativesTrace) -> Iterator[str]:
+def _steps(account: NegativesTrace) -> Iterator[Block]:
     figures = account.statistics
-    yield cut(f"{account.review}  {one_line(account.title) or UNTITLED}", WIDTH)
+    yield _titled(account.review, account.title, indent=0)
     yield ""
     without = figures.n_references - figures.n_included
     yield (
         f"1. Included: {plural(figures.n_included, 'paper')} with an abstract; "
         f"without, relating none: {without:,}."
     )
-    yield from _titled(account.included[:INCLUDED])
-    yield from _more(figures.n_included - INCLUDED)
+    yield from (_titled(*paper) for paper in account.included[:INCLUDED])
+    if figures.n_included > INCLUDED:
+        yield f"     and {figures.n_included - INCLUDED:,} more"
     yield (
         f"2. Related: {plural(figures.n_related_reviews, 'review')} "
         f"{'shares' if figures.n_related_reviews == 1 else 'share'} a paper with it."
     )
     for related_review in account.related:
-        yield from _titled([(related_review.review, related_review.title)])
-        yield from _wrapped(
-            f"shares {len(related_review.shared):,}: ", related_review.shared
-        )
+        yield _titled(related_review.review, related_review.title)
+        label = f"shares {len(related_review.shared):,}: "
+        yield Fact(label, joined_words(related_review.shared), 7, 0)
     yield (
         f"3. Collected: {plural(figures.n_related_papers, 'paper')} with an abstract "
         "that they include."
@@ -108,78 +106,54 @@ def _steps(account: NegativesTrace) -> Iterator[str]:
         yield from _compared(account, account.compared)
 
 
-def _compared(account: NegativesTrace, near: FirstNearMiss) -> Iterator[str]:
+def _compared(account: NegativesTrace, near: FirstNearMiss) -> Iterator[Block]:
     """Both abstracts: why a near miss is near, and what a reader must tell apart."""
     yield "7. Compared: the review and its first near miss, by their abstracts."
     for name, title, abstract in (
         (account.review, account.title, near.review_abstract),
         (near.paper, near.title, near.abstract),
     ):
-        yield from _titled([(name, title)])
-        yield from hanging_lines("       ", one_line(abstract).strip() or NO_ABSTRACT)
+        yield _titled(name, title)
+        yield Fact("", abstract.strip() or NO_ABSTRACT, 7, 0)
 
 
-def _candidates(account: NegativesTrace) -> Iterator[str]:
-    listed = account.candidates[:MOST_LISTED]
-    if listed:
-        yield from text_table(
+def _candidates(account: NegativesTrace) -> Iterator[Block]:
+    if account.candidates:
+        yield TableBlock(
+            [Words("paper"), Words("known"), Words("brought by"), Words("title")],
             [
-                _column("paper", (candidate.paper for candidate in listed)),
-                _column("known", (candidate.known or NONE for candidate in listed)),
-                _column(
-                    "brought by", (joined_words(candidate.by) for candidate in listed)
-                ),
-                _column("title", (candidate.title or UNTITLED for candidate in listed)),
+                (
+                    candidate.paper,
+                    candidate.known or None,
+                    joined_words(candidate.by),
+                    candidate.title or UNTITLED,
+                )
+                for candidate in account.candidates[:MOST_LISTED]
             ],
-            indent="     ",
+            indent=5,
+            total=len(account.candidates),
         )
-    yield from _more(len(account.candidates) - MOST_LISTED)
 
 
-def _draw(kind: DrawnKind) -> Iterator[str]:
+def _draw(kind: DrawnKind) -> Iterator[Block]:
     short = kind.wanted - len(kind.lots)
     lack = f"; {short:,} short of {kind.wanted:,}" if short else ""
     yield f"   {kind.kind}: {len(kind.lots):,} of {kind.pool:,}{lack}"
-    listed = kind.lots[:MOST_LISTED]
-    if not listed:
-        return
-    yield from text_table(
-        [
-            TextColumn(
-                title="rank", cells=[str(rank) for rank, _ in enumerate(listed, 1)]
-            ),
-            _column("hash", (lot.sha256[:DIGITS] for lot in listed)),
-            _column("paper", (lot.paper for lot in listed)),
-        ],
-        indent="     ",
-    )
-    yield from _more(len(kind.lots) - MOST_LISTED)
+    if kind.lots:
+        yield TableBlock(
+            [Numbers("rank"), Words("hash"), Words("paper")],
+            [
+                (rank, lot.sha256[:DIGITS], lot.paper)
+                for rank, lot in enumerate(kind.lots[:MOST_LISTED], 1)
+            ],
+            indent=5,
+            total=len(kind.lots),
+        )
 
 
-def _column(title: str, cells: Iterable[str]) -> TextColumn:
-    return TextColumn(title=title, cells=list(map(one_line, cells)), has_words=True)
-
-
-def _titled(rows: Iterable[tuple[str, str]]) -> Iterator[str]:
-    for name, title in rows:
-        yield cut(f"     {one_line(name)}  {one_line(title) or UNTITLED}", WIDTH)
-
-
-def _more(n: int) -> Iterator[str]:
-    if n > 0:
-        yield f"     and {n:,} more"
-
-
-def _wrapped(label: str, papers: Iterable[str]) -> Iterator[str]:
-    """Ids behind a label, on as many lines as they take; one alone may be cut."""
-    line = f"       {label}"
-    blank = " " * len(line)
-    for paper in map(one_line, papers):
-        if display_width(f"{line}{paper}") > WIDTH and line.strip():
-            yield cut(line.rstrip(), WIDTH)
-            line = blank
-        line += f"{paper} "
-    yield cut(line.rstrip(), WIDTH)
+def _titled(name: str, title: str, indent: int = 5) -> Fact:
+    text = f"{name}  {one_line(title) or UNTITLED}"
+    return Fact("", text, indent, width=0, is_cut=True)
 
 
 def _ascii(line: str) -> str:

@@ -6,17 +6,15 @@ id of a paper alone means each record that it has.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
 
 import numpy as np
 
+from jobs.kit import explain
 from jobs.kit.metrics.columns import Ints
 from jobs.kit.replies import AnswerSubset
-from jobs.kit.text_format import NAME_CHARS, clip, nearest_hint, one_line, quoted_lines
 from jobs.screening.data import ArticleText, record_key
 from jobs.screening.decisions import (
     Decisions,
@@ -30,8 +28,9 @@ from jobs.screening.inputs import ScreeningDataset
 from jobs.screening.predictions import collect_predictions
 from jobs.screening.prompts import CriteriaSource, ReviewDescription, describe_review
 from jobs.screening.ranking import RankedReview, rank_reviews
-from runner.errors import UsageError
 from runner.job import Answer, Answers, Task
+from store.document import Block, Fact, Quote
+from store.printable import one_line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,13 +44,19 @@ class SelectedRecord:
 def select(
     items: Iterable[str], screened: ScreenedRecords
 ) -> tuple[SelectedRecord, ...]:
-    """What each item names, each once, in the order of the items.
+    """Returns what each item names, each once, in the order of the items.
 
     Raises:
-        UsageError: an item names nothing; says which names are near.
+        UsageError: an item names nothing; gives the nearest names.
     """
-    every = chain.from_iterable(_select_named(item.strip(), screened) for item in items)
-    return tuple(dict.fromkeys(every))
+    chosen = explain.select(
+        map(str.strip, items),
+        lambda item: _select_named(item, screened),
+        kinds="review and no record",
+        otherwise="name a review by its id, or a record as review:paper.",
+        near=lambda item: _near(item, screened),
+    )
+    return tuple(dict.fromkeys(chosen))
 
 
 def _select_named(item: str, screened: ScreenedRecords) -> list[SelectedRecord]:
@@ -63,9 +68,7 @@ def _select_named(item: str, screened: ScreenedRecords) -> list[SelectedRecord]:
             return [_select_record(screened, screened.index_by_key[key])]
     if item in records.reviews:
         return [SelectedRecord(review=item)]
-    indices = [at for at, paper in enumerate(records.papers) if paper == item]
-    if not indices:
-        raise UsageError(_unknown(item, screened))
+    indices = (at for at, paper in enumerate(records.papers) if paper == item)
     return [_select_record(screened, at) for at in indices]
 
 
@@ -74,27 +77,20 @@ def _select_record(screened: ScreenedRecords, at: int) -> SelectedRecord:
     return SelectedRecord(review=records.reviews[records.review[at]], record=at)
 
 
-def _unknown(item: str, screened: ScreenedRecords) -> str:
-    hint = nearest_hint(
-        _near(item, screened), "name a review by its id, or a record as review:paper."
-    )
-    return f"There is no review and no record {clip(item, NAME_CHARS)!r}; {hint}"
-
-
 def _near(item: str, screened: ScreenedRecords) -> Iterator[str]:
     """Names like *item*: a paper of the review that it names, then of any kind."""
     records = screened.records
     review, sign, paper = item.replace("/", ":", 1).partition(":")
     if not sign:
         ids = dict.fromkeys((*records.reviews, *records.papers))
-        yield from difflib.get_close_matches(item, ids)
+        yield from explain.closest(item, ids)
     elif review in records.reviews:
         rows = np.flatnonzero(records.review == records.reviews.index(review))
         papers = [records.papers[at] for at in rows.tolist()]
-        for name in difflib.get_close_matches(paper, papers, cutoff=0.0):
+        for name in explain.closest(paper, papers, always=True):
             yield record_key(review, name)
     else:
-        for name in difflib.get_close_matches(review, records.reviews, cutoff=0.0):
+        for name in explain.closest(review, records.reviews, always=True):
             key = record_key(name, paper)
             yield key if key in screened.index_by_key else name
 
@@ -206,10 +202,10 @@ SOURCES: Mapping[CriteriaSource, str] = {
 }
 
 
-def description_lines(
+def description_blocks(
     run: ExplainedScreening, review: str, answers: Iterable[Answer]
-) -> Iterator[str]:
-    """What stood in the prompts of *answers*, once where it was the same in all.
+) -> Iterator[Block]:
+    """Shows the description of a review in prompts, once where all have the same.
 
     Args:
         run: whose settings and texts count.
@@ -217,25 +213,19 @@ def description_lines(
         answers: those of its records that are shown; an import has no prompts.
     """
     if run.answers.imported:
-        yield "told       not known: the decisions were made elsewhere"
+        yield Fact("told", "not known: the decisions were made elsewhere")
         return
-    by_text: dict[ReviewDescription, list[str]] = {}
+    recipients: dict[ReviewDescription, list[str]] = {}
     for answer in answers:
+        task = answer.task
         description = describe_review(
-            run.dataset.settings, run.dataset.review(review), answer.task.context
+            run.dataset.settings, run.dataset.review(review), task.context
         )
-        by_text.setdefault(description, []).append(_replicate_name(answer.task))
-    for description, replicate_names in by_text.items():
-        recipients = (
-            f" ({', '.join(dict.fromkeys(replicate_names))})"
-            if len(by_text) > 1
-            else ""
-        )
-        yield f"told       from {SOURCES[description.source]}{recipients}"
+        name = f"{task.model}, replicate {task.replicate}"
+        recipients.setdefault(description, []).append(name)
+    for description, names in recipients.items():
+        listed = ", ".join(dict.fromkeys(names))
+        suffix = f" ({listed})" if len(recipients) > 1 else ""
+        yield f"told       from {SOURCES[description.source]}{suffix}"
         for label, text in description.lines:
-            yield from quoted_lines(f"{label}: {one_line(text)}")
-
-
-def _replicate_name(task: Task) -> str:
-    """Which model, and which time."""
-    return f"{one_line(task.model)}, replicate {task.replicate}"
+            yield Quote(f"{label}: {one_line(text)}")

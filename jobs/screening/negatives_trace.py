@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jobs.kit.text_format import WIDTH, cut, one_line, padded, plural
+from jobs.kit.text_format import plural
 from jobs.screening.data import (
     Corpus,
     Exclusion,
@@ -32,6 +32,8 @@ from jobs.screening.sampling import (
 )
 from jobs.screening.settings import ScreeningSettings
 from runner.errors import DatasetError
+from store.document import WIDTH
+from store.printable import cut, one_line, padded
 
 SMALL = range(10, 21)
 """Included papers of the review that is explained where none is named."""

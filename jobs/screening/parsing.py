@@ -21,7 +21,8 @@ from jobs.screening.data import (
 )
 from jobs.screening.input_tables import PICO
 from jobs.screening.inputs import ScreeningDataset
-from runner.job import Stage, Task, guarded
+from runner.job import Stage, Task
+from runner.job_faults import guarded
 from runner.messages import ParseFailure, Reply
 
 WORDS: Mapping[str, Decision] = {

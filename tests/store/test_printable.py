@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store.printable import printable
+from store.printable import clip, cut, display_width, one_line, printable
 
 #: Characters that hide or act, besides those that Unicode classes as format or control.
 HIDING = "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\ufe0f\u180e"
@@ -63,3 +63,19 @@ def test_what_stands_for_what(text: str, shown: str) -> None:
 def test_what_is_cut_is_marked() -> None:
     assert printable("a" * 30, line=10) == "a" * 9 + "…"
     assert printable("abcdef", limit=3) == "abc\n…"
+
+
+@given(st.text(), st.integers(1, 40))
+def test_a_word_takes_no_more_than_its_width(text: str, width: int) -> None:
+    clipped = clip(text, width)
+    assert display_width(clipped) <= width
+    assert "\n" not in clipped
+    whole = one_line(text)
+    assert whole == clipped or (clipped[-1] == "…" and whole.startswith(clipped[:-1]))
+
+
+def test_cells_are_counted_as_terminals_do() -> None:
+    assert display_width("a長é\u0301") == 1 + 2 + 1
+    assert unicodedata.category("\u0301") == "Mn"
+    assert cut("長長長", 5) == "長長…"
+    assert cut("長長長", 4) == "長…"

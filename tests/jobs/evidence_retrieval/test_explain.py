@@ -7,13 +7,10 @@ explain whatever it is given: hostile names and texts, narrow pages, wrong items
 from __future__ import annotations
 
 import re
-import unicodedata
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from jobs.evidence_retrieval.data import (
     Criterion,
@@ -27,21 +24,11 @@ from jobs.evidence_retrieval.inputs import load
 from jobs.evidence_retrieval.pipeline import Config
 from jobs.evidence_retrieval.settings import EvidenceSettings
 from jobs.kit.testing import MemoryAnswers
-from jobs.kit.text_format import (
-    WIDTH,
-    TextColumn,
-    clip,
-    cut,
-    display_width,
-    hanging_lines,
-    one_line,
-    padded,
-    text_table,
-)
 from runner.errors import UsageError
 from runner.messages import Reply
 from store.database import open_reader
-from store.printable import printable
+from store.document import WIDTH
+from store.printable import display_width, printable
 from store.tables import started
 from tests.jobs.evidence_retrieval.asked import data
 from tests.jobs.evidence_retrieval.given_files import (
@@ -229,7 +216,7 @@ def test_hostile_names_and_texts_stay_in_their_lines() -> None:
         assert all(display_width(line) <= WIDTH for line in lines)
         assert lines.count("replies") == (run is not None)
         assert lines.count("sentences") == 1
-        assert "\n      | t\x1b[2J\n      | replies\n" in page
+        assert "\n      | t\u241b[2J\n      | replies\n" in page
 
 
 def test_names_that_are_cut_show_so() -> None:
@@ -238,51 +225,6 @@ def test_names_that_are_cut_show_so() -> None:
     page = explain(asked, None, (f"{post.id}/{criterion.id}",))
     assert page.startswith("p\u241b[2J\u240areplies\u240a  <202E>gate<2066> 長い長い")
     assert ours(page)[0].endswith("…")
-
-
-@given(st.text(), st.integers(1, 40))
-def test_a_word_takes_no_more_than_its_width(text: str, width: int) -> None:
-    made = clip(text, width)
-    assert display_width(made) <= width
-    assert "\n" not in made
-    whole = one_line(text)
-    assert whole == made or (made[-1] == "…" and whole.startswith(made[:-1]))
-
-
-@given(st.lists(st.tuples(st.text(), st.text()), min_size=1, max_size=5))
-def test_cells_of_a_column_begin_or_end_in_one_place(
-    rows: list[tuple[str, str]],
-) -> None:
-    first, second = (
-        [one_line(row[n]).replace(" ", "_")[:20] for row in rows] for n in (0, 1)
-    )
-    columns = [
-        TextColumn(title="a", cells=first, has_words=True),
-        TextColumn(title="b", cells=second),
-    ]
-    lines = list(text_table(columns))
-    assert len(lines) == len(rows) + 1
-    assert all(display_width(line) <= WIDTH for line in lines)
-    wide = max(display_width(cell) for cell in ["a", *first])
-    last = max(display_width(cell) for cell in ["b", *second])
-    for cell, number, line in zip(first, second, lines[1:], strict=True):
-        row = f"  {padded(cell, wide)}  {padded(number, last, is_number=True)}"
-        assert line == cut(row.rstrip(), WIDTH)
-
-
-@given(st.text("ab 長é\u0301", max_size=400), st.text("ab長 ", max_size=30))
-def test_hanging_lines_fit_and_hang_below_their_label(text: str, label: str) -> None:
-    for place, line in enumerate(hanging_lines(f"  {label}", text)):
-        assert display_width(line) <= WIDTH
-        before = f"  {label}" if not place else " " * (2 + display_width(label))
-        assert line.startswith(before)
-
-
-def test_cells_are_counted_as_terminals_do() -> None:
-    assert display_width("a長é\u0301") == 1 + 2 + 1
-    assert unicodedata.category("\u0301") == "Mn"
-    assert cut("長長長", 5) == "長長…"
-    assert cut("長長長", 4) == "長…"
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobs.kit.text_format import WIDTH, display_width
 from jobs.property_extraction.aliases.alias_set import AliasSet
 from jobs.property_extraction.data import PropertyDataset
 from jobs.property_extraction.explain import explain
@@ -17,7 +16,8 @@ from jobs.property_extraction.papers import read_papers
 from jobs.property_extraction.rows import Prediction
 from jobs.property_extraction.settings import PropertySettings
 from runner.errors import UsageError
-from store.printable import printable
+from store.document import WIDTH
+from store.printable import display_width, printable
 from tests.jobs.property_extraction.scored_rows import (
     ALIAS,
     RUBRIC,

@@ -9,13 +9,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from jobs.kit.text_format import WIDTH, display_width
 from jobs.property_extraction.aliases.alias_set import SOURCES
 from jobs.property_extraction.caveats import findings
 from jobs.property_extraction.results import PropertyResults
 from jobs.property_extraction.summary import report, run_text
 from jobs.property_extraction.tables import ModelFolders, candidate_tables
+from store.document import WIDTH
 from store.events import Input
+from store.printable import display_width
 from tests.jobs.property_extraction.scored_rows import (
     ALIAS,
     STATED,

@@ -13,13 +13,14 @@ from typing import Any
 import pytest
 
 from jobs.kit.testing import MemoryAnswers
-from jobs.kit.text_format import WIDTH, display_width
 from jobs.screening.data import ArticleText, Criteria, ScreeningRecord
 from jobs.screening.explain import explain
 from jobs.screening.inputs import ScreeningDataset
 from jobs.screening.job import job
 from runner.errors import UsageError
 from runner.job import Task
+from store.document import WIDTH
+from store.printable import display_width
 from tests.jobs.screening.asked_about import data
 from tests.jobs.screening.told_decisions import imported
 from tests.processes import siftlog

@@ -248,7 +248,7 @@ def test_what_is_no_file_of_decisions_is_refused(tmp_path: Path) -> None:
             importer.read((), ScreeningSettings(), model=None, form=None, replicates={})
         )
     short = write_csv(tmp_path / "short.csv", COLUMNS[:2], [])
-    with pytest.raises(DatasetError, match="short.csv: fits no known format"):
+    with pytest.raises(DatasetError, match=r"short.csv: fits no known format"):
         next(
             importer.read(
                 (short,), ScreeningSettings(), model=None, form=None, replicates={}

@@ -1,0 +1,140 @@
+"""What the pages of `siftlog explain` share in all jobs.
+
+A job finds what an item names and writes a page about it as blocks of a document
+(`store.document`). The rest is here: `select` raises the error about an item that names
+nothing, `reply_blocks` shows an answer with what was read from it, and `pages_text`
+puts the pages together:
+
+    >>> from store.document import Heading
+    >>> posts = {"post_1": 3, "post_2": 1}
+    >>> def explain(items):
+    ...     chosen = select(
+    ...         items,
+    ...         lambda item: [item] if item in posts else [],
+    ...         kinds="post",
+    ...         otherwise="name a post by its id.",
+    ...         near=lambda item: closest(item, posts),
+    ...     )
+    ...     return pages_text(
+    ...         [Heading(post, level=1), f"{posts[post]} sentences"] for post in chosen
+    ...     )
+    >>> print(explain(["post_2", "post_1"]), end="")
+    post_2
+    1 sentences
+    <BLANKLINE>
+    post_1
+    3 sentences
+    >>> explain(["post"])
+    Traceback (most recent call last):
+    runner.errors.UsageError: There is no post 'post'; the nearest are post_2, post_1.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeAlias, TypeVar
+
+from runner.errors import UsageError
+from runner.job import Answer
+from runner.messages import ParseFailure
+from store.document import Block, Fact, Quote, as_text
+from store.printable import clip
+
+T = TypeVar("T")
+
+Reading: TypeAlias = tuple[str, str]
+"""A label, such as `read`, and what was read or noticed."""
+
+NAME_CHARS = 60
+"""Characters of an unknown name that its error repeats."""
+
+
+def pages_text(pages: Iterable[Iterable[Block]]) -> str:
+    """Renders pages for a terminal, with a blank line between them."""
+    return "\n\n".join(as_text(page) for page in pages) + "\n"
+
+
+def select(
+    items: Iterable[str],
+    find: Callable[[str], Iterable[T]],
+    *,
+    kinds: str,
+    otherwise: str,
+    near: Callable[[str], Iterable[str]],
+) -> list[T]:
+    """Returns what each item names, in the order of the items.
+
+    Args:
+        items: as they were typed.
+        find: returns what one item names; nothing where there is no such item.
+        kinds: of what an item may name, such as `review and no record`.
+        otherwise: how to name an item, for errors that know no similar name.
+        near: returns similar names, the nearest first.
+
+    Raises:
+        UsageError: an item names nothing; gives the nearest names.
+    """
+    chosen: list[T] = []
+    for item in items:
+        named = list(find(item))
+        if not named:
+            raise unknown_item(item, near(item), kinds=kinds, otherwise=otherwise)
+        chosen += named
+    return chosen
+
+
+def unknown_item(
+    item: str,
+    near: Iterable[str],
+    *,
+    kinds: str,
+    otherwise: str,
+    quote: Callable[[str], str] = str,
+) -> UsageError:
+    """Returns the error about an item that names nothing; *quote* is for near names."""
+    names = [quote(clip(name, NAME_CHARS)) for name in near]
+    verb = "are" if names[1:] else "is"
+    hint = f"the nearest {verb} {', '.join(names)}." if names else otherwise
+    return UsageError(f"There is no {kinds} {clip(item, NAME_CHARS)!r}; {hint}")
+
+
+def closest(name: str, names: Iterable[str], *, always: bool = False) -> list[str]:
+    """Returns up to three names like *name*; with *always*, however far they are."""
+    return difflib.get_close_matches(name, list(names), cutoff=0.0 if always else 0.6)
+
+
+def reply_blocks(
+    answer: Answer,
+    readings: Iterable[Reading],
+    *,
+    width: int = 9,
+    skipped: str = "skipped",
+    is_quoted: bool = True,
+) -> Iterator[Block]:
+    """Shows an answer: the reply, then what was read from it or why there is none.
+
+    Args:
+        answer: with or without a reply.
+        readings: of its reply; not begun where there is none.
+        width: cells of the labels, with the blanks after them.
+        skipped: labels the reason of a skip.
+        is_quoted: whether there are words of a model to quote; an import has none.
+    """
+    if answer.chat is not None and is_quoted:
+        yield Quote(answer.chat.text)
+        if answer.chat.finish_reason != "stop":
+            yield Fact("ended", answer.chat.finish_reason, 4, width)
+    if answer.skip is not None:
+        readings = [(skipped, answer.skip)]
+    elif answer.error is not None:
+        readings = [("error", answer.error)]
+    elif answer.reply is None:
+        readings = [("open", "not answered yet")]
+    for label, text in readings:
+        yield Fact(label, text, 4, width)
+
+
+def failure_text(failure: ParseFailure) -> str:
+    """Says why a reply could not be read, with the detail if there is one."""
+    return f"{failure.reason}: {failure.detail}" if failure.detail else failure.reason

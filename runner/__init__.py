@@ -5,7 +5,8 @@ modules are how the runner works, and change without notice.
 
 For authors of jobs:
 
-- `job`: the protocol `Job`, with its stages, tasks, answers, inputs and importers
+- `job`: the base class `Job`, with its stages, tasks, answers, inputs and importers
+- `job_faults`: what a parser or another method that raises becomes
 - `messages`: requests, replies and schemas
 - `prompts`: prompts as data
 - `structured`: the schema of a reply, from a model of its fields

@@ -82,7 +82,7 @@ class RateLimited(AttemptError):
 
 
 class Overloaded(AttemptError):
-    """The endpoint is too busy for anybody."""
+    """The endpoint is overloaded."""
 
 
 class ServerError(AttemptError):
@@ -94,19 +94,19 @@ class Timeout(AttemptError):
 
 
 class ConnectionLost(AttemptError):
-    """The connection could not be made, or broke before the reply was whole."""
+    """The connection failed, or broke before the reply was complete."""
 
 
 class OutOfFiles(AttemptError):
-    """This process may open no more files; says nothing about the endpoint."""
+    """This process cannot open more files."""
 
 
 class MalformedReply(AttemptError):
-    """The reply's body is not in the endpoint's form."""
+    """The response body does not match the API."""
 
 
 class BadRequest(AttemptError):
-    """The endpoint refuses the request as it is."""
+    """The endpoint refuses the request."""
 
 
 class AuthFailed(AttemptError):
@@ -114,27 +114,27 @@ class AuthFailed(AttemptError):
 
 
 class QuotaSpent(AttemptError):
-    """The account has no credit or quota left, which waiting does not change."""
+    """The account has no credit or quota left; waiting does not help."""
 
 
 class NotServed(AttemptError):
-    """The endpoint does not have the model, or not the route that was asked."""
+    """The endpoint does not serve the model or the route."""
 
 
 class Unavailable(AttemptError):
-    """A service that all calls of the model need is missing or stays broken."""
+    """A service that all calls of the model need is unavailable."""
 
 
 class Expired(AttemptError):
-    """The batch ended before the request's turn came; nothing was billed for it."""
+    """The batch ended before the request was processed; it is not billed."""
 
 
 class FormRefused(AttemptError):
-    """The endpoint does not take a parameter that the request can do without."""
+    """The endpoint refuses a parameter that can be omitted."""
 
 
 class OptionRefused(AttemptError):
-    """The endpoint does not take a parameter that a person set."""
+    """The endpoint refuses a parameter that the user set."""
 
 
 class ContextTooLong(AttemptError):
@@ -142,7 +142,7 @@ class ContextTooLong(AttemptError):
 
 
 class ContentFault(AttemptError):
-    """The endpoint fails on this request's content, and works for others."""
+    """The endpoint fails on this request only."""
 
 
 class ContentFiltered(AttemptError):
@@ -150,15 +150,15 @@ class ContentFiltered(AttemptError):
 
 
 class SchemaMismatch(AttemptError):
-    """The content is not what was asked for."""
+    """The reply does not match the request."""
 
 
 class BudgetExceeded(AttemptError):
-    """The run's budget has no room for the attempt's worst case."""
+    """The maximum cost of the attempt exceeds the remaining budget."""
 
 
 class Cancelled(AttemptError):
-    """The attempt was ended from outside."""
+    """The attempt was cancelled."""
 
 
 class JobFault(AttemptError):

@@ -1,38 +1,31 @@
 """The interface between the engine and a job: data, tasks, prompts, parsing, scoring.
 
-A job is found by entry point (group `siftlog.jobs`); the engine never imports one. All
-of it is pure except `load`: the plan is derived again from data and stored replies
-whenever a run is resumed or scored, so it must be the same each time. Exceptions of a
-job's code become values here: class, line and one traceback.
+A job derives from `Job` and is found by entry point (group `siftlog.jobs`); the engine
+never imports one. All of it is pure except `load`: the plan is derived again from data
+and stored replies whenever a run is resumed or scored, so it must be the same each
+time. `runner.job_faults` turns exceptions of a job's code into values.
 """
 
 from __future__ import annotations
 
-import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass, field
-from functools import wraps
-from pathlib import Path, PurePath
-from types import TracebackType
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import (
     Any,
-    Final,
     Literal,
-    ParamSpec,
     Protocol,
     TypeAlias,
-    TypeVar,
     runtime_checkable,
 )
 
 from pydantic import BaseModel
 
-from runner.errors import JobFault, RunnerError
+from runner.errors import UsageError
 from runner.messages import AnyReply, Content, ParseFailure, Reply, Request
-from runner.scorecard import Scorecard
-from store.errors import StoreError
+from runner.prompts import PromptCatalog
+from runner.scorecard import Booking, Scorecard
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +84,9 @@ Dataset: TypeAlias = Any
 
 AnySettings: TypeAlias = Any
 """An instance of the job's own `Settings`."""
+
+AnyBookable: TypeAlias = Any
+"""What the job's scorecards hold as `bookable`."""
 
 AnyRequest: TypeAlias = Any
 """A request of one of the kinds that the job itself makes."""
@@ -161,77 +157,6 @@ class Answers(Protocol):
         ...
 
 
-class Job(Protocol):
-    """What a job offers; see `jobs/paper_investigation` for a whole one.
-
-    Optional: `admit(dataset)`, which raises `DatasetError` for data that a new run
-    should not ask about, though it may be scored;
-    `reaches(dataset)`, the names of the stages that its plan can reach;
-    `item(dataset, spec)`, the paper or post that a first-stage spec is about, where
-    several specs that do not gather are about one: a shard gets all of them or none;
-    `replicates(settings)`, how often each item is asked where nobody says it;
-    `prompts`, the `PromptCatalog` of what it asks, whose texts a setting `prompts`
-    replaces;
-    `fit(settings, limits)`, the settings of a new run, adapted to the `ModelLimits` of
-    its online models; the run records them, so that its plan stays the same;
-    `prepare_runs`, the subcommands of `siftlog prepare` that ask models, each of which
-    is a run with the setting of its name, the file to read;
-    `causes(names, before, after)`, a `Booking` or None: what the `bookable` of a model,
-    in two scorings that differ by the settings *names* alone, says of `siftlog diff`;
-    `implied`, a mapping from the option that names a model of a role to a setting and
-    its value, which holds where that setting is not given;
-    `explain_inputs(settings, items)`, a `Prepared` about items of what `prepare` goes
-    by, before there is a data set to load.
-    """
-
-    name: str
-    version: str  #: changes when planning or prompts change
-    Settings: type[BaseModel]  #: every setting, documented, with units
-    stages: tuple[Stage, ...]
-
-    def load(self, settings: AnySettings) -> Dataset:
-        """Read and validate all inputs; raise `DatasetError` naming file and row."""
-        ...
-
-    def inputs(self, settings: AnySettings) -> tuple[InputFile, ...]:
-        """The files and folders that `load` reads under these settings."""
-        ...
-
-    def plan(self, dataset: Dataset) -> Iterator[TaskSpec]:
-        """First-stage specs, lazily, in a stable order."""
-        ...
-
-    def request(self, dataset: Dataset, task: Task) -> Request:
-        """The request of a task, built when it is about to be sent.
-
-        A stage asks for one kind. A prompt whose request has a schema says in words
-        too what form it wants: not every endpoint takes schemas.
-        """
-        ...
-
-    def follow_up(
-        self, dataset: Dataset, group: tuple[Answer, ...]
-    ) -> Iterator[TaskSpec]:
-        """Later-stage specs from one finished group of answers.
-
-        For a stage that gathers, the group holds every answer under its key, failed
-        ones included; otherwise it is one answer with a reply, readable or not.
-        """
-        ...
-
-    def score(self, dataset: Dataset, answers: Answers) -> Scorecard:
-        """All metrics, tables and artifacts; no clock, network or unseeded chance."""
-        ...
-
-    def baseline(self, request: AnyRequest) -> Content:
-        """The honest offline answer, from the request alone.
-
-        A chat is answered with the reply's text, an `EmbedRequest` with `Vectors` and
-        a `RerankRequest` with a `Ranking`.
-        """
-        ...
-
-
 class Prepared(Protocol):
     """What a subcommand of `siftlog prepare JOB` prints."""
 
@@ -287,10 +212,7 @@ class PreparedFromFiles(Protocol):
 
 @runtime_checkable
 class PreparedFolder(Protocol):
-    """What a subcommand of `siftlog prepare JOB` makes that builds a folder.
-
-    A job whose `prepare` has the subcommand "" needs no word after its name.
-    """
+    """What a subcommand of `siftlog prepare JOB` makes that builds a folder."""
 
     def write(self, folder: Path) -> Prepared:
         """Write everything into an empty folder; all inputs were read before."""
@@ -312,7 +234,7 @@ class ImportedAnswer:
 
 
 class Importer(Protocol):
-    """Optional on a job, as `importer`: reads work that was made elsewhere."""
+    """Reads work that was made elsewhere: the part `importer` of a job."""
 
     formats: Mapping[str, str]  #: name -> how it is recognised, for error messages
 
@@ -334,166 +256,192 @@ class Importer(Protocol):
         ...
 
 
-PARSER_ERROR: Final = "parser_error"
-"""Reason of a parse failure whose parser raised."""
-
-LONGEST: Final = 160
-"""Characters of an exception's message that are printed in a sentence."""
+PreparedParts: TypeAlias = Prepared | PreparedFromFiles | PreparedFolder
+"""What a subcommand of `siftlog prepare JOB` may make."""
 
 
-def fault_of(error: Exception, home: str = "") -> str:
-    """The exception's class and line, such as `KeyError at myjob/parsing.py:12`.
+class Job(ABC):
+    """Base class of a job: what is asked, how replies are read, how they are scored.
 
-    The line is the deepest one inside the package of the module *home*, because the
-    job's author can mend that one; without such a line, the deepest of all. The path
-    is built from the module's name, so it holds no folder of this machine.
+    A job names itself, its settings and its stages, and implements `load`, `plan`,
+    `request`, `baseline` and `score`. Every other part has a default. A part is a
+    method, or a function of a module; it is called with positional arguments::
+
+        class Participants(Job):
+            name = "participants"
+            version = "1"
+            Settings = Options
+            stages = (Stage(name="count", parse=read_count, follows=False),)
+
+            load = staticmethod(read_trials)
+            ...
+
+    See `docs/write-your-own-job.md` for a whole job.
     """
-    package = home.partition(".")[0]
-    deepest = inside = ""
-    trace: TracebackType | None = error.__traceback__
-    while trace is not None:
-        module = str(trace.tb_frame.f_globals.get("__name__", ""))
-        file = PurePath(trace.tb_frame.f_code.co_filename).name
-        folders = module.split(".")[: None if file == "__init__.py" else -1]
-        deepest = f"{'/'.join([*folders, file])}:{trace.tb_lineno}"
-        if module.partition(".")[0] == package:
-            inside = deepest
-        trace = trace.tb_next
-    name = type(error).__name__
-    location = inside or deepest
-    return f"{name} at {location}" if location else name
 
+    name: str
+    version: str  #: changes when planning or prompts change
+    Settings: type[BaseModel]  #: every setting, documented, with units
+    stages: tuple[Stage, ...]
 
-def sentence_of(error: Exception, home: str = "") -> str:
-    """The same with the beginning of the exception's message."""
-    message = " ".join(str(error).split())[:LONGEST]
-    return f"{fault_of(error, home)}: {message}" if message else fault_of(error, home)
+    everyday: tuple[str, ...] = ()
+    """The settings that a person usually sets, which `siftlog jobs JOB` lists; the
+    others are listed with `--all`. Empty: all of them are everyday."""
 
+    profiles: Mapping[str, Mapping[str, Any]] = {}
+    """Named bundles of settings, such as the conventions of a published program, which
+    a setting `profile` chooses. `siftlog jobs JOB --all` lists their values."""
 
-@dataclass(slots=True)
-class JobFaults:
-    """Records exceptions of one job's code; prints the first of them whole."""
+    prompts: PromptCatalog | None = None
+    """The texts that the job asks with, which a setting `prompts` may replace."""
 
-    notify: Callable[[str], None]
-    has_printed: bool = field(default=False, init=False)
+    prepare_runs: tuple[str, ...] = ()
+    """The subcommands of `siftlog prepare JOB` that ask models. Each is a run with the
+    setting of its name: the file to read."""
 
-    def take(self, error: Exception, method: str, home: str) -> str:
-        """The exception's class and line.
+    implied: Mapping[str, tuple[str, str]] = {}
+    """From the option that names a model of a role to a setting and its value, which
+    holds where that setting is not given."""
+
+    prepare: Mapping[str, Callable[[AnySettings], PreparedParts]] = {}
+    """Subcommands of `siftlog prepare JOB`, each a function of the settings. The
+    subcommand "" needs no word after the job's name."""
+
+    importer: Importer | None = None
+    """Reads work that was made elsewhere. None: the job has no import."""
+
+    explain_inputs: Callable[[AnySettings, tuple[str, ...]], Prepared] | None = None
+    """Explains items of what `prepare` reads, before there is a data set to load: a
+    function of settings and items. None: `siftlog explain JOB` loads the data."""
+
+    # Required
+
+    @abstractmethod
+    def load(self, settings: AnySettings, /) -> Dataset:
+        """Read and validate all inputs; raise `DatasetError` naming file and row."""
+
+    @abstractmethod
+    def plan(self, dataset: Dataset, /) -> Iterator[TaskSpec]:
+        """First-stage specs, lazily, in a stable order."""
+
+    @abstractmethod
+    def request(self, dataset: Dataset, task: Task, /) -> Request:
+        """The request of a task, built when it is about to be sent.
+
+        A stage asks for one kind. A prompt whose request has a schema says in words
+        too what form it wants: not every endpoint takes schemas.
+        """
+
+    @abstractmethod
+    def baseline(self, request: AnyRequest, /) -> Content:
+        """The honest offline answer, from the request alone.
+
+        A chat is answered with the reply's text, an `EmbedRequest` with `Vectors` and
+        a `RerankRequest` with a `Ranking`.
+        """
+
+    @abstractmethod
+    def score(self, dataset: Dataset, answers: Answers, /) -> Scorecard:
+        """All metrics, tables and artifacts; no clock, network or unseeded chance."""
+
+    # Inputs and settings
+
+    def inputs(self, settings: AnySettings, /) -> tuple[InputFile, ...]:
+        """The files and folders that `load` reads: by default every path set."""
+        return tuple(
+            InputFile(setting=name, path=path)
+            for name, value in settings
+            for path in (value if isinstance(value, tuple) else (value,))
+            if isinstance(path, Path)
+        )
+
+    def with_sample(self, settings: AnySettings, /) -> AnySettings:
+        """Settings with the shipped sample, where *settings* name no input.
+
+        Returns *settings* itself where nothing is filled in, as it is by default.
+        """
+        return settings
+
+    def require(self, settings: AnySettings, /) -> None:
+        """Raise `UsageError` for settings that a run cannot start from."""
+        del settings
+
+    def fit(
+        self, settings: AnySettings, limits: Mapping[str, ModelLimits], /
+    ) -> AnySettings:
+        """The settings of a new run, adapted to the limits of its online models.
+
+        The run records them, so that its plan stays the same.
+        """
+        del limits
+        return settings
+
+    def replicates(self, settings: AnySettings, /) -> int | None:
+        """How often each item is asked where no option sets it; None: once."""
+        del settings
+        return None
+
+    def admit(self, dataset: Dataset, /) -> None:
+        """Raise `DatasetError` for data that no new run should ask about.
+
+        Such data may be scored.
+        """
+        del dataset
+
+    # Planning
+
+    def follow_up(
+        self, dataset: Dataset, group: tuple[Answer, ...], /
+    ) -> Iterator[TaskSpec]:
+        """Later-stage specs from one finished group of answers; by default none.
+
+        For a stage that gathers, the group holds every answer under its key, failed
+        ones included; otherwise it is one answer with a reply, readable or not.
+        """
+        del dataset, group
+        return iter(())
+
+    def reaches(self, dataset: Dataset, /) -> Collection[str]:
+        """Names of the stages that the plan can reach; by default all of them."""
+        del dataset
+        return [stage.name for stage in self.stages]
+
+    def item(self, dataset: Dataset, spec: TaskSpec, /) -> str:
+        """The paper or post that a first-stage spec is about.
+
+        A shard gets all specs of an item or none. By default specs that are gathered
+        together are about one item, and any other spec is an item by itself.
+        """
+        del dataset
+        return spec.key if spec.group is None else spec.group
+
+    # Other commands
+
+    def explain(
+        self, dataset: Dataset, answers: Answers | None, items: tuple[str, ...], /
+    ) -> str:
+        """Everything about some items.
 
         Args:
-            error: as it was caught.
-            method: the callable that raised, such as "follow_up".
-            home: name of the module that it is from.
+            dataset: what `load` returned.
+            answers: those of a run; None: there is no run yet.
+            items: as they were typed.
+
+        Raises:
+            UsageError: an item names nothing, or the job has no explain.
         """
-        fault = fault_of(error, home)
-        if not self.has_printed:
-            self.has_printed = True
-            whole = "".join(traceback.format_exception(error)).rstrip()
-            for line in whole.split("\n"):
-                self.notify(line)
-            self.notify(
-                f"The job's {method} raised {fault}. The run goes on; this is the "
-                "first such exception, later ones are only counted."
-            )
-        return fault
+        del dataset, answers, items
+        raise UsageError(f"{self.name} has no explain.")
 
+    def causes(
+        self, names: frozenset[str], before: AnyBookable, after: AnyBookable, /
+    ) -> Booking | None:
+        """What explains the difference of two scorings, for `siftlog diff`.
 
-P = ParamSpec("P")
-T = TypeVar("T")
-
-_RAISES: Final[ContextVar[bool]] = ContextVar("raises", default=False)
-"""Whether exceptions of guarded parsers go on to `read_reply`, which can show them."""
-
-
-_SEEN: Final[ContextVar[dict[str, None] | None]] = ContextVar("seen", default=None)
-"""Takes class and line of what guarded parsers raised, where anybody collects it."""
-
-
-@contextmanager
-def parser_faults() -> Iterator[dict[str, None]]:
-    """Collects class and line of what guarded parsers raise meanwhile."""
-    seen: dict[str, None] = {}
-    token = _SEEN.set(seen)
-    try:
-        yield seen
-    finally:
-        _SEEN.reset(token)
-
-
-def guarded(parse: Callable[P, T]) -> Callable[P, T | ParseFailure]:
-    """Decorates a parser of replies: a `ParseFailure` where it raises.
-
-    A job's `score`, `explain` and figures read replies again, by rules and in ways of
-    their own. A parser that raises there must not end the scoring: its reply counts as
-    unparsed, as it does in a run. Inside `read_reply` the exception passes, so that the
-    first one of a process is shown whole.
-    """
-
-    @wraps(parse)
-    def read(*args: P.args, **kwargs: P.kwargs) -> T | ParseFailure:
-        try:
-            return parse(*args, **kwargs)
-        except Exception as error:
-            if _RAISES.get():
-                raise
-            failure = _failure(error, parse)
-            seen = _SEEN.get()
-            if seen is not None:
-                seen[failure.detail or ""] = None
-            return failure
-
-    return read
-
-
-def _failure(error: Exception, parse: Callable[..., Any]) -> ParseFailure:
-    home = getattr(parse, "__module__", "") or ""
-    return ParseFailure(reason=PARSER_ERROR, detail=fault_of(error, home))
-
-
-def read_reply(
-    stage: Stage,
-    dataset: Dataset,
-    task: Task,
-    reply: Any,  # noqa: ANN401 - of the stage's kind
-    faults: JobFaults | None = None,
-) -> object | ParseFailure:
-    """What the stage's parser makes of a reply; a `ParseFailure` where it raises."""
-    token = _RAISES.set(True)
-    try:
-        return stage.parse(dataset, task, reply)
-    except Exception as error:  # noqa: BLE001 - the parser is not ours
-        failure = _failure(error, stage.parse)
-        if faults is not None:
-            home = getattr(stage.parse, "__module__", "") or ""
-            faults.take(error, f"parser of stage {stage.name}", home)
-        return failure
-    finally:
-        _RAISES.reset(token)
-
-
-def job_fault(
-    error: Exception, job: Job, method: str, faults: JobFaults | None = None
-) -> JobFault:
-    """The exception of the job's method *method*, as the error of one task."""
-    home = type(job).__module__
-    if faults is None:
-        return JobFault(fault_of(error, home))
-    return JobFault(faults.take(error, method, home))
-
-
-@contextmanager
-def calling(job: Job, method: str) -> Iterator[None]:
-    """Turn what the job's method raises into the error that a command ends with.
-
-    Raises:
-        RunnerError: the method raised anything but an error of siftlog's own.
-    """
-    try:
-        yield
-    except (RunnerError, StoreError):
-        raise
-    except Exception as error:
-        sentence = sentence_of(error, type(job).__module__)
-        raise RunnerError(
-            f"The {method} of job {job.name} raised {sentence}; mend the job."
-        ) from error
+        Args:
+            names: the settings by which the scorings differ.
+            before: the `Scorecard.bookable` of a model in the first scoring.
+            after: that of the same model in the second scoring.
+        """
+        del names, before, after
+        return None

@@ -320,8 +320,8 @@ def _work(
         settings = resolve(
             job, typed={}, environment={}, file=values, folder=file.path.parent
         )
-        settings = getattr(job, "with_sample", lambda unchanged: unchanged)(settings)
-        getattr(job, "require", lambda _: None)(settings)
+        settings = job.with_sample(settings)
+        job.require(settings)
         return load_workload(job, fitted(job, settings, table_options), starts=True)
     except RunnerError as error:
         raise type(error)(f"{file.path}, {label}, settings: {error}") from error
@@ -335,10 +335,10 @@ def _run_options(every: RunOptions, model: str, work: Workload) -> RunOptions:
         for name, table in every.models.items()
         if name in run_options.all_models
     }
-    times = getattr(work.job, "replicates", None)
+    times = work.job.replicates(work.settings)
     usual = {}
     if times is not None and "replicates" not in every.model_fields_set:
-        usual = {"replicates": times(work.settings)}
+        usual = {"replicates": times}
     return run_options.model_copy(update={"models": tables, **usual})
 
 

@@ -15,16 +15,8 @@ from itertools import product
 from typing import TypeAlias
 
 from runner.clients.wire import decode_reply
-from runner.job import (
-    Answer,
-    Dataset,
-    Job,
-    JobFaults,
-    Stage,
-    Task,
-    TaskSpec,
-    read_reply,
-)
+from runner.job import Answer, Dataset, Job, Stage, Task, TaskSpec
+from runner.job_faults import JobFaults, read_reply
 from runner.messages import AnyReply
 from store.log.interface import StoredReply
 from store.task import PlannedTask, TaskRow, TaskState

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 GROUP = "siftlog.jobs"
 OUTLINES = "siftlog.outlines"
 
+REQUIRED = ("name", "version", "Settings", "stages")
+"""What every job sets in its class, besides the abstract methods."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobOutline:
@@ -38,12 +41,30 @@ def load_job(name: str) -> Job:
 
     Raises:
         UsageError: there is none, naming those there are.
-        RunnerError: its package is broken.
+        RunnerError: its package is broken, or it lacks a required part.
     """
     for point in entry_points(group=GROUP, name=name):
-        return cast("Job", _load(point))
+        return _checked(_load(point), point)
     installed = ", ".join(job_names()) or "none"
     raise UsageError(f"There is no job {name!r}; installed: {installed}.")
+
+
+def _checked(job: object, point: EntryPoint) -> Job:
+    """The object of an entry point, if it is a job with a name and stages."""
+    from runner.job import Job  # noqa: PLC0415 - `siftlog jobs` must not load it
+
+    if not isinstance(job, Job):
+        raise RunnerError(
+            f"Job {point.name} ({point.value}) is not an instance of runner.job.Job; "
+            "derive its class from Job."
+        )
+    missing = [part for part in REQUIRED if not hasattr(job, part)]
+    if missing:
+        raise RunnerError(
+            f"Job {point.name} ({point.value}) has no {', '.join(missing)}; "
+            "set them in its class."
+        )
+    return job
 
 
 def job_outline(name: str) -> JobOutline:
@@ -64,6 +85,10 @@ def job_outline(name: str) -> JobOutline:
 def _load(point: EntryPoint) -> Any:  # noqa: ANN401 - the group says what it is
     try:
         return point.load()
+    except TypeError as error:  # an abstract method of the job is missing
+        raise RunnerError(
+            f"Job {point.name} ({point.value}) cannot be loaded: {error}; mend the job."
+        ) from error
     except (ImportError, AttributeError) as error:
         raise RunnerError(
             f"Job {point.name} ({point.value}) cannot be loaded: {error}; "

@@ -67,9 +67,6 @@ def fitted(job: Job, settings: BaseModel, options: RunOptions) -> BaseModel:
     Offline models have no limits. An output limit that was set for a model replaces the
     one in the price table.
     """
-    fit = getattr(job, "fit", None)
-    if fit is None:
-        return settings
     limits = {
         model: ModelLimits(
             output_tokens=options.parameters_of(model).max_output_tokens
@@ -79,7 +76,7 @@ def fitted(job: Job, settings: BaseModel, options: RunOptions) -> BaseModel:
         for model in options.model
         if not is_offline(model)
     }
-    fitted_settings: BaseModel = fit(settings, limits)
+    fitted_settings: BaseModel = job.fit(settings, limits)
     return fitted_settings
 
 
@@ -115,9 +112,6 @@ def remarks(work: Workload, options: RunOptions) -> list[str]:
 
 
 def _reached(work: Workload) -> list[Stage]:
-    """The stages that the plan can reach; all of them, unless the job knows better."""
-    reaches = getattr(work.job, "reaches", None)
-    if reaches is None:
-        return list(work.job.stages)
-    names = reaches(work.dataset)
+    """The stages that the plan can reach."""
+    names = work.job.reaches(work.dataset)
     return [stage for stage in work.job.stages if stage.name in names]

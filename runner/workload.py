@@ -17,7 +17,8 @@ from pydantic.fields import FieldInfo
 
 from runner.errors import UsageError
 from runner.fingerprint import code_hash, input_hashes
-from runner.job import Dataset, Job, calling
+from runner.job import Dataset, Job
+from runner.job_faults import calling
 from runner.messages import ABSENT
 from runner.options import RunOptions
 from store.events import Input
@@ -90,7 +91,7 @@ def fitting(job: Job, values: Mapping[str, Any]) -> BaseModel:
         subject = f"Setting {name}" if name else "Settings"
         raise UsageError(
             f"{subject} of {job.name}: {first['msg'].removeprefix('Value error, ')}; "
-            f"siftlog jobs {job.name} lists all settings."
+            f"siftlog jobs {job.name} --all lists all settings."
         ) from error
 
 
@@ -141,7 +142,7 @@ def _name(job: Job, key: str) -> str:
     hint = (
         f"did you mean {' or '.join(map(repr, near))}?"
         if near
-        else f"see siftlog jobs {job.name} and siftlog run --help."
+        else f"see siftlog jobs {job.name} --all and siftlog run --help."
     )
     raise UsageError(f"{job.name} has no setting {key!r}; {hint}")
 
@@ -212,10 +213,9 @@ def load_workload(job: Job, settings: BaseModel, *, starts: bool = False) -> Wor
     """
     with calling(job, "load"):
         dataset = job.load(settings)
-    admit = getattr(job, "admit", None)
-    if starts and admit is not None:
+    if starts:
         with calling(job, "admit"):
-            admit(dataset)
+            job.admit(dataset)
     return Workload(
         job=job,
         settings=settings,

@@ -7,6 +7,7 @@ with.
 For authors of jobs:
 
 - `printable`: text from outside, made harmless for a terminal
+- `document`: blocks of a page, rendered as terminal text, Markdown or JSON
 - `results`: parts of an item and their scores, as comparisons read them
 - `statements`: SQL statements by name, for a job with a database of its own
 
@@ -36,6 +37,7 @@ __all__ = [
     "clock",
     "control",
     "database",
+    "document",
     "errors",
     "events",
     "filesystem",

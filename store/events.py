@@ -65,7 +65,7 @@ class BatchPrepared(BatchEventBase):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchCreated(BatchEventBase):
-    """The provider is known to have the batch."""
+    """The provider confirmed the batch."""
 
     VERSION: ClassVar[int] = 1
 
@@ -76,7 +76,7 @@ class BatchCreated(BatchEventBase):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchPolled(BatchEventBase):
-    """The provider said something new of an open batch."""
+    """The provider reported progress of an open batch."""
 
     VERSION: ClassVar[int] = 1
 
@@ -87,7 +87,7 @@ class BatchPolled(BatchEventBase):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchEnded(BatchEventBase):
-    """Nothing will change about the batch any more; its results may still be read."""
+    """The batch is final; its results can be read."""
 
     VERSION: ClassVar[int] = 1
 
@@ -100,7 +100,7 @@ class BatchEnded(BatchEventBase):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchCancelled(BatchEventBase):
-    """The provider was asked to cancel the batch; what it had answered is billed."""
+    """Cancellation of the batch was requested; answered requests are billed."""
 
     VERSION: ClassVar[int] = 1
 
@@ -126,7 +126,7 @@ def batch_items(payload: bytes) -> list[BatchItem]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParameterRefused:
-    """An endpoint does not take a parameter of requests to a model.
+    """An endpoint refuses a request parameter for a model.
 
     Decides what later requests of the run to that endpoint and model contain.
     """
@@ -183,7 +183,7 @@ class Input:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunStarted:
-    """A run came into being; the first event of every log."""
+    """A run was created; the first event of every log."""
 
     VERSION: ClassVar[int] = 1
 
@@ -206,7 +206,7 @@ class RunStarted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunResumed:
-    """A later process took the run up again."""
+    """A later process resumed the run."""
 
     VERSION: ClassVar[int] = 1
 
@@ -221,7 +221,7 @@ class RunResumed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunPaused:
-    """Starting of new attempts was stopped, or lifted, on request."""
+    """The run, a stage or a model was paused, or a pause was lifted."""
 
     VERSION: ClassVar[int] = 1
 
@@ -233,7 +233,7 @@ class RunPaused:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunDrained:
-    """The process ended on purpose with open tasks left; the run is resumable."""
+    """The process ended on purpose with open tasks; the run can be resumed."""
 
     VERSION: ClassVar[int] = 1
 
@@ -246,7 +246,7 @@ class RunDrained:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunCancelled:
-    """The run was ended by a person; its open tasks were skipped."""
+    """A person cancelled the run; its open tasks were skipped."""
 
     VERSION: ClassVar[int] = 1
 
@@ -255,7 +255,7 @@ class RunCancelled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFinished:
-    """Every planned task is in a final state and nothing is left to plan."""
+    """Every task is final and nothing is left to plan."""
 
     VERSION: ClassVar[int] = 1
 
@@ -266,7 +266,7 @@ class RunFinished:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TasksPlanned:
-    """A block of tasks came into the plan; the payload is a `Manifest` as JSON."""
+    """A block of tasks was planned; the payload is a `Manifest` as JSON."""
 
     VERSION: ClassVar[int] = 1
 
@@ -279,7 +279,7 @@ class TasksPlanned:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TasksReopened:
-    """Final tasks were put back into the queue because a person said `retry`."""
+    """`retry` put final tasks back into the queue."""
 
     VERSION: ClassVar[int] = 1
 
@@ -290,7 +290,7 @@ class TasksReopened:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskSkipped:
-    """A task will never be asked; counted by its reason."""
+    """A task is never sent; counted by its reason."""
 
     VERSION: ClassVar[int] = 1
 
@@ -300,7 +300,7 @@ class TaskSkipped:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskCompleted:
-    """A reply is stored and was read, or could not be read, by the job's parser."""
+    """A reply is stored, parsed or not."""
 
     VERSION: ClassVar[int] = 1
 
@@ -378,7 +378,7 @@ class AttemptAnswered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptFailed:
-    """An attempt ended without a usable reply; the payload is what came of it."""
+    """An attempt ended without a usable reply; the payload is the response, if any."""
 
     VERSION: ClassVar[int] = 1
 
@@ -395,7 +395,7 @@ class AttemptFailed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptsAbandoned:
-    """Attempts of an earlier writer that were started and have no recorded outcome."""
+    """Attempts of an earlier process have no recorded outcome."""
 
     VERSION: ClassVar[int] = 1
 
@@ -406,7 +406,7 @@ class AttemptsAbandoned:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitObserved:
-    """What holds an endpoint back at this moment."""
+    """The limits in force for a model."""
 
     VERSION: ClassVar[int] = 1
 
@@ -420,7 +420,7 @@ class LimitObserved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandAccepted:
-    """A request from outside was read and will be carried out."""
+    """A control command was accepted."""
 
     VERSION: ClassVar[int] = 1
 
@@ -432,7 +432,7 @@ class CommandAccepted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandRejected:
-    """A request from outside was read and refused."""
+    """A control command was rejected."""
 
     VERSION: ClassVar[int] = 1
 
@@ -444,7 +444,7 @@ class CommandRejected:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandApplied:
-    """A request from outside took effect."""
+    """A control command took effect."""
 
     VERSION: ClassVar[int] = 1
 

@@ -110,7 +110,7 @@ class StoppingRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparisonDecided:
-    """Enough was answered to tell two models apart in the metric the run stops at.
+    """Sequential stopping decided between two models.
 
     What it says follows from the answers alone: whoever looks again, however late,
     finds it decided after the same documents.

@@ -86,12 +86,12 @@ def usd(pico: int) -> float:
 class TaskState(enum.IntEnum):
     """Where a task stands; the numbers are stored."""
 
-    QUEUED = 0  #: planned, no attempt under way
-    RUNNING = 1  #: an attempt is under way, or its reply has not been read yet
-    WAITING = 2  #: the last attempt failed; another is due at `not_before_us`
-    COMPLETED = 3  #: a reply is stored, readable or not
+    QUEUED = 0  #: planned, no attempt in flight
+    RUNNING = 1  #: an attempt is in flight, or its reply is not parsed yet
+    WAITING = 2  #: the last attempt failed; the next is due at `not_before_us`
+    COMPLETED = 3  #: a reply is stored, parsed or not
     FAILED = 4  #: no reply after all attempts
-    SKIPPED = 5  #: will never be asked
+    SKIPPED = 5  #: never sent
 
     @property
     def is_open(self) -> bool:

@@ -11,19 +11,14 @@ import dataclasses
 import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import chain
 from pathlib import Path
 
 import click
 
-from runner import errors as runner_errors
-from runner.bundle import manifest
-from runner.cli.main import USAGE_ERRORS, cli
+from runner.cli.main import cli
 from runner.engine.failure_policy import RETRY_RULES, RetryRule
-from runner.prompts import Placeholder, PromptCatalog, tables
 from runner.registry import job_names, load_job
 from store import control, events, task
-from store import errors as store_errors
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 
@@ -103,11 +98,10 @@ def _options(
 def kinds_of_events() -> str:
     """Every kind of event, with what it says and its fields."""
     return table(
-        ("kind", "version", "says", "fields"),
+        ("kind", "meaning", "fields"),
         (
             (
                 f"`{kind}`",
-                str(event.VERSION),
                 _first_line(event),
                 ", ".join(f"`{field.name}`" for field in dataclasses.fields(event)),
             )
@@ -124,7 +118,7 @@ def fields_of(of: type) -> Callable[[], str]:
     """The fields of a dataclass, with the comment beside each."""
 
     def fields() -> str:
-        return table(("field", "type", ""), _fields(of))
+        return table(("field", "type", "meaning"), _fields(of))
 
     return fields
 
@@ -143,7 +137,7 @@ def _fields(of: type) -> Iterator[tuple[str, str, str]]:
 def states_of_tasks() -> str:
     """Each state of a task, with the comment beside it."""
     said = re.findall(r"(\w+) = \d  #: (.*)", inspect.getsource(task.TaskState))
-    return table(("state", "means"), ((name.lower(), text) for name, text in said))
+    return table(("state", "meaning"), ((name.lower(), text) for name, text in said))
 
 
 def moves_of_tasks() -> str:
@@ -160,7 +154,7 @@ def moves_of_tasks() -> str:
 def classes_of_failures() -> str:
     """Each class of a failed attempt, and how it is met."""
     return table(
-        ("class", "is", "attempts", "may be billed"),
+        ("class", "meaning", "attempts", "may be billed"),
         (
             (
                 f"`{error.__name__}`",
@@ -180,64 +174,31 @@ def _bound(rule: RetryRule) -> str:
     return str(rule.max_attempts) if rule.is_counted else "not counted"
 
 
-def errors_of_commands() -> str:
-    """Each error that a command may end with, by what can be done."""
-    drawn = [*_drawn(runner_errors.__doc__), *_drawn(store_errors.__doc__)]
-    attempts = {error.__name__ for error in RETRY_RULES} | {
-        "AttemptError",
-        "IllegalMove",
-    }
-    usage = {error.__name__ for error in USAGE_ERRORS}
+def prompts_of_jobs() -> str:
+    """Lists the prompt blocks of every job."""
+    return table(("job", "blocks"), _prompts())
+
+
+def _prompts() -> Iterator[tuple[str, str]]:
+    for name in job_names():
+        catalog = load_job(name).prompts
+        if catalog is not None:
+            yield name, ", ".join(f"`{block.name}`" for block in catalog.blocks)
+
+
+def everyday_settings() -> str:
+    """Lists the settings of every job that a person usually sets."""
     return table(
-        ("error", "what it means: what to do", "exit code"),
+        ("job", "common settings", "further"),
         (
             (
-                f"`{name}`",
-                re.sub(r" \(exit \d\)", "", said),
-                "2" if name in usage else "1",
+                name,
+                ", ".join(f"`{setting}`" for setting in job.everyday),
+                str(len(job.Settings.model_fields) - len(job.everyday)),
             )
-            for name, said in drawn
-            if name not in attempts
+            for name, job in ((name, load_job(name)) for name in job_names())
         ),
     )
-
-
-def prompts_of_jobs() -> str:
-    """The prompts of every job, with what each of their texts offers."""
-    return "\n".join(chain.from_iterable(map(_prompts, job_names())))
-
-
-def _prompts(name: str) -> Iterator[str]:
-    catalog = getattr(load_job(name), "prompts", None)
-    if not isinstance(catalog, PromptCatalog):
-        return
-    yield f"## {name}\n"
-    shipped = catalog.shipped()
-    meanings = {block.name: block.meaning for block in catalog.blocks}
-    for table_name, texts in tables(catalog, shipped).items():
-        shared = f"all of {table_name}" if table_name else "all blocks"
-        meaning = meanings.get(table_name)
-        yield f"### {f'{table_name}: {meaning}' if meaning else shared}\n"
-        for part, (said, offers) in texts.items():
-            yield from _prompt(part, said, offers)
-    for profile in catalog.profiles:
-        yield f"### {name}, profile {profile}\n"
-        for text_name, said in catalog.shipped(profile).texts.items():
-            if said != shipped.texts[text_name]:
-                yield from _prompt(text_name, said)
-
-
-def _prompt(
-    name: str, said: str, offers: tuple[Placeholder, ...] = ()
-) -> Iterator[str]:
-    shown = "; ".join(f"`{{{each.name}}}`: {each.meaning}" for each in offers)
-    yield f"`{name}`{f' ({shown})' if shown else ''}\n"
-    yield f"```text\n{said}\n```\n"
-
-
-def _drawn(doc: str | None) -> list[tuple[str, str]]:
-    """The leaves of a tree of errors as its module draws it."""
-    return re.findall(r"^ +(\w+)  +(.*)$", doc or "", re.MULTILINE)
 
 
 PARTS: Mapping[str, Callable[[], str]] = {
@@ -247,10 +208,9 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "moves": moves_of_tasks,
     "events": kinds_of_events,
     "commands": fields_of(control.Command),
-    "bundle": fields_of(manifest.Manifest),
     "failures": classes_of_failures,
-    "errors": errors_of_commands,
     "prompts": prompts_of_jobs,
+    "everyday-settings": everyday_settings,
 }
 
 

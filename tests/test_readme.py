@@ -13,7 +13,6 @@ import click
 import pytest
 
 from runner.cli.main import cli
-from runner.registry import load_job
 from tests.pages import blocks, follow
 from tests.processes import SIFTLOG
 
@@ -137,14 +136,6 @@ def test_the_configuration_of_a_pipeline_is_one(tmp_path: Path) -> None:
     path.write_text(block)
     (config,) = read_configs(EvidenceSettings(pipeline=path))
     assert config.first_stage == ("bm25", "embedding")
-
-
-@pytest.mark.parametrize("job", ["screening", "review-benchmark"])
-def test_every_setting_of_a_job_is_on_its_page(job: str) -> None:
-    page = (ROOT / f"docs/{job}.md").read_text()
-    flags = re.findall(r"--([a-z][a-z-]*)", page)
-    named = {flag.replace("-", "_") for flag in flags}
-    assert load_job(job).Settings.model_fields.keys() <= named
 
 
 def test_every_verb_is_in_the_table_of_commands() -> None:

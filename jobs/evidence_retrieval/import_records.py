@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from jobs.evidence_retrieval.data import EvidenceDataset
-from runner.job import Task, guarded
+from runner.job import Task
+from runner.job_faults import guarded
 from runner.messages import ParseFailure, Reply
 from runner.scorecard import Finding
 

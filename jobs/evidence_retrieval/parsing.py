@@ -13,7 +13,7 @@ import numpy as np
 
 from jobs.kit.lexical import Floats
 from jobs.kit.replies import Object, arrays, objects, whole_object
-from runner.job import guarded
+from runner.job_faults import guarded
 from runner.messages import FLOAT_BYTES, ParseFailure, Ranking, Reply, Vectors
 
 _RATED = re.compile(r"([^()]*)\(([^()]*)\)")

@@ -55,6 +55,24 @@ INPUTS = (
 )
 """The settings that name files."""
 
+EVERYDAY = (
+    "posts",
+    "sentences",
+    "criteria",
+    "gold",
+    "folds",
+    "pipeline",
+    "against",
+    "per_query",
+    "rankings",
+    "tasks",
+    "batch",
+    "limit",
+    "profile",
+    "prompts",
+)
+"""The settings that a person usually sets."""
+
 
 class EvidenceSettings(ProfiledSettings):
     """Settings of evidence-retrieval."""

@@ -1,16 +1,16 @@
-"""Declares a job's metrics: names, meanings, directions, trivial baselines.
+"""Declares a job's measures: formula, definition and words of each in one place.
 
 A metric's path such as `fold.3.recall@10~std` is made of parts: scopes in front
 (`fold.3.`), a measure (`recall@10`) and forms behind (`~std`). A job declares each part
-once, in its module `measures`; the words of a metric are composed from its parts, so a
+once, in its module `measures`. The words of a metric are composed from its parts, so a
 few dozen lines describe hundreds of paths:
 
     >>> words = Measures(
     ...     measures={
     ...         "recall@{k}": Measure(
-    ...             name="Recall at {k}",
-    ...             meaning="Share of the relevant sentences among the first {k}",
-    ...             direction="higher",
+    ...             "Recall at {k}",
+    ...             "Share of the relevant sentences among the first {k}",
+    ...             "higher",
     ...         )
     ...     },
     ...     scopes={"fold.{fold}.": MeasurePart(name="fold {fold}")},
@@ -27,37 +27,60 @@ one of these, and is replaced by the listed words. `{name*}` also takes full sto
 measure is tried on a whole path before scopes are taken off, so a path such as
 `all.micro.sensitivity` may have a sentence of its own.
 
-To describe a new metric, add its measure to the `MEASURES` of its job. The test
-`tests/jobs/kit/test_measures.py` fails for a path that nothing describes and for two paths
-of one scorecard with the same name.
+A measure that says how it is computed is a `RateMeasure`, a `CountMeasure`, a
+`ValueMeasure` or a `FamilyMeasure` of what it is computed from; `measured` computes a
+group of them, and `with_intervals` of `jobs.kit.measurements` draws their intervals:
 
-Trivial baselines say what a number would be without reading anything. A job names them
-for its headline metrics: the majority answer, always "not found",
-chance at the same prevalence. They become metrics beside their own
-(`auprc~random`), a table and a paragraph that say what each model adds over them, and
-the file that `siftlog explain` ends with.
+    >>> @dataclass(frozen=True)
+    ... class Papers:
+    ...     hits: list[float]
+    ...     truth: list[float]
+    >>> rates: dict[str, RateMeasure[Papers]] = {
+    ...     "recall": RateMeasure(
+    ...         "Recall",
+    ...         "Share of what is known that was found",
+    ...         "higher",
+    ...         of=lambda papers: Ratio(papers.hits, papers.truth),
+    ...         definition="{key}@1(hits / truth; {over})",
+    ...     )
+    ... }
+    >>> papers = Papers(hits=[1, 3], truth=[2, 4])
+    >>> (recall,) = measured(rates, papers, path="all.", over="all papers")
+    >>> recall.path, recall.measured.value, recall.definition
+    ('all.recall', 0.6666666666666666, 'recall@1(hits / truth; all papers)')
+
+To describe a new metric, add its measure to the `MEASURES` of its job. The test
+`tests/jobs/kit/test_measures.py` fails for a path that nothing describes and for two
+paths of one scorecard with the same name.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Generic, TypeAlias, TypeVar
 
-from jobs.kit.text_format import fixed
-from runner.scorecard import BASELINES, Artifact, Direction, Metric, Scorecard, Table
-from store.printable import one_line, shortened
+from jobs.kit.measurements import (
+    MeasuredValue,
+    Measurement,
+    pooled,
+)
+from jobs.kit.metrics import Ratio
+from jobs.kit.metrics.cluster_statistics import Derived
+from runner.scorecard import Direction, Metric, Table
 
 Slots: TypeAlias = Mapping[str, Mapping[str, str]]
 """By the name of a slot: the texts it takes in a path, and the words for each."""
+
+_SLOT = re.compile(r"\{(\w+)\*?\}")
 
 DEFINED = ".n_defined"
 """Ends the name of a column that says how many items had a value of a metric."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Measure:
     """What is measured, in the words of a reader."""
 
@@ -70,6 +93,112 @@ class Measure:
         return replace(
             self, name=_filled(self.name, texts), meaning=_filled(self.meaning, texts)
         )
+
+
+@dataclass(frozen=True, slots=True)
+class ComputedMeasure(Measure):
+    """A measure with the definition of its value."""
+
+    definition: str = field(default="count@1({key})", kw_only=True)
+    """Name, version, parameters; `{key}`, `{over}` and the path's slot are filled."""
+    note: str = field(default="", kw_only=True)
+    """What a reader must know of every value."""
+
+    def measurement(
+        self,
+        key: str,
+        value: MeasuredValue,
+        *,
+        path: str = "",
+        over: str = "",
+        subset: str = "",
+        text: str = "",
+        form: str = "",
+        parameters: Mapping[str, str] | None = None,
+    ) -> Measurement:
+        """A value of this measure.
+
+        Args:
+            key: the part of paths that the measure is declared under.
+            value: its value.
+            path: in front of the key, such as `all.micro.`.
+            over: replaces `{over}` in the definition, such as "all records".
+            subset: the items that it speaks about.
+            text: replaces the key's slot.
+            form: behind the key, such as `~median`.
+            parameters: replace further slots of the definition.
+        """
+        slot = _SLOT.search(key)
+        texts = {} if slot is None else {slot[1]: text}
+        key = _SLOT.sub(lambda _: text, key)
+        texts |= {"key": key, "over": over, **(parameters or {})}
+        return Measurement(
+            path=f"{path}{key}{form}",
+            definition=_filled(self.definition, texts),
+            measured=value,
+            subset=subset,
+            note=self.note,
+        )
+
+
+Source = TypeVar("Source")
+"""What a group of measures is computed from, such as the counts of some items."""
+
+
+@dataclass(frozen=True, slots=True)
+class ValueMeasure(ComputedMeasure, Generic[Source]):
+    """A measure that says how its value is computed.
+
+    One whose path has a slot, such as `skip.{reason}`, has a value for each text of it;
+    an empty mapping leaves a measure out that does not apply.
+    """
+
+    of: Callable[[Source], MeasuredValue | Mapping[str, MeasuredValue]] = field(
+        kw_only=True
+    )
+
+    def values(self, source: Source) -> Mapping[str, MeasuredValue]:
+        """The values by the text of the slot; under "" without one."""
+        value = self.of(source)
+        return {"": value} if isinstance(value, MeasuredValue) else value
+
+
+@dataclass(frozen=True, slots=True)
+class RateMeasure(ComputedMeasure, Generic[Source]):
+    """A rate over clusters; its value is that of all clusters together."""
+
+    definition: str = field(default="{key}@1({over})", kw_only=True)
+    of: Callable[[Source], Ratio | Derived] = field(kw_only=True)
+
+    def values(self, source: Source) -> Mapping[str, MeasuredValue]:
+        """The pooled rate."""
+        return {"": pooled(self.of(source))}
+
+
+def measured(
+    measures: Mapping[str, ValueMeasure[Source] | RateMeasure[Source]],
+    source: Source,
+    *,
+    path: str = "",
+    over: str = "",
+    subset: str = "",
+    parameters: Mapping[str, str] | None = None,
+) -> Iterator[Measurement]:
+    """Computes a group of measures from one source, in the order of the group.
+
+    Arguments are those of `ComputedMeasure.measurement`.
+    """
+    for key, measure in measures.items():
+        for text, value in measure.values(source).items():
+            yield measure.measurement(
+                key,
+                value,
+                path=path,
+                over=over,
+                subset=subset,
+                text=text,
+                parameters=parameters,
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -294,153 +423,3 @@ BASELINE_FORMS: Mapping[str, MeasurePart] = {
     )
 }
 """The words of baselines' paths, for the forms of each job's measures."""
-
-BASELINE_COLUMNS = ("model", "metric", "value", "baseline", "of_baseline", "adds")
-NAME_CELLS = 30
-MOST_LINES = 14
-"""Lines of a summary; the table has all."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrivialBaseline:
-    """What one metric is without reading anything."""
-
-    of: str  #: path of the metric
-    key: str  #: stands behind the path, such as `majority`
-    name: str  #: for readers, such as "always not found"
-    value: float | None
-    n: int  #: items that it speaks of
-    formula: str  #: formula
-    lower_is_better: bool = False
-
-    @property
-    def metric(self) -> Metric:
-        """The baseline as a metric beside its own."""
-        return Metric(
-            path=f"{self.of}~{self.key}",
-            value=self.value,
-            n=self.n,
-            definition=f"baseline@1({self.name}: {self.formula})",
-            note="a trivial baseline; no model is involved",
-        )
-
-    def added(self, value: float) -> float | None:
-        """By how much *value* is better; None where the baseline is undefined."""
-        if self.value is None:
-            return None
-        gain = value - self.value
-        return -gain if self.lower_is_better else gain
-
-
-def add_baselines(
-    card: Scorecard, baselines: Mapping[str, Sequence[TrivialBaseline]], words: Measures
-) -> Scorecard:
-    """The scorecard with the baselines of each model.
-
-    Baselines of a metric that a model has not, or has no value of, are left out.
-
-    Args:
-        card: without them.
-        baselines: by model.
-        words: of the job's metrics, its baselines among them.
-    """
-    applicable = {
-        model: [
-            baseline
-            for baseline in model_baselines
-            if _value_of(card, model, baseline.of) is not None
-        ]
-        for model, model_baselines in baselines.items()
-    }
-    if not any(applicable.values()):
-        return card
-    rows = [
-        (
-            model,
-            baseline.of,
-            value,
-            baseline.name,
-            baseline.value,
-            baseline.added(value),
-        )
-        for model, model_baselines in applicable.items()
-        for baseline in model_baselines
-        if (value := _value_of(card, model, baseline.of)) is not None
-    ]
-    table = Table(
-        name="baselines",
-        columns=BASELINE_COLUMNS,
-        rows=tuple(rows),
-        caption="What each model adds over answers that need no reading. Baselines "
-        "are computed from the truth of the same items, and so are the best of their "
-        "kind.",
-        is_headline=True,
-    )
-    lines = list(_lines(card, applicable))
-    left = len(lines) - MOST_LINES
-    summary_lines = lines[:MOST_LINES] + (
-        [f"  {left} more: baselines.csv"] if left > 0 else []
-    )
-    text = "\n".join(["Over trivial baselines:", *summary_lines, ""])
-    return replace(
-        card,
-        models={
-            model: tuple(_with_baselines(metrics, applicable.get(model, ()), words))
-            for model, metrics in card.models.items()
-        },
-        summary=f"{card.summary.rstrip()}\n{text}",
-        tables=(*card.tables, table),
-        artifacts=(
-            *card.artifacts,
-            Artifact(name=BASELINES, text="\n".join(lines) + "\n"),
-        ),
-    )
-
-
-def _with_baselines(
-    metrics: Sequence[Metric], baselines: Sequence[TrivialBaseline], words: Measures
-) -> Iterator[Metric]:
-    """Each metric, and its baselines behind it."""
-    for metric in metrics:
-        yield metric
-        yield from words.describe(
-            baseline.metric for baseline in baselines if baseline.of == metric.path
-        )
-
-
-def _value_of(card: Scorecard, model: str, path: str) -> float | None:
-    values = (m.value for m in card.models.get(model, ()) if m.path == path)
-    return next(values, None)
-
-
-def _lines(
-    card: Scorecard, baselines: Mapping[str, Sequence[TrivialBaseline]]
-) -> Iterator[str]:
-    """Each model, and a line for each of its metrics with all its baselines."""
-    for model, model_baselines in baselines.items():
-        if model_baselines:
-            yield f"  {shortened(one_line(model), NAME_CELLS)}"
-        for path in dict.fromkeys(baseline.of for baseline in model_baselines):
-            value = _value_of(card, model, path)
-            if value is None:
-                continue
-            parts = [
-                f"{baseline.name} {fixed(baseline.value)} "
-                f"({_signed(baseline.added(value))})"
-                for baseline in model_baselines
-                if baseline.of == path
-            ]
-            label = _metric_label(card, model, path)
-            yield f"    {label} {fixed(value)}: {'; '.join(parts)}"
-
-
-def _metric_label(card: Scorecard, model: str, path: str) -> str:
-    """What a reader calls a metric, with its key."""
-    name = next((m.label for m in card.models[model] if m.path == path), path)
-    return path if name == path else f"{name} ({path})"
-
-
-def _signed(value: float | None) -> str:
-    if value is None:
-        return fixed(value)
-    return f"adds {value:.3f}" if value >= 0 else f"{-value:.3f} worse"

@@ -1,4 +1,4 @@
-"""Builds the figures of a scoring: models compared, and where questions fail.
+"""Declares the figures of a scoring: models compared, and where questions fail.
 
 Every number here is a metric of the scorecard or a count behind one; nothing is
 computed for a picture alone.
@@ -9,27 +9,59 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
-from jobs.kit.shared_figures import build_figures
+from jobs.kit import charts
+from jobs.kit.charts import (
+    Chart,
+    ChartFigures,
+    Drawing,
+    model_rows,
+    stack,
+    value_columns,
+)
 from jobs.paper_investigation.model_pairs import PaperModelPair
-from jobs.paper_investigation.paper_scores import AVERAGES, RECALL, SCORE, PaperScores
+from jobs.paper_investigation.model_tally import ModelTally
+from jobs.paper_investigation.paper_scores import AVERAGES, RECALL, SCORE
 from jobs.paper_investigation.question_counts import SIGNIFICANCES, TOTAL
 from jobs.paper_investigation.run_tally import RunTally
 from jobs.paper_investigation.settings import PIPELINES
 from runner.scorecard import (
     Axis,
-    Bars,
-    FailedFigure,
-    Figure,
     Heatmap,
     Histogram,
     Metric,
-    Numbers,
     Panel,
     Points,
     ReferenceLine,
-    Stack,
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaperResults:
+    """What figures plot of all models."""
+
+    tally: RunTally
+    pairs: Sequence[PaperModelPair]
+
+    @property
+    def has_averages(self) -> bool:
+        """Whether papers are averaged over at all."""
+        return bool(AVERAGES[self.tally.mode])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaperModelResults:
+    """What figures plot of one model."""
+
+    tally: ModelTally
+    metrics: Mapping[str, Metric]  #: by path
+
+
+Plot: TypeAlias = charts.Plot[PaperResults, PaperModelResults]
+
+MOST_MODELS = 6
+"""Side by side in one picture; the tables hold all."""
 
 BINS = tuple(i / 10 for i in range(11))
 
@@ -44,182 +76,127 @@ WORDS = {
     "avg_f1": "F1",
 }
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CountFigures:
-    """What was counted of the models that are shown."""
-
-    survey: RunTally
-    models: Sequence[str]
-    more: str  #: said behind each caption: which models are left out
-
-    def papers(self) -> Figure:
-        """How many papers lie where."""
-        average = RECALL if self.survey.mode == "extract" else SCORE
-        word = WORDS[average.path]
-        counts = {
-            model: _counts(self.survey.by_model[model].papers.values(average.value))
-            for model in self.models
-        }
-        most = max(map(max, counts.values()))
-        return Figure(
-            name="papers",
-            title=f"Papers by {word}",
-            caption=f"How many scored papers lie in each tenth of the {word}; a paper "
-            f"of several replicates counts once, with its mean.{self.more}",
-            columns=2,
-            panels=tuple(
-                Panel(
-                    title=model,
-                    x=Axis(label=word, lo=0, hi=1),
-                    y=Axis(label="papers", lo=0, hi=most),
-                    height=0.8,
-                    marks=(Histogram(edges=BINS, counts=bin_counts, series=series),),
-                )
-                for series, (model, bin_counts) in enumerate(counts.items())
-            ),
-        )
-
-    def ceiling(self) -> Figure:
-        """The score of each paper against its recall, which it cannot exceed."""
-        return Figure(
-            name="score-by-recall",
-            title="Paper score against variant recall",
-            caption="A point a paper; papers in one place are one point. A paper's "
-            "score is its recall times how well its questions were answered, so it "
-            "lies on the diagonal where all answers are right and nowhere above."
-            f"{self.more}",
-            columns=2,
-            panels=tuple(
-                Panel(
-                    title=model,
-                    x=Axis(label=WORDS[RECALL.path], lo=0, hi=1),
-                    y=Axis(label=WORDS[SCORE.path], lo=0, hi=1),
-                    marks=(
-                        ReferenceLine(way="diagonal", label="ceiling"),
-                        _scattered(self.survey.by_model[model].papers, series),
-                    ),
-                    square=True,
-                )
-                for series, model in enumerate(self.models)
-            ),
-        )
-
-    def differences(self, pairs: Sequence[PaperModelPair]) -> Iterator[Figure]:
-        """What every two models differ by, average for average."""
-        visible_pairs = [p for p in pairs if {p.left, p.right} <= {*self.models}]
-        paths = list(
-            dict.fromkeys(path for pair in visible_pairs for path in pair.averages)
-        )
-        if not paths:
-            return
-        names = tuple(f"{p.left} - {p.right}\nn = {p.papers:,}" for p in visible_pairs)
-        yield Figure(
-            name="differences",
-            title="Differences between models",
-            caption="The first model's mean less the second's, over the papers that "
-            "both have (n), with paired percentile bootstrap intervals by paper; an "
-            f"interval that holds 0 decides nothing.{self.more}",
-            panels=tuple(
-                Panel(
-                    title=WORDS[path],
-                    x=Axis(label="difference"),
-                    y=Axis(names=names),
-                    marks=(
-                        ReferenceLine(way="vertical", at=0.0),
-                        _forest(visible_pairs, path),
-                    ),
-                )
-                for path in paths
-            ),
-        )
-
-    def outcomes(self) -> Figure:
-        """What became of every question."""
-        totals = [
-            self.survey.by_model[model].breakdown.pipelines[TOTAL]
-            for model in self.models
-        ]
-        parts: Mapping[str, Numbers] = {
-            "right": tuple(group.right for group in totals),
-            "wrong": tuple(g.answered - g.right - g.unparsed for g in totals),
-            "unreadable reply": tuple(group.unparsed for group in totals),
-            "no reply": tuple(group.missing.total() for group in totals),
-        }
-        return Figure(
-            name="outcomes",
-            title="What became of the questions",
-            caption="Every question that was asked, once: answered right or wrong, "
-            "with a reply that could not be read (which counts as wrong), or without a "
-            f"reply (which counts nowhere).{self.more}",
-            panels=(
-                Panel(
-                    x=Axis(label="questions", lo=0),
-                    y=Axis(names=tuple(self.models)),
-                    marks=tuple(
-                        Stack(values=values, label=name, series=series)
-                        for series, (name, values) in enumerate(parts.items())
-                    ),
-                ),
-            ),
-        )
-
-    def significance(self) -> Figure:
-        """Which significance was stated where which one was right."""
-        return Figure(
-            name="significance",
-            title="Significance: expected and answered",
-            caption="Study-parameter answers by the significance that was expected "
-            "(rows) and the one that was stated (columns); a reply that could not be "
-            f"read states something else. Right ones lie on the diagonal.{self.more}",
-            panels=tuple(
-                Panel(
-                    title=model,
-                    x=Axis(label="answered", names=SIGNIFICANCES),
-                    y=Axis(label="expected", names=SIGNIFICANCES),
-                    marks=(
-                        Heatmap(
-                            rows=tuple(
-                                tuple(stated[row, column] for column in SIGNIFICANCES)
-                                for row in SIGNIFICANCES
-                            ),
-                            label="answers",
-                        ),
-                    ),
-                )
-                for model in self.models
-                if (stated := self.survey.by_model[model].study.significances)
-            ),
-        )
+FIELDS = {
+    "study_param.p_value.accuracy": "p-value",
+    "study_param.significance.accuracy": "significance",
+    "study_param.both.accuracy": "both",
+}
 
 
-def _scattered(papers: PaperScores, series: int) -> Points:
-    points = zip(papers.values(RECALL.value), papers.values(SCORE.value), strict=True)
-    distinct_points = dict.fromkeys(
-        (round(recall, SHARE_DIGITS), round(score, SHARE_DIGITS))
-        for recall, score in points
-        if recall is not None and score is not None
-    )
-    return Points(
-        x=tuple(recall for recall, _ in distinct_points),
-        y=tuple(score for _, score in distinct_points),
-        series=series,
+def _rate_panel(
+    plot: Plot, words: Mapping[str, str], label: str, *, as_points: bool = False
+) -> Panel:
+    """Returns a bar or point for each model at each path, with the n of the models.
+
+    Args:
+        plot: of models whose metrics at these paths lie between 0 and 1.
+        words: names of the rows, by path.
+        label: of the rates.
+        as_points: draws points in place of bars.
+    """
+    rates = [
+        (model, [model.data.metrics.get(path) for path in words])
+        for model in plot.models
+    ]
+    return Panel(
+        x=Axis(label=label, lo=0, hi=1),
+        y=Axis(
+            names=tuple(f"{word}\nn = {_n(plot, path)}" for path, word in words.items())
+        ),
+        marks=tuple(
+            model.points(metrics, model_rows(model.series, len(rates), len(words)))
+            if as_points
+            else model.bars(metrics)
+            for model, metrics in rates
+        ),
     )
 
 
-def _forest(pairs: Sequence[PaperModelPair], path: str) -> Points:
-    comparisons = [pair.averages.get(path) for pair in pairs]
-    gaps = [comparison.gap if comparison else None for comparison in comparisons]
-    return Points(
-        x=tuple(gap.value if gap else None for gap in gaps),
-        y=tuple(range(len(pairs))),
-        lo=tuple(gap.interval.lo if gap else None for gap in gaps),
-        hi=tuple(gap.interval.hi if gap else None for gap in gaps),
+def _n(plot: Plot, path: str) -> str:
+    """Returns the n of all models, or a range where they differ."""
+    metrics = [
+        model.data.metrics[path] for model in plot.models if path in model.data.metrics
+    ]
+    sizes = [m.n if m.n_defined is None else m.n_defined for m in metrics]
+    low, high = min(sizes, default=0), max(sizes, default=0)
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+
+
+def _averages(plot: Plot) -> Iterator[Panel]:
+    if plot.results.has_averages:
+        paths = [average.path for average in AVERAGES[plot.results.tally.mode]]
+        words = {path: WORDS[path] for path in paths}
+        yield _rate_panel(plot, words, "mean over papers", as_points=True)
+
+
+def _recalls(plot: Plot, prefix: str) -> dict[str, str]:
+    """Returns the paths of the recalls below *prefix*, with what each is of."""
+    paths = dict.fromkeys(path for model in plot.models for path in model.data.metrics)
+    return {
+        path: path.split(".")[1]
+        for path in paths
+        if path.startswith(f"{prefix}.") and path.endswith(".recall")
+    }
+
+
+def _classes(plot: Plot) -> Iterator[Panel]:
+    if plot.results.has_averages:
+        words = _recalls(plot, "class") | {"class.MICRO-AVG.recall": "all"}
+        yield _rate_panel(plot, words, "recall")
+
+
+def _kinds(plot: Plot) -> Iterator[Panel]:
+    if plot.results.has_averages:
+        yield _rate_panel(plot, _recalls(plot, "kind"), "recall")
+
+
+def _answered_pipelines(plot: Plot) -> list[str]:
+    """Returns the pipelines with answers, and their total."""
+    return [
+        name
+        for name in (*PIPELINES, TOTAL)
+        if any(
+            model.data.tally.breakdown.pipelines[name].answered for model in plot.models
+        )
+    ]
+
+
+def _pipelines(plot: Plot) -> Iterator[Panel]:
+    if names := _answered_pipelines(plot):
+        words = {f"pipeline.{name}.accuracy": name for name in names}
+        yield _rate_panel(plot, words, "accuracy")
+
+
+def _fields(plot: Plot) -> Iterator[Panel]:
+    if any("study_param.both.accuracy" in model.data.metrics for model in plot.models):
+        yield _rate_panel(plot, FIELDS, "accuracy")
+
+
+def _papers(plot: Plot) -> Drawing:
+    """How many papers have which score."""
+    average = RECALL if plot.results.tally.mode == "extract" else SCORE
+    word = WORDS[average.path]
+    models = plot.select(
+        lambda data: _bin_counts(data.tally.papers.values(average.value))
+    )
+    y = Axis(label="papers", lo=0, hi=max(max(model.data) for model in models))
+    panels = [
+        Panel(
+            title=model.name,
+            x=Axis(label=word, lo=0, hi=1),
+            y=y,
+            height=0.8,
+            marks=(Histogram(edges=BINS, counts=model.data, series=model.series),),
+        )
+        for model in models
+    ]
+    return Drawing(
+        panels=panels if plot.results.has_averages else [], facts={"average": word}
     )
 
 
-def _counts(values: Sequence[float | None]) -> tuple[int, ...]:
-    """How many values lie in each bin; the last one takes 1 in."""
+def _bin_counts(values: Sequence[float | None]) -> tuple[int, ...]:
+    """Returns how many values lie in each bin; the last one includes 1."""
     counts = [0] * (len(BINS) - 1)
     for value in values:
         if value is not None:
@@ -227,269 +204,201 @@ def _counts(values: Sequence[float | None]) -> tuple[int, ...]:
     return tuple(counts)
 
 
-MOST_MODELS = 6
-"""Side by side in one picture; the tables hold all."""
-
-FIELDS = {"p_value": "p-value", "significance": "significance", "both": "both"}
-
-ALL_CLASSES = "class.MICRO-AVG.recall"
-
-ByPath = Mapping[str, Metric]
-
-
-def figures(
-    survey: RunTally, metrics: Mapping[str, ByPath], pairs: Sequence[PaperModelPair]
-) -> Iterator[Figure | FailedFigure]:
-    """The figures of a scoring; none for what was not asked.
-
-    Args:
-        survey: what was counted.
-        metrics: by model and path.
-        pairs: every two models.
-    """
-    return build_figures(
-        lambda: _figure_input(survey, metrics, pairs),
-        (
-            averages,
-            papers,
-            ceiling,
-            differences,
-            classes,
-            kinds,
-            pipelines,
-            outcomes,
-            fields,
-            significance,
-        ),
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _FigureInput:
-    """What figures are drawn from."""
-
-    survey: RunTally
-    pairs: Sequence[PaperModelPair]
-    rates: _Rates
-    counted: CountFigures
-    answered_pipelines: Sequence[str]  #: pipelines with answers, and their total
-
-    @property
-    def has_averages(self) -> bool:
-        """Whether papers are averaged over at all."""
-        return bool(AVERAGES[self.survey.mode])
-
-    @property
-    def has_fields(self) -> bool:
-        """Whether study parameters were asked for."""
-        models = self.rates.models.values()
-        return any("study_param.both.accuracy" in by_path for by_path in models)
-
-
-def _figure_input(
-    survey: RunTally, metrics: Mapping[str, ByPath], pairs: Sequence[PaperModelPair]
-) -> _FigureInput:
-    names = tuple(metrics)[:MOST_MODELS]
-    left = len(metrics) > len(names)
-    more = f" The first {len(names)} of {len(metrics)} models." if left else ""
-    model_counts = [survey.by_model[model] for model in names]
-    return _FigureInput(
-        survey=survey,
-        pairs=pairs,
-        rates=_Rates(models={name: metrics[name] for name in names}, more=more),
-        counted=CountFigures(survey=survey, models=names, more=more),
-        answered_pipelines=[
-            name
-            for name in (*PIPELINES, TOTAL)
-            if any(tally.breakdown.pipelines[name].answered for tally in model_counts)
-        ],
-    )
-
-
-def averages(figure_input: _FigureInput) -> Figure | None:
-    """Means over papers."""
-    paths = [average.path for average in AVERAGES[figure_input.survey.mode]]
-    return _averages(figure_input.rates, paths) if paths else None
-
-
-def papers(figure_input: _FigureInput) -> Figure | None:
-    """How many papers lie where."""
-    return figure_input.counted.papers() if figure_input.has_averages else None
-
-
-def ceiling(figure_input: _FigureInput) -> Figure | None:
-    """The score of each paper against its recall."""
-    return (
-        figure_input.counted.ceiling()
-        if figure_input.survey.mode == "investigate"
-        else None
-    )
-
-
-def differences(figure_input: _FigureInput) -> Iterator[Figure]:
-    """Papers on which two models differ."""
-    if figure_input.has_averages:
-        yield from figure_input.counted.differences(figure_input.pairs)
-
-
-def classes(figure_input: _FigureInput) -> Figure | None:
-    """Recall by class of variants."""
-    return _classes(figure_input.rates) if figure_input.has_averages else None
-
-
-def kinds(figure_input: _FigureInput) -> Figure | None:
-    """Recall by kind of variants."""
-    return _kinds(figure_input.rates) if figure_input.has_averages else None
-
-
-def pipelines(figure_input: _FigureInput) -> Figure | None:
-    """Accuracy by pipeline."""
-    return (
-        _pipelines(figure_input.rates, figure_input.answered_pipelines)
-        if figure_input.answered_pipelines
-        else None
-    )
-
-
-def outcomes(figure_input: _FigureInput) -> Figure | None:
-    """What became of the questions."""
-    return figure_input.counted.outcomes() if figure_input.answered_pipelines else None
-
-
-def fields(figure_input: _FigureInput) -> Figure | None:
-    """Accuracy by study parameter."""
-    return _fields(figure_input.rates) if figure_input.has_fields else None
-
-
-def significance(figure_input: _FigureInput) -> Figure | None:
-    """Stated against expected significance."""
-    return figure_input.counted.significance() if figure_input.has_fields else None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Rates:
-    """The metrics of the models that are shown; all of them lie between 0 and 1."""
-
-    models: Mapping[str, ByPath]
-    more: str  #: said behind each caption: which models are left out
-
-    def points(self, paths: Sequence[str]) -> tuple[Points, ...]:
-        """A point with its interval for each model at each path, none over another."""
-        gap = 0.7 / len(self.models)
-        begin = (1 - len(self.models)) / 2 * gap
-        return tuple(
-            Points(
-                x=_values(metrics),
-                y=tuple(row + begin + series * gap for row in range(len(paths))),
-                lo=tuple(m.lo if m else None for m in metrics),
-                hi=tuple(m.hi if m else None for m in metrics),
-                label=model,
-                series=series,
+def _score_by_recall(plot: Plot) -> Iterator[Panel]:
+    """The score of each paper against its recall, which it cannot exceed."""
+    if plot.results.tally.mode != "investigate":
+        return
+    for model in plot.models:
+        papers = model.data.tally.papers
+        points = dict.fromkeys(
+            (round(recall, SHARE_DIGITS), round(score, SHARE_DIGITS))
+            for recall, score in zip(
+                papers.values(RECALL.value), papers.values(SCORE.value), strict=True
             )
-            for series, (model, metrics) in enumerate(self._at(paths))
+            if recall is not None and score is not None
+        )
+        yield Panel(
+            title=model.name,
+            x=Axis(label=WORDS[RECALL.path], lo=0, hi=1),
+            y=Axis(label=WORDS[SCORE.path], lo=0, hi=1),
+            marks=(
+                ReferenceLine(way="diagonal", label="ceiling"),
+                Points(
+                    x=tuple(recall for recall, _ in points),
+                    y=tuple(score for _, score in points),
+                    series=model.series,
+                ),
+            ),
+            square=True,
         )
 
-    def bars(self, paths: Sequence[str]) -> tuple[Bars, ...]:
-        """A bar with its interval for each model at each path."""
-        return tuple(
-            Bars(
-                values=_values(metrics),
-                lo=tuple(m.lo if m else None for m in metrics),
-                hi=tuple(m.hi if m else None for m in metrics),
-                label=model,
-                series=series,
-            )
-            for series, (model, metrics) in enumerate(self._at(paths))
+
+def _differences(plot: Plot) -> Iterator[Panel]:
+    """What every two models differ by, average for average."""
+    if not plot.results.has_averages:
+        return
+    plotted = {model.name for model in plot.models}
+    pairs = [pair for pair in plot.results.pairs if {pair.left, pair.right} <= plotted]
+    names = tuple(f"{p.left} - {p.right}\nn = {p.papers:,}" for p in pairs)
+    for path in dict.fromkeys(path for pair in pairs for path in pair.averages):
+        comparisons = [pair.averages.get(path) for pair in pairs]
+        x, lo, hi = value_columns(
+            comparison.gap if comparison else None for comparison in comparisons
+        )
+        yield Panel(
+            title=WORDS[path],
+            x=Axis(label="difference"),
+            y=Axis(names=names),
+            marks=(
+                ReferenceLine(way="vertical", at=0.0),
+                Points(x=x, y=tuple(range(len(pairs))), lo=lo, hi=hi),
+            ),
         )
 
-    def panel(
-        self, words: Mapping[str, str], marks: tuple[Points | Bars, ...], label: str
-    ) -> Panel:
-        """The marks at the names of the paths, each with the n of the models."""
-        names = tuple(f"{word}\nn = {self._n(path)}" for path, word in words.items())
-        return Panel(x=Axis(label=label, lo=0, hi=1), y=Axis(names=names), marks=marks)
 
-    def _at(self, paths: Sequence[str]) -> Iterator[tuple[str, list[Metric | None]]]:
-        for model, by_path in self.models.items():
-            yield model, [by_path.get(path) for path in paths]
-
-    def _n(self, path: str) -> str:
-        """Of all models, or a range where they differ."""
-        metrics = [by_path[path] for by_path in self.models.values() if path in by_path]
-        sizes = [m.n if m.n_defined is None else m.n_defined for m in metrics]
-        low, high = min(sizes, default=0), max(sizes, default=0)
-        return f"{low:,}" if low == high else f"{low:,} to {high:,}"
-
-
-def _values(metrics: Sequence[Metric | None]) -> Numbers:
-    return tuple(metric.value if metric else None for metric in metrics)
+def _outcomes(plot: Plot) -> Iterator[Panel]:
+    """The outcome of every question."""
+    if not _answered_pipelines(plot):
+        return
+    totals = [model.data.tally.breakdown.pipelines[TOTAL] for model in plot.models]
+    parts = {
+        "right": [group.right for group in totals],
+        "wrong": [g.answered - g.right - g.unparsed for g in totals],
+        "unreadable reply": [group.unparsed for group in totals],
+        "no reply": [group.missing.total() for group in totals],
+    }
+    yield Panel(
+        x=Axis(label="questions", lo=0),
+        y=Axis(names=tuple(model.name for model in plot.models)),
+        marks=stack(parts),
+    )
 
 
-def _averages(rates: _Rates, paths: Sequence[str]) -> Figure:
-    words = {path: WORDS[path] for path in paths}
-    return Figure(
+def _significance(plot: Plot) -> Iterator[Panel]:
+    """Which significance was answered where which one was right."""
+    for model in plot.select(lambda data: data.tally.study.significances):
+        yield Panel(
+            title=model.name,
+            x=Axis(label="answered", names=SIGNIFICANCES),
+            y=Axis(label="expected", names=SIGNIFICANCES),
+            marks=(
+                Heatmap(
+                    rows=tuple(
+                        tuple(model.data[row, column] for column in SIGNIFICANCES)
+                        for row in SIGNIFICANCES
+                    ),
+                    label="answers",
+                ),
+            ),
+        )
+
+
+CHARTS = (
+    Chart(
         name="averages",
         title="Averages over papers",
         caption="Means over the scored papers with percentile bootstrap intervals by "
         "paper; n is the number of papers that have a value. Precision is a lower "
-        f"bound: the truth lists only variants with findings.{rates.more}",
-        panels=(rates.panel(words, rates.points(paths), "mean over papers"),),
-    )
-
-
-def _classes(rates: _Rates) -> Figure:
-    words = _recalls(rates, "class")
-    words[ALL_CLASSES] = "all"
-    return Figure(
+        "bound: the truth lists only variants with findings.",
+        panels=_averages,
+    ),
+    Chart(
+        name="papers",
+        title="Papers by {average}",
+        caption="How many scored papers lie in each tenth of the {average}; a paper "
+        "of several replicates counts once, with its mean.",
+        panels=_papers,
+        columns=2,
+    ),
+    Chart(
+        name="score-by-recall",
+        title="Paper score against variant recall",
+        caption="A point a paper; papers in one place are one point. A paper's "
+        "score is its recall times how well its questions were answered, so it "
+        "lies on the diagonal where all answers are right and nowhere above.",
+        panels=_score_by_recall,
+        columns=2,
+    ),
+    Chart(
+        name="differences",
+        title="Differences between models",
+        caption="The first model's mean less the second's, over the papers that "
+        "both have (n), with paired percentile bootstrap intervals by paper; an "
+        "interval that holds 0 decides nothing.",
+        panels=_differences,
+        columns=1,
+    ),
+    Chart(
         name="classes",
         title="Recall by class of variant",
         caption="Truth variants that were listed, over all of the class, in papers "
-        f"whose list could be read; n is the number of truth variants.{rates.more}",
-        panels=(rates.panel(words, rates.bars([*words]), "recall"),),
-    )
-
-
-def _kinds(rates: _Rates) -> Figure:
-    words = _recalls(rates, "kind")
-    return Figure(
+        "whose list could be read; n is the number of truth variants.",
+        panels=_classes,
+    ),
+    Chart(
         name="kinds",
         title="Recall by kind of variant",
         caption="Truth variants that were listed, over all of the kind, in papers "
         "whose list could be read, with percentile bootstrap intervals by paper; n is "
-        f"the number of truth variants.{rates.more}",
-        panels=(rates.panel(words, rates.bars([*words]), "recall"),),
-    )
-
-
-def _recalls(rates: _Rates, prefix: str) -> dict[str, str]:
-    """The recalls below *prefix* by path, with what each is of."""
-    every = dict.fromkeys(path for by_path in rates.models.values() for path in by_path)
-    return {
-        path: path.split(".")[1]
-        for path in every
-        if path.startswith(f"{prefix}.") and path.endswith(".recall")
-    }
-
-
-def _pipelines(rates: _Rates, answered_pipelines: Sequence[str]) -> Figure:
-    words = {f"pipeline.{name}.accuracy": name for name in answered_pipelines}
-    return Figure(
+        "the number of truth variants.",
+        panels=_kinds,
+    ),
+    Chart(
         name="pipelines",
         title="Right answers by question pipeline",
         caption="Right over answered questions, each question once, with percentile "
-        "bootstrap intervals by paper; n is the number of answered questions."
-        f"{rates.more}",
-        panels=(rates.panel(words, rates.bars(tuple(words)), "accuracy"),),
-    )
-
-
-def _fields(rates: _Rates) -> Figure:
-    words = {f"study_param.{name}.accuracy": word for name, word in FIELDS.items()}
-    return Figure(
+        "bootstrap intervals by paper; n is the number of answered questions.",
+        panels=_pipelines,
+    ),
+    Chart(
+        name="outcomes",
+        title="What became of the questions",
+        caption="Every question that was asked, once: answered right or wrong, "
+        "with a reply that could not be read (which counts as wrong), or without a "
+        "reply (which counts nowhere).",
+        panels=_outcomes,
+    ),
+    Chart(
         name="study-fields",
         title="Study parameters, field by field",
         caption="Is it the p-value or the significance that fails? Right over answered "
         "study-parameter questions; an answer is right where both are. n is the "
-        f"number of answers.{rates.more}",
-        panels=(rates.panel(words, rates.bars(tuple(words)), "accuracy"),),
+        "number of answers.",
+        panels=_fields,
+    ),
+    Chart(
+        name="significance",
+        title="Significance: expected and answered",
+        caption="Study-parameter answers by the significance that was expected "
+        "(rows) and the one that was stated (columns); a reply that could not be "
+        "read states something else. Right ones lie on the diagonal.",
+        panels=_significance,
+        columns=1,
+    ),
+)
+"""In the order of the report."""
+
+
+def figures(
+    tally: RunTally,
+    metrics: Mapping[str, Mapping[str, Metric]],
+    pairs: Sequence[PaperModelPair],
+) -> ChartFigures[PaperResults, PaperModelResults]:
+    """The figures of a scoring; none for what was not asked.
+
+    Args:
+        tally: what was counted.
+        metrics: by model and path.
+        pairs: every two models.
+    """
+    return ChartFigures(
+        CHARTS,
+        lambda: Plot.of(
+            PaperResults(tally=tally, pairs=pairs),
+            {
+                model: PaperModelResults(tally=tally.by_model[model], metrics=by_path)
+                for model, by_path in metrics.items()
+            },
+            most=MOST_MODELS,
+        ),
     )

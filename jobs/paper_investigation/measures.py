@@ -1,26 +1,14 @@
-"""Declares the metrics of the job, and gives measured values their intervals.
-
-Sections yield measures; `metrics` gives all of a model their intervals in one pass over
-the same resamples.
-"""
+"""Declares the metrics of the job, and makes the measurements of its sections."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
 
+from jobs.kit import measurements
+from jobs.kit.measurements import MeasuredValue, Measurement, wilson_share
 from jobs.kit.measures import BASELINE_FORMS, Measure, MeasurePart, Measures
-from jobs.kit.metrics import (
-    FEW_CLUSTERS,
-    Interval,
-    Ratio,
-    Resamples,
-    ratio,
-    round12,
-    wilson,
-    with_interval,
-)
-from runner.scorecard import Direction, Metric
+from jobs.kit.metrics import Ratio, mean, mean_of, ratio
+from runner.scorecard import Direction
 
 # in definitions: T is the truth of a paper, L what the model lists, R their overlap
 
@@ -371,24 +359,12 @@ MEASURES = Measures(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MeasuredValue:
-    """A metric without its bootstrap interval."""
-
-    path: str
-    value: float | None
-    n: int
-    definition: str
-    n_defined: int | None = None
-    statistic: Ratio | None = None  #: columns over the model's papers, ascending
-    interval: Interval | None = None  #: one that is known already
-    note: str | None = None
-
-
-def count(path: str, value: int, definition: str) -> MeasuredValue:
+def count(path: str, value: int, definition: str) -> Measurement:
     """A plain number of things."""
-    return MeasuredValue(
-        path=path, value=value, n=value, definition=f"count@1({definition})"
+    return Measurement(
+        path=path,
+        definition=f"count@1({definition})",
+        measured=measurements.count(value),
     )
 
 
@@ -402,89 +378,38 @@ def mean_over_papers(subject: str) -> str:
     return f"mean@1({subject}; over papers, exact sum)"
 
 
+def mean_of_values(values: Sequence[float | None], *, is_drawn: bool) -> MeasuredValue:
+    """The mean of the values that are defined."""
+    return MeasuredValue(
+        value=mean(values),
+        n=len(values),
+        n_defined=sum(value is not None for value in values),
+        statistic=mean_of(values) if is_drawn else None,
+    )
+
+
 def rate(
     path: str,
     k: int,
     n: int,
     definition: str,
     statistic: Ratio | None = None,
-) -> MeasuredValue:
+) -> Measurement:
     """A share of *n* things; undefined where there are none."""
-    return MeasuredValue(
+    return Measurement(
         path=path,
-        value=ratio(k, n),
-        n=n,
         definition=ratio_of(definition),
-        statistic=statistic,
+        measured=MeasuredValue(value=ratio(k, n), n=n, statistic=statistic),
     )
 
 
 def wilson_rate(
     path: str, k: int, n: int, definition: str, level: float
-) -> MeasuredValue:
+) -> Measurement:
     """A share with Wilson's interval, beside the one that respects clusters."""
-    return MeasuredValue(
+    return Measurement(
         path=f"{path}~wilson",
-        value=ratio(k, n),
-        n=n,
         definition=f"{ratio_of(definition)}; wilson@1(level={level})",
-        interval=wilson(k, n, level),
+        measured=wilson_share(k, n, level, is_rounded=True),
         note="assumes independent questions",
-    )
-
-
-def metrics(
-    measures: Iterable[MeasuredValue], resamples: Resamples, papers: int
-) -> tuple[Metric, ...]:
-    """The measures as metrics, with the intervals that *resamples* gives them.
-
-    Args:
-        measures: of one model.
-        resamples: of the papers that the measures' statistics are columns over.
-        papers: how many these are.
-    """
-    model_measures = tuple(measures)
-    intervals = iter(
-        resamples.intervals([m.statistic for m in model_measures if m.statistic])
-    )
-    return tuple(
-        _bootstrapped(measure, next(intervals), papers)
-        if measure.statistic
-        else plain(measure)
-        for measure in model_measures
-    )
-
-
-def plain(measure: MeasuredValue) -> Metric:
-    """The measure as a metric, with no other interval than it already has."""
-    interval = measure.interval
-    return Metric(
-        path=measure.path,
-        value=measure.value,
-        n=measure.n,
-        n_defined=measure.n_defined,
-        lo=_end(interval.lo) if interval else None,
-        hi=_end(interval.hi) if interval else None,
-        definition=measure.definition,
-        note=measure.note,
-    )
-
-
-def _end(value: float | None) -> float | None:
-    return None if value is None else round12(value)
-
-
-def _bootstrapped(measure: MeasuredValue, interval: Interval, papers: int) -> Metric:
-    notes = [measure.note] if measure.note else []
-    if papers < FEW_CLUSTERS:
-        notes.append(f"interval from {papers} papers only")
-    if interval.flagged:
-        notes.append(interval.dropped)
-    return plain(
-        replace(
-            measure,
-            interval=interval,
-            definition=with_interval(measure.definition, interval),
-            note="; ".join(notes) or None,
-        )
     )

@@ -34,7 +34,7 @@ from jobs.paper_investigation.parsing import (
     unread,
 )
 from jobs.paper_investigation.settings import Rules
-from runner.job import guarded
+from runner.job_faults import guarded
 from runner.messages import ParseFailure, Reply
 
 _SUPERSCRIPTS = "⁺⁻⁰¹²³⁴⁵⁶⁷⁸⁹"

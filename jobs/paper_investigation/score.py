@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from jobs.kit.measures import add_baselines
+from jobs.kit.baselines import add_baselines
+from jobs.kit.measurements import with_intervals
 from jobs.kit.text_format import slugs
 from jobs.paper_investigation.artifacts import EVAL_RESULTS, FILES, file_name, lines
 from jobs.paper_investigation.data import InvestigationDataset
@@ -14,7 +15,7 @@ from jobs.paper_investigation.figures import figures
 from jobs.paper_investigation.grading import GradedPaper, grade, read_extraction_reply
 from jobs.paper_investigation.inputs import INPUTS
 from jobs.paper_investigation.judging import expected
-from jobs.paper_investigation.measures import MEASURES, plain
+from jobs.paper_investigation.measures import MEASURES
 from jobs.paper_investigation.model_summary import (
     investigation_text,
     questions_text,
@@ -28,9 +29,9 @@ from jobs.paper_investigation.run_tally import RunTally, tally_run
 from jobs.paper_investigation.settings import PIPELINES, InvestigationSettings
 from jobs.paper_investigation.summary import RunResults, run_text
 from jobs.paper_investigation.tables import (
-    GROWING_TABLES,
     RowSources,
     agreement_tables,
+    long_tables,
     models_table,
     pairs_table,
     rows,
@@ -49,11 +50,6 @@ class ScoringDetails:
     sources: RowSources
 
     def __iter__(self) -> Iterator[Detail]:
-        growing_tables = [
-            growing_table
-            for growing_table in GROWING_TABLES
-            if self.mode in growing_table.modes
-        ]
         names = slugs(self.answers.models)
         is_recorded = self.dataset.settings.profile == "clinpgx-qa"
         for record in records(self.dataset, self.answers):
@@ -62,7 +58,7 @@ class ScoringDetails:
                 self.sources.lens,
             )
             yield from verdicts(paper)
-            yield from rows(paper, growing_tables, self.sources)
+            yield from rows(paper, self.mode, self.sources)
             yield from lines(paper, names[record.model], is_recorded=is_recorded)
 
 
@@ -228,11 +224,7 @@ def score(dataset: InvestigationDataset, answers: Answers) -> Scorecard:
     tables = [
         models_table(models, counted.mode),
         pairs_table(pairs, counted.mode),
-        *(
-            growing_table.table
-            for growing_table in GROWING_TABLES
-            if counted.mode in growing_table.modes
-        ),
+        *long_tables(counted.mode),
     ]
     if any(agreement.facts for agreement in counted.agreements):
         tables += agreement_tables(counted.agreements)
@@ -300,7 +292,7 @@ def _artifacts(
         model_metrics = metrics[model]
         if len(counted.replicates) > 1:
             model_metrics = {
-                measure.path: plain(measure) for measure in tally.measures()
+                metric.path: metric for metric in with_intervals(tally.measures())
             }
         if counted.mode == "questions":
             groups = tally.breakdown.pipelines

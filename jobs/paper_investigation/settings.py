@@ -42,6 +42,21 @@ PROFILES: Mapping[str, Mapping[str, Any]] = {
     },
 }
 
+EVERYDAY = (
+    "bench",
+    "papers",
+    "questions",
+    "mode",
+    "pipelines",
+    "limit",
+    "profile",
+    "prompts",
+    "variant_link",
+    "reference_alleles",
+    "batch_questions",
+)
+"""The settings that a person usually sets."""
+
 
 class InvestigationSettings(ProfiledSettings):
     """Settings of paper-investigation."""

@@ -1,4 +1,4 @@
-"""Builds the tables of a scoring: rows per model, pair, paper, variant and question.
+"""Declares the tables of a scoring: by model, pair, paper, variant and question.
 
 Tables with a row per paper, variant, question, skip or flip are written while the
 answers pass by a second time; those with a row per model or pair are known before.
@@ -6,26 +6,268 @@ answers pass by a second time; those with a row per model or pair are known befo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from jobs.kit.comparison.models import TESTED_COLUMNS, difference_cells, tested_cells
+from jobs.kit.comparison.models import DIFFERENCE, TESTED
+from jobs.kit.tables import (
+    Columns,
+    TableOf,
+    column,
+    count,
+    flag,
+    group,
+    groups,
+    number,
+    per_key,
+    text,
+)
 from jobs.paper_investigation import plan
 from jobs.paper_investigation.grading import GradedAnswer, GradedPaper
-from jobs.paper_investigation.judging import RuleChoice, ScoringVariant, expected
+from jobs.paper_investigation.judging import (
+    AnswerJudgement,
+    RuleChoice,
+    ScoringVariant,
+    expected,
+)
 from jobs.paper_investigation.model_pairs import PaperModelPair
 from jobs.paper_investigation.paper_scores import AVERAGES
-from jobs.paper_investigation.question_counts import flips
-from jobs.paper_investigation.records import Fact, Mode, QuestionItem
-from jobs.paper_investigation.run_tally import RecordedAgreement
+from jobs.paper_investigation.question_counts import Flip, flips
+from jobs.paper_investigation.records import Fact, Mode, PaperRecord, QuestionItem
+from jobs.paper_investigation.run_tally import RecordedAgreement, RecordedDifference
 from jobs.paper_investigation.variant_counts import Grounding
 from jobs.paper_investigation.variants import variant_class, variant_kind
 from runner.messages import ParseFailure
 from runner.scorecard import Cell, Metric, StreamedRow, Table
 
-KEY_COLUMNS = ("model", "replicate", "pmcid")
+KEYS: tuple[Columns[PaperRecord], ...] = (
+    text("model", lambda record: record.model),
+    count("replicate", lambda record: record.replicate),
+    text("pmcid", lambda record: record.pmcid),
+)
 
-Cells = tuple[Cell, ...]
+
+def _answered(paper: GradedPaper) -> list[AnswerJudgement]:
+    return [answer.judgement for answer in paper.answers if answer.judgement]
+
+
+PAPERS = TableOf[GradedPaper](
+    name="papers",
+    columns=(
+        group(KEYS, lambda paper: paper.record),
+        text("title", lambda paper: paper.record.title),
+        text("skip_reason", lambda paper: paper.skip),
+        count("truth_variants", lambda paper: len(paper.truth)),
+        count("predicted_variants", lambda paper: _n(paper, paper.predicted)),
+        count("recalled_variants", lambda paper: _n(paper, paper.recalled)),
+        number("variant_recall", lambda paper: paper.recall),
+        number("precision", lambda paper: paper.precision),
+        number("f1", lambda paper: paper.f1),
+        number("question_accuracy", lambda paper: paper.question_accuracy),
+        number("pooled_accuracy", lambda paper: paper.pooled_accuracy),
+        number("paper_score", lambda paper: paper.score),
+        count("questions", lambda paper: len(_answered(paper))),
+        count("correct", lambda paper: sum(j.right for j in _answered(paper))),
+        count("unparsed", lambda paper: sum(j.failed for j in _answered(paper))),
+        count("missing", lambda paper: len(paper.answers) - len(_answered(paper))),
+        count("not_asked", lambda paper: len(paper.unasked)),
+    ),
+    caption="One row a paper, model and replicate.",
+)
+
+
+def _n(paper: GradedPaper, variants: Sized | None) -> int | None:
+    return len(variants) if paper.is_parsed and variants is not None else None
+
+
+class _VariantRow(NamedTuple):
+    paper: GradedPaper
+    name: str  #: its normal form
+    spelling: str
+    grounded: bool | None
+
+    @property
+    def answers(self) -> Sequence[GradedAnswer]:
+        return self.paper.links.get(self.name, ())
+
+    def is_in(self, variants: Container[str] | None) -> bool | None:
+        """Whether it is one of these; None where the reply could not be read."""
+        return self.name in (variants or ()) if self.paper.is_parsed else None
+
+
+def _variant_rows(paper: GradedPaper, sources: RowSources) -> Iterator[_VariantRow]:
+    predicted = paper.predicted or {}
+    spellings = {**predicted, **paper.truth}
+    for variant in dict.fromkeys((*paper.truth, *predicted)):
+        spelling = spellings[variant]
+        grounded = sources.grounding.verdict(paper.record.pmcid, spelling)
+        yield _VariantRow(paper, variant, spelling, grounded)
+
+
+VARIANTS = TableOf[_VariantRow](
+    name="variants",
+    columns=(
+        group(KEYS, lambda row: row.paper.record),
+        text("variant", lambda row: row.spelling),
+        text("normalized", lambda row: row.name),
+        text("class", lambda row: variant_class(row.name)),
+        flag("in_truth", lambda row: row.name in row.paper.truth),
+        flag("predicted", lambda row: row.is_in(row.paper.predicted)),
+        flag("recalled", lambda row: row.is_in(row.paper.recalled)),
+        flag("grounded", lambda row: row.grounded, "it stands in the text"),
+        count(
+            "questions", lambda row: sum(a.judgement is not None for a in row.answers)
+        ),
+        count("correct", lambda row: sum(answer.is_right for answer in row.answers)),
+        number("accuracy", lambda row: row.paper.accuracies.get(row.name)),
+        text("kind", lambda row: variant_kind(row.name)),
+    ),
+    caption="One row a truth or predicted variant; grounded: it stands in the text.",
+)
+
+QUESTION: tuple[Columns[GradedAnswer], ...] = (
+    text("pipeline", lambda answer: answer.item.question.pipeline),
+    text("question_id", lambda answer: answer.item.question.question_id),
+    text("annotation_id", lambda answer: answer.item.question.annotation_id),
+    text("question_type", lambda answer: answer.item.question.question_type),
+    text("table_type", lambda answer: answer.item.question.table_type),
+    text("variant", lambda answer: answer.item.question.variant),
+)
+
+PARSED: tuple[Columns[AnswerJudgement], ...] = (
+    text("parsed", lambda judgement: judgement.value),
+    text("rule", lambda judgement: judgement.rule),
+)
+
+CORRECT: tuple[Columns[AnswerJudgement], ...] = (
+    flag("correct", lambda judgement: judgement.right),
+)
+
+OPEN_PARTS: tuple[Columns[AnswerJudgement], ...] = (
+    flag("p_value_correct", lambda judgement: judgement.p_value_right),
+    flag("significance_correct", lambda judgement: judgement.significance_right),
+)
+"""Of questions that are not multiple choice."""
+
+
+class _QuestionRow(NamedTuple):
+    paper: GradedPaper
+    answer: GradedAnswer
+    linked: Sequence[str]
+
+    @property
+    def open_judgement(self) -> AnswerJudgement | None:
+        return None if self.answer.item.question.is_mcq else self.answer.judgement
+
+    @property
+    def finish_reason(self) -> str | None:
+        reply = self.answer.item.reply
+        return reply.finish_reason if reply else None
+
+
+def _question_rows(paper: GradedPaper) -> Iterator[_QuestionRow]:
+    linked = paper.variants_by_question
+    for answer in (*paper.answers, *paper.missed_variant_answers):
+        yield _QuestionRow(paper, answer, linked.get(answer.item.question.key, []))
+
+
+QUESTIONS = TableOf[_QuestionRow](
+    name="questions",
+    columns=(
+        group(KEYS, lambda row: row.paper.record),
+        group(QUESTION, lambda row: row.answer),
+        text("counts_for", lambda row: "; ".join(row.linked)),
+        count("links", lambda row: len(row.linked)),
+        text("expected", lambda row: expected(row.answer.item.question)),
+        group((*PARSED, *CORRECT), lambda row: row.answer.judgement),
+        group(OPEN_PARTS, lambda row: row.open_judgement),
+        text("finish_reason", lambda row: row.finish_reason),
+        text("missing", lambda row: row.answer.item.absent),
+    ),
+    caption="One row a question that was asked; without links it is outside all scores "
+    "in mode investigate.",
+)
+
+
+class _Skip(NamedTuple):
+    paper: GradedPaper
+    level: str
+    item: str
+    reason: str | None
+    detail: str | None = None
+
+
+def _skips(paper: GradedPaper, sources: RowSources) -> Iterator[_Skip]:
+    if paper.skip is not None:
+        failure = paper.parsed_list
+        detail = failure.reason if isinstance(failure, ParseFailure) else None
+        yield _Skip(paper, "paper", paper.record.pmcid, paper.skip, detail)
+    for variant in paper.unlinked:
+        yield _Skip(paper, "variant", paper.truth[variant], "no_questions")
+    counted = (*paper.answers, *paper.missed_variant_answers)
+    for answer in counted:
+        if answer.judgement is None:
+            item = answer.item
+            yield _Skip(paper, "question", item.question.key, item.absent)
+    for item in paper.unasked:
+        yield _Skip(paper, "question", item.question.key, "not_asked")
+    if paper.is_parsed:
+        seen = {answer.item.question.key for answer in counted}
+        seen.update(item.question.key for item in paper.unasked)
+        for item in paper.record.items:
+            key = item.question.key
+            if key not in seen:
+                reason = _left_out(item, paper, sources.lens)
+                yield _Skip(paper, "question", key, reason, item.question.variant)
+
+
+def _left_out(item: QuestionItem, paper: GradedPaper, lens: ScoringVariant) -> str:
+    settings = lens.stored if paper.record.fixed_links else lens.settings
+    names = plan.question_variants(item.question, settings)
+    return "over_cap" if any(v in paper.recalled for v in names) else "not_recalled"
+
+
+SKIPPED = TableOf[_Skip](
+    name="skipped",
+    columns=(
+        group(KEYS, lambda skip: skip.paper.record),
+        text("level", lambda skip: skip.level),
+        text("item", lambda skip: skip.item),
+        text("reason", lambda skip: skip.reason),
+        text("detail", lambda skip: skip.detail),
+    ),
+    caption="What was not asked or has no answer, and why.",
+)
+
+
+class _FlipRow(NamedTuple):
+    paper: GradedPaper
+    flip: Flip
+
+    @property
+    def answer(self) -> GradedAnswer:
+        return self.flip.graded_answer
+
+    @property
+    def reply(self) -> str | None:
+        reply = self.answer.item.reply
+        return reply.text if reply else None
+
+
+FLIPS = TableOf[_FlipRow](
+    name="flips",
+    columns=(
+        group(KEYS, lambda row: row.paper.record),
+        group(QUESTION, lambda row: row.answer),
+        text("expected", lambda row: expected(row.answer.item.question)),
+        text("reply", lambda row: row.reply),
+        group(PARSED, lambda row: row.answer.judgement),
+        flag("correct", lambda row: row.answer.is_right),
+        group((*PARSED, *CORRECT), lambda row: row.flip.other, "other_"),
+    ),
+    caption="Answers whose verdict depends on the rule set.",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,276 +279,26 @@ class RowSources:
     grounding: Grounding
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GrowingTable:
-    """A table that grows with the papers."""
-
-    table: Table
-    modes: tuple[Mode, ...]
-    rows: Callable[[GradedPaper, RowSources], Iterator[Cells]]
-
-
-def _papers(paper: GradedPaper, _: RowSources) -> Iterator[Cells]:
-    answered = [
-        graded_answer for graded_answer in paper.answers if graded_answer.judgement
-    ]
-    yield (
-        paper.record.title,
-        paper.skip,
-        len(paper.truth),
-        None if paper.predicted is None else len(paper.predicted),
-        None if paper.predicted is None else len(paper.recalled),
-        paper.recall,
-        paper.precision,
-        paper.f1,
-        paper.question_accuracy,
-        paper.pooled_accuracy,
-        paper.score,
-        len(answered),
-        sum(graded_answer.is_right for graded_answer in answered),
-        sum(
-            graded_answer.judgement.failed
-            for graded_answer in answered
-            if graded_answer.judgement
-        ),
-        len(paper.answers) - len(answered),
-        len(paper.unasked),
-    )
+def long_tables(mode: Mode) -> tuple[Table, ...]:
+    """The tables that grow with the papers, without their rows."""
+    tables = {
+        "investigate": (PAPERS, VARIANTS, QUESTIONS, SKIPPED, FLIPS),
+        "extract": (PAPERS, VARIANTS, SKIPPED),
+        "questions": (QUESTIONS, SKIPPED, FLIPS),
+    }
+    return tuple(declared.table() for declared in tables[mode])
 
 
-def _variants(paper: GradedPaper, sources: RowSources) -> Iterator[Cells]:
-    predicted = paper.predicted or {}
-    accuracies = paper.accuracies
-    spellings = {**predicted, **paper.truth}
-    for variant in dict.fromkeys((*paper.truth, *predicted)):
-        answers = paper.links.get(variant, ())
-        yield (
-            spellings[variant],
-            variant,
-            variant_class(variant),
-            variant in paper.truth,
-            variant in predicted if paper.is_parsed else None,
-            variant in paper.recalled if paper.is_parsed else None,
-            sources.grounding.verdict(paper.record.pmcid, spellings[variant]),
-            sum(graded_answer.judgement is not None for graded_answer in answers),
-            sum(graded_answer.is_right for graded_answer in answers),
-            accuracies.get(variant),
-            variant_kind(variant),
-        )
-
-
-def _questions(paper: GradedPaper, _: RowSources) -> Iterator[Cells]:
-    variants_by_question = paper.variants_by_question
-    for graded_answer in (*paper.answers, *paper.missed_variant_answers):
-        question, judgement = graded_answer.item.question, graded_answer.judgement
-        linked = variants_by_question.get(question.key, [])
-        reply = graded_answer.item.reply
-        yield (
-            *_question_cells(graded_answer),
-            question.variant,
-            "; ".join(linked),
-            len(linked),
-            expected(question),
-            judgement.value if judgement else None,
-            judgement.rule if judgement else None,
-            judgement.right if judgement else None,
-            judgement.p_value_right if judgement and not question.is_mcq else None,
-            judgement.significance_right if judgement and not question.is_mcq else None,
-            reply.finish_reason if reply else None,
-            graded_answer.item.absent,
-        )
-
-
-def _skipped(paper: GradedPaper, sources: RowSources) -> Iterator[Cells]:
-    if paper.skip is not None:
-        failure = paper.parsed_list
-        detail = failure.reason if isinstance(failure, ParseFailure) else None
-        yield "paper", paper.record.pmcid, paper.skip, detail
-    for variant in paper.unlinked:
-        yield "variant", paper.truth[variant], "no_questions", None
-    for graded_answer in (*paper.answers, *paper.missed_variant_answers):
-        if graded_answer.judgement is None:
-            yield (
-                "question",
-                graded_answer.item.question.key,
-                graded_answer.item.absent,
-                None,
-            )
-    for item in paper.unasked:
-        yield "question", item.question.key, "not_asked", None
-    if paper.is_parsed:
-        counted = (*paper.answers, *paper.missed_variant_answers)
-        seen = {graded_answer.item.question.key for graded_answer in counted}
-        seen.update(item.question.key for item in paper.unasked)
-        for item in paper.record.items:
-            if item.question.key not in seen:
-                reason = _left_out(item, paper, sources.lens)
-                yield "question", item.question.key, reason, item.question.variant
-
-
-def _left_out(item: QuestionItem, paper: GradedPaper, lens: ScoringVariant) -> str:
-    settings = lens.stored if paper.record.fixed_links else lens.settings
-    names = plan.question_variants(item.question, settings)
-    return "over_cap" if any(v in paper.recalled for v in names) else "not_recalled"
-
-
-def _flips(paper: GradedPaper, sources: RowSources) -> Iterator[Cells]:
-    for flip in flips(paper, sources.other_rules):
-        graded_answer, judgement = flip.graded_answer, flip.graded_answer.judgement
-        yield (
-            *_question_cells(graded_answer),
-            graded_answer.item.question.variant,
-            expected(graded_answer.item.question),
-            graded_answer.item.reply.text if graded_answer.item.reply else None,
-            judgement.value if judgement else None,
-            judgement.rule if judgement else None,
-            graded_answer.is_right,
-            flip.other.value,
-            flip.other.rule,
-            flip.other.right,
-        )
-
-
-def _question_cells(graded_answer: GradedAnswer) -> Cells:
-    question = graded_answer.item.question
-    return (
-        question.pipeline,
-        question.question_id,
-        question.annotation_id,
-        question.question_type,
-        question.table_type,
-    )
-
-
-QUESTION = (
-    "pipeline",
-    "question_id",
-    "annotation_id",
-    "question_type",
-    "table_type",
-    "variant",
-)
-
-
-def _growing_table(
-    name: str,
-    columns: tuple[str, ...],
-    rows: Callable[[GradedPaper, RowSources], Iterator[Cells]],
-    caption: str,
-    *modes: Mode,
-) -> GrowingTable:
-    table = Table(name=name, columns=(*KEY_COLUMNS, *columns), caption=caption)
-    return GrowingTable(table=table, modes=modes, rows=rows)
-
-
-GROWING_TABLES: tuple[GrowingTable, ...] = (
-    _growing_table(
-        "papers",
-        (
-            "title",
-            "skip_reason",
-            "truth_variants",
-            "predicted_variants",
-            "recalled_variants",
-            "variant_recall",
-            "precision",
-            "f1",
-            "question_accuracy",
-            "pooled_accuracy",
-            "paper_score",
-            "questions",
-            "correct",
-            "unparsed",
-            "missing",
-            "not_asked",
-        ),
-        _papers,
-        "One row a paper, model and replicate.",
-        "investigate",
-        "extract",
-    ),
-    _growing_table(
-        "variants",
-        (
-            "variant",
-            "normalized",
-            "class",
-            "in_truth",
-            "predicted",
-            "recalled",
-            "grounded",
-            "questions",
-            "correct",
-            "accuracy",
-            "kind",
-        ),
-        _variants,
-        "One row a truth or predicted variant; grounded: it stands in the text.",
-        "investigate",
-        "extract",
-    ),
-    _growing_table(
-        "questions",
-        (
-            *QUESTION,
-            "counts_for",
-            "links",
-            "expected",
-            "parsed",
-            "rule",
-            "correct",
-            "p_value_correct",
-            "significance_correct",
-            "finish_reason",
-            "missing",
-        ),
-        _questions,
-        "One row a question that was asked; without links it is outside all scores "
-        "in mode investigate.",
-        "investigate",
-        "questions",
-    ),
-    _growing_table(
-        "skipped",
-        ("level", "item", "reason", "detail"),
-        _skipped,
-        "What was not asked or has no answer, and why.",
-        "investigate",
-        "extract",
-        "questions",
-    ),
-    _growing_table(
-        "flips",
-        (
-            *QUESTION,
-            "expected",
-            "reply",
-            "parsed",
-            "rule",
-            "correct",
-            "other_parsed",
-            "other_rule",
-            "other_correct",
-        ),
-        _flips,
-        "Answers whose verdict depends on the rule set.",
-        "investigate",
-        "questions",
-    ),
-)
-
-
-def rows(
-    paper: GradedPaper, growing_tables: Iterable[GrowingTable], sources: RowSources
-) -> Iterator[StreamedRow]:
-    """What a paper adds to the *growing_tables*."""
-    record = paper.record
-    key_cells = (record.model, record.replicate, record.pmcid)
-    for growing_table in growing_tables:
-        for cells in growing_table.rows(paper, sources):
-            yield StreamedRow(
-                table=growing_table.table.name, cells=(*key_cells, *cells)
-            )
+def rows(paper: GradedPaper, mode: Mode, sources: RowSources) -> Iterator[StreamedRow]:
+    """What a paper adds to the `long_tables` of a mode."""
+    if mode != "questions":
+        yield from PAPERS.details([paper])
+        yield from VARIANTS.details(_variant_rows(paper, sources))
+    if mode != "extract":
+        yield from QUESTIONS.details(_question_rows(paper))
+        changed = flips(paper, sources.other_rules)
+        yield from FLIPS.details(_FlipRow(paper, flip) for flip in changed)
+    yield from SKIPPED.details(_skips(paper, sources))
 
 
 COUNTS: Mapping[Mode, tuple[str, ...]] = {
@@ -339,74 +331,87 @@ COUNTS: Mapping[Mode, tuple[str, ...]] = {
 """Metrics that the table of models shows behind the averages."""
 
 
+class _ModelRow(NamedTuple):
+    model: str
+    metrics: Mapping[str, Metric]  #: by path
+
+
+METRIC: tuple[Columns[Metric], ...] = (
+    number("", lambda metric: metric.value),
+    number("_lo", lambda metric: metric.lo),
+    number("_hi", lambda metric: metric.hi),
+)
+
+
 def models_table(models: Mapping[str, Sequence[Metric]], mode: Mode) -> Table:
     """One row a model: the averages with their intervals, and the counts."""
     averages = [average.path for average in AVERAGES[mode]]
-    columns = ["model"]
-    for path in averages:
-        columns += [path, f"{path}_lo", f"{path}_hi"]
-    rows = []
-    for model, metrics in models.items():
-        by_path = {metric.path: metric for metric in metrics}
-        cells: list[Cell] = [model]
-        for path in averages:
-            metric = by_path[path]
-            cells += [metric.value, metric.lo, metric.hi]
-        cells += [by_path[path].value for path in COUNTS[mode]]
-        rows.append(tuple(cells))
-    return Table(
+    return TableOf[_ModelRow](
         name="models",
-        columns=(*columns, *COUNTS[mode]),
-        rows=tuple(rows),
+        columns=(
+            text("model", lambda row: row.model),
+            groups(METRIC, averages, lambda row, path: row.metrics[path]),
+            per_key("{}", COUNTS[mode], lambda row, path: row.metrics[path].value),
+        ),
         caption="One row a model; intervals are drawn by paper.",
+    ).table(
+        _ModelRow(model, {metric.path: metric for metric in metrics})
+        for model, metrics in models.items()
     )
 
 
 def pairs_table(pairs: Iterable[PaperModelPair], mode: Mode) -> Table:
     """One row a pair of models, on what both have."""
-    averages = [average.path for average in AVERAGES[mode]]
-    gaps = [
-        f"{path}{part}" for path in averages for part in ("_difference", "_lo", "_hi")
-    ]
-    return Table(
+    paths = [average.path for average in AVERAGES[mode]]
+    return TableOf[PaperModelPair](
         name="pairs",
         columns=(
-            "model_a",
-            "model_b",
-            "papers",
-            "papers_only_a",
-            "papers_only_b",
-            *gaps,
-            "wins",
-            "losses",
-            "ties",
-            "sign_p",
-            "sign_p_holm",
-            "recall_part",
-            "accuracy_part",
-            "questions",
-            "mcnemar_p",
-            *(f"{path}_{name}" for path in averages for name in TESTED_COLUMNS),
+            text("model_a", lambda pair: pair.left),
+            text("model_b", lambda pair: pair.right),
+            count("papers", lambda pair: pair.papers),
+            count("papers_only_a", lambda pair: pair.only_left),
+            count("papers_only_b", lambda pair: pair.only_right),
+            groups(
+                DIFFERENCE, paths, lambda pair, path: pair.averages.get(path), "{}_"
+            ),
+            count("wins", lambda pair: pair.wins),
+            count("losses", lambda pair: pair.losses),
+            count("ties", lambda pair: pair.ties),
+            number("sign_p", lambda pair: pair.sign_p),
+            number("sign_p_holm", lambda pair: pair.sign_p_holm),
+            number("recall_part", lambda pair: pair.recall_part),
+            number("accuracy_part", lambda pair: pair.accuracy_part),
+            count("questions", lambda pair: pair.questions),
+            number("mcnemar_p", lambda pair: pair.mcnemar_p),
+            groups(TESTED, paths, lambda pair, path: pair.averages.get(path), "{}_"),
         ),
-        rows=tuple(tuple(_pair_cells(pair, averages)) for pair in pairs),
         caption="Differences a - b on papers scored by both; Holm over the pairs of "
         "this table. Verdicts are on model_a and rest on the average's interval and "
         "p_holm. sign_p and mcnemar_p are secondary and decide nothing: the sign test "
         "counts papers, McNemar's test assumes independent questions.",
-    )
+    ).table(pairs)
 
 
-def _pair_cells(pair: PaperModelPair, averages: Sequence[str]) -> Iterator[Cell]:
-    yield from (pair.left, pair.right, pair.papers, pair.only_left, pair.only_right)
-    for path in averages:
-        yield from difference_cells(pair.averages.get(path))
-    yield from (pair.wins, pair.losses, pair.ties, pair.sign_p, pair.sign_p_holm)
-    yield from (pair.recall_part, pair.accuracy_part, pair.questions, pair.mcnemar_p)
-    for path in averages:
-        yield from tested_cells(pair.averages.get(path))
+class _DifferenceRow(NamedTuple):
+    profile: str
+    difference: RecordedDifference
 
 
-def agreement_tables(agreements: Iterable[RecordedAgreement]) -> tuple[Table, Table]:
+DIFFERENCES = TableOf[_DifferenceRow](
+    name="differences",
+    columns=(
+        text("profile", lambda row: row.profile),
+        text("model", lambda row: row.difference.model),
+        text("where", lambda row: row.difference.where),
+        text("fact", lambda row: row.difference.fact),
+        column("recorded", lambda row: _cell(row.difference.recorded)),
+        column("recomputed", lambda row: _cell(row.difference.recomputed)),
+    ),
+    caption="The first differences under each profile.",
+)
+
+
+def agreement_tables(agreements: Sequence[RecordedAgreement]) -> tuple[Table, Table]:
     """How often recomputed facts are those of the file, and the first that are not."""
     return (
         Table(
@@ -415,22 +420,10 @@ def agreement_tables(agreements: Iterable[RecordedAgreement]) -> tuple[Table, Ta
             rows=tuple(row for agreement in agreements for row in agreement.rows()),
             caption="Facts stated by the imported files against recomputed ones.",
         ),
-        Table(
-            name="differences",
-            columns=("profile", "model", "where", "fact", "recorded", "recomputed"),
-            rows=tuple(
-                (
-                    agreement.profile,
-                    difference.model,
-                    difference.where,
-                    difference.fact,
-                    _cell(difference.recorded),
-                    _cell(difference.recomputed),
-                )
-                for agreement in agreements
-                for difference in agreement.differences
-            ),
-            caption="The first differences under each profile.",
+        DIFFERENCES.table(
+            _DifferenceRow(agreement.profile, difference)
+            for agreement in agreements
+            for difference in agreement.differences
         ),
     )
 

@@ -1,36 +1,30 @@
-"""The job as the runner sees it; each of its parts lives in a module of its own.
-
-Preparing, scoring and importing are loaded when they are used: they bring libraries
-that `siftlog jobs` and a run's first call must not wait for.
-"""
+"""Declares the job property-extraction: which module has each of its parts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
-from jobs.property_extraction import baseline, inputs, plan, tasks
+from jobs.kit.job import Deferred, either
+from jobs.property_extraction.baseline import baseline
 from jobs.property_extraction.data import PropertyDataset
-from jobs.property_extraction.plan import STAGES
-from jobs.property_extraction.prompts import WORDING
-from jobs.property_extraction.settings import PropertySettings as JobSettings
-from runner.job import (
-    Answer,
-    Answers,
-    Importer,
-    InputFile,
-    Job,
-    ModelLimits,
-    Prepared,
-    PreparedFolder,
-    Task,
-    TaskSpec,
+from jobs.property_extraction.inputs import inputs, load, require, with_sample
+from jobs.property_extraction.plan import (
+    STAGES,
+    fit,
+    follow_up,
+    plan,
+    planned_stages,
+    request,
 )
-from runner.messages import ChatRequest, Content
-from runner.scorecard import Booking, Scorecard
+from jobs.property_extraction.prompts import WORDING
+from jobs.property_extraction.settings import EVERYDAY, PROFILES, PropertySettings
+from jobs.property_extraction.tasks import paper_of
+from runner.job import Job, TaskSpec
 
-if TYPE_CHECKING:
-    from jobs.property_extraction.aliases.differences import Bookable
+
+def _verifies(dataset: PropertyDataset) -> bool:
+    """Whether names are verified instead of values extracted."""
+    return dataset.settings.mode == "verify"
 
 
 class PropertyExtraction(Job):
@@ -38,124 +32,54 @@ class PropertyExtraction(Job):
 
     name = "property-extraction"
     version = "2"
-    Settings = JobSettings
+    Settings = PropertySettings
+    everyday = EVERYDAY
+    profiles = PROFILES
     stages = STAGES
     prompts = WORDING
 
-    @property
-    def prepare(
-        self,
-    ) -> Mapping[str, Callable[[JobSettings], Prepared | PreparedFolder]]:
-        """What `siftlog prepare property-extraction` builds and checks."""
-        from jobs.property_extraction.aliases.preparing import (  # noqa: PLC0415 - see above
-            prepare_aliases,
-        )
-        from jobs.property_extraction.lint import lint  # noqa: PLC0415 - see above
+    with_sample = staticmethod(with_sample)
+    fit = staticmethod(fit)
+    require = staticmethod(require)
+    load = staticmethod(load)
+    inputs = staticmethod(inputs)
 
-        return {"aliases": prepare_aliases, "lint": lint}
+    plan = staticmethod(plan)
+    reaches = staticmethod(planned_stages)
+    request = staticmethod(request)
+    follow_up = staticmethod(follow_up)
+    baseline = staticmethod(baseline)
 
-    def with_sample(self, settings: JobSettings) -> JobSettings:
-        """Settings a run can start from: the shipped sample where no input is named."""
-        return inputs.with_sample(settings)
+    score = either(
+        _verifies,
+        Deferred("jobs.property_extraction.score_name_verification:score_verification"),
+        Deferred("jobs.property_extraction.score:score"),
+    )
+    explain = either(
+        _verifies,
+        Deferred(
+            "jobs.property_extraction.score_name_verification:explain_verification"
+        ),
+        Deferred("jobs.property_extraction.explain:explain"),
+    )
+    causes = Deferred("jobs.property_extraction.aliases.differences:booked_on_aliases")
+    prepare: Mapping[str, Deferred] = {
+        "aliases": Deferred(
+            "jobs.property_extraction.aliases.preparing:prepare_aliases"
+        ),
+        "lint": Deferred("jobs.property_extraction.lint:lint"),
+    }
+    importer = Deferred("jobs.property_extraction.importer:importer")
 
-    def fit(
-        self, settings: JobSettings, limits: Mapping[str, ModelLimits]
-    ) -> JobSettings:
-        """Settings whose prompts and replies fit the models of a new run."""
-        return plan.fit(settings, limits)
-
-    def require(self, settings: JobSettings) -> None:
-        """Refuse settings that a run cannot start from."""
-        inputs.require(settings)
-
-    def load(self, settings: JobSettings) -> PropertyDataset:
-        """Read and validate all inputs."""
-        return inputs.load(settings)
-
-    def inputs(self, settings: JobSettings) -> tuple[InputFile, ...]:
-        """The files and folders that `load` reads."""
-        return inputs.inputs(settings)
-
-    def plan(self, dataset: PropertyDataset) -> Iterator[TaskSpec]:
-        """Papers, or pieces of papers, by id; or pairs of names."""
-        return plan.plan(dataset)
-
-    def reaches(self, dataset: PropertyDataset) -> frozenset[str]:
-        """The stages that the settings ask for."""
-        return plan.planned_stages(dataset)
-
-    def replicates(self, settings: JobSettings) -> int:
-        """How often each item is asked, where `--replicates` does not say it."""
+    def replicates(self, settings: PropertySettings) -> int:
+        """The replicates of a verification, or those that a consensus is drawn from."""
         if settings.mode == "verify":
             return settings.verify_replicates
         return max(1, settings.consensus)
 
-    def request(self, dataset: PropertyDataset, task: Task) -> ChatRequest:
-        """The request of a task."""
-        return plan.request(dataset, task)
-
     def item(self, dataset: PropertyDataset, spec: TaskSpec) -> str:
         """The paper of which a spec names a piece; or the pair of names."""
-        if dataset.settings.mode == "verify":
-            return spec.key
-        return tasks.paper_of(spec.key)[0]
-
-    def follow_up(
-        self, dataset: PropertyDataset, group: tuple[Answer, ...]
-    ) -> Iterator[TaskSpec]:
-        """The second request for quotes that are not in the paper."""
-        return plan.follow_up(dataset, group)
-
-    def explain(
-        self, dataset: PropertyDataset, answers: Answers | None, items: tuple[str, ...]
-    ) -> str:
-        """Why rows count as they do, and names stand for others; or who said so."""
-        if dataset.settings.mode == "verify":
-            from jobs.property_extraction.score_name_verification import (  # noqa: PLC0415 - see above
-                explain_verification,
-            )
-
-            return explain_verification(dataset, answers, items)
-        from jobs.property_extraction.explain import (  # noqa: PLC0415 - see above
-            explain,
-        )
-
-        return explain(dataset, answers, items)
-
-    def baseline(self, request: ChatRequest) -> Content:
-        """The offline answer of baseline/lexical."""
-        return baseline.baseline(request)
-
-    def score(self, dataset: PropertyDataset, answers: Answers) -> Scorecard:
-        """All metrics, tables, figures and artifacts."""
-        if dataset.settings.mode == "verify":
-            from jobs.property_extraction.score_name_verification import (  # noqa: PLC0415 - see above
-                score_verification,
-            )
-
-            return score_verification(dataset, answers)
-        from jobs.property_extraction.score import score  # noqa: PLC0415 - see above
-
-        return score(dataset, answers)
-
-    def causes(
-        self, names: frozenset[str], before: Bookable, after: Bookable
-    ) -> Booking | None:
-        """Rows that a change of aliases gained or lost, booked on one alias each."""
-        from jobs.property_extraction.aliases.differences import (  # noqa: PLC0415 - see above
-            booked_on_aliases,
-        )
-
-        return booked_on_aliases(names, before, after)
-
-    @property
-    def importer(self) -> Importer:
-        """Reads predictions that were made elsewhere."""
-        from jobs.property_extraction.importer import (  # noqa: PLC0415 - see above
-            importer,
-        )
-
-        return importer
+        return spec.key if _verifies(dataset) else paper_of(spec.key)[0]
 
 
 job = PropertyExtraction()

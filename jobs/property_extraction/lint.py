@@ -12,6 +12,7 @@ from typing import Generic, Literal, Protocol, TypeAlias, TypeVar
 
 from jobs.kit.inputs.rows import InputFindings
 from jobs.kit.metrics import ratio
+from jobs.kit.tables import TableOf, count, text
 from jobs.property_extraction.inputs import load_rubric, load_truth, load_unit_table
 from jobs.property_extraction.rows import TruthRow
 from jobs.property_extraction.settings import PropertySettings
@@ -275,8 +276,17 @@ def lint_rows(
     return LintFindings(issues=tuple(issues), problem_counts=problem_counts, rows=rows)
 
 
-COLUMNS = ("source", "row", "problem", "property_name", "told")
-"""Of lint.csv; of a table of units the name is the unit's."""
+LINT = TableOf[LintIssue](
+    name="lint",
+    columns=(
+        text("source", lambda issue: issue.source),
+        count("row", lambda issue: issue.row),
+        text("problem", lambda issue: issue.problem),
+        text("property_name", lambda issue: issue.name, "or the unit, of a unit table"),
+        text("told", lambda issue: issue.message),
+    ),
+    caption="Rows of the inputs that a score may suffer from.",
+)
 
 _FIRST = 34
 """Cells of an example."""
@@ -298,8 +308,8 @@ class Lint:
     @property
     def lines(self) -> Sequence[str]:
         """A CSV of the issues."""
-        text = csv_lines((COLUMNS, *map(cells, self.row_findings.issues)))
-        return text.removesuffix("\n").split("\n")
+        rows = csv_lines((LINT.names, *map(LINT.cells, self.row_findings.issues)))
+        return rows.removesuffix("\n").split("\n")
 
     @property
     def json(self) -> dict[str, object]:
@@ -311,21 +321,13 @@ class Lint:
                 {"source": source, "problem": problem, "n": tally.n, "of": tally.of}
                 for (source, problem), tally in self.row_findings.problem_counts.items()
             ],
-            "issues": [
-                dict(zip(COLUMNS, cells(issue), strict=True))
-                for issue in self.row_findings.issues
-            ],
+            "issues": [LINT.fields(issue) for issue in self.row_findings.issues],
         }
 
     @property
     def text(self) -> str:
         """A table of problems, and what they mean."""
         return as_text(_blocks(self))
-
-
-def cells(issue: LintIssue) -> tuple[str, int, str, str, str]:
-    """An issue as a row of `COLUMNS`."""
-    return (issue.source, issue.row, issue.problem, issue.name, issue.message)
 
 
 def lint(settings: PropertySettings) -> Lint:

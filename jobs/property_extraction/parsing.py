@@ -25,7 +25,7 @@ from jobs.kit.replies import (
 )
 from jobs.kit.text_format import plural
 from jobs.property_extraction.values.units import is_unit
-from runner.job import guarded
+from runner.job_faults import guarded
 from runner.messages import ParseFailure, Reply
 
 

@@ -1,263 +1,266 @@
-"""Tables with a line a row, made while they are written."""
+"""Declares the tables with a line a row, made while they are written."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
 
+from jobs.kit.tables import (
+    Columns,
+    StreamedTable,
+    TableOf,
+    count,
+    flag,
+    group,
+    text,
+)
+from jobs.property_extraction.grounding import QuoteMatch
 from jobs.property_extraction.predictions import PaperState, ReplicatePredictions
 from jobs.property_extraction.results import (
     PropertyResults,
     ScoredModel,
     ScoredReplicate,
 )
+from jobs.property_extraction.row_metrics import RowGrounding
 from jobs.property_extraction.row_outcomes import RowOutcome, RowOutcomes
-from jobs.property_extraction.rows import Prediction
+from jobs.property_extraction.rows import Prediction, TruthRow
 from jobs.property_extraction.tables import ModelFolders
-from runner.scorecard import Cell, Detail, StreamedRow, Table
-
-MATCHES = ("refno", "property_name", "status", "pred_value", "gt_value")
-ROWS = (
-    *MATCHES,
-    "pred_row",
-    "gt_row",
-    "raw_pred_name",
-    "alias_id",
-    "rubric",
-    "pred_unit",
-    "gt_unit",
-    "unit_status",
-    "reason",
-    "material",
-    "condition",
-    "grounding",
-    "quote_start",
-    "quote_end",
-    "model",
-    "replicate",
-)
-GROUNDING = (
-    "refno",
-    "pred_row",
-    "raw_pred_name",
-    "value",
-    "unit",
-    "mentions",
-    "quote",
-    "grounding",
-    "quote_start",
-    "quote_end",
-    "value_in_quote",
-    "value_in_text",
-    "flag",
-    "model",
-    "replicate",
-)
-PREDICTIONS = (
-    *("refno", "property_name", "value_string", "units", "material", "condition"),
-    *("quote", "mentions", "flag", "paper_status", "model", "replicate"),
-)
-"""They can be imported again."""
+from jobs.property_extraction.values.comparison import ValueComparison
 
 STATUSES = (RowOutcome.TP, RowOutcome.FP, RowOutcome.FN)
 """In the order of the files."""
 
+QUOTE: tuple[Columns[QuoteMatch], ...] = (
+    text("grounding", lambda quote: str(quote.level)),
+    count("quote_start", lambda quote: quote.start, "character of the paper"),
+    count("quote_end", lambda quote: quote.end),
+)
 
-@dataclass(frozen=True, slots=True)
-class PropertyRowTables:
-    """The long files of a scoring: declared at once, filled row by row."""
+REPLICATE: tuple[Columns[ReplicatePredictions], ...] = (
+    text("model", lambda predicted: predicted.model),
+    count("replicate", lambda predicted: predicted.replicate, "0: a consensus"),
+)
 
-    results: PropertyResults
-    folders: ModelFolders
 
-    def tables(self) -> Iterator[Table]:
-        """Their names and columns."""
-        for model in self.results.columns:
-            yield Table(
-                name=self.folders.of(model, "score_pr_matches"),
-                columns=MATCHES,
-                caption="Every row that counts, under the name that it is matched by.",
+class _CountedRow(NamedTuple):
+    """A row that counts: a prediction with its truth row, or either alone."""
+
+    predicted: ReplicatePredictions
+    name: str  #: that it is matched by
+    rubric: str
+    status: RowOutcome
+    row: Prediction | TruthRow  #: the prediction where there is one
+    prediction: Prediction | None
+    truth: TruthRow | None
+    alias: str | None = None  #: the alias set, where it renamed the prediction
+    comparison: ValueComparison | None = None
+    quote: QuoteMatch | None = None
+
+    @property
+    def reason(self) -> str | None:
+        if self.comparison is not None:
+            return self.comparison.reason
+        return None if self.prediction is None else "no_truth"
+
+
+COUNTED: tuple[Columns[_CountedRow], ...] = (
+    text("refno", lambda row: row.row.refno),
+    text("property_name", lambda row: row.name),
+    text("status", lambda row: str(row.status)),
+    text("pred_value", lambda row: p.value if (p := row.prediction) else None),
+    text("gt_value", lambda row: t.value if (t := row.truth) else None),
+)
+
+MATCHES = TableOf[_CountedRow](
+    name="score_pr_matches",
+    columns=COUNTED,
+    caption="Every row that counts, under the name that it is matched by.",
+)
+
+ROWS = TableOf[_CountedRow](
+    name="score_pr_rows",
+    columns=(
+        *COUNTED,
+        count("pred_row", lambda row: p.row if (p := row.prediction) else None),
+        count("gt_row", lambda row: t.source_row if (t := row.truth) else None),
+        text("raw_pred_name", lambda row: p.name if (p := row.prediction) else None),
+        text("alias_id", lambda row: row.alias),
+        text("rubric", lambda row: row.rubric),
+        text(
+            "pred_unit", lambda row: (p.unit or None) if (p := row.prediction) else None
+        ),
+        text("gt_unit", lambda row: (t.unit or None) if (t := row.truth) else None),
+        text(
+            "unit_status",
+            lambda row: (c.unit_status or None) if (c := row.comparison) else None,
+        ),
+        text("reason", lambda row: row.reason),
+        text("material", lambda row: row.row.material or None),
+        text("condition", lambda row: row.row.condition or None),
+        group(QUOTE, lambda row: row.quote),
+        group(REPLICATE, lambda row: row.predicted),
+    ),
+    caption="The same rows with all that is known of them.",
+)
+
+
+class _GroundedRow(NamedTuple):
+    predicted: ReplicatePredictions
+    row: Prediction
+    grounding: RowGrounding
+
+
+GROUNDING = TableOf[_GroundedRow](
+    name="grounding",
+    columns=(
+        text("refno", lambda grounded: grounded.row.refno),
+        count("pred_row", lambda grounded: grounded.row.row),
+        text("raw_pred_name", lambda grounded: grounded.row.name),
+        text("value", lambda grounded: grounded.row.value),
+        text("unit", lambda grounded: grounded.row.unit or None),
+        count("mentions", lambda grounded: grounded.row.mentions),
+        text("quote", lambda grounded: grounded.row.quote or None),
+        group(QUOTE, lambda grounded: grounded.grounding.quote),
+        flag("value_in_quote", lambda grounded: grounded.grounding.is_in_quote),
+        flag("value_in_text", lambda grounded: grounded.grounding.is_in_text),
+        text("flag", lambda grounded: grounded.row.flag or None),
+        group(REPLICATE, lambda grounded: grounded.predicted),
+    ),
+    caption="Every predicted row with the place of its quote in the paper.",
+)
+
+
+class _StatedRow(NamedTuple):
+    """A row as a model stated it, or a paper of which there is none."""
+
+    predicted: ReplicatePredictions
+    refno: str
+    row: Prediction | None
+
+    @property
+    def paper_status(self) -> str | None:
+        if self.row is not None:
+            return None
+        outcome = self.predicted.outcomes[self.refno]
+        is_open = outcome.state is PaperState.OPEN
+        state = "failed" if is_open else str(outcome.state)
+        reason = outcome.reason or ("open" if is_open else "")
+        return f"{state}: {reason}" if reason else state
+
+
+STATED: tuple[Columns[Prediction], ...] = (
+    text("property_name", lambda row: row.name or None),
+    text("value_string", lambda row: row.value or None),
+    text("units", lambda row: row.unit or None),
+    text("material", lambda row: row.material or None),
+    text("condition", lambda row: row.condition or None),
+    text("quote", lambda row: row.quote or None),
+    count("mentions", lambda row: row.mentions or None),
+    text("flag", lambda row: row.flag or None),
+)
+
+PREDICTIONS = TableOf[_StatedRow](
+    name="predictions",
+    columns=(
+        text("refno", lambda stated: stated.refno),
+        group(STATED, lambda stated: stated.row),
+        text("paper_status", lambda stated: stated.paper_status),
+        group(REPLICATE, lambda stated: stated.predicted),
+    ),
+    caption="Every predicted row of every model as it was stated, and what "
+    "became of papers without rows; siftlog import reads it.",
+)
+
+TRUTH = TableOf[TruthRow](
+    name="gt_dump",
+    columns=(
+        text("refno", lambda row: row.refno),
+        text("property_name", lambda row: row.name),
+        text("value_string", lambda row: row.value),
+        text("unit", lambda row: row.unit),
+        text("material", lambda row: row.material),
+        count("source_row", lambda row: row.source_row, "the header is row 1"),
+    ),
+    caption="The curated rows as they were read.",
+)
+
+
+def row_tables(
+    results: PropertyResults, folders: ModelFolders
+) -> Iterator[StreamedTable]:
+    """The long tables of a scoring."""
+    for model, column in results.columns.items():
+        counted = partial(_counted, results, column)
+        yield MATCHES.streamed(counted, name=folders.of(model, MATCHES.name))
+        yield ROWS.streamed(counted, name=folders.of(model, ROWS.name))
+        yield GROUNDING.streamed(
+            partial(_grounded, column), name=folders.of(model, GROUNDING.name)
+        )
+    yield PREDICTIONS.streamed(partial(_stated, results))
+    yield TRUTH.streamed(lambda: results.dataset.truth)
+
+
+def _counted(results: PropertyResults, column: ScoredModel) -> Iterator[_CountedRow]:
+    rubric = results.dataset.rubric
+    for replicate in column.replicates:
+        outcomes, aliases = replicate.row_outcomes, replicate.aliases.id  # a hash
+        for status, index in _in_order(outcomes):
+            if status is not RowOutcome.FN:
+                yield _prediction(results, replicate, index, aliases)
+                continue
+            row = outcomes.truth[index]
+            yield _CountedRow(
+                predicted=outcomes.predicted,
+                name=row.name,
+                rubric=str(rubric.kind(row.name)),
+                status=status,
+                row=row,
+                prediction=None,
+                truth=row,
             )
-            yield Table(
-                name=self.folders.of(model, "score_pr_rows"),
-                columns=ROWS,
-                caption="The same rows with all that is known of them.",
-            )
-            yield Table(
-                name=self.folders.of(model, "grounding"),
-                columns=GROUNDING,
-                caption="Every predicted row with the place of its quote in the paper.",
-            )
-        yield Table(
-            name="predictions",
-            columns=PREDICTIONS,
-            caption="Every predicted row of every model as it was stated, and what "
-            "became of papers without rows; siftlog import reads it.",
-        )
-        yield Table(
-            name="gt_dump",
-            columns=(
-                "refno",
-                "property_name",
-                "value_string",
-                "unit",
-                "material",
-                "source_row",
-            ),
-            caption="The curated rows as they were read.",
-        )
 
-    def __iter__(self) -> Iterator[Detail]:
-        for column in self.results.columns.values():
-            yield from self._matched(column)
-            yield from self._grounded(column)
-            for replicate in column.replicates:
-                yield from _stated(replicate.row_outcomes.predicted)
-        for row in self.results.dataset.truth:
-            yield StreamedRow(
-                table="gt_dump",
-                cells=(
-                    row.refno,
-                    row.name,
-                    row.value,
-                    row.unit,
-                    row.material,
-                    row.source_row,
-                ),
-            )
 
-    def _matched(self, column: ScoredModel) -> Iterator[Detail]:
-        matches = self.folders.of(column.model, "score_pr_matches")
-        rows = self.folders.of(column.model, "score_pr_rows")
-        for replicate in column.replicates:
-            for cells in self._rows(replicate):
-                yield StreamedRow(table=matches, cells=cells[: len(MATCHES)])
-                yield StreamedRow(table=rows, cells=cells)
+def _prediction(
+    results: PropertyResults, replicate: ScoredReplicate, index: int, aliases: str
+) -> _CountedRow:
+    outcomes = replicate.row_outcomes
+    row, partner = outcomes.predictions[index], outcomes.partners[index]
+    name = outcomes.names[index]
+    return _CountedRow(
+        predicted=outcomes.predicted,
+        name=name,
+        rubric=str(results.dataset.rubric.kind(name)),
+        status=outcomes.prediction_outcomes[index],
+        row=row,
+        prediction=row,
+        truth=None if partner < 0 else outcomes.truth[partner],
+        alias=aliases if outcomes.renamed[index].entry(name) is not None else None,
+        comparison=replicate.compared.get(index),
+        quote=replicate.groundings[index].quote,
+    )
 
-    def _rows(self, replicate: ScoredReplicate) -> Iterator[tuple[Cell, ...]]:
-        aliases = replicate.aliases.id  # a hash of all of them
-        for outcome, index in _in_order(replicate.row_outcomes):
-            if outcome is RowOutcome.FN:
-                yield self._missed(replicate.row_outcomes, index)
-            else:
-                yield self._predicted(replicate, index, aliases)
 
-    def _predicted(
-        self, replicate: ScoredReplicate, index: int, aliases: str
-    ) -> tuple[Cell, ...]:
-        outcomes, dataset = replicate.row_outcomes, self.results.dataset
-        row, partner = outcomes.predictions[index], outcomes.partners[index]
-        truth = None if partner < 0 else outcomes.truth[partner]
-        name = outcomes.names[index]
-        acted = outcomes.renamed[index].entry(name) is not None
-        comparison, quote = (
-            replicate.compared.get(index),
-            replicate.groundings[index].quote,
-        )
-        return (
-            row.refno,
-            name,
-            str(outcomes.prediction_outcomes[index]),
-            row.value,
-            None if truth is None else truth.value,
-            row.row,
-            None if truth is None else truth.source_row,
-            row.name,
-            aliases if acted else None,
-            str(dataset.rubric.kind(name)),
-            row.unit or None,
-            None if truth is None else truth.unit or None,
-            None if comparison is None else comparison.unit_status or None,
-            "no_truth" if comparison is None else comparison.reason,
-            row.material or None,
-            row.condition or None,
-            str(quote.level),
-            quote.start,
-            quote.end,
-            outcomes.predicted.model,
-            outcomes.predicted.replicate,
-        )
+def _grounded(column: ScoredModel) -> Iterator[_GroundedRow]:
+    for replicate in column.replicates:
+        predicted = replicate.row_outcomes.predicted
+        for row, grounding in zip(
+            predicted.predictions, replicate.groundings, strict=True
+        ):
+            yield _GroundedRow(predicted, row, grounding)
 
-    def _missed(self, outcomes: RowOutcomes, index: int) -> tuple[Cell, ...]:
-        row = outcomes.truth[index]
-        return (
-            row.refno,
-            row.name,
-            str(RowOutcome.FN),
-            None,
-            row.value,
-            None,
-            row.source_row,
-            None,
-            None,
-            str(self.results.dataset.rubric.kind(row.name)),
-            None,
-            row.unit or None,
-            None,
-            None,
-            row.material or None,
-            row.condition or None,
-            None,
-            None,
-            None,
-            outcomes.predicted.model,
-            outcomes.predicted.replicate,
-        )
 
-    def _grounded(self, column: ScoredModel) -> Iterator[Detail]:
-        table = self.folders.of(column.model, "grounding")
+def _stated(results: PropertyResults) -> Iterator[_StatedRow]:
+    """The rows of each replicate by paper, and a row for each paper that has none."""
+    for column in results.columns.values():
         for replicate in column.replicates:
             predicted = replicate.row_outcomes.predicted
-            for row, grounding in zip(
-                predicted.predictions, replicate.groundings, strict=True
-            ):
-                yield StreamedRow(
-                    table=table,
-                    cells=(
-                        row.refno,
-                        row.row,
-                        row.name,
-                        row.value,
-                        row.unit or None,
-                        row.mentions,
-                        row.quote or None,
-                        str(grounding.quote.level),
-                        grounding.quote.start,
-                        grounding.quote.end,
-                        grounding.is_in_quote,
-                        grounding.is_in_text,
-                        row.flag or None,
-                        predicted.model,
-                        predicted.replicate,
-                    ),
-                )
-
-
-def _stated(predicted: ReplicatePredictions) -> Iterator[StreamedRow]:
-    """The rows of a replicate by paper, and a row for each paper that has none."""
-    rows: dict[str, list[Prediction]] = {}
-    for row in predicted.predictions:
-        rows.setdefault(row.refno, []).append(row)
-    model_cells = (predicted.model, predicted.replicate)
-    for refno in dict.fromkeys((*rows, *predicted.outcomes)):
-        for row in rows.get(refno, ()):
-            cells = (row.name, row.value, row.unit, row.material, row.condition)
-            all_cells = (*cells, row.quote, row.mentions, row.flag)
-            stated = (cell or None for cell in all_cells)
-            yield StreamedRow(
-                table="predictions", cells=(refno, *stated, None, *model_cells)
-            )
-        if refno not in rows:
-            outcome = predicted.outcomes[refno]
-            state = "failed" if outcome.state is PaperState.OPEN else str(outcome.state)
-            reason = outcome.reason or (
-                "open" if outcome.state is PaperState.OPEN else ""
-            )
-            status = f"{state}: {reason}" if reason else state
-            blank = (None,) * (len(PREDICTIONS) - len(model_cells) - 2)
-            yield StreamedRow(
-                table="predictions", cells=(refno, *blank, status, *model_cells)
-            )
+            rows: dict[str, list[Prediction | None]] = {}
+            for row in predicted.predictions:
+                rows.setdefault(row.refno, []).append(row)
+            for refno in dict.fromkeys((*rows, *predicted.outcomes)):
+                for stated in rows.get(refno, [None]):
+                    yield _StatedRow(predicted, refno, stated)
 
 
 def _in_order(outcomes: RowOutcomes) -> list[tuple[RowOutcome, int]]:

@@ -19,7 +19,7 @@ from jobs.property_extraction.parsing import (
     ParsedQuotes,
     ReportedValue,
 )
-from runner.job import guarded
+from runner.job_faults import guarded
 from runner.messages import ParseFailure, Reply
 
 

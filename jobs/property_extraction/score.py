@@ -12,18 +12,18 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
 
-from jobs.kit.measures import TrivialBaseline, add_baselines
+from jobs.kit.baselines import TrivialBaseline, add_baselines
 from jobs.kit.metrics import ratio, without_interval
 from jobs.kit.text_format import plural
 from jobs.property_extraction.aliases.differences import bookable_predictions
 from jobs.property_extraction.caveats import ExcludedRows, findings
 from jobs.property_extraction.data import PropertyDataset
-from jobs.property_extraction.figures import PropertyFigures
+from jobs.property_extraction.figures import figures
 from jobs.property_extraction.measures import MEASURES
 from jobs.property_extraction.parsing import ParsedExtraction, ParsedQuotes
 from jobs.property_extraction.plan import read_extraction, read_requote, read_rows
 from jobs.property_extraction.predictions import run_predictions
-from jobs.property_extraction.rates import WORDS
+from jobs.property_extraction.rates import RATES, WORDS
 from jobs.property_extraction.results import (
     PropertyResults,
     ScoredModel,
@@ -31,7 +31,7 @@ from jobs.property_extraction.results import (
     measure_run,
 )
 from jobs.property_extraction.row_outcomes import RowOutcome, RowOutcomes
-from jobs.property_extraction.row_tables import PropertyRowTables
+from jobs.property_extraction.row_tables import row_tables
 from jobs.property_extraction.rows import ROWS_STAGE, Prediction
 from jobs.property_extraction.settings import INPUTS
 from jobs.property_extraction.summary import report, run_text
@@ -154,7 +154,7 @@ def comparable(column: ScoredModel) -> Comparable:
 def _of_papers(column: ScoredModel, word: str) -> ItemValues:
     """A ratio of sums over papers; of the first replicate."""
     counts = column.first.counts
-    above, below = counts.by_paper().sums()[word]
+    above, below = RATES[word].terms(counts.by_paper())
     return ItemValues(
         kind="ratio",
         items=counts.papers,
@@ -226,7 +226,7 @@ def score(dataset: PropertyDataset, answers: Answers) -> Scorecard:
     predictions = run_predictions(dataset, answers)
     results = measure_run(dataset, predictions)
     folders = ModelFolders(results.columns)
-    files = PropertyRowTables(results, folders)
+    long_tables = tuple(row_tables(results, folders))
     exclusion_note = ExcludedRows.of(results).note
     all_findings = (*dataset.findings, *findings(results))
     card = Scorecard(
@@ -242,16 +242,16 @@ def score(dataset: PropertyDataset, answers: Answers) -> Scorecard:
             *candidate_tables(results, folders),
             *alias_tables(results, folders),
             lint_table(results),
-            *files.tables(),
+            *(long.table for long in long_tables),
         ),
         findings=all_findings,
         artifacts=(
             report(results),
             *draft_maps(results, folders),
         ),
-        figures=PropertyFigures(results),
+        figures=figures(results),
         details=StreamedDetails(
-            files=(files,), verdicts=PaperVerdicts(results=results, answers=answers)
+            files=long_tables, verdicts=PaperVerdicts(results=results, answers=answers)
         ),
         not_available=tuple(_not_available(results)),
         settings=dataset.settings.model_dump(mode="json", exclude={*INPUTS}),

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
 
+from jobs.kit import charts
+from jobs.kit.charts import Chart, ChartFigures, stack
 from jobs.kit.explain import pages_text
-from jobs.kit.shared_figures import build_figures
+from jobs.kit.metrics import Agreement
+from jobs.kit.tables import Columns, TableOf, count, flag, number, text
 from jobs.kit.text_format import plural
 from jobs.property_extraction.data import PropertyDataset
 from jobs.property_extraction.measures import ALIASES
@@ -28,19 +31,88 @@ from runner.errors import UsageError
 from runner.job import Answers
 from runner.scorecard import (
     Axis,
-    Cell,
-    FailedFigure,
-    Figure,
     Panel,
     Scorecard,
-    Stack,
     Table,
 )
-from store.document import Block, Fact, Numbers, TableBlock, Words, as_text, number
+from store.document import Block, Fact, Numbers, TableBlock, Words, as_text
+from store.document import number as number_text
 from store.printable import clip
 
-COLUMNS = (
-    *("pred_name", "gt_name", "is_match", "reason", "model", "count", "avg_sim"),
+
+class _PairRow(NamedTuple):
+    """What was decided of a pair of names, and by whom."""
+
+    pair: NamePair
+    is_match: bool | None
+    reason: str | None
+    model: str = HEURISTIC
+    votes: int | None = None  #: for a match
+    models: int | None = None  #: that decided
+
+
+RULED: tuple[Columns[_PairRow], ...] = (
+    text("pred_name", lambda row: row.pair.pred_name),
+    text("gt_name", lambda row: row.pair.gt_name),
+    flag("is_match", lambda row: row.is_match),
+)
+
+CANDIDATE: tuple[Columns[_PairRow], ...] = (
+    count("count", lambda row: row.pair.count or None),
+    number("avg_sim", lambda row: row.pair.avg_sim),
+)
+"""What the candidates' file says, and nothing where it says nothing."""
+
+BY_MODEL: tuple[Columns[_PairRow], ...] = (
+    *RULED,
+    text("reason", lambda row: row.reason),
+    text("model", lambda row: row.model),
+    *CANDIDATE,
+)
+
+ALL = TableOf[_PairRow](
+    name="alias_verification_all",
+    columns=BY_MODEL,
+    caption="Every pair, by the majority of replicates; undecided ones blank.",
+)
+
+MATCHES = TableOf[_PairRow](
+    name="alias_verification_matches",
+    columns=BY_MODEL,
+    caption="The pairs that mean one property.",
+)
+
+TOGETHER = TableOf[_PairRow](
+    name="verification",
+    columns=(
+        *RULED,
+        count("votes", lambda row: row.votes),
+        count("models", lambda row: row.models),
+        text("reason", lambda row: row.reason),
+        *CANDIDATE,
+    ),
+    caption="Every pair, by the majority of all models and replicates; votes are "
+    "those for a match.",
+    is_headline=True,
+)
+
+
+class _AgreementRow(NamedTuple):
+    first: ModelRulings
+    second: ModelRulings
+    agreement: Agreement
+
+
+AGREEMENT = TableOf[_AgreementRow](
+    name="agreement",
+    columns=(
+        text("model", lambda row: row.first.model),
+        text("other_model", lambda row: row.second.model),
+        count("pairs", lambda row: row.agreement.n),
+        number("agree", lambda row: row.agreement.percent),
+        number("kappa", lambda row: row.agreement.kappa),
+    ),
+    caption="Each two models on the pairs that both decided; Cohen's kappa.",
 )
 
 
@@ -48,77 +120,38 @@ def verification_tables(verification: NameVerification) -> Iterator[Table]:
     """The verdicts of each model, its matches, and where models differ."""
     slugs = model_slugs(column.model for column in verification.columns)
     for column in verification.columns:
-        rows = tuple(_rows(verification, column))
-        yield Table(
-            name=f"alias_verification_all__{slugs[column.model]}",
-            columns=COLUMNS,
-            rows=rows,
-            caption="Every pair, by the majority of replicates; undecided ones blank.",
-        )
-        yield Table(
-            name=f"alias_verification_matches__{slugs[column.model]}",
-            columns=COLUMNS,
-            rows=tuple(row for row in rows if row[2] is True),
-            caption="The pairs that mean one property.",
-        )
-    yield _together(verification)
+        rows, slug = [*_rows(verification, column)], slugs[column.model]
+        matches = [row for row in rows if row.is_match is True]
+        yield ALL.table(rows, name=f"{ALL.name}__{slug}")
+        yield MATCHES.table(matches, name=f"{MATCHES.name}__{slug}")
+    yield TOGETHER.table(_together(verification))
     if len(verification.columns) > 1:
-        yield _agreement(verification)
+        yield AGREEMENT.table(_AgreementRow(*pair) for pair in agreements(verification))
 
 
-def _rows(
-    verification: NameVerification, column: ModelRulings
-) -> Iterator[tuple[Cell, ...]]:
+def _rows(verification: NameVerification, column: ModelRulings) -> Iterator[_PairRow]:
     for pair in verification.pairs:
         names = (pair.pred_name, pair.gt_name)
         if names in verification.equal:
-            yield (*names, True, EQUAL, HEURISTIC, *_candidate_cells(pair))
+            yield _PairRow(pair, is_match=True, reason=EQUAL)
         elif (ruling := column.rulings.get(names)) is not None:
-            ruling_cells = (ruling.is_match, ruling.reason)
-            yield (*names, *ruling_cells, column.model, *_candidate_cells(pair))
+            yield _PairRow(pair, ruling.is_match, ruling.reason, column.model)
 
 
-def _candidate_cells(pair: NamePair) -> tuple[Cell, Cell]:
-    """What the candidates' file says, and nothing where it says nothing."""
-    return pair.count or None, pair.avg_sim
-
-
-def _together(verification: NameVerification) -> Table:
-    rows: list[tuple[Cell, ...]] = []
+def _together(verification: NameVerification) -> Iterator[_PairRow]:
     for pair in verification.pairs:
         names = (pair.pred_name, pair.gt_name)
         ruling = verification.rulings.get(names)
         if names in verification.equal:
-            rows.append((*names, True, None, None, EQUAL, *_candidate_cells(pair)))
+            yield _PairRow(pair, is_match=True, reason=EQUAL)
         elif ruling is not None:
-            model_count = sum(
-                names in column.rulings for column in verification.columns
+            yield _PairRow(
+                pair,
+                ruling.is_match,
+                ruling.reason,
+                votes=ruling.votes,
+                models=sum(names in column.rulings for column in verification.columns),
             )
-            ruling_cells = (ruling.is_match, ruling.votes, model_count, ruling.reason)
-            rows.append((*names, *ruling_cells, *_candidate_cells(pair)))
-    return Table(
-        name="verification",
-        columns=(
-            *("pred_name", "gt_name", "is_match", "votes", "models"),
-            *("reason", "count", "avg_sim"),
-        ),
-        rows=tuple(rows),
-        caption="Every pair, by the majority of all models and replicates; votes are "
-        "those for a match.",
-        is_headline=True,
-    )
-
-
-def _agreement(verification: NameVerification) -> Table:
-    return Table(
-        name="agreement",
-        columns=("model", "other_model", "pairs", "agree", "kappa"),
-        rows=tuple(
-            (first.model, second.model, agreement.n, agreement.percent, agreement.kappa)
-            for first, second, agreement in agreements(verification)
-        ),
-        caption="Each two models on the pairs that both decided; Cohen's kappa.",
-    )
 
 
 NAME_CELLS = 34
@@ -154,46 +187,37 @@ BINS = 10
 """Of similarity, from 0 to 1."""
 
 
-@dataclass(frozen=True, slots=True)
-class VerificationFigures:
-    """The figures of a verification."""
-
-    verification: NameVerification
-
-    def __iter__(self) -> Iterator[Figure | FailedFigure]:
-        return build_figures(lambda: Counter(_placed(self.verification)), (similarity,))
+Plot: TypeAlias = charts.Plot[Mapping[tuple[bool | None, int], int], None]
+"""Plots the pairs counted by verdict and bin of similarity."""
 
 
-def similarity(counts: Mapping[tuple[bool | None, int], int]) -> Figure | None:
-    """Pairs by verdict and bin of similarity."""
-    if not counts:
-        return None
-    return Figure(
+def _similarity(plot: Plot) -> Iterator[Panel]:
+    if plot.results:
+        yield Panel(
+            x=Axis(
+                label="similarity from",
+                names=tuple(f"{at / BINS:.1f}" for at in range(BINS)),
+            ),
+            y=Axis(label="pairs", lo=0),
+            marks=stack(
+                {
+                    label: [plot.results.get((is_match, at), 0) for at in range(BINS)]
+                    for is_match, label in VERDICT_LABELS.items()
+                }
+            ),
+        )
+
+
+CHARTS = (
+    Chart(
         name="similarity",
         title="Similarity of names, by verdict",
         caption="Pairs that were answered, by how alike their names are spelled "
         "and what most verdicts of all models say. Where matches and others lie "
         "over one another, spelling does not tell them apart.",
-        panels=(
-            Panel(
-                x=Axis(
-                    label="similarity from",
-                    names=tuple(f"{at / BINS:.1f}" for at in range(BINS)),
-                ),
-                y=Axis(label="pairs", lo=0),
-                marks=tuple(
-                    Stack(
-                        values=tuple(
-                            counts.get((is_match, at), 0) for at in range(BINS)
-                        ),
-                        label=label,
-                        series=series,
-                    )
-                    for series, (is_match, label) in enumerate(VERDICT_LABELS.items())
-                ),
-            ),
-        ),
-    )
+        panels=_similarity,
+    ),
+)
 
 
 def _placed(verification: NameVerification) -> Iterator[tuple[bool | None, int]]:
@@ -216,7 +240,9 @@ def score_verification(dataset: PropertyDataset, answers: Answers) -> Scorecard:
         headline=HEADLINE,
         tables=tuple(verification_tables(verification)),
         findings=dataset.findings,
-        figures=VerificationFigures(verification),
+        figures=ChartFigures(
+            CHARTS, lambda: Plot.of(Counter(_placed(verification)), {})
+        ),
         details=verification.outcomes,
         settings=dataset.settings.model_dump(mode="json", exclude={*INPUTS}),
         missing=verification.missing,
@@ -271,7 +297,7 @@ def _pair(verification: NameVerification, pair: NamePair) -> Iterator[Block]:
     yield Fact("", f"{pair.pred_name} => {pair.gt_name}", width=0)
     yield (
         f"  seen       in {plural(pair.count, 'paper')}, similarity "
-        f"{number(pair.avg_sim, 3)}, equal values {pair.value_hits:,}"
+        f"{number_text(pair.avg_sim, 3)}, equal values {pair.value_hits:,}"
     )
     if names in verification.equal:
         yield "  ruling     match: the names are equal but for case; nobody was asked"

@@ -72,6 +72,24 @@ PROFILES: Mapping[str, Mapping[str, Any]] = {
     },
 }
 
+EVERYDAY = (
+    "mode",
+    "papers",
+    "truth",
+    "rubric",
+    "clusters",
+    "aliases",
+    "preds",
+    "candidates",
+    "verdicts",
+    "names",
+    "properties",
+    "limit",
+    "profile",
+    "prompts",
+)
+"""The settings that a person usually sets."""
+
 
 class PropertySettings(ProfiledSettings):
     """Settings of property-extraction."""

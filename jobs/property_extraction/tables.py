@@ -1,13 +1,26 @@
-"""Tables of a scoring: by property, paper and group, models, aliases, lint."""
+"""Declares the tables of a scoring: by property, paper, group, model, alias; lint."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
+from functools import partial
+from typing import NamedTuple
 
+from jobs.kit.tables import (
+    Columns,
+    TableOf,
+    count,
+    flag,
+    group,
+    number,
+    per_key,
+    text,
+)
 from jobs.kit.text_format import slugs
+from jobs.property_extraction.aliases.alias_set import AliasSet
 from jobs.property_extraction.aliases.candidates import (
     AliasCandidate,
     PredictionExample,
@@ -17,12 +30,13 @@ from jobs.property_extraction.aliases.differences import (
     bookable_predictions,
     changes_by_alias,
 )
-from jobs.property_extraction.lint import COLUMNS, cells, lint_rows
+from jobs.property_extraction.lint import LINT, lint_rows
 from jobs.property_extraction.name_metrics import Mismatches
 from jobs.property_extraction.rates import WORDS, CountColumns, GroupCounts, rates_of
 from jobs.property_extraction.results import PropertyResults, ScoredModel
 from jobs.property_extraction.settings import PropertySettings
-from runner.scorecard import Artifact, Cell, Table
+from jobs.property_extraction.values.comparison import Rubric
+from runner.scorecard import Artifact, Table
 
 
 def model_slugs(models: Iterable[str]) -> dict[str, str]:
@@ -46,144 +60,172 @@ class ModelFolders:
         return name if len(self._slugs) == 1 else f"{self._slugs[model]}/{name}"
 
 
-COUNTS = ("tp", "fp", "fn")
+class _Counts(NamedTuple):
+    tp: int
+    fp: int
+    fn: int
 
 
-def short_tables(results: PropertyResults, folders: ModelFolders) -> Iterator[Table]:
-    """All of them, in the order of a report."""
-    for model, column in results.columns.items():
-        counts = column.first.counts
-        yield Table(
-            name=folders.of(model, "score_pr_summary"),
-            columns=("property_name", *COUNTS, *WORDS),
-            rows=tuple(
-                (name, *row)
-                for name, row in zip(
-                    counts.names, _with_zeros(counts.by_name()), strict=True
-                )
-            ),
-            caption="Each property over all papers; 0/0 stands as 0.",
-        )
-        yield _detailed(results, column, folders)
-        yield _encompassment(column, folders)
-        yield Table(
-            name=folders.of(model, "papers"),
-            columns=("refno", *COUNTS, *WORDS),
-            rows=tuple(
-                (refno, *row)
-                for refno, row in zip(
-                    counts.papers, _rows(counts.by_paper()), strict=True
-                )
-            ),
-            caption="Each paper over all properties.",
-        )
-    if len(results.columns) > 1:
-        yield _comparison(results)
+COUNTS: tuple[Columns[_Counts], ...] = (
+    count("tp", lambda counts: counts.tp),
+    count("fp", lambda counts: counts.fp),
+    count("fn", lambda counts: counts.fn),
+)
 
 
-def _rows(cells: CountColumns) -> Iterator[tuple[Cell, ...]]:
-    rates = [rates_of(cells, word) for word in WORDS]
-    for at, counts in enumerate(zip(cells.tp, cells.fp, cells.fn, strict=True)):
-        yield (*map(int, counts), *(column[at] for column in rates))
+class _GroupRow(NamedTuple):
+    """A property of a paper."""
+
+    refno: str
+    name: str
+    counts: _Counts
 
 
-def _with_zeros(cells: CountColumns) -> Iterator[tuple[Cell, ...]]:
-    for row in _rows(cells):
-        yield tuple(0.0 if cell is None else cell for cell in row)
+class _ItemRow(NamedTuple):
+    """A property over all papers, or a paper over all properties."""
+
+    item: str
+    counts: _Counts
+    rates: Mapping[str, float | None]
 
 
-def _groups(counts: GroupCounts) -> Iterator[tuple[str, str, int, int, int]]:
-    for at in range(len(counts.tp)):
-        yield (
-            counts.papers[counts.paper[at]],
-            counts.names[counts.name[at]],
-            int(counts.tp[at]),
-            int(counts.fp[at]),
-            int(counts.fn[at]),
-        )
+def _items(items: Sequence[str], cells: CountColumns) -> Iterator[_ItemRow]:
+    rates = {word: rates_of(cells, word) for word in WORDS}
+    for at, (item, *counts) in enumerate(
+        zip(items, cells.tp, cells.fp, cells.fn, strict=True)
+    ):
+        item_rates = {word: values[at] for word, values in rates.items()}
+        yield _ItemRow(item, _Counts(*map(int, counts)), item_rates)
 
 
-def _detailed(
-    results: PropertyResults, column: ScoredModel, folders: ModelFolders
-) -> Table:
-    rubric = results.dataset.rubric
-    return Table(
-        name=folders.of(column.model, "score_pr_detailed"),
+def _groups(counts: GroupCounts) -> Iterator[_GroupRow]:
+    for paper, name, *cells in zip(
+        counts.paper, counts.name, counts.tp, counts.fp, counts.fn, strict=True
+    ):
+        of_group = _Counts(*map(int, cells))
+        yield _GroupRow(counts.papers[paper], counts.names[name], of_group)
+
+
+BY_NAME = TableOf[_ItemRow](
+    name="score_pr_summary",
+    columns=(
+        text("property_name", lambda row: row.item),
+        group(COUNTS, lambda row: row.counts),
+        per_key("{}", WORDS, lambda row, word: row.rates[word] or 0.0, "number"),
+    ),
+    caption="Each property over all papers; 0/0 stands as 0.",
+)
+
+BY_PAPER = TableOf[_ItemRow](
+    name="papers",
+    columns=(
+        text("refno", lambda row: row.item),
+        group(COUNTS, lambda row: row.counts),
+        per_key("{}", WORDS, lambda row, word: row.rates[word], "number"),
+    ),
+    caption="Each paper over all properties.",
+)
+
+
+def _detailed(rubric: Rubric) -> TableOf[_GroupRow]:
+    return TableOf(
+        name="score_pr_detailed",
         columns=(
-            "refno",
-            "property_name",
-            *COUNTS,
-            "rubric",
-            "gt_count",
-            "pred_count",
-            "details",
-        ),
-        rows=tuple(
-            (
-                refno,
-                name,
-                tp,
-                fp,
-                fn,
-                str(rubric.kind(name)),
-                tp + fn,
-                tp + fp,
-                f"{tp} of {tp + fn} found, {fp} beyond them",
-            )
-            for refno, name, tp, fp, fn in _groups(column.first.counts)
+            text("refno", lambda row: row.refno),
+            text("property_name", lambda row: row.name),
+            group(COUNTS, lambda row: row.counts),
+            text("rubric", lambda row: str(rubric.kind(row.name))),
+            count("gt_count", lambda row: row.counts.tp + row.counts.fn),
+            count("pred_count", lambda row: row.counts.tp + row.counts.fp),
+            text("details", lambda row: _in_words(row.counts)),
         ),
         caption="Each property of each paper.",
     )
 
 
-def _encompassment(column: ScoredModel, folders: ModelFolders) -> Table:
-    aliases = column.first.aliases
-    return Table(
-        name=folders.of(column.model, "encompassment"),
-        columns=("refno", "property_name", *COUNTS, "kind"),
-        rows=tuple(
-            (refno, name, tp, fp, fn, "wrong value" if fp else "name not found")
-            for refno, name, tp, fp, fn in _groups(column.first.counts)
-            if fn
+def _in_words(counts: _Counts) -> str:
+    tp, fp, fn = counts
+    return f"{tp} of {tp + fn} found, {fp} beyond them"
+
+
+def _encompassment(aliases: AliasSet) -> TableOf[_GroupRow]:
+    return TableOf(
+        name="encompassment",
+        columns=(
+            text("refno", lambda row: row.refno),
+            text("property_name", lambda row: row.name),
+            group(COUNTS, lambda row: row.counts),
+            text(
+                "kind",
+                lambda row: "wrong value" if row.counts.fp else "name not found",
+            ),
         ),
         caption="Every property of a paper with a missed value: was a value predicted "
         f"under its name? Aliases: {aliases.id} ({aliases.status_mix}).",
     )
 
 
-def _comparison(results: PropertyResults) -> Table:
-    """Models side by side."""
-    paths = ("tp", "fp", "fn", *WORDS, *(f"macro.{word}" for word in WORDS))
-    return Table(
-        name="comparison",
-        columns=("model", *paths, "encompassment", "fabricated_quote_rate"),
-        rows=tuple(
-            (
-                model,
-                *(column.metric(path).value for path in paths),
-                column.metric("encompassment").value,
-                column.metric("fabricated_quote_rate").value,
-            )
-            for model, column in results.columns.items()
-        ),
-        caption="The models of the run.",
-        is_headline=True,
-    )
+COMPARED = (
+    *("tp", "fp", "fn", *WORDS, *(f"macro.{word}" for word in WORDS)),
+    *("encompassment", "fabricated_quote_rate"),
+)
+"""Metrics of the table of models."""
 
-
-REVIEW = ("pred_name", "gt_name", "count", "avg_sim")
-CANDIDATES = (
-    "rank",
-    *REVIEW,
-    "contained",
-    "value_hits",
-    "canonical",
-    "clash",
-    "examples",
+COMPARISON = TableOf[ScoredModel](
+    name="comparison",
+    columns=(
+        text("model", lambda column: column.model),
+        per_key("{}", COMPARED, lambda column, path: column.metric(path).value),
+    ),
+    caption="The models of the run.",
+    is_headline=True,
 )
 
-# dataclasses.asdict copies every text, which takes longer than all else here
-_FIELDS = tuple(field.name for field in fields(PredictionExample))
+
+def short_tables(results: PropertyResults, folders: ModelFolders) -> Iterator[Table]:
+    """All of them, in the order of a report."""
+    detailed = _detailed(results.dataset.rubric)
+    for model, column in results.columns.items():
+        counts, of = column.first.counts, partial(folders.of, model)
+        by_name = _items(counts.names, counts.by_name())
+        yield BY_NAME.table(by_name, name=of(BY_NAME.name))
+        yield detailed.table(_groups(counts), name=of(detailed.name))
+        missed = _encompassment(column.first.aliases)
+        missed_groups = (row for row in _groups(counts) if row.counts.fn)
+        yield missed.table(missed_groups, name=of(missed.name))
+        by_paper = _items(counts.papers, counts.by_paper())
+        yield BY_PAPER.table(by_paper, name=of(BY_PAPER.name))
+    if len(results.columns) > 1:
+        yield COMPARISON.table(results.columns.values())
+
+
+REVIEW: tuple[Columns[AliasCandidate], ...] = (
+    text("pred_name", lambda candidate: candidate.pred_name),
+    text("gt_name", lambda candidate: candidate.gt_name),
+    count("count", lambda candidate: candidate.count, "papers"),
+    number("avg_sim", lambda candidate: candidate.avg_sim),
+)
+
+CANDIDATES = TableOf[AliasCandidate](
+    name="alias_candidates",
+    columns=(
+        count("rank", lambda candidate: candidate.rank),
+        *REVIEW,
+        flag("contained", lambda candidate: candidate.contained),
+        count("value_hits", lambda candidate: candidate.value_hits),
+        flag("canonical", lambda candidate: candidate.canonical),
+        count("clash", lambda candidate: candidate.clash),
+        text("examples", lambda candidate: _examples_json(candidate.examples)),
+    ),
+    caption="Wrong names with the missed ones that they may mean, by spelling "
+    "or by value. Where values spoke, a score on the same papers is in-sample.",
+)
+
+REVIEWED = TableOf[AliasCandidate](
+    name="alias_candidates_review",
+    columns=REVIEW,
+    caption="Of them those by spelling alone, for verification.",
+)
 
 
 def candidate_tables(
@@ -192,26 +234,12 @@ def candidate_tables(
     """The candidates of each model, and the first of them for review."""
     for model, column in results.columns.items():
         mismatches = column.mismatches
-        yield Table(
-            name=folders.of(model, "alias_candidates"),
-            columns=CANDIDATES,
-            rows=tuple(map(_cells, mismatches.candidates)),
-            caption="Wrong names with the missed ones that they may mean, by spelling "
-            "or by value. Where values spoke, a score on the same papers is in-sample.",
+        yield CANDIDATES.table(
+            mismatches.candidates, name=folders.of(model, CANDIDATES.name)
         )
-        yield Table(
-            name=folders.of(model, "alias_candidates_review"),
-            columns=REVIEW,
-            rows=tuple(
-                (
-                    candidate.pred_name,
-                    candidate.gt_name,
-                    candidate.count,
-                    candidate.avg_sim,
-                )
-                for candidate in _reviewed(mismatches, results.dataset.settings)
-            ),
-            caption="Of them those by spelling alone, for verification.",
+        yield REVIEWED.table(
+            _reviewed(mismatches, results.dataset.settings),
+            name=folders.of(model, REVIEWED.name),
         )
 
 
@@ -236,22 +264,13 @@ def draft_maps(results: PropertyResults, folders: ModelFolders) -> Iterator[Arti
         )
 
 
-def _cells(candidate: AliasCandidate) -> tuple[Cell, ...]:
-    return (
-        candidate.rank,
-        candidate.pred_name,
-        candidate.gt_name,
-        candidate.count,
-        candidate.avg_sim,
-        candidate.contained,
-        candidate.value_hits,
-        candidate.canonical,
-        candidate.clash,
-        _examples_json(candidate.examples) if candidate.examples else None,
-    )
+# dataclasses.asdict copies every text, which takes longer than all else here
+_FIELDS = tuple(field.name for field in fields(PredictionExample))
 
 
-def _examples_json(examples: Iterable[PredictionExample]) -> str:
+def _examples_json(examples: Sequence[PredictionExample]) -> str | None:
+    if not examples:
+        return None
     records = [
         {name: getattr(example, name) for name in _FIELDS} for example in examples
     ]
@@ -279,9 +298,4 @@ def lint_table(results: PropertyResults) -> Table:
     row_findings = lint_rows(
         dataset.truth, dataset.rubric, dataset.unit_table, results.comparer
     )
-    return Table(
-        name="lint",
-        columns=COLUMNS,
-        rows=tuple(map(cells, row_findings.issues)),
-        caption="Rows of the inputs that a score may suffer from.",
-    )
+    return LINT.table(row_findings.issues)

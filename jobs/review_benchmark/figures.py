@@ -1,154 +1,47 @@
-"""Draws the figures of a scoring as values that the report renders.
-
-A figure plots the first models of a scoring, each in a style of its own, and is made
-when it is asked for.
-"""
+"""Declares the figures of a scoring: recall, losses, thresholds, search, verdicts."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 
-from jobs.kit import shared_figures
-from jobs.kit.shared_figures import build_figures
+from jobs.kit import charts
+from jobs.kit.charts import (
+    Chart,
+    ChartFigures,
+    Drawing,
+    first_rows,
+    loss_panel,
+    model_rows,
+    thinned_line,
+)
 from jobs.review_benchmark.agent_results import AgentResults, mean_curve
 from jobs.review_benchmark.benchmark import percent
 from jobs.review_benchmark.losses import LostAt
 from jobs.review_benchmark.results import BenchmarkResults
 from jobs.review_benchmark.settings import VerdictKind
 from jobs.review_benchmark.verdicts import ConclusionVerdicts
-from runner.scorecard import (
-    Axis,
-    FailedFigure,
-    Figure,
-    LineSeries,
-    Mark,
-    Numbers,
-    Panel,
-    Points,
-    ReferenceLine,
-    Stack,
-)
-
-Model: TypeAlias = shared_figures.ModelSeries[AgentResults]
-"""One of the models that are shown; it has done at least one review."""
+from runner.scorecard import Axis, LineSeries, Number, Panel, Points, ReferenceLine
 
 
-PlottedAgents: TypeAlias = shared_figures.PlottedModels[BenchmarkResults, AgentResults]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllResults:
+    """What figures plot of all agents."""
+
+    benchmark: BenchmarkResults
+    concluded: Mapping[str, ConclusionVerdicts]  #: by model; with a similarity
+
+    @property
+    def threshold(self) -> tuple[ReferenceLine, ...]:
+        """The threshold of a run; agents of an import used one of their own."""
+        if self.benchmark.predictions.imported:
+            return ()
+        least_score = self.benchmark.dataset.settings.least_score
+        return (ReferenceLine(way="vertical", at=least_score),)
 
 
-def plotted_agents(results: BenchmarkResults) -> PlottedAgents:
-    """The models that figures have room for."""
-    columns = {
-        name: column for name, column in results.columns.items() if column.rebuilt
-    }
-    return shared_figures.plotted_models(results, columns)
-
-
-Point = TypeVar("Point")
-
-MOST_POINTS = 400
-"""Of a curve in a picture; more cannot be told apart."""
-
-
-def by_threshold(plotted: PlottedAgents) -> Figure | None:
-    """Mean recall and precision at each score that occurs."""
-    panels = tuple(
-        _threshold(model, plotted) for model in plotted.models if model.column.overall
-    )
-    if not panels:
-        return None
-    dashed = " Dashed: the threshold of this scoring." if _rule(plotted) else ""
-    return Figure(
-        name="threshold",
-        title="Recall and precision against the threshold",
-        caption="Means over reviews, from the stored scores, if papers were included "
-        "from each threshold on; at a step the value on its left is that of the "
-        f"score itself. A review that includes nothing has no precision.{dashed}"
-        f"{plotted.rest}",
-        columns=min(2, len(panels)),
-        panels=panels,
-    )
-
-
-def _rule(plotted: PlottedAgents) -> tuple[ReferenceLine, ...]:
-    """The threshold; an import's agents decided by one of their own."""
-    if plotted.results.predictions.imported:
-        return ()
-    return (
-        ReferenceLine(way="vertical", at=plotted.results.dataset.settings.least_score),
-    )
-
-
-def _threshold(model: Model, plotted: PlottedAgents) -> Panel:
-    # thresholds fall: each value holds down to the next score, that one left out
-    steps = thinned(model.column.overall)
-    x = tuple(step.threshold for step in steps)
-    return Panel(
-        title=model.name,
-        x=Axis(label="threshold"),
-        y=Axis(label="mean over reviews", lo=0, hi=1),
-        marks=(
-            *_rule(plotted),
-            LineSeries(
-                x=x,
-                y=tuple(step.recall for step in steps),
-                label="recall",
-                series=0,
-                steps=True,
-            ),
-            LineSeries(
-                x=x,
-                y=tuple(step.precision for step in steps),
-                label="precision",
-                series=1,
-                steps=True,
-            ),
-        ),
-    )
-
-
-def by_rank(plotted: PlottedAgents) -> Figure | None:
-    """How much of the truth the first candidates hold."""
-    models = [model for model in plotted.models if model.column.curves]
-    if not models:
-        return None
-    return Figure(
-        name="retrieval",
-        title="Recall against the candidates kept",
-        caption="Mean over reviews of the share of included studies among the first "
-        "candidates, in the order in which they are scored: what a smaller "
-        "max_candidates would lose. A review whose list is shorter "
-        f"stays.{plotted.rest}",
-        panels=(
-            Panel(
-                x=Axis(label="candidates kept", lo=0),
-                y=Axis(label="recall of the search", lo=0, hi=1),
-                marks=tuple(map(_rank, models)),
-            ),
-        ),
-    )
-
-
-def _rank(model: Model) -> LineSeries:
-    points = thinned(((0, 0.0), *mean_curve(model.column.curves)))
-    x: Numbers = tuple(n_candidates for n_candidates, _ in points)
-    return LineSeries(
-        x=x,
-        y=tuple(recall for _, recall in points),
-        label=model.name,
-        series=model.series,
-        steps=True,
-    )
-
-
-def thinned(points: Sequence[Point]) -> Sequence[Point]:
-    """About `MOST_POINTS` of a curve's points at most; the last one is among them."""
-    stride = math.ceil(len(points) / MOST_POINTS)
-    return (*points[:-1:stride], points[-1]) if stride > 1 else points
-
+Plot: TypeAlias = charts.Plot[AllResults, AgentResults]
 
 SEARCHED: Mapping[str, Sequence[LostAt]] = {
     "truth": (),
@@ -164,47 +57,7 @@ IMPORTED: Mapping[str, Sequence[LostAt]] = {
     "records": SEARCHED["database"],
     "included": ("below_threshold", "excluded"),
 }
-"""The steps that results made elsewhere tell of."""
-
-
-def waterfall(plotted: PlottedAgents) -> Figure | None:
-    """A bar a step: the studies that are left, and on them those lost there."""
-    if not plotted.models:
-        return None
-    steps = IMPORTED if plotted.results.predictions.imported else SEARCHED
-    return Figure(
-        name="losses",
-        title="Where included studies were lost",
-        caption="Studies of all reviews that are left after each step, and those that "
-        f"were lost at it.{plotted.rest}",
-        columns=min(2, len(plotted.models)),
-        panels=tuple(_loss_panel(model, steps) for model in plotted.models),
-    )
-
-
-def _loss_panel(model: Model, steps: Mapping[str, Sequence[LostAt]]) -> Panel:
-    by_path = model.column.by_path()
-    left = int(by_path["count.truth"].value or 0)
-    remaining, lost = [], []
-    for causes in steps.values():
-        here = sum(int(by_path[f"lost.{cause}"].value or 0) for cause in causes)
-        left -= here
-        remaining.append(left)
-        lost.append(here)
-    return Panel(
-        title=model.name,
-        x=Axis(
-            names=tuple(
-                f"{step}\n{n:,}" for step, n in zip(steps, remaining, strict=True)
-            )
-        ),
-        y=Axis(label="studies", lo=0),
-        marks=(
-            Stack(values=tuple(remaining), label="left", series=0),
-            Stack(values=tuple(lost), label="lost at this step", series=1),
-        ),
-    )
-
+"""The steps that imported results record."""
 
 MOST_REVIEWS = 40
 """Of rows; beyond, single reviews drown."""
@@ -212,67 +65,7 @@ MOST_REVIEWS = 40
 BREADTH = 0.5
 """Of the room of a row, what its models take."""
 
-
-def recall(plotted: PlottedAgents) -> Figure | None:
-    """A row a review: the recall of each model, and from it a bar up to its ceiling."""
-    if not plotted.models:
-        return None
-    lowest: dict[str, float] = {}
-    for model in plotted.models:
-        for review, benchmark in model.column.benchmarks.items():
-            lowest[review] = min(benchmark.recall, lowest.get(review, 1.0))
-    # the first row is the one on top
-    worst = sorted(lowest, key=lambda review: (lowest[review], review))
-    rows = tuple(worst[:MOST_REVIEWS])
-    left_out = (
-        f" The {len(rows)} of {len(lowest)} reviews with the least recall."
-        if len(rows) < len(lowest)
-        else ""
-    )
-    target = plotted.results.dataset.settings.target_recall
-    return Figure(
-        name="recall-by-review",
-        title="Recall by review",
-        caption="Share of a review's included studies that were found and included. "
-        "The bar to the right of a mark ends at the ceiling: the studies that the "
-        f"papers searched have at all. Dashed: the target of {percent(target)}."
-        f"{left_out}{plotted.rest}",
-        panels=(
-            Panel(
-                x=Axis(label="recall", lo=0, hi=1),
-                y=Axis(names=rows),
-                height=max(0.6, len(rows) / 16),
-                marks=(
-                    ReferenceLine(way="vertical", at=target),
-                    *(
-                        _points(model, rows, len(plotted.models))
-                        for model in plotted.models
-                    ),
-                ),
-            ),
-        ),
-    )
-
-
-def _points(model: Model, rows: tuple[str, ...], models: int) -> Points:
-    """The marks of one model; those of a review lie below one another."""
-    row_benchmarks = [
-        (index, benchmark)
-        for index, review in enumerate(rows)
-        if (benchmark := model.column.benchmarks.get(review)) is not None
-    ]
-    aside = BREADTH * (model.series - (models - 1) / 2) / models
-    return Points(
-        x=tuple(benchmark.recall for _, benchmark in row_benchmarks),
-        y=tuple(index + aside for index, _ in row_benchmarks),
-        lo=tuple(benchmark.recall for _, benchmark in row_benchmarks),
-        hi=tuple(benchmark.ceiling for _, benchmark in row_benchmarks),
-        label=model.name,
-        series=model.series,
-    )
-
-
-_BY: Mapping[VerdictKind, str] = {
+SIMILARITIES: Mapping[VerdictKind, str] = {
     "direction": "tfidf",
     "tfidf": "tfidf",
     "judge": "judge",
@@ -281,79 +74,225 @@ _BY: Mapping[VerdictKind, str] = {
 """What gives the similarity, by the kind of verdict."""
 
 
-def verdict_similarity(
-    plotted: PlottedAgents, concluded: Sequence[ConclusionVerdicts]
-) -> Figure | None:
+def _recall(plot: Plot) -> Drawing:
+    """A row a review: the recall of each model, and from it a bar up to its ceiling."""
+    settings = plot.results.benchmark.dataset.settings
+    lowest: dict[str, float] = {}
+    for model in plot.models:
+        for review, counts in model.data.benchmarks.items():
+            lowest[review] = min(counts.recall, lowest.get(review, 1.0))
+    # the first row is the one on top
+    worst = sorted(lowest, key=lambda review: (lowest[review], review))
+    reviews, selected = first_rows(
+        worst, MOST_REVIEWS, " The {n} of {all} reviews with the least recall."
+    )
+    marks = []
+    for model in plot.models:
+        rows = model_rows(model.series, len(plot.models), len(reviews), breadth=BREADTH)
+        row_benchmarks = [
+            (row, model.data.benchmarks[review])
+            for row, review in zip(rows, reviews, strict=True)
+            if review in model.data.benchmarks
+        ]
+        recalls = tuple(benchmark.recall for _, benchmark in row_benchmarks)
+        marks.append(
+            Points(
+                x=recalls,
+                y=tuple(row for row, _ in row_benchmarks),
+                lo=recalls,
+                hi=tuple(benchmark.ceiling for _, benchmark in row_benchmarks),
+                label=model.name,
+                series=model.series,
+            )
+        )
+    panel = Panel(
+        x=Axis(label="recall", lo=0, hi=1),
+        y=Axis(names=tuple(reviews)),
+        height=max(0.6, len(reviews) / 16),
+        marks=(ReferenceLine(way="vertical", at=settings.target_recall), *marks),
+    )
+    return Drawing(
+        panels=[panel] if plot.models else [],
+        facts={"target": percent(settings.target_recall), "selected": selected},
+    )
+
+
+def _losses(plot: Plot) -> Iterator[Panel]:
+    """A bar a step: the studies that are left, and on them those lost there."""
+    steps = IMPORTED if plot.results.benchmark.predictions.imported else SEARCHED
+    for model in plot.models:
+        by_path = model.data.by_path()
+        n = int(by_path["count.truth"].value or 0)
+        left = {}
+        for step, causes in steps.items():
+            n -= sum(int(by_path[f"lost.{cause}"].value or 0) for cause in causes)
+            left[step] = n
+        yield loss_panel(model.name, "studies", left)
+
+
+def _by_threshold(plot: Plot) -> Drawing:
+    """Mean recall and precision at each score that occurs."""
+    threshold = plot.results.threshold
+    return Drawing(
+        panels=[
+            Panel(
+                title=model.name,
+                x=Axis(label="threshold"),
+                y=Axis(label="mean over reviews", lo=0, hi=1),
+                # thresholds fall: each value holds down to the next score, exclusive
+                marks=(
+                    *threshold,
+                    _step_line(
+                        [(step.threshold, step.recall) for step in model.data],
+                        label="recall",
+                        series=0,
+                    ),
+                    _step_line(
+                        [(step.threshold, step.precision) for step in model.data],
+                        label="precision",
+                        series=1,
+                    ),
+                ),
+            )
+            for model in plot.select(lambda data: data.overall)
+        ],
+        facts={
+            "dashed": " Dashed: the threshold of this scoring." if threshold else ""
+        },
+    )
+
+
+def _by_rank(plot: Plot) -> Iterator[Panel]:
+    """How much of the truth the first candidates hold."""
+    if models := plot.select(lambda data: data.curves):
+        yield Panel(
+            x=Axis(label="candidates kept", lo=0),
+            y=Axis(label="recall of the search", lo=0, hi=1),
+            marks=tuple(
+                _step_line(
+                    ((0, 0.0), *mean_curve(model.data)),
+                    label=model.name,
+                    series=model.series,
+                )
+                for model in models
+            ),
+        )
+
+
+def _verdicts(plot: Plot) -> Iterator[Panel]:
     """The share of matched and of mismatched pairs above each similarity."""
-    verdicts_by_model = {
-        verdicts.model: verdicts for verdicts in concluded if verdicts.compared
+    for model in plot.models:
+        verdicts = plot.results.concluded.get(model.name)
+        if verdicts is None:
+            continue
+        threshold = verdicts.threshold
+        pairs = {
+            "matched": verdicts.compared.values(),
+            "mismatched": verdicts.mismatched.values(),
+        }
+        yield Panel(
+            title=model.name,
+            x=Axis(label=f"similarity ({SIMILARITIES[verdicts.kind]})", hi=1),
+            y=Axis(label="share of pairs above", lo=0, hi=1),
+            marks=(
+                *(
+                    [ReferenceLine(way="vertical", at=threshold.value)]
+                    if threshold
+                    else ()
+                ),
+                *(
+                    _step_line(
+                        _shares_above(similarities),
+                        label=f"{name} ({len(similarities):,})",
+                        series=series,
+                    )
+                    for series, (name, similarities) in enumerate(pairs.items())
+                    if similarities
+                ),
+            ),
+        )
+
+
+def _shares_above(similarities: Collection[float]) -> list[tuple[float, float]]:
+    """Returns a step down at each similarity that occurs."""
+    ordered = sorted(similarities)
+    steps = {
+        similarity: 1 - rank / len(ordered)
+        for rank, similarity in enumerate(ordered, start=1)
     }
-    plotted_verdicts = [
-        verdicts_by_model[model.name]
-        for model in plotted.models
-        if model.name in verdicts_by_model
-    ]
-    if not plotted_verdicts:
-        return None
-    return Figure(
+    return [(min(0.0, ordered[0]), 1.0), *steps.items()]
+
+
+def _step_line(
+    points: Iterable[tuple[Number, Number]], *, label: str, series: int
+) -> LineSeries:
+    x, y = zip(*points, strict=True)
+    return thinned_line(x, y, label=label, series=series, steps=True)
+
+
+CHARTS = (
+    Chart(
+        name="recall-by-review",
+        title="Recall by review",
+        caption="Share of a review's included studies that were found and included. "
+        "The bar to the right of a mark ends at the ceiling: the studies that the "
+        "papers searched have at all. Dashed: the target of {target}.{selected}",
+        panels=_recall,
+    ),
+    Chart(
+        name="losses",
+        title="Where included studies were lost",
+        caption="Studies of all reviews that are left after each step, and those that "
+        "were lost at it.",
+        panels=_losses,
+        columns=2,
+    ),
+    Chart(
+        name="threshold",
+        title="Recall and precision against the threshold",
+        caption="Means over reviews, from the stored scores, if papers were included "
+        "from each threshold on; at a step the value on its left is that of the "
+        "score itself. A review that includes nothing has no precision.{dashed}",
+        panels=_by_threshold,
+        columns=2,
+    ),
+    Chart(
+        name="retrieval",
+        title="Recall against the candidates kept",
+        caption="Mean over reviews of the share of included studies among the first "
+        "candidates, in the order in which they are scored: what a smaller "
+        "max_candidates would lose. A review whose list is shorter stays.",
+        panels=_by_rank,
+    ),
+    Chart(
         name="verdicts",
         title="Conclusions of the same review and of others",
         caption="Share of the pairs of conclusions that are more alike than each "
         "similarity: matched are an agent's and the authors' of one review, mismatched "
         "those of two. The further apart the lines, the more a verdict says. Dashed: "
-        f"the threshold, if there is one.{plotted.rest}",
-        columns=min(2, len(plotted_verdicts)),
-        panels=tuple(map(_similarity_panel, plotted_verdicts)),
+        "the threshold, if there is one.",
+        panels=_verdicts,
+        columns=2,
+    ),
+)
+"""In the order of the report."""
+
+
+def figures(
+    results: BenchmarkResults, concluded: Sequence[ConclusionVerdicts]
+) -> ChartFigures[AllResults, AgentResults]:
+    """The figures that the input has data for, of models that did a review."""
+    return ChartFigures(
+        CHARTS,
+        lambda: Plot.of(
+            AllResults(
+                benchmark=results,
+                concluded={
+                    verdicts.model: verdicts
+                    for verdicts in concluded
+                    if verdicts.compared
+                },
+            ),
+            {model: agent for model, agent in results.columns.items() if agent.rebuilt},
+        ),
     )
-
-
-def _similarity_panel(verdicts: ConclusionVerdicts) -> Panel:
-    marks: list[Mark] = []
-    if verdicts.threshold is not None:
-        marks.append(ReferenceLine(way="vertical", at=verdicts.threshold.value))
-    pairs = {
-        "matched": verdicts.compared.values(),
-        "mismatched": verdicts.mismatched.values(),
-    }
-    for series, (name, likenesses) in enumerate(pairs.items()):
-        if likenesses:
-            label = f"{name} ({len(likenesses):,})"
-            marks.append(_above(likenesses, label, series))
-    return Panel(
-        title=verdicts.model,
-        x=Axis(label=f"similarity ({_BY[verdicts.kind]})", hi=1),
-        y=Axis(label="share of pairs above", lo=0, hi=1),
-        marks=tuple(marks),
-    )
-
-
-def _above(likenesses: Collection[float], label: str, series: int) -> LineSeries:
-    """A step down at each similarity that occurs."""
-    ordered = sorted(likenesses)
-    steps = {
-        similarity: 1 - rank / len(ordered)
-        for rank, similarity in enumerate(ordered, start=1)
-    }
-    points = thinned(((min(0.0, ordered[0]), 1.0), *steps.items()))
-    return LineSeries(
-        x=tuple(x for x, _ in points),
-        y=tuple(y for _, y in points),
-        label=label,
-        series=series,
-        steps=True,
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class BenchmarkFigures:
-    """The figures that the input has something for, in the order of the report."""
-
-    results: BenchmarkResults
-    concluded: Sequence[ConclusionVerdicts]
-
-    def __iter__(self) -> Iterator[Figure | FailedFigure]:
-        def verdicts(models: PlottedAgents) -> Figure | None:
-            return verdict_similarity(models, self.concluded)
-
-        draws = (recall, waterfall, by_threshold, by_rank, verdicts)
-        return build_figures(lambda: plotted_agents(self.results), draws)

@@ -49,7 +49,8 @@ from jobs.review_benchmark.inputs import ReviewDataset
 from jobs.review_benchmark.result_files import AgentResult, result_of
 from jobs.review_benchmark.settings import ENDS
 from runner.errors import DatasetError
-from runner.job import Stage, Task, guarded
+from runner.job import Stage, Task
+from runner.job_faults import guarded
 from runner.messages import ParseFailure, Reply, Vectors
 
 _PHRASE = re.compile(r'"([^"]+)"|(\S+)')

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal, TypeAlias
 
+from jobs.kit.baselines import TrivialBaseline
 from jobs.kit.comparison.difference import ComparedMetric
 from jobs.kit.comparison.models import ModelPair, model_pairs
-from jobs.kit.measures import TrivialBaseline
 from jobs.kit.metrics import FEW_CLUSTERS, holm, mcnemar, mean, ratio
 from jobs.review_benchmark.agent_results import AgentResults, ReviewDraws, measure_agent
 from jobs.review_benchmark.benchmark import ReviewBenchmarkCounts

@@ -15,7 +15,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
-from jobs.kit.measures import add_baselines
+from jobs.kit.baselines import add_baselines
 from jobs.kit.metrics import ratio
 from jobs.review_benchmark import parsing, requests
 from jobs.review_benchmark.agent_results import AgentResults
@@ -27,7 +27,7 @@ from jobs.review_benchmark.data import (
     SearchPlan,
 )
 from jobs.review_benchmark.documents import documents, result_files
-from jobs.review_benchmark.figures import BenchmarkFigures
+from jobs.review_benchmark.figures import figures
 from jobs.review_benchmark.inputs import ReviewDataset
 from jobs.review_benchmark.losses import PaperMatch
 from jobs.review_benchmark.measures import MEASURES
@@ -45,7 +45,7 @@ from jobs.review_benchmark.results import (
 )
 from jobs.review_benchmark.settings import INPUTS
 from jobs.review_benchmark.summary import MOST_REVIEWS, run_text
-from jobs.review_benchmark.tables import PaperTables, VerdictFiles, short_tables
+from jobs.review_benchmark.tables import paper_tables, short_tables, verdict_tables
 from jobs.review_benchmark.verdicts import ConclusionVerdicts, verdict_metrics
 from jobs.review_benchmark.verdicts import judge_conclusions as compared
 from runner.job import Answer, Answers
@@ -299,29 +299,27 @@ def score(dataset: ReviewDataset, answers: Answers) -> Scorecard:
         for model, column in columns.items()
     }
     findings = (*results.findings, *verdict_findings(dataset, concluded))
-    files = PaperTables(results)
+    long_tables = (
+        *paper_tables(results),
+        *verdict_tables(concluded, predictions.reviews),
+    )
     remembered = history_of(results, concluded)
-    conclusions = VerdictFiles(concluded, predictions.reviews)
     summary = run_text(results, concluded, findings, MOST_REVIEWS)
     card = Scorecard(
         models=models,
         summary=summary,
         headline=HEADLINE,
         worth_explaining=_worst(results),
-        tables=(
-            *short_tables(results),
-            *files.tables(),
-            *conclusions.tables(),
-        ),
+        tables=(*short_tables(results), *(long.table for long in long_tables)),
         findings=findings,
         artifacts=(
             *documents(results, models, run_text(results, concluded, findings)),
             *result_files(results, concluded),
             history_csv(remembered.milestone),
         ),
-        figures=BenchmarkFigures(results, concluded),
+        figures=figures(results, concluded),
         details=StreamedDetails(
-            files=(files, conclusions),
+            files=long_tables,
             verdicts=TaskVerdicts(results=results, answers=answers),
         ),
         settings=dataset.settings.model_dump(mode="json", exclude={*INPUTS}),

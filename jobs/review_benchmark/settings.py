@@ -38,6 +38,23 @@ ENDS: dict[Scale, tuple[float, float]] = {"1-5": (1.0, 5.0), "0-1": (0.0, 1.0)}
 
 _THRESHOLDS: dict[Scale, float] = {"1-5": 3.0, "0-1": 0.5}
 
+EVERYDAY = (
+    "truth",
+    "database",
+    "results",
+    "review",
+    "limit",
+    "scale",
+    "queries",
+    "top_k",
+    "max_candidates",
+    "title_criteria",
+    "threshold",
+    "prompts",
+    "verdict",
+)
+"""The settings that a person usually sets."""
+
 
 class ReviewBenchmarkSettings(BaseModel):
     """Settings of review-benchmark."""

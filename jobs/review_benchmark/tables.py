@@ -1,4 +1,4 @@
-"""Builds the tables of a scoring: short ones, and those with a row per paper.
+"""Declares the tables of a scoring: short ones, and those with a row per paper.
 
 The long tables have a row per truth paper, threshold, candidate or conclusion, and are
 made while they are written.
@@ -7,414 +7,371 @@ made while they are written.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
 
-from jobs.kit.comparison.models import TESTED_COLUMNS, difference_cells, tested_cells
+from jobs.kit.comparison.models import DIFFERENCE, TESTED
+from jobs.kit.tables import (
+    Columns,
+    StreamedTable,
+    TableOf,
+    count,
+    flag,
+    group,
+    groups,
+    number,
+    per_key,
+    text,
+)
 from jobs.review_benchmark.agent_results import MATCHED, AgentResults, mean_curve
-from jobs.review_benchmark.data import Review
+from jobs.review_benchmark.benchmark import (
+    OverallStep,
+    ReviewBenchmarkCounts,
+    ThresholdStep,
+)
+from jobs.review_benchmark.conclusion_similarity import SimilarityThreshold
+from jobs.review_benchmark.data import Review, TruthPaper
 from jobs.review_benchmark.losses import LOST_AT, PaperMatch
-from jobs.review_benchmark.results import PAIRED, BenchmarkResults
-from jobs.review_benchmark.verdicts import ConclusionVerdicts
-from runner.scorecard import Cell, Detail, StreamedRow, Table
+from jobs.review_benchmark.rebuilt_reviews import RebuiltReview
+from jobs.review_benchmark.results import PAIRED, AgentPair, BenchmarkResults
+from jobs.review_benchmark.verdicts import ConclusionMatch, ConclusionVerdicts
+from runner.scorecard import Table
 
 
 def short_tables(results: BenchmarkResults) -> Iterator[Table]:
     """All of them, in the order of a report."""
-    yield _per_review(results)
+    target = results.dataset.settings.target_recall
+    yield PER_REVIEW.table(
+        _ReviewRow(column, review, target)
+        for column in results.columns.values()
+        for review in column.benchmarks
+    )
     if results.pairs:
-        yield _comparison(results)
+        yield COMPARISON.table(results.pairs)
 
 
-def _per_review(results: BenchmarkResults) -> Table:
-    return Table(
-        name="per_review",
-        columns=(
-            "cochrane_id",
-            "model",
-            "passed",
-            "truth",
-            "included",
-            "found",
-            "found_and_included",
-            "not_found",
-            "found_but_excluded",
-            "recall",
-            "precision",
-            "ceiling",
-            "retrieval_recall",
-            "screening_recall",
-            "recall_distinct",
-            "nnr",
-            *(f"lost_{step}" for step in LOST_AT),
-            *(f"matched_{method}" for method in MATCHED),
-            "distinct_documents",
-            "candidates",
-            "plan_fallback",
-            "calls",
-            "tokens_in",
-            "tokens_out",
-            "cost_usd",
-            "skip",
-        ),
-        rows=tuple(
-            _review(results, column, review)
-            for column in results.columns.values()
-            for review in column.benchmarks
-        ),
-        caption="What each agent came to for each review. The ceiling is the recall "
-        "of an agent that includes every study that the papers searched have.",
-    )
+class _ReviewRow(NamedTuple):
+    """One review under one agent."""
+
+    agent: AgentResults
+    review: str
+    target_recall: float
+
+    @property
+    def counts(self) -> ReviewBenchmarkCounts:
+        return self.agent.benchmarks[self.review]
+
+    @property
+    def rebuilt(self) -> RebuiltReview:
+        return self.agent.rebuilt[self.review]
+
+    @property
+    def has_fallback(self) -> bool:
+        return any(search.is_fallback for search in self.rebuilt.searches)
+
+    def lost(self, step: str) -> int:
+        return sum(match.lost_at == step for match in self.agent.lost(self.review))
 
 
-def _review(
-    results: BenchmarkResults, column: AgentResults, review: str
-) -> tuple[Cell, ...]:
-    benchmark, rebuilt_review = column.benchmarks[review], column.rebuilt[review]
-    lost = [match.lost_at for match in column.lost(review)]
-    return (
-        review,
-        column.model,
-        benchmark.passes(results.dataset.settings.target_recall),
-        benchmark.truth,
-        benchmark.included_rows,
-        benchmark.found,
-        benchmark.found_and_included,
-        benchmark.not_found,
-        benchmark.found_but_excluded,
-        benchmark.recall,
-        benchmark.precision,
-        benchmark.ceiling,
-        benchmark.retrieval_recall,
-        benchmark.screening_recall,
-        benchmark.recall_distinct,
-        benchmark.nnr,
-        *(lost.count(step) for step in LOST_AT),
-        *(benchmark.methods.get(method, 0) for method in MATCHED),
-        benchmark.documents,
-        len(rebuilt_review.candidates),
-        any(search.is_fallback for search in rebuilt_review.searches),
-        rebuilt_review.spent.calls,
-        rebuilt_review.spent.tokens_in,
-        rebuilt_review.spent.tokens_out,
-        rebuilt_review.spent.cost_usd,
-        rebuilt_review.skip or None,
-    )
-
-
-def _comparison(results: BenchmarkResults) -> Table:
-    return Table(
-        name="comparison",
-        columns=(
-            "left",
-            "right",
-            "reviews",
-            "dropped",
-            "n",
-            "left_alone",
-            "right_alone",
-            "mcnemar_p",
-            "mcnemar_p_holm",
-            *(
-                name
-                for path in PAIRED
-                for name in (f"{path}.difference", f"{path}.lo", f"{path}.hi")
-            ),
-            *(f"{path}.{name}" for path in PAIRED for name in TESTED_COLUMNS),
-        ),
-        rows=tuple(
-            (
-                pair.left,
-                pair.right,
-                pair.reviews,
-                pair.dropped,
-                pair.n,
-                pair.left_alone,
-                pair.right_alone,
-                pair.p,
-                pair.p_holm,
-                *(
-                    cell
-                    for path in PAIRED
-                    for cell in difference_cells(pair.metrics.get(path))
-                ),
-                *(
-                    cell
-                    for path in PAIRED
-                    for cell in tested_cells(pair.metrics.get(path))
-                ),
-            )
-            for pair in results.pairs
-        ),
-        caption="Left minus right on the reviews that both have done. Each metric has "
-        "its own test by review, corrected by Holm over all pairs of this table, and a "
-        "verdict on the left model. McNemar's exact test of the studies that only one "
-        "included ignores that studies of a review hang together; it is secondary and "
-        "decides nothing.",
-    )
-
-
-MATCHES = (
-    "cochrane_id",
-    "model",
-    "ground_truth_index",
-    "cochrane_ref_id",
-    "title",
-    "pmid",
-    "doi",
-    "matched_document_id",
-    "matched_title",
-    "match_method",
-    "match_confidence",
-    "found",
-    "was_included",
-    "relevance_score",
-    "lost_at",
-    "suspicious",
+PER_REVIEW = TableOf[_ReviewRow](
+    name="per_review",
+    columns=(
+        text("cochrane_id", lambda row: row.review),
+        text("model", lambda row: row.agent.model),
+        flag("passed", lambda row: row.counts.passes(row.target_recall)),
+        count("truth", lambda row: row.counts.truth, "included studies of the review"),
+        count("included", lambda row: row.counts.included_rows, "by the agent"),
+        count("found", lambda row: row.counts.found, "studies with a record"),
+        count("found_and_included", lambda row: row.counts.found_and_included),
+        count("not_found", lambda row: row.counts.not_found),
+        count("found_but_excluded", lambda row: row.counts.found_but_excluded),
+        number("recall", lambda row: row.counts.recall),
+        number("precision", lambda row: row.counts.precision),
+        number("ceiling", lambda row: row.counts.ceiling),
+        number("retrieval_recall", lambda row: row.counts.retrieval_recall),
+        number("screening_recall", lambda row: row.counts.screening_recall),
+        number("recall_distinct", lambda row: row.counts.recall_distinct),
+        number("nnr", lambda row: row.counts.nnr, "number needed to read"),
+        per_key("lost_{}", LOST_AT, lambda row, step: row.lost(step)),
+        per_key("matched_{}", MATCHED, lambda row, by: row.counts.methods.get(by, 0)),
+        count("distinct_documents", lambda row: row.counts.documents),
+        count("candidates", lambda row: len(row.rebuilt.candidates)),
+        flag("plan_fallback", lambda row: row.has_fallback),
+        count("calls", lambda row: row.rebuilt.spent.calls),
+        count("tokens_in", lambda row: row.rebuilt.spent.tokens_in),
+        count("tokens_out", lambda row: row.rebuilt.spent.tokens_out),
+        number("cost_usd", lambda row: row.rebuilt.spent.cost_usd),
+        text("skip", lambda row: row.rebuilt.skip or None),
+    ),
+    caption="What each agent came to for each review. The ceiling is the recall "
+    "of an agent that includes every study that the papers searched have.",
 )
 
-LOST = (
-    "cochrane_id",
-    "model",
-    "cochrane_ref_id",
-    "title",
-    "pmid",
-    "doi",
-    "matched_document_id",
-    "lost_at",
-    "score",
-    "nearest_title",
-    "nearest_ratio",
-    "rationale",
-    "hint",
+COMPARISON = TableOf[AgentPair](
+    name="comparison",
+    columns=(
+        text("left", lambda pair: pair.left),
+        text("right", lambda pair: pair.right),
+        count("reviews", lambda pair: pair.reviews, "that both have done"),
+        count("dropped", lambda pair: pair.dropped),
+        count("n", lambda pair: pair.n, "studies of these reviews"),
+        count("left_alone", lambda pair: pair.left_alone),
+        count("right_alone", lambda pair: pair.right_alone),
+        number("mcnemar_p", lambda pair: pair.p),
+        number("mcnemar_p_holm", lambda pair: pair.p_holm),
+        groups(DIFFERENCE, PAIRED, lambda pair, path: pair.metrics.get(path), "{}."),
+        groups(TESTED, PAIRED, lambda pair, path: pair.metrics.get(path), "{}."),
+    ),
+    caption="Left minus right on the reviews that both have done. Each metric has "
+    "its own test by review, corrected by Holm over all pairs of this table, and a "
+    "verdict on the left model. McNemar's exact test of the studies that only one "
+    "included ignores that studies of a review hang together; it is secondary and "
+    "decides nothing.",
 )
 
 
-@dataclass(frozen=True, slots=True)
-class PaperTables:
-    """The long files of a scoring: declared at once, filled row by row."""
+class _MatchRow(NamedTuple):
+    """One truth paper under one agent."""
 
-    results: BenchmarkResults
+    agent: AgentResults
+    review: str
+    match: PaperMatch
 
-    def tables(self) -> Iterator[Table]:
-        """Their names and columns."""
-        yield Table(
-            name="lost_papers",
-            columns=LOST,
-            caption="Every included study that an agent did not include, with the step "
-            "at which it was lost and what can be done about it.",
-        )
-        yield Table(
-            name="matches",
-            columns=MATCHES,
-            caption="Each included study and its record, as it was matched.",
-        )
-        yield Table(
-            name="threshold_sweep",
-            columns=(
-                "model",
-                "cochrane_id",
-                "threshold",
-                "recall",
-                "precision",
-                "passed",
-                "included",
-                "micro_recall",
-                "micro_precision",
-            ),
-            caption="Each score that occurs as the threshold: without a cochrane_id "
-            "over all reviews, where recall and precision are means and passed is a "
-            "number of reviews; then review by review.",
-        )
-        yield Table(
-            name="retrieval_curve",
-            columns=("model", "cochrane_id", "kept", "recall"),
-            caption="How much of the truth the first candidates hold, at each place "
-            "where it rises: without a cochrane_id the mean over reviews.",
-        )
+    @property
+    def matched_title(self) -> str | None:
+        record = self.agent.rebuilt[self.review].records.get(self.match.document)
+        return None if record is None else record.title or None
 
-    def __iter__(self) -> Iterator[Detail]:
-        for column in self.results.columns.values():
-            for review, matches in column.matches.items():
-                for match in matches:
-                    cells = self._match(column, review, match)
-                    yield StreamedRow(table="matches", cells=cells)
-                    if match.lost_at is not None:
-                        yield StreamedRow(
-                            table="lost_papers",
-                            cells=_lost(column.model, review, match),
-                        )
-        for column in self.results.columns.values():
-            for cells in _sweep(column):
-                yield StreamedRow(table="threshold_sweep", cells=cells)
-            for cells in _curve(column):
-                yield StreamedRow(table="retrieval_curve", cells=cells)
-
-    def _match(
-        self, column: AgentResults, review: str, match: PaperMatch
-    ) -> tuple[Cell, ...]:
-        record = column.rebuilt[review].records.get(match.document)
-        paper = match.paper
-        odd = column.suspicious[review]
-        return (
-            review,
-            column.model,
-            match.index,
-            paper.ref_id or None,
-            paper.title or None,
-            paper.pmid or None,
-            paper.doi or None,
-            match.document or None,
-            None if record is None else record.title or None,
-            match.method,
-            match.confidence,
-            match.has_record,
-            match.included,
-            match.score,
-            match.lost_at,
-            "; ".join(
-                suspicious_match.message
-                for suspicious_match in odd
-                if suspicious_match.index == match.index
-            )
-            or None,
-        )
+    @property
+    def suspicious(self) -> str | None:
+        messages = [
+            suspicious_match.message
+            for suspicious_match in self.agent.suspicious[self.review]
+            if suspicious_match.index == self.match.index
+        ]
+        return "; ".join(messages) or None
 
 
-def _lost(model: str, review: str, match: PaperMatch) -> tuple[Cell, ...]:
-    paper, near = match.paper, match.near
+PAPER: tuple[Columns[TruthPaper], ...] = (
+    text("cochrane_ref_id", lambda paper: paper.ref_id or None),
+    text("title", lambda paper: paper.title or None),
+    text("pmid", lambda paper: paper.pmid or None),
+    text("doi", lambda paper: paper.doi or None),
+)
+
+MATCHES = TableOf[_MatchRow](
+    name="matches",
+    columns=(
+        text("cochrane_id", lambda row: row.review),
+        text("model", lambda row: row.agent.model),
+        count("ground_truth_index", lambda row: row.match.index, "from 0"),
+        group(PAPER, lambda row: row.match.paper),
+        text("matched_document_id", lambda row: row.match.document or None),
+        text("matched_title", lambda row: row.matched_title),
+        text("match_method", lambda row: row.match.method),
+        number("match_confidence", lambda row: row.match.confidence),
+        flag("found", lambda row: row.match.has_record),
+        flag("was_included", lambda row: row.match.included),
+        number("relevance_score", lambda row: row.match.score),
+        text("lost_at", lambda row: row.match.lost_at),
+        text("suspicious", lambda row: row.suspicious),
+    ),
+    caption="Each included study and its record, as it was matched.",
+)
+
+LOST = TableOf[_MatchRow](
+    name="lost_papers",
+    columns=(
+        text("cochrane_id", lambda row: row.review),
+        text("model", lambda row: row.agent.model),
+        group(PAPER, lambda row: row.match.paper),
+        text("matched_document_id", lambda row: row.match.document or None),
+        text("lost_at", lambda row: row.match.lost_at),
+        number("score", lambda row: row.match.score),
+        text("nearest_title", lambda row: t.title if (t := row.match.near) else None),
+        number("nearest_ratio", lambda row: t.ratio if (t := row.match.near) else None),
+        text("rationale", lambda row: row.match.rationale or None),
+        text("hint", lambda row: row.match.resolution),
+    ),
+    caption="Every included study that an agent did not include, with the step "
+    "at which it was lost and what can be done about it.",
+)
+
+
+class _SweepRow(NamedTuple):
+    model: str
+    review: str | None  #: None: over all reviews
+    step: ThresholdStep | OverallStep
+
+    @property
+    def micro_recall(self) -> float | None:
+        return self.step.micro_recall if isinstance(self.step, OverallStep) else None
+
+    @property
+    def micro_precision(self) -> float | None:
+        return self.step.micro_precision if isinstance(self.step, OverallStep) else None
+
+
+THRESHOLD_SWEEP = TableOf[_SweepRow](
+    name="threshold_sweep",
+    columns=(
+        text("model", lambda row: row.model),
+        text("cochrane_id", lambda row: row.review),
+        number("threshold", lambda row: row.step.threshold),
+        number("recall", lambda row: row.step.recall),
+        number("precision", lambda row: row.step.precision),
+        count("passed", lambda row: int(row.step.passed)),
+        count("included", lambda row: row.step.included_rows),
+        number("micro_recall", lambda row: row.micro_recall),
+        number("micro_precision", lambda row: row.micro_precision),
+    ),
+    caption="Each score that occurs as the threshold: without a cochrane_id "
+    "over all reviews, where recall and precision are means and passed is a "
+    "number of reviews; then review by review.",
+)
+
+
+class _CurvePoint(NamedTuple):
+    model: str
+    review: str | None  #: None: the mean over reviews
+    n_candidates: int
+    recall: float | None
+
+
+RETRIEVAL_CURVE = TableOf[_CurvePoint](
+    name="retrieval_curve",
+    columns=(
+        text("model", lambda point: point.model),
+        text("cochrane_id", lambda point: point.review),
+        count("kept", lambda point: point.n_candidates),
+        number("recall", lambda point: point.recall),
+    ),
+    caption="How much of the truth the first candidates hold, at each place "
+    "where it rises: without a cochrane_id the mean over reviews.",
+)
+
+
+def paper_tables(results: BenchmarkResults) -> tuple[StreamedTable, ...]:
+    """The long tables of a scoring, except those of conclusions."""
     return (
-        review,
-        model,
-        paper.ref_id or None,
-        paper.title or None,
-        paper.pmid or None,
-        paper.doi or None,
-        match.document or None,
-        match.lost_at,
-        match.score,
-        None if near is None else near.title,
-        None if near is None else near.ratio,
-        match.rationale or None,
-        match.resolution,
+        LOST.streamed(
+            lambda: (row for row in _matches(results) if row.match.lost_at is not None)
+        ),
+        MATCHES.streamed(partial(_matches, results)),
+        THRESHOLD_SWEEP.streamed(partial(_sweep, results)),
+        RETRIEVAL_CURVE.streamed(partial(_curve, results)),
     )
 
 
-def _sweep(column: AgentResults) -> Iterator[tuple[Cell, ...]]:
-    for overall_step in column.overall:
-        yield (
-            column.model,
-            None,
-            overall_step.threshold,
-            overall_step.recall,
-            overall_step.precision,
-            overall_step.passed,
-            overall_step.included_rows,
-            overall_step.micro_recall,
-            overall_step.micro_precision,
-        )
-    for review, steps in column.steps.items():
-        for step in steps:
-            yield (
-                column.model,
-                review,
-                step.threshold,
-                step.recall,
-                step.precision,
-                int(step.passed),
-                step.included_rows,
-                None,
-                None,
-            )
+def _matches(results: BenchmarkResults) -> Iterator[_MatchRow]:
+    for agent in results.columns.values():
+        for review, matches in agent.matches.items():
+            for match in matches:
+                yield _MatchRow(agent, review, match)
 
 
-def _curve(column: AgentResults) -> Iterator[tuple[Cell, ...]]:
-    for n_candidates, recall in mean_curve(column.curves):
-        yield column.model, None, n_candidates, recall
-    for review, points in column.curves.items():
-        for point in points:
-            yield column.model, review, point.n_candidates, point.recall
+def _sweep(results: BenchmarkResults) -> Iterator[_SweepRow]:
+    for agent in results.columns.values():
+        for overall_step in agent.overall:
+            yield _SweepRow(agent.model, None, overall_step)
+        for review, steps in agent.steps.items():
+            for step in steps:
+                yield _SweepRow(agent.model, review, step)
 
 
-VERDICTS = (
-    "cochrane_id",
-    "model",
-    "similarity",
-    "threshold",
-    "threshold_source",
-    "passed",
-    "direction",
-    "reason",
-    "agent_direction",
-    "agent_certainty",
-    "authors_direction",
-    "authors_certainty",
-    "effect",
-    "effect_reason",
-    "conclusion",
-    "authors_conclusion",
-    "rationale",
-    "similar",
+def _curve(results: BenchmarkResults) -> Iterator[_CurvePoint]:
+    for agent in results.columns.values():
+        for n_candidates, recall in mean_curve(agent.curves):
+            yield _CurvePoint(agent.model, None, n_candidates, recall)
+        for review, points in agent.curves.items():
+            for point in points:
+                yield _CurvePoint(agent.model, review, point.n_candidates, point.recall)
+
+
+class _VerdictRow(NamedTuple):
+    """What one agent concludes of one review."""
+
+    verdicts: ConclusionVerdicts
+    review: str
+    match: ConclusionMatch
+    authors_conclusion: str
+
+    @property
+    def threshold(self) -> SimilarityThreshold | None:
+        return self.verdicts.threshold
+
+
+VERDICTS = TableOf[_VerdictRow](
+    name="verdicts",
+    columns=(
+        text("cochrane_id", lambda row: row.review),
+        text("model", lambda row: row.verdicts.model),
+        number("similarity", lambda row: row.match.similarity),
+        number("threshold", lambda row: t.value if (t := row.threshold) else None),
+        text(
+            "threshold_source", lambda row: t.source if (t := row.threshold) else None
+        ),
+        flag("passed", lambda row: row.verdicts.passes(row.review)),
+        text("direction", lambda row: " ".join(row.match.directions) or None),
+        text("reason", lambda row: row.match.failure or None),
+        text("agent_direction", lambda row: row.match.agent.direction),
+        text("agent_certainty", lambda row: row.match.agent.certainty),
+        text("authors_direction", lambda row: row.match.truth.direction),
+        text("authors_certainty", lambda row: row.match.truth.certainty),
+        text("effect", lambda row: e.outcome if (e := row.match.effect) else None),
+        text(
+            "effect_reason", lambda row: e.reason if (e := row.match.effect) else None
+        ),
+        text("conclusion", lambda row: row.match.text or None),
+        text("authors_conclusion", lambda row: row.authors_conclusion or None),
+        text("rationale", lambda row: row.match.rationale or None),
+        flag("similar", lambda _: None, "empty, for the label of a person"),
+    ),
+    caption="What each agent concludes of each review, beside its authors.",
 )
-"""What a person needs who labels conclusions, and an empty column for the labels:
-filled, the file is one of `verdict_labels`."""
-
-NULL = ("cochrane_id", "model", "truth_cochrane_id", "similarity")
+"""Holds what a person needs who labels conclusions. With the labels filled in, the file
+is one of `verdict_labels`."""
 
 
-@dataclass(frozen=True, slots=True)
-class VerdictFiles:
-    """The files of the verdicts: declared at once, filled row by row."""
-
-    concluded: Sequence[ConclusionVerdicts]
-    reviews: Sequence[Review]
-
-    def tables(self) -> Iterator[Table]:
-        """Their names and columns; none where nothing was compared."""
-        if not self.concluded:
-            return
-        yield Table(
-            name="verdicts",
-            columns=VERDICTS,
-            caption="What each agent concludes of each review, beside its authors.",
-        )
-        yield Table(
-            name="verdict_null",
-            columns=NULL,
-            caption="What each agent concludes of a review, beside the authors of "
-            "another one.",
-        )
-
-    def __iter__(self) -> Iterator[Detail]:
-        truths = {review.id: review.conclusion for review in self.reviews}
-        for verdicts in self.concluded:
-            for review in verdicts.matches:
-                cells = _matched(verdicts, review, truths[review])
-                yield StreamedRow(table="verdicts", cells=cells)
-        for verdicts in self.concluded:
-            for (review, truth), similarity in verdicts.mismatched.items():
-                pair = (review, verdicts.model, truth, similarity)
-                yield StreamedRow(table="verdict_null", cells=pair)
+class _Mismatch(NamedTuple):
+    model: str
+    review: str
+    truth: str  #: the review whose authors' conclusion it is
+    similarity: float
 
 
-def _matched(verdicts: ConclusionVerdicts, review: str, truth: str) -> tuple[Cell, ...]:
-    match, threshold = verdicts.matches[review], verdicts.threshold
+VERDICT_NULL = TableOf[_Mismatch](
+    name="verdict_null",
+    columns=(
+        text("cochrane_id", lambda row: row.review),
+        text("model", lambda row: row.model),
+        text("truth_cochrane_id", lambda row: row.truth),
+        number("similarity", lambda row: row.similarity),
+    ),
+    caption="What each agent concludes of a review, beside the authors of another one.",
+)
+
+
+def verdict_tables(
+    concluded: Sequence[ConclusionVerdicts], reviews: Sequence[Review]
+) -> tuple[StreamedTable, ...]:
+    """The tables of conclusions; none where nothing was compared."""
+    if not concluded:
+        return ()
+    truths = {review.id: review.conclusion for review in reviews}
     return (
-        review,
-        verdicts.model,
-        match.similarity,
-        None if threshold is None else threshold.value,
-        None if threshold is None else threshold.source,
-        verdicts.passes(review),
-        " ".join(match.directions) or None,
-        match.failure or None,
-        match.agent.direction,
-        match.agent.certainty,
-        match.truth.direction,
-        match.truth.certainty,
-        None if match.effect is None else match.effect.outcome,
-        None if match.effect is None else match.effect.reason,
-        match.text or None,
-        truth or None,
-        match.rationale or None,
-        None,
+        VERDICTS.streamed(
+            lambda: (
+                _VerdictRow(verdicts, review, match, truths[review])
+                for verdicts in concluded
+                for review, match in verdicts.matches.items()
+            )
+        ),
+        VERDICT_NULL.streamed(
+            lambda: (
+                _Mismatch(verdicts.model, review, truth, similarity)
+                for verdicts in concluded
+                for (review, truth), similarity in verdicts.mismatched.items()
+            )
+        ),
     )

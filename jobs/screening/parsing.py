@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 
-from jobs.kit.inputs.rows import kind_of
+from jobs.kit.inputs.cells import kind_of
 from jobs.kit.replies import Object, last_object, objects, wellformed, whole_object
 from jobs.screening.data import (
     REASON_CODES,
@@ -21,7 +21,8 @@ from jobs.screening.data import (
 )
 from jobs.screening.input_tables import PICO
 from jobs.screening.inputs import ScreeningDataset
-from runner.job import Stage, Task, guarded
+from runner.job import Stage, Task
+from runner.job_faults import guarded
 from runner.messages import ParseFailure, Reply
 
 WORDS: Mapping[str, Decision] = {

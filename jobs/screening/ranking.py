@@ -10,16 +10,21 @@ choice is also made on all reviews but one and judged on that one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import cached_property
 
 import numpy as np
 
+from jobs.kit.measurements import MeasuredValue, Measurement, count
+from jobs.kit.measures import ComputedMeasure, Measure, ValueMeasure, measured
 from jobs.kit.metrics import (
+    NOT_NEGATIVE,
+    SHARE,
+    SIGNED,
     Confusion,
-    Interval,
+    Range,
     Ratio,
-    Resamples,
     at_threshold,
     auprc,
     auroc,
@@ -27,10 +32,10 @@ from jobs.kit.metrics import (
     curve,
     rates,
     ratio,
-    with_interval,
 )
 from jobs.kit.metrics.columns import Bools, Floats, Ints
 from jobs.kit.metrics.screening import (
+    Wss,
     atd,
     last_relevant_rank,
     recall_at_share,
@@ -40,10 +45,12 @@ from jobs.kit.metrics.screening import (
     wss,
 )
 from jobs.screening.decisions import DecisionView
+from jobs.screening.rates import RATIO_CAVEAT
 from jobs.screening.settings import ScreeningSettings
-from runner.scorecard import Cell, Metric
 
-SHARE = 0.10
+FIRST = 0.10
+"""Share of a review's records that recall is given for."""
+
 LEVELS = (0.95, 1.0)
 
 
@@ -78,60 +85,118 @@ def rank_reviews(view: DecisionView, rows: Bools) -> Iterator[RankedReview]:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RankingMeasure:
-    """A measure of one ranked review."""
+@dataclass(frozen=True, slots=True)
+class RankingMeasure(ComputedMeasure):
+    """A measure of one ranked review, averaged over reviews."""
 
-    of: Callable[[RankedReview], float | None]
-    definition: str
+    of: Callable[[RankedReview], float | None] = field(kw_only=True)
+    range: Range = field(default=SHARE, kw_only=True)
+
+
+RANKING: Mapping[str, RankingMeasure] = {
+    "tnr95": RankingMeasure(
+        "True negative rate at 95% recall",
+        "Share of negatives that rank below the place where 95% of a review's papers "
+        "are found",
+        "higher",
+        of=lambda ranked: tnr_at_recall(ranked.label, LEVELS[0]),
+        definition="tnr_at_recall@1(negatives ranked after recall 0.95 is reached)",
+    ),
+    "atd": RankingMeasure(
+        "Average time to discovery",
+        "Mean rank of a review's papers as a share of its records",
+        "lower",
+        of=lambda ranked: atd(ranked.label),
+        definition="atd@1(mean rank of the included, by records)",
+    ),
+    "last_relevant_rank": RankingMeasure(
+        "Rank of the last included paper",
+        "Records that a person reads in the model's order until the last paper of a "
+        "review is found",
+        "lower",
+        of=lambda ranked: last_relevant_rank(ranked.label),
+        definition="last_relevant_rank@1(records)",
+        range=NOT_NEGATIVE,
+    ),
+    "loss": RankingMeasure(
+        "Ranking loss",
+        "Distance of the model's order from the best one; 0 is the best order, 1 the "
+        "worst",
+        "lower",
+        of=lambda ranked: screening_loss(ranked.label),
+        definition="screening_loss@1(0 best order, 1 worst)",
+    ),
+    "ndcg": RankingMeasure(
+        "Normalised discounted cumulative gain",
+        "How near the model's order is to one with all included papers first, which "
+        "has 1",
+        "higher",
+        of=lambda ranked: screening_ndcg(ranked.label),
+        definition="screening_ndcg@1(whole list)",
+    ),
+    "auroc": RankingMeasure(
+        "AUROC",
+        "How often an included paper ranks above a negative of its review; chance is "
+        "0.5",
+        "higher",
+        of=lambda ranked: auroc(ranked.label, ranked.height),
+        definition="auroc@1(ties count half)",
+    ),
+    "ap": RankingMeasure(
+        "Average precision",
+        "Precision averaged over the ranks of a review's included papers; chance is "
+        "the share included",
+        "higher",
+        of=lambda ranked: auprc(ranked.label, ranked.height),
+        definition="auprc@1(steps over distinct scores)",
+        note=RATIO_CAVEAT,
+    ),
+}
+
+WSS = Measure(
+    "WSS at {level}%",
+    "Work saved over sampling: the share of reading saved, beyond chance, when a "
+    "person reads in the model's order until {level}% of a review's papers are "
+    "found",
+    "higher",
+)
+RECALL_AT = Measure(
+    "Recall in the first {share}%",
+    "Share of a review's papers in the first {share}% of the model's order",
+    "higher",
+)
 
 
 def ranking_measures(settings: ScreeningSettings) -> Mapping[str, RankingMeasure]:
     """The measures by name, in reading order."""
-    ceil = settings.recall_share == "ceil"
-    measures: dict[str, RankingMeasure] = {}
-    for level in dict.fromkeys((*LEVELS, *settings.wss_level)):
-        measures[f"wss{100 * level:g}"] = _wss(level, settings)
-    measures["tnr95"] = RankingMeasure(
-        of=lambda ranked: tnr_at_recall(ranked.label, LEVELS[0]),
-        definition="tnr_at_recall@1(negatives ranked after recall 0.95 is reached)",
+    is_ceil = settings.recall_share == "ceil"
+    recall = RankingMeasure(
+        RECALL_AT.name,
+        RECALL_AT.meaning,
+        RECALL_AT.direction,
+        of=lambda ranked: recall_at_share(ranked.label, FIRST, ceil=is_ceil),
+        definition=f"recall_at_share@1(share={FIRST}, {settings.recall_share})",
     )
-    measures["recall_at_10pct"] = RankingMeasure(
-        of=lambda ranked: recall_at_share(ranked.label, SHARE, ceil=ceil),
-        definition=f"recall_at_share@1(share={SHARE}, {settings.recall_share})",
-    )
-    measures["atd"] = RankingMeasure(
-        of=lambda ranked: atd(ranked.label),
-        definition="atd@1(mean rank of the included, by records)",
-    )
-    measures["last_relevant_rank"] = RankingMeasure(
-        of=lambda ranked: last_relevant_rank(ranked.label),
-        definition="last_relevant_rank@1(records)",
-    )
-    measures["loss"] = RankingMeasure(
-        of=lambda ranked: screening_loss(ranked.label),
-        definition="screening_loss@1(0 best order, 1 worst)",
-    )
-    measures["ndcg"] = RankingMeasure(
-        of=lambda ranked: screening_ndcg(ranked.label),
-        definition="screening_ndcg@1(whole list)",
-    )
-    measures["auroc"] = RankingMeasure(
-        of=lambda ranked: auroc(ranked.label, ranked.height),
-        definition="auroc@1(ties count half)",
-    )
-    measures["ap"] = RankingMeasure(
-        of=lambda ranked: auprc(ranked.label, ranked.height),
-        definition="auprc@1(steps over distinct scores)",
-    )
-    return measures
+    return {
+        **{
+            f"wss{100 * level:g}": _work_saved(level, settings.wss)
+            for level in (*LEVELS, *settings.wss_level)
+        },
+        "tnr95": RANKING["tnr95"],
+        "recall_at_10pct": recall,
+        **RANKING,
+    }
 
 
-def _wss(level: float, settings: ScreeningSettings) -> RankingMeasure:
-    form = settings.wss
+def _work_saved(level: float, form: Wss) -> RankingMeasure:
     return RankingMeasure(
+        WSS.name,
+        WSS.meaning,
+        WSS.direction,
         of=lambda ranked: wss(ranked.label, level, form=form),
         definition=f"wss@1(level={level:g}, form={form})",
+        note=RATIO_CAVEAT,
+        range=SIGNED,
     )
 
 
@@ -153,20 +218,6 @@ def measure_ranking(view: DecisionView, rows: Bools) -> ReviewValues:
 
 TARGET_SENSITIVITY = 0.95
 """The sensitivity that a threshold is chosen for."""
-
-COLUMNS = (
-    "model",
-    "choice",
-    "left_out",
-    "threshold",
-    "sensitivity",
-    "specificity",
-    "coverage",
-    "tp",
-    "fp",
-    "tn",
-    "fn",
-)
 
 _NO_RECORDS = Confusion(tp=0, fp=0, tn=0, fn=0)
 
@@ -211,8 +262,8 @@ class ThresholdSweep:
             fn=sum(c.fn for c in left_out_counts),
         )
 
-    def table(self) -> Iterator[tuple[Cell, ...]]:
-        """A row a distinct probability, then the chosen thresholds."""
+    def judged(self) -> Iterator[JudgedThreshold]:
+        """Each distinct probability as a threshold, then the chosen thresholds."""
         points = curve(self.y, self.p)
         for tau, tp, fp in zip(
             points.threshold[1:].tolist(),
@@ -226,76 +277,103 @@ class ThresholdSweep:
                 tn=int(points.negatives - fp),
                 fn=int(points.positives - tp),
             )
-            yield self._row("each", "", tau, whole)
+            yield JudgedThreshold(
+                sweep=self, choice="each", threshold=tau, counts=whole
+            )
         for chosen in (self.in_sample, *self.left_out):
-            choice = "leave-one-out" if chosen.left_out else "in-sample"
-            yield self._row(choice, chosen.left_out, chosen.threshold, chosen.counts)
+            yield JudgedThreshold(
+                sweep=self,
+                choice="leave-one-out" if chosen.left_out else "in-sample",
+                left_out=chosen.left_out,
+                threshold=chosen.threshold,
+                counts=chosen.counts,
+            )
 
-    def _row(
-        self, choice: str, left_out: str, tau: float | None, counts: Confusion | None
-    ) -> tuple[Cell, ...]:
-        rate_values = {} if counts is None else rates(counts)
-        return (
-            self.model,
-            choice,
-            left_out,
-            tau,
-            rate_values.get("sensitivity"),
-            rate_values.get("specificity"),
-            self.coverage,
-            *(
-                (None,) * 4
-                if counts is None
-                else (counts.tp, counts.fp, counts.tn, counts.fn)
-            ),
-        )
-
-    def metrics(self, draws: Resamples) -> Iterator[Metric]:
+    def measurements(self) -> Iterator[Measurement]:
         """What the chosen threshold gives, in its sample and left out.
 
         Only what is left out has an interval: to resample records under a threshold
         that was chosen on them would hide how uncertain the choice is.
         """
-        left_out_counts = [chosen.counts or _NO_RECORDS for chosen in self.left_out]
-        rated = {
-            "sensitivity": Ratio(
-                [c.tp for c in left_out_counts], [c.tp + c.fn for c in left_out_counts]
+        subset = "has p_include"
+        left_out = tuple(chosen.counts or _NO_RECORDS for chosen in self.left_out)
+        for judged in (
+            ThresholdCounts(choice="in_sample", counts=self.in_sample.counts),
+            ThresholdCounts(
+                choice="leave_one_out", counts=self.over_reviews, drawn=left_out
             ),
-            "specificity": Ratio(
-                [c.tn for c in left_out_counts], [c.tn + c.fp for c in left_out_counts]
-            ),
-        }
-        rate_intervals = dict(
-            zip(rated, draws.intervals([*rated.values()]), strict=True)
-        )
-        for choice, counts, intervals in (
-            ("in_sample", self.in_sample.counts, {}),
-            ("leave_one_out", self.over_reviews, rate_intervals),
         ):
-            rate_values = {} if counts is None else rates(counts)
-            for word in rated:
-                ends = intervals.get(word, Interval(lo=None, hi=None))
-                yield Metric(
-                    path=f"threshold95.{choice}.{word}",
-                    value=rate_values.get(word),
-                    n=0 if counts is None else int(counts.n),
-                    subset="has p_include",
-                    lo=ends.lo,
-                    hi=ends.hi,
-                    definition=with_interval(
-                        f"{word}@1(threshold for sensitivity >= "
-                        f"{TARGET_SENSITIVITY}, {choice}, by review)",
-                        ends,
-                    ),
-                )
-        yield Metric(
-            path="threshold95.in_sample.threshold",
-            value=self.in_sample.threshold,
-            n=len(self.p),
-            subset="has p_include",
-            definition="threshold@1(largest p_include with sensitivity >= "
-            f"{TARGET_SENSITIVITY})",
+            yield from measured(THRESHOLD_RATES, judged, subset=subset)
+        yield from measured(THRESHOLDS, self, subset=subset)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThresholdCounts:
+    """What thresholds that were chosen in one way give."""
+
+    choice: str
+    counts: Confusion | None
+    drawn: tuple[Confusion, ...] = ()  #: by review; empty: there is no interval
+
+    def rate(
+        self, word: str, of: Callable[[Confusion], tuple[float, float]]
+    ) -> Mapping[str, MeasuredValue]:
+        """One of the rates, *of* whose counts its interval is drawn."""
+        rate_values = {} if self.counts is None else rates(self.counts)
+        value = MeasuredValue(
+            value=rate_values.get(word),
+            n=0 if self.counts is None else int(self.counts.n),
+            statistic=Ratio.of(self.drawn, of) if self.drawn else None,
         )
+        return {self.choice: value}
+
+
+THRESHOLD_RATES: Mapping[str, ValueMeasure[ThresholdCounts]] = {
+    "threshold95.{choice}.sensitivity": ValueMeasure(
+        "Sensitivity at a threshold for 95%, {choice}",
+        "Sensitivity where records are included from the largest probability that "
+        "reaches 95% sensitivity; {choice}",
+        "higher",
+        of=lambda judged: judged.rate("sensitivity", lambda c: (c.tp, c.tp + c.fn)),
+        definition=f"sensitivity@1(threshold for sensitivity >= {TARGET_SENSITIVITY}, "
+        "{choice}, by review)",
+    ),
+    "threshold95.{choice}.specificity": ValueMeasure(
+        "Specificity at a threshold for 95% sensitivity, {choice}",
+        "Specificity where records are included from the largest probability that "
+        "reaches 95% sensitivity; {choice}",
+        "higher",
+        of=lambda judged: judged.rate("specificity", lambda c: (c.tn, c.tn + c.fp)),
+        definition=f"specificity@1(threshold for sensitivity >= {TARGET_SENSITIVITY}, "
+        "{choice}, by review)",
+    ),
+}
+
+THRESHOLDS: Mapping[str, ValueMeasure[ThresholdSweep]] = {
+    "threshold95.{choice}.threshold": ValueMeasure(
+        "Threshold for 95% sensitivity, {choice}",
+        "Largest probability of inclusion that reaches 95% sensitivity; {choice}",
+        of=lambda sweep: {"in_sample": count(sweep.in_sample.threshold, len(sweep.p))},
+        definition="threshold@1(largest p_include with sensitivity >= "
+        f"{TARGET_SENSITIVITY})",
+    ),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgedThreshold:
+    """One threshold of a sweep, and what it gives."""
+
+    sweep: ThresholdSweep
+    choice: str
+    threshold: float | None
+    left_out: str = ""
+    counts: Confusion | None
+
+    @cached_property
+    def rates(self) -> Mapping[str, float | None]:
+        """Its rates; none where there are no counts."""
+        return {} if self.counts is None else rates(self.counts)
 
 
 def sweep_thresholds(view: DecisionView) -> ThresholdSweep:

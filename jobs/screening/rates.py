@@ -1,4 +1,4 @@
-"""Computes rates over all records of a stratum, from counts by review.
+"""Counts a stratum by review, and declares the measures of these counts.
 
 Intervals are drawn by review; Wilson's are given beside the proportions and say that
 they take records as independent.
@@ -9,34 +9,37 @@ never have seen it, so "wrongly included" is what the set says, not what is know
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from jobs.kit.measurements import (
+    Measurement,
+    count,
+    counts,
+    pooled,
+    with_wilson,
+)
+from jobs.kit.measures import (
+    Measure,
+    RateMeasure,
+    ValueMeasure,
+    measured,
+)
 from jobs.kit.metrics import (
     NOT_NEGATIVE,
     SHARE,
     SIGNED,
-    Confusion,
-    Interval,
     Range,
     Ratio,
-    ResampledStatistic,
-    Resamples,
     Support,
-    ppv_at_prevalence,
     ppv_columns,
     rate_columns,
-    rates,
-    ratio,
-    wilson,
-    with_interval,
 )
-from jobs.kit.metrics.cluster_statistics import Counts
+from jobs.kit.metrics.cluster_statistics import Derived
 from jobs.kit.metrics.columns import Bools, Floats, Ints
 from jobs.screening.decisions import CALL_BY_OUTCOME, OUTCOMES, UNDECIDED, DecisionView
-from runner.scorecard import Metric
 
 READINGS: Mapping[str, int] = {"as_include": 1, "as_exclude": 0}
 """What a record counts as that was neither included nor excluded."""
@@ -50,11 +53,36 @@ class ConfusionCells:
     fp: Floats
     tn: Floats
     fn: Floats
+    records: Floats  #: those of the stratum, in the matrix or not
 
     @property
     def n(self) -> Floats:
         """Records in the matrix."""
         return self.tp + self.fp + self.tn + self.fn
+
+    def derived(self, word: str, within: Range = SHARE) -> Derived:
+        """One of the `rate_columns`, of the summed cells."""
+        return self._derived(lambda *cells: rate_columns(*cells)[word], within)
+
+    def derived_ppv(self, prevalence: float) -> Derived:
+        """Precision at another prevalence."""
+
+        def formula(*cells: Floats) -> Floats:
+            rates = rate_columns(*cells)
+            return ppv_columns(rates["sensitivity"], rates["specificity"], prevalence)
+
+        return self._derived(formula)
+
+    def _derived(
+        self, formula: Callable[..., Floats], within: Range = SHARE
+    ) -> Derived:
+        return Derived(
+            columns=(self.tp, self.fp, self.tn, self.fn),
+            formula=formula,
+            n=int(self.n.sum()),
+            support=Support.of_classes(self.tp + self.fn, self.tn + self.fp),
+            range=within,
+        )
 
     def pooled(self) -> tuple[int, int, int, int]:
         """tp, fp, tn, fn of all reviews together."""
@@ -73,6 +101,12 @@ class StratumCounts:
     """All records, by how whoever said neither counts: `as_include`, `as_exclude`."""
     outcomes: Mapping[str, int]  #: records of the stratum, by outcome
     imputed: int  #: records that rank without a p_include
+    prevalences: tuple[float, ...]  #: that precision is predicted at
+
+    @property
+    def total(self) -> int:
+        """Records of the stratum."""
+        return int(self.records.sum())
 
 
 def count_stratum(view: DecisionView, rows: Bools) -> StratumCounts:
@@ -82,33 +116,28 @@ def count_stratum(view: DecisionView, rows: Bools) -> StratumCounts:
     review, label = records.review[rows], records.label[rows]
     call = view.call[rows]
     by_outcome = np.bincount(view.outcome[rows], minlength=len(OUTCOMES)).tolist()
-    is_decided = call != UNDECIDED
     # whatever the setting makes of what is unclear: a reading is the same under all
     outcome_call = CALL_BY_OUTCOME[view.outcome[rows]]
+    by_review = _by_review(review, m)
+
+    def cells(calls: Ints) -> ConfusionCells:
+        is_decided = calls != UNDECIDED
+        # 0: true negative, 1: false positive, 2: false negative, 3: true positive
+        codes = (review * 4 + label * 2 + calls)[is_decided]
+        tn, fp, fn, tp = _by_review(codes, 4 * m).reshape(m, 4).T
+        return ConfusionCells(tp=tp, fp=fp, tn=tn, fn=fn, records=by_review)
+
     return StratumCounts(
-        records=_by_review(review, m),
+        records=by_review,
         positives=_by_review(review[label == 1], m),
-        decided=_cells(review[is_decided], label[is_decided], call[is_decided], m),
+        decided=cells(call),
         readings={
-            name: _cells(
-                review,
-                label,
-                np.where(outcome_call == UNDECIDED, read_as, outcome_call),
-                m,
-            )
+            name: cells(np.where(outcome_call == UNDECIDED, read_as, outcome_call))
             for name, read_as in READINGS.items()
         },
         outcomes=dict(zip(OUTCOMES, by_outcome, strict=True)),
         imputed=int(view.imputed[rows].sum()),
-    )
-
-
-def _cells(review: Ints, label: Ints, call: Ints, m: int) -> ConfusionCells:
-    # 0: true negative, 1: false positive, 2: false negative, 3: true positive
-    counts = np.bincount(review * 4 + label * 2 + call, minlength=4 * m)
-    table = counts.reshape(m, 4).astype(np.float64)
-    return ConfusionCells(
-        tp=table[:, 3], fp=table[:, 1], tn=table[:, 0], fn=table[:, 2]
+        prevalences=tuple(dict.fromkeys(view.settings.prevalence)),
     )
 
 
@@ -116,67 +145,185 @@ def _by_review(review: Ints, m: int) -> Floats:
     return np.bincount(review, minlength=m).astype(np.float64)
 
 
-RATIO_CAVEAT = "goes by this set's ratio of negatives, which need not be a search's"
-"""Stands beside everything that depends on how common the included papers are."""
+COUNTS: Mapping[str, ValueMeasure[StratumCounts]] = {
+    "n": ValueMeasure(
+        "Records", "Number of records", of=lambda c: count(c.total, c.total)
+    ),
+    "positives": ValueMeasure(
+        "Included papers",
+        "Number of papers that the reviews include",
+        of=lambda c: count(int(c.positives.sum()), c.total),
+    ),
+    "reviews": ValueMeasure(
+        "Reviews",
+        "Number of reviews",
+        of=lambda c: count(int((c.records > 0).sum()), c.total),
+    ),
+    "decided": ValueMeasure(
+        "Decided records",
+        "Number of records that the model includes or excludes",
+        of=lambda c: count(int(c.decided.n.sum()), c.total),
+    ),
+    "tp": ValueMeasure(
+        "True positives",
+        "Number of included papers that the model includes",
+        "higher",
+        of=lambda c: count(int(c.decided.tp.sum()), c.total),
+    ),
+    "fp": ValueMeasure(
+        "False positives",
+        "Number of negatives that the model includes",
+        "lower",
+        of=lambda c: count(int(c.decided.fp.sum()), c.total),
+    ),
+    "tn": ValueMeasure(
+        "True negatives",
+        "Number of negatives that the model excludes",
+        "higher",
+        of=lambda c: count(int(c.decided.tn.sum()), c.total),
+    ),
+    "fn": ValueMeasure(
+        "False negatives",
+        "Number of included papers that the model excludes",
+        "lower",
+        of=lambda c: count(int(c.decided.fn.sum()), c.total),
+    ),
+    "outcome.{outcome}": ValueMeasure(
+        "Records with outcome {outcome}",
+        "Number of records whose outcome is {outcome}",
+        of=lambda c: counts(c.outcomes, c.total),
+    ),
+    "imputed": ValueMeasure(
+        "Records ranked by decision",
+        "Number of records without a probability, which rank by decision",
+        of=lambda c: count(c.imputed, c.total),
+    ),
+}
 
-DEPENDS_ON_RATIO = frozenset(
-    {"precision", "npv", "f1", "f2", "nnr", "accuracy", "workload_reduction", "ap"}
-)
-"""Names of those; work saved over sampling is one too, at whatever recall."""
+RATIO_CAVEAT = "goes by this set's ratio of negatives, which need not be a search's"
+"""The note of measures that depend on how common the included papers are."""
 
 NEAR_MISS_CAVEAT = "near misses are unjudged, not known to be ineligible"
 
+RATES: Mapping[str, RateMeasure[ConfusionCells]] = {
+    "coverage": RateMeasure(
+        "Coverage",
+        "Share of records that the model decided",
+        "higher",
+        definition="{key}@1(decided / records; {over})",
+        of=lambda c: Ratio(c.n, c.records),
+    ),
+    "sensitivity": RateMeasure(
+        "Sensitivity",
+        "Of the papers that the reviews include, the share that the model includes "
+        "among those that it decided",
+        "higher",
+        definition="{key}@1(tp / (tp + fn); {over})",
+        of=lambda c: Ratio(c.tp, c.tp + c.fn),
+    ),
+    "specificity": RateMeasure(
+        "Specificity",
+        "Of the negatives that the model decided, the share that it excludes",
+        "higher",
+        definition="{key}@1(tn / (tn + fp); {over})",
+        of=lambda c: Ratio(c.tn, c.tn + c.fp),
+    ),
+    "fpr": RateMeasure(
+        "False positive rate",
+        "Of the negatives that the model decided, the share that it includes",
+        "lower",
+        definition="{key}@1(fp / (fp + tn); {over})",
+        of=lambda c: Ratio(c.fp, c.fp + c.tn),
+    ),
+    "precision": RateMeasure(
+        "Precision",
+        "Of the papers that the model includes, the share that the reviews include",
+        "higher",
+        definition="{key}@1(tp / (tp + fp); {over})",
+        of=lambda c: Ratio(c.tp, c.tp + c.fp),
+        note=RATIO_CAVEAT,
+    ),
+    "npv": RateMeasure(
+        "Negative predictive value",
+        "Of the papers that the model excludes, the share that the reviews do not "
+        "include",
+        "higher",
+        definition="{key}@1(tn / (tn + fn); {over})",
+        of=lambda c: Ratio(c.tn, c.tn + c.fn),
+        note=RATIO_CAVEAT,
+    ),
+    "f1": RateMeasure(
+        "F1",
+        "Harmonic mean of precision and sensitivity",
+        "higher",
+        definition="{key}@1(2 tp / (2 tp + fp + fn); {over})",
+        of=lambda c: Ratio(2 * c.tp, 2 * c.tp + c.fp + c.fn),
+        note=RATIO_CAVEAT,
+    ),
+    "f2": RateMeasure(
+        "F2",
+        "Harmonic mean of precision and sensitivity, with sensitivity weighted four "
+        "times as much",
+        "higher",
+        definition="{key}@1(5 tp / (5 tp + fp + 4 fn); {over})",
+        of=lambda c: Ratio(5 * c.tp, 5 * c.tp + c.fp + 4 * c.fn),
+        note=RATIO_CAVEAT,
+    ),
+    "accuracy": RateMeasure(
+        "Accuracy",
+        "Share of decided records with the right decision",
+        "higher",
+        definition="{key}@1((tp + tn) / decided; {over})",
+        of=lambda c: Ratio(c.tp + c.tn, c.n),
+        note=RATIO_CAVEAT,
+    ),
+    "nnr": RateMeasure(
+        "Number needed to read",
+        "Papers that the model includes for each one that the reviews include",
+        "lower",
+        definition="{key}@1(1 / precision; {over})",
+        of=lambda c: Ratio(c.tp + c.fp, c.tp, NOT_NEGATIVE),
+        note=RATIO_CAVEAT,
+    ),
+    "workload_reduction": RateMeasure(
+        "Workload reduction",
+        "Share of decided records that the model excludes, rightly or wrongly",
+        definition="{key}@1((tn + fn) / decided; {over})",
+        of=lambda c: Ratio(c.tn + c.fn, c.n),
+        note=RATIO_CAVEAT,
+    ),
+    "balanced_accuracy": RateMeasure(
+        "Balanced accuracy",
+        "Mean of sensitivity and specificity; chance is 0.5",
+        "higher",
+        definition="{key}@1((sensitivity + specificity) / 2; {over})",
+        of=lambda c: c.derived("balanced_accuracy"),
+    ),
+    "mcc": RateMeasure(
+        "Matthews correlation",
+        "Correlation of decisions with the reviews' own; chance is 0",
+        "higher",
+        definition="{key}@1(Matthews; an empty margin gives 0; {over})",
+        of=lambda c: c.derived("mcc", SIGNED),
+    ),
+    "kappa": RateMeasure(
+        "Cohen's kappa",
+        "Agreement of decisions with the reviews' own beyond chance",
+        "higher",
+        definition="{key}@1(Cohen's, decision against label; {over})",
+        of=lambda c: c.derived("kappa", SIGNED),
+    ),
+    "ac1": RateMeasure(
+        "Gwet's AC1",
+        "Agreement of decisions with the reviews' own beyond chance, robust where "
+        "one class is rare",
+        "higher",
+        definition="{key}@1(Gwet's, decision against label; {over})",
+        of=lambda c: c.derived("ac1", SIGNED),
+    ),
+}
+"""Rates of a confusion matrix, in reading order."""
 
-def metric_with_interval(
-    path: str,
-    value: float | None,
-    *,
-    n: int,
-    definition: str,
-    interval: Interval,
-    n_defined: int | None = None,
-    std: float | None = None,
-) -> Metric:
-    """A metric with the interval that resampled reviews give it.
-
-    Args:
-        path: begins with the stratum.
-        value: None: undefined.
-        n: items that it speaks about.
-        definition: without how its interval was made.
-        interval: of the value, from resampled reviews.
-        n_defined: reviews that have a value, of a mean over reviews.
-        std: over these reviews.
-    """
-    return Metric(
-        path=path,
-        value=value,
-        n=n,
-        subset=path.partition(".")[0],
-        n_defined=n_defined,
-        lo=interval.lo,
-        hi=interval.hi,
-        definition=with_interval(definition, interval),
-        note=caveat(path, interval.dropped),
-        mean=None if n_defined is None else value,
-        std=std,
-    )
-
-
-def caveat(path: str, further: str = "") -> str | None:
-    """What the metric of a path does not show; None where there is nothing to say."""
-    stratum, _, measure = path.partition(".")
-    word = measure.rpartition(".")[2]
-    depends = word in DEPENDS_ON_RATIO or measure.startswith("macro.wss")
-    notes = [RATIO_CAVEAT] if depends else []
-    if stratum == "near-miss" and word in {"specificity", "fpr"}:
-        notes.append(NEAR_MISS_CAVEAT)
-    if further:
-        notes.append(further)
-    return "; ".join(notes) or None
-
-
-BETA = 2.0
 PROPORTIONS = (
     "coverage",
     "sensitivity",
@@ -189,217 +336,110 @@ PROPORTIONS = (
 )
 """Those with Wilson's interval too."""
 
-FORMULAS: Mapping[str, str] = {
-    "coverage": "decided / records",
-    "sensitivity": "tp / (tp + fn)",
-    "specificity": "tn / (tn + fp)",
-    "fpr": "fp / (fp + tn)",
-    "precision": "tp / (tp + fp)",
-    "npv": "tn / (tn + fn)",
-    "f1": "2 tp / (2 tp + fp + fn)",
-    "f2": "5 tp / (5 tp + fp + 4 fn)",
-    "accuracy": "(tp + tn) / decided",
-    "nnr": "1 / precision",
-    "workload_reduction": "(tn + fn) / decided",
-    "balanced_accuracy": "(sensitivity + specificity) / 2",
-    "mcc": "Matthews; an empty margin gives 0",
-    "kappa": "Cohen's, decision against label",
-    "ac1": "Gwet's, decision against label",
-}
-"""By name, in reading order; of the decided records."""
-
-NO_SUMS = ("balanced_accuracy", "mcc", "kappa", "ac1")
-"""No ratios of sums: each replicate makes them of its own confusion matrix."""
-
-_RANGES: Mapping[str, Range] = {
-    "nnr": NOT_NEGATIVE,
-    "last_relevant_rank": NOT_NEGATIVE,
-    "mcc": SIGNED,
-    "kappa": SIGNED,
-    "ac1": SIGNED,
-}
-"""What a measure can be, where that is not 0 to 1."""
-
-
-def range_of(word: str) -> Range:
-    """The values that a measure can take; work saved can be negative."""
-    return SIGNED if word.startswith("wss") else _RANGES.get(word, SHARE)
-
-
-READ_BOTH_WAYS = ("sensitivity", "specificity", "f1")
+READ_BOTH_WAYS = {word: RATES[word] for word in ("sensitivity", "specificity", "f1")}
 """Those that are also given with whatever is undecided read one way."""
 
+READING_WORDS: Mapping[str, Measure] = {
+    "as_include.sensitivity": Measure(
+        "Sensitivity, undecided as included",
+        "Of the papers that the reviews include, the share that is kept where a "
+        "person reads whatever the model leaves undecided",
+        "higher",
+    ),
+    "as_exclude.sensitivity": Measure(
+        "Sensitivity, undecided as excluded",
+        "Of the papers that the reviews include, the share that the model includes, "
+        "with undecided papers lost",
+        "higher",
+    ),
+    "as_include.specificity": Measure(
+        "Specificity, undecided as included",
+        "Of the negatives, the share that nobody has to read where a person reads "
+        "whatever the model leaves undecided",
+        "higher",
+    ),
+    "as_exclude.specificity": Measure(
+        "Specificity, undecided as excluded",
+        "Of the negatives, the share that is not included, with undecided records "
+        "excluded",
+        "higher",
+    ),
+}
+"""Sentences of their own for some of these."""
 
-def definitions(view: DecisionView) -> Mapping[str, str]:
-    """What each rate is, whether of all records or of those of one review."""
+PREDICTED: Mapping[str, ValueMeasure[StratumCounts]] = {
+    "ppv_at_{prevalence*}": ValueMeasure(
+        "Precision at prevalence {prevalence}",
+        "Precision that sensitivity and specificity give where a share of "
+        "{prevalence} of all records is eligible",
+        "higher",
+        of=lambda c: {
+            f"{p:g}": pooled(c.decided.derived_ppv(p)) for p in c.prevalences
+        },
+        definition="ppv_at_prevalence@1(prevalence={prevalence})",
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RateGroup:
+    """Rates of one confusion matrix of a stratum."""
+
+    reading: str  #: in front of their names, such as `as_include.`; empty: decided
+    rates: Mapping[str, RateMeasure[ConfusionCells]]
+    cells: ConfusionCells
+    over: str  #: the records, for definitions
+
+
+def rate_groups(view: DecisionView, counts: StratumCounts) -> tuple[RateGroup, ...]:
+    """The rates of the decided records, and of all records under each reading."""
     tau = view.settings.threshold
     by = "" if tau is None else f", p_include >= {tau:g}"
-    decided = f"decided records, unclear={view.settings.unclear}{by}"
-    by_word = {
-        word: f"{word}@1({formula}; {decided})" for word, formula in FORMULAS.items()
-    }
-    for reading in READINGS:
-        for word in READ_BOTH_WAYS:
-            by_word[f"{reading}.{word}"] = (
-                f"{word}@1({FORMULAS[word]}; all records, undecided {reading}{by})"
-            )
-    return by_word
+    decided = RateGroup(
+        reading="",
+        rates=RATES,
+        cells=counts.decided,
+        over=f"decided records, unclear={view.settings.unclear}{by}",
+    )
+    readings = (
+        RateGroup(
+            reading=f"{reading}.",
+            rates=READ_BOTH_WAYS,
+            cells=cells,
+            over=f"all records, undecided {reading}{by}",
+        )
+        for reading, cells in counts.readings.items()
+    )
+    return decided, *readings
 
 
 def pooled_rates(
-    view: DecisionView, name: str, counts: StratumCounts, draws: Resamples
-) -> Iterator[Metric]:
-    """The rates of the decided records, and of all records read one way or the other.
+    view: DecisionView, name: str, counts: StratumCounts
+) -> Iterator[Measurement]:
+    """The rates of all records of a stratum together.
 
     Args:
         view: whose decisions they are.
         name: of the stratum.
         counts: its counts.
-        draws: of the reviews.
     """
-    yield from _decided(view, name, counts, draws)
-    yield from _read_both_ways(view, name, counts, draws)
-    yield from _predicted(view, name, counts, draws)
+    level = view.settings.level
+    for group in rate_groups(view, counts):
+        path = f"{name}.micro.{group.reading}"
+        for rate in measured(
+            group.rates, group.cells, path=path, over=group.over, subset=name
+        ):
+            noted = with_caveat(rate)
+            yield noted
+            if rate.path.removeprefix(path) in PROPORTIONS:
+                stated = f"Wilson, level={level}"
+                yield with_wilson(noted, level, stated, "takes records as independent")
+    yield from measured(PREDICTED, counts, path=f"{name}.micro.", subset=name)
 
 
-def _decided(
-    view: DecisionView, name: str, counts: StratumCounts, draws: Resamples
-) -> Iterator[Metric]:
-    values = _values(counts)
-    cells = counts.decided
-    sums = {"coverage": Ratio(cells.n, counts.records), **_sums(cells)}
-    intervals = dict(zip(sums, draws.intervals([*sums.values()]), strict=True))
-    others = draws.intervals_of([*map(_Matrix(cells).redrawn, NO_SUMS)])
-    intervals |= zip(NO_SUMS, others, strict=True)
-    stated = definitions(view)
-    decided = int(cells.n.sum())
-    for word in FORMULAS:
-        path = f"{name}.micro.{word}"
-        n = int(np.sum(sums[word].denominators)) if word in sums else decided
-        yield metric_with_interval(
-            path,
-            values[word],
-            n=n,
-            definition=stated[word],
-            interval=intervals[word],
-        )
-        if word in PROPORTIONS:
-            yield _wilson(view, path, sums[word], stated[word])
-
-
-def _wilson(view: DecisionView, path: str, share: Ratio, definition: str) -> Metric:
-    """A share of records with the interval that it has if they are independent."""
-    k, n = (int(np.sum(column)) for column in (share.numerators, share.denominators))
-    ends = wilson(k, n, view.settings.level)
-    return Metric(
-        path=f"{path}~wilson",
-        value=ratio(k, n),
-        n=n,
-        subset=path.partition(".")[0],
-        lo=ends.lo,
-        hi=ends.hi,
-        definition=f"{definition}; Wilson, level={view.settings.level}",
-        note=caveat(path, "takes records as independent"),
-    )
-
-
-def _values(counts: StratumCounts) -> Mapping[str, float | None]:
-    """Every rate of all decided records together."""
-    tp, fp, tn, fn = counts.decided.pooled()
-    whole = Confusion(tp=tp, fp=fp, tn=tn, fn=fn)
-    decided = tp + fp + tn + fn
-    return {
-        **rates(whole),
-        "f2": rates(whole, BETA)["fbeta"],
-        "coverage": ratio(decided, float(counts.records.sum())),
-        "workload_reduction": ratio(tn + fn, decided),
-    }
-
-
-def _sums(cells: ConfusionCells) -> dict[str, Ratio]:
-    """The rates that are one sum by another, with what is summed by review."""
-    tp, fp, tn, fn = cells.tp, cells.fp, cells.tn, cells.fn
-    positives, negatives = tp + fn, tn + fp
-    included, excluded = tp + fp, tn + fn
-    return {
-        "sensitivity": Ratio(tp, positives),
-        "specificity": Ratio(tn, negatives),
-        "fpr": Ratio(fp, negatives),
-        "precision": Ratio(tp, included),
-        "npv": Ratio(tn, excluded),
-        "f1": Ratio(2 * tp, 2 * tp + fp + fn),
-        "f2": Ratio(5 * tp, 5 * tp + fp + 4 * fn),
-        "accuracy": Ratio(tp + tn, cells.n),
-        "nnr": Ratio(included, tp, NOT_NEGATIVE),
-        "workload_reduction": Ratio(excluded, cells.n),
-    }
-
-
-class _Matrix:
-    """The confusion matrix of each replicate."""
-
-    def __init__(self, cells: ConfusionCells) -> None:
-        self._table = np.stack([cells.tp, cells.fp, cells.tn, cells.fn], axis=1)
-        self.support = Support.of_classes(cells.tp + cells.fn, cells.tn + cells.fp)
-
-    def rates(self, block: Counts) -> Mapping[str, Floats]:
-        """Every rate, a number a replicate."""
-        # whole numbers, so that the order of additions cannot matter
-        return rate_columns(
-            *np.einsum("ij,jk->ki", block.astype(np.float64), self._table)
-        )
-
-    def redrawn(self, word: str) -> ResampledStatistic:
-        """One of `NO_SUMS`."""
-        return ResampledStatistic(
-            lambda block: self.rates(block)[word], self.support, range_of(word)
-        )
-
-    def ppv(self, prevalence: float) -> ResampledStatistic:
-        """Precision foretold at a prevalence."""
-
-        def predicted_ppv(block: Counts) -> Floats:
-            columns = self.rates(block)
-            return ppv_columns(
-                columns["sensitivity"], columns["specificity"], prevalence
-            )
-
-        return ResampledStatistic(predicted_ppv, self.support)
-
-
-def _read_both_ways(
-    view: DecisionView, name: str, counts: StratumCounts, draws: Resamples
-) -> Iterator[Metric]:
-    """Whoever is undecided as included, and as excluded, over all records."""
-    stated = definitions(view)
-    for reading, cells in counts.readings.items():
-        tp, fp, tn, fn = cells.pooled()
-        values = rates(Confusion(tp=tp, fp=fp, tn=tn, fn=fn))
-        sums = {word: _sums(cells)[word] for word in READ_BOTH_WAYS}
-        for word, ends in zip(sums, draws.intervals([*sums.values()]), strict=True):
-            path = f"{name}.micro.{reading}.{word}"
-            yield metric_with_interval(
-                path,
-                values[word],
-                n=int(np.sum(sums[word].denominators)),
-                definition=stated[f"{reading}.{word}"],
-                interval=ends,
-            )
-            if word in PROPORTIONS:
-                yield _wilson(view, path, sums[word], stated[f"{reading}.{word}"])
-
-
-def _predicted(
-    view: DecisionView, name: str, counts: StratumCounts, draws: Resamples
-) -> Iterator[Metric]:
-    values, matrix = _values(counts), _Matrix(counts.decided)
-    prevalences = tuple(dict.fromkeys(view.settings.prevalence))
-    intervals = draws.intervals_of([*map(matrix.ppv, prevalences)])
-    for prevalence, ends in zip(prevalences, intervals, strict=True):
-        yield metric_with_interval(
-            f"{name}.micro.ppv_at_{prevalence:g}",
-            ppv_at_prevalence(values["sensitivity"], values["specificity"], prevalence),
-            n=int(counts.decided.n.sum()),
-            definition=f"ppv_at_prevalence@1(prevalence={prevalence:g})",
-            interval=ends,
-        )
+def with_caveat(rate: Measurement) -> Measurement:
+    """The rate with what must be known of near misses, if it is about their error."""
+    is_error = rate.path.rpartition(".")[2] in {"specificity", "fpr"}
+    if rate.subset == "near-miss" and is_error:
+        return replace(rate, note=NEAR_MISS_CAVEAT)
+    return rate

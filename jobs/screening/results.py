@@ -14,9 +14,11 @@ from functools import partial
 
 import numpy as np
 
+from jobs.kit.baselines import TrivialBaseline
 from jobs.kit.comparison.difference import ComparedMetric
 from jobs.kit.comparison.models import ModelPair, model_pairs
-from jobs.kit.measures import TrivialBaseline
+from jobs.kit.measurements import Measurement, count, counts, share, with_intervals
+from jobs.kit.measures import ValueMeasure, measured
 from jobs.kit.metrics import (
     FEW_CLUSTERS,
     Agreement,
@@ -27,6 +29,7 @@ from jobs.kit.metrics import (
     mcnemar,
     ratio,
 )
+from jobs.kit.metrics.columns import Ints
 from jobs.screening.decisions import (
     READABLE,
     UNDECIDED,
@@ -125,32 +128,40 @@ class ReasonAgreement:
         """Records that are compared."""
         return sum(self.cells.values())
 
-    def metrics(self) -> Iterator[Metric]:
-        """The share that agrees, and how many are left out."""
-        agreed = sum(
-            n
-            for (review_code, model_code), n in self.cells.items()
-            if review_code == model_code
-        )
-        yield Metric(
-            path="reasons.agreement",
-            value=ratio(agreed, self.n),
-            n=self.n,
-            subset="true exclusions that the model excluded",
-            definition="reason agreement@1(same reason_code; own reason other or not "
-            "known left out)",
-        )
-        for word, number, meaning in (
-            ("other", self.other, "own reason is coded other"),
-            ("uncoded", self.uncoded, "no reason is known"),
-        ):
-            yield Metric(
-                path=f"reasons.{word}",
-                value=number,
-                n=self.n + self.other + self.uncoded,
-                subset="true exclusions that the model excluded",
-                definition=f"count@1({meaning})",
-            )
+    @property
+    def agreed(self) -> int:
+        """Records with the same reason."""
+        return sum(n for (review, model), n in self.cells.items() if review == model)
+
+    @property
+    def right_exclusions(self) -> int:
+        """Those that are compared, and those that cannot be."""
+        return self.n + self.other + self.uncoded
+
+
+REASONS: Mapping[str, ValueMeasure[ReasonAgreement]] = {
+    "reasons.agreement": ValueMeasure(
+        "Reason agreement",
+        "Of the right exclusions with a coded reason, the share for which the model "
+        "gives the review's reason",
+        "higher",
+        of=lambda coded: share(coded.agreed, coded.n),
+        definition="reason agreement@1(same reason_code; own reason other or not "
+        "known left out)",
+    ),
+    "reasons.other": ValueMeasure(
+        "Exclusion reasons coded other",
+        "Right exclusions whose reason in the review has the code other",
+        of=lambda coded: count(coded.other, coded.right_exclusions),
+        definition="count@1(own reason is coded other)",
+    ),
+    "reasons.uncoded": ValueMeasure(
+        "Exclusions without a reason",
+        "Right exclusions for which no reason of the review is known",
+        of=lambda coded: count(coded.uncoded, coded.right_exclusions),
+        definition="count@1(no reason is known)",
+    ),
+}
 
 
 def reason_agreement(view: DecisionView) -> ReasonAgreement | None:
@@ -177,30 +188,67 @@ def reason_agreement(view: DecisionView) -> ReasonAgreement | None:
 
 _PAIR = 2
 
+REPLICATES: Mapping[str, ValueMeasure[Ints]] = {
+    "replicates.flip_rate": ValueMeasure(
+        "Flip rate",
+        "Share of records whose replicates do not all give one decision",
+        "lower",
+        of=lambda votes: share(
+            int(((votes > 0).sum(axis=0) > 1).sum()), votes.shape[1]
+        ),
+        definition="flip rate@1(records whose replicates do not all say the same)",
+    ),
+    "replicates.fleiss_kappa": ValueMeasure(
+        "Fleiss' kappa over replicates",
+        "Agreement of a model's replicates with one another beyond chance",
+        "higher",
+        of=lambda votes: count(fleiss_kappa(votes.T), votes.shape[1]),
+        definition="fleiss kappa@1(include, exclude, unclear)",
+    ),
+}
+"""Of how many replicates give each readable outcome: outcomes x records."""
 
-def self_agreement(replicates: Sequence[Decisions]) -> Iterator[Metric]:
+
+def self_agreement(replicates: Sequence[Decisions]) -> Iterator[Measurement]:
     """Flip rate and Fleiss' kappa over records with two readable replies or more."""
     if len(replicates) < _PAIR:
         return
     outcomes = np.stack([decisions.outcome for decisions in replicates])
     votes = np.stack([(outcomes == outcome).sum(axis=0) for outcome in READABLE])
     votes = votes[:, votes.sum(axis=0) >= _PAIR]
-    n = votes.shape[1]
-    flipped = int(((votes > 0).sum(axis=0) > 1).sum())
-    yield Metric(
-        path="replicates.flip_rate",
-        value=ratio(flipped, n),
-        n=n,
-        subset="two readable replicates or more",
-        definition="flip rate@1(records whose replicates do not all say the same)",
-    )
-    yield Metric(
-        path="replicates.fleiss_kappa",
-        value=fleiss_kappa(votes.T),
-        n=n,
-        subset="two readable replicates or more",
-        definition="fleiss kappa@1(include, exclude, unclear)",
-    )
+    yield from measured(REPLICATES, votes, subset="two readable replicates or more")
+
+
+REPLIES: Mapping[str, ValueMeasure[Decisions]] = {
+    "reply.{rule*}": ValueMeasure(
+        "Replies noted as {rule}",
+        "Replies in which the reader noted {rule}",
+        of=lambda decisions: counts(
+            dict(sorted(decisions.counts.items())), decisions.replies
+        ),
+        definition="count@1({rule})",
+    ),
+    "skip.{reason*}": ValueMeasure(
+        "Skipped records, {reason}",
+        "Records that were not screened, for the reason {reason}",
+        of=lambda decisions: counts(
+            dict(sorted(decisions.skip.items())), len(decisions.outcome)
+        ),
+        definition="count@1({reason})",
+    ),
+    "parse_failure_rate": ValueMeasure(
+        "Unreadable replies",
+        "Share of replies without a readable decision, over all stages and replicates",
+        "lower",
+        of=lambda decisions: share(
+            sum(n for word, n in decisions.counts.items() if word.startswith("parse.")),
+            decisions.replies,
+        ),
+        definition="parse failure rate@1(replies without a readable decision / "
+        "replies, all stages and replicates)",
+    ),
+}
+"""What was found in replies, and why records were skipped."""
 
 
 def caveats(
@@ -351,45 +399,26 @@ def _measure_model(
         if decisions.replicate is None
         else []
     )
+    further = (
+        *kind_gaps(measured_strata),
+        *implied_contamination(measured_strata),
+        *chosen.measurements(),
+        *(
+            ()
+            if coded is None
+            else measured(
+                REASONS, coded, subset="true exclusions that the model excluded"
+            )
+        ),
+        *self_agreement(replicates),
+        *measured(REPLIES, decisions, subset="all"),
+    )
     return ScreeningModelResults(
         view=view,
         strata=measured_strata,
         thresholds=chosen,
         reasons=coded,
-        further=(
-            *kind_gaps(measured_strata, draws),
-            *implied_contamination(measured_strata),
-            *chosen.metrics(draws),
-            *(() if coded is None else coded.metrics()),
-            *self_agreement(replicates),
-            *_count_metrics(decisions, measured_strata["all"]),
-        ),
-    )
-
-
-def _count_metrics(decisions: Decisions, whole: Stratum) -> Iterator[Metric]:
-    """What was found in replies, and why records were skipped."""
-    records = int(whole.counts.records.sum())
-    for kind, counts, n in (
-        ("reply", decisions.counts, decisions.replies),
-        ("skip", decisions.skip, records),
-    ):
-        for word, number in sorted(counts.items()):
-            yield Metric(
-                path=f"{kind}.{word}",
-                value=number,
-                n=n,
-                subset="all",
-                definition=f"count@1({word})",
-            )
-    unread = sum(n for word, n in decisions.counts.items() if word.startswith("parse."))
-    yield Metric(
-        path="parse_failure_rate",
-        value=ratio(unread, decisions.replies),
-        n=decisions.replies,
-        subset="all",
-        definition="parse failure rate@1(replies without a readable decision / "
-        "replies, all stages and replicates)",
+        further=tuple(with_intervals(further, draws)),
     )
 
 

@@ -13,7 +13,7 @@ from functools import partial
 
 import numpy as np
 
-from jobs.kit.measures import add_baselines
+from jobs.kit.baselines import add_baselines
 from jobs.kit.metrics import without_interval
 from jobs.kit.metrics.columns import Bools
 from jobs.screening.data import ScreeningJudgement, record_key
@@ -24,7 +24,7 @@ from jobs.screening.decisions import (
     ScreenedRecords,
     screened_records,
 )
-from jobs.screening.figures import ScreeningFigures
+from jobs.screening.figures import figures
 from jobs.screening.inputs import ScreeningDataset
 from jobs.screening.measures import MEASURES
 from jobs.screening.predictions import collect_predictions, read_stage
@@ -38,7 +38,7 @@ from jobs.screening.results import (
 )
 from jobs.screening.settings import INPUTS
 from jobs.screening.summary import run_text
-from jobs.screening.tables import RecordTables, short_tables
+from jobs.screening.tables import record_tables, short_tables
 from runner.job import Answer, Answers
 from runner.messages import ParseFailure
 from runner.scorecard import (
@@ -215,7 +215,7 @@ def score(dataset: ScreeningDataset, answers: Answers) -> Scorecard:
     }
     views = {model: column.view for model, column in results.columns.items()}
     results = replace(results, pairs=pairs(views, comparables, dataset.settings))
-    files = RecordTables(results)
+    long_tables = record_tables(results)
     findings = (
         *_of_inputs(dataset, answers),
         *predictions.findings,
@@ -229,11 +229,16 @@ def score(dataset: ScreeningDataset, answers: Answers) -> Scorecard:
         summary=run_text(results, findings),
         headline=HEADLINE,
         worth_explaining=_missed_first(results),
-        tables=tuple(map(MEASURES.titled, (*short_tables(results), *files.tables()))),
+        tables=tuple(
+            map(
+                MEASURES.titled,
+                (*short_tables(results), *(long.table for long in long_tables)),
+            )
+        ),
         findings=findings,
-        figures=ScreeningFigures(results),
+        figures=figures(results),
         details=StreamedDetails(
-            files=(files,),
+            files=long_tables,
             verdicts=ScreeningVerdicts(screened=screened, answers=answers),
         ),
         settings=dataset.settings.model_dump(mode="json", exclude={*INPUTS, "records"}),

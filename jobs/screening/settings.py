@@ -26,6 +26,23 @@ INPUTS = (
 )
 """The settings that name one file or folder; `records` names several files."""
 
+EVERYDAY = (
+    "tables",
+    "records",
+    "criteria",
+    "validation_set",
+    "decisions",
+    "negatives",
+    "stages",
+    "criteria_source",
+    "title_criteria",
+    "prompts",
+    "unclear",
+    "threshold",
+    "limit",
+)
+"""The settings that a person usually sets."""
+
 
 class ScreeningSettings(BaseModel):
     """Settings of screening."""

@@ -7,147 +7,132 @@ then compared with each other: how much harder near misses are than other negati
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from jobs.kit.measurements import (
+    MeasuredValue,
+    Measurement,
+    count,
+    mean_over,
+    with_intervals,
+)
+from jobs.kit.measures import ComputedMeasure, ValueMeasure, measured
 from jobs.kit.metrics import (
     Ratio,
     ResampledDifference,
     Resamples,
-    aggregate,
     brier,
     ece,
     mean,
     mean_of,
-    rate_columns,
-    with_interval,
 )
 from jobs.kit.metrics.calibration import ece_of
-from jobs.kit.metrics.columns import Bools, Floats, as_value, quotient
+from jobs.kit.metrics.columns import Bools, Floats, Ints
 from jobs.screening.decisions import DecisionView
 from jobs.screening.ranking import ReviewValues, measure_ranking, ranking_measures
 from jobs.screening.rates import (
-    BETA,
-    FORMULAS,
-    READ_BOTH_WAYS,
+    COUNTS,
     StratumCounts,
     count_stratum,
-    definitions,
-    metric_with_interval,
     pooled_rates,
-    range_of,
+    rate_groups,
+    with_caveat,
 )
 from runner.scorecard import Metric
 
 
-def rates_by_review(counts: StratumCounts) -> dict[str, list[float | None]]:
-    """The rates of each review; None where one is undefined."""
-    cells = counts.decided
-    counted = cells.tp, cells.fp, cells.tn, cells.fn
-    columns = {
-        **rate_columns(*counted),
-        "f2": rate_columns(*counted, beta=BETA)["fbeta"],
-        "coverage": quotient(cells.n, counts.records),
-        "workload_reduction": quotient(cells.tn + cells.fn, cells.n),
-    }
-    by_review = {word: _as_values(columns[word]) for word in FORMULAS}
-    for reading, reading_cells in counts.readings.items():
-        read = rate_columns(
-            reading_cells.tp, reading_cells.fp, reading_cells.tn, reading_cells.fn
-        )
-        for word in READ_BOTH_WAYS:
-            by_review[f"{reading}.{word}"] = _as_values(read[word])
-    return by_review
+def _means(
+    view: DecisionView, name: str, counts: StratumCounts, ranked: ReviewValues
+) -> Iterator[Measurement]:
+    """The means over the reviews that have a value, and how far they lie apart."""
+    n = int((counts.records > 0).sum())
+    path = f"{name}.macro."
+    for group in rate_groups(view, counts):
+        for key, rate in group.rates.items():
+            of = rate.of(group.cells)
+            mean = rate.measurement(
+                key,
+                mean_over(of.by_cluster(), of.range, n),
+                path=f"{path}{group.reading}",
+                over=group.over,
+                subset=name,
+            )
+            yield from _with_std(with_caveat(mean))
+    for key, measure in ranking_measures(view.settings).items():
+        value = mean_over(ranked[key], measure.range, n)
+        yield from _with_std(measure.measurement(key, value, path=path, subset=name))
 
 
-def _as_values(column: Floats) -> list[float | None]:
-    return [as_value(value) for value in column]
-
-
-def means_over_reviews(
-    view: DecisionView,
-    name: str,
-    counts: StratumCounts,
-    by_review: ReviewValues,
-    draws: Resamples,
-) -> Iterator[Metric]:
-    """The mean over the reviews that have a value, and how far they lie apart.
-
-    Args:
-        view: whose decisions they are.
-        name: of the stratum.
-        counts: its counts.
-        by_review: the measures that are averaged.
-        draws: of the reviews.
-    """
-    stated = {
-        **definitions(view),
-        **{
-            word: measure.definition
-            for word, measure in ranking_measures(view.settings).items()
-        },
-    }
-    nonempty = [at for at, n in enumerate(counts.records) if n]
-    intervals = draws.intervals(
-        [mean_of(values, range_of(word)) for word, values in by_review.items()]
+def _with_std(mean: Measurement) -> Iterator[Measurement]:
+    yield replace(mean, definition=f"{mean.definition}; mean over reviews")
+    # as its mean it is no measure, but a detail of one
+    yield replace(
+        mean,
+        path=f"{mean.path}~std",
+        definition=f"{mean.definition}; standard deviation over reviews, ddof=1",
+        measured=MeasuredValue(
+            value=mean.measured.std,
+            n=mean.measured.n,
+            n_defined=mean.measured.n_defined,
+        ),
+        note="",
     )
-    for (word, values), ends in zip(by_review.items(), intervals, strict=True):
-        described = aggregate([values[at] for at in nonempty])
-        path, formula = f"{name}.macro.{word}", stated[word]
-        yield metric_with_interval(
-            path,
-            described.mean,
-            n=described.n,
-            definition=f"{formula}; mean over reviews",
-            interval=ends,
-            n_defined=described.n_defined,
-            std=described.std,
-        )
-        # as its mean it is no measure, but a detail of one
-        yield Metric(
-            path=f"{path}~std",
-            value=described.std,
-            n=described.n,
-            subset=name,
-            n_defined=described.n_defined,
-            definition=f"{formula}; standard deviation over reviews, ddof=1",
-        )
 
 
 BINS = 10
 
 
-def calibration_metrics(
-    view: DecisionView, name: str, rows: Bools, draws: Resamples
-) -> Iterator[Metric]:
-    """Brier score and calibration error of the *rows* that have a p_include.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatedProbabilities:
+    """The records of a stratum that have a p_include."""
 
-    Args:
-        view: whose decisions they are.
-        name: of the stratum.
-        rows: its records.
-        draws: of the reviews.
-    """
-    has_p = rows & ~view.imputed
-    p, y = view.decisions.p[has_p], view.records.label[has_p]
-    review, m = view.records.review[has_p], len(view.records.reviews)
-    squares = np.bincount(review, weights=(p - y) ** 2, minlength=m)
-    sizes = np.bincount(review, minlength=m)
-    (of_brier,) = draws.intervals(
-        [Ratio(squares.astype(np.float64), sizes.astype(np.float64))]
-    )
-    for word, value, ends in (
-        ("brier", brier(y, p) if len(p) else None, of_brier),
-        (f"ece{BINS}", ece(y, p, BINS), draws.interval_of(ece_of(y, p, review, BINS))),
-    ):
-        yield metric_with_interval(
-            f"{name}.micro.{word}",
-            value,
-            n=len(p),
-            definition=f"{word}@1(of p_include where there is one)",
-            interval=ends,
+    p: Floats
+    label: Ints
+    review: Ints  #: index of the review
+    reviews: int
+
+    @property
+    def brier(self) -> MeasuredValue:
+        """The Brier score."""
+        squares = self._by_review((self.p - self.label) ** 2)
+        return MeasuredValue(
+            value=brier(self.label, self.p) if len(self.p) else None,
+            n=len(self.p),
+            statistic=Ratio(squares, self._by_review(np.ones(len(self.p)))),
         )
+
+    @property
+    def ece(self) -> MeasuredValue:
+        """The expected calibration error."""
+        return MeasuredValue(
+            value=ece(self.label, self.p, BINS),
+            n=len(self.p),
+            statistic=ece_of(self.label, self.p, self.review, BINS),
+        )
+
+    def _by_review(self, weights: Floats) -> Floats:
+        sums = np.bincount(self.review, weights=weights, minlength=self.reviews)
+        return sums.astype(np.float64)
+
+
+CALIBRATION: Mapping[str, ValueMeasure[StatedProbabilities]] = {
+    "brier": ValueMeasure(
+        "Brier score",
+        "Mean squared distance of stated probabilities from the reviews' decisions",
+        "lower",
+        of=lambda stated: stated.brier,
+        definition="{key}@1(of p_include where there is one)",
+    ),
+    "ece10": ValueMeasure(
+        "Expected calibration error",
+        "Mean distance of stated probabilities from the share included, in ten bins",
+        "lower",
+        of=lambda stated: stated.ece,
+        definition="{key}@1(of p_include where there is one)",
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,52 +156,54 @@ def measure_stratum(
     view: DecisionView, name: str, rows: Bools, draws: Resamples
 ) -> Stratum:
     """Measure a view in a stratum."""
-    counts = count_stratum(view, rows)
-    by_review = {**rates_by_review(counts), **measure_ranking(view, rows)}
+    counts, ranked = count_stratum(view, rows), measure_ranking(view, rows)
+    has_p = rows & ~view.imputed
+    stated = StatedProbabilities(
+        p=view.decisions.p[has_p],
+        label=view.records.label[has_p],
+        review=view.records.review[has_p],
+        reviews=len(view.records.reviews),
+    )
+    path = f"{name}.micro."
+    rates = {
+        f"{group.reading}{key}": rate.of(group.cells).by_cluster()
+        for group in rate_groups(view, counts)
+        for key, rate in group.rates.items()
+    }
+    measurements = (
+        *measured(COUNTS, counts, path=path, subset=name),
+        *pooled_rates(view, name, counts),
+        *measured(CALIBRATION, stated, path=path, subset=name),
+        *_means(view, name, counts, ranked),
+    )
     return Stratum(
         name=name,
         counts=counts,
-        by_review=by_review,
-        metrics=(
-            *_counted(name, counts),
-            *pooled_rates(view, name, counts, draws),
-            *calibration_metrics(view, name, rows, draws),
-            *means_over_reviews(view, name, counts, by_review, draws),
-        ),
+        by_review={**rates, **ranked},
+        metrics=tuple(with_intervals(measurements, draws)),
     )
 
 
-def _counted(name: str, counts: StratumCounts) -> Iterator[Metric]:
-    total = int(counts.records.sum())
-    tp, fp, tn, fn = counts.decided.pooled()
-    numbers = {
-        "n": total,
-        "positives": int(counts.positives.sum()),
-        "reviews": int((counts.records > 0).sum()),
-        "decided": int(counts.decided.n.sum()),
-        "tp": tp,
-        "fp": fp,
-        "tn": tn,
-        "fn": fn,
-        **{f"outcome.{word}": number for word, number in counts.outcomes.items()},
-        "imputed": counts.imputed,
-    }
-    for word, number in numbers.items():
-        yield Metric(
-            path=f"{name}.micro.{word}",
-            value=number,
-            n=total,
-            subset=name,
-            definition=f"count@1({word})",
-        )
+KINDS: Mapping[tuple[str, str], ComputedMeasure] = {
+    ("near-miss", "random"): ComputedMeasure(
+        "Specificity, near misses minus random negatives",
+        "How much less often the model excludes papers of related reviews than "
+        "papers of any other, as a mean over reviews that have both",
+        definition="specificity difference@1({over}, mean over reviews that have both)",
+    ),
+    ("near-miss", "true-excluded"): ComputedMeasure(
+        "Specificity, near misses minus true exclusions",
+        "How much more often the model excludes papers of related reviews than "
+        "papers that the review excluded, as a mean over reviews with both",
+        definition="specificity difference@1({over}, mean over reviews that have both)",
+    ),
+}
+"""Differences of specificity, by the two kinds of negatives."""
 
 
-PAIRS = (("near-miss", "random"), ("near-miss", "true-excluded"))
-
-
-def kind_gaps(strata: Mapping[str, Stratum], draws: Resamples) -> Iterator[Metric]:
+def kind_gaps(strata: Mapping[str, Stratum]) -> Iterator[Measurement]:
     """Differences of specificity, paired by the reviews that have both kinds."""
-    for left, right in PAIRS:
+    for (left, right), measure in KINDS.items():
         if left not in strata or right not in strata:
             continue
         pairs = [
@@ -228,27 +215,31 @@ def kind_gaps(strata: Mapping[str, Stratum], draws: Resamples) -> Iterator[Metri
             )
         ]
         firsts, seconds = [a for a, _ in pairs], [b for _, b in pairs]
-        n_defined = sum(a is not None for a in firsts)
-        (ends,) = draws.intervals(
-            [ResampledDifference(mean_of(firsts), mean_of(seconds))]
+        gap = MeasuredValue(
+            value=mean(a - b for a, b in pairs if a is not None and b is not None),
+            n=sum(a is not None for a in firsts),
+            statistic=ResampledDifference(mean_of(firsts), mean_of(seconds)),
         )
-        gap = mean(a - b for a, b in pairs if a is not None and b is not None)
-        yield Metric(
-            path=f"kinds.{left}-{right}.specificity",
-            value=gap,
-            n=n_defined,
+        yield measure.measurement(
+            f"kinds.{left}-{right}.specificity",
+            gap,
+            over=f"{left} minus {right}",
             subset=f"reviews with {left} and {right}",
-            lo=ends.lo,
-            hi=ends.hi,
-            definition=with_interval(
-                f"specificity difference@1({left} minus {right}, mean over reviews "
-                "that have both)",
-                ends,
-            ),
         )
 
 
-def implied_contamination(strata: Mapping[str, Stratum]) -> Iterator[Metric]:
+CONTAMINATION: Mapping[str, ComputedMeasure] = {
+    "contamination.implied": ComputedMeasure(
+        "Implied eligible near misses",
+        "Share of near misses that would have to be eligible to explain how often "
+        "the model includes them, under strong assumptions",
+        definition="implied contamination@1((fpr near-miss - fpr true-excluded) / "
+        "(sensitivity - fpr true-excluded))",
+    ),
+}
+
+
+def implied_contamination(strata: Mapping[str, Stratum]) -> Iterator[Measurement]:
     """The share of near misses that the error rates imply to be eligible."""
     near, true = strata.get("near-miss"), strata.get("true-excluded")
     if near is None or true is None:
@@ -259,17 +250,13 @@ def implied_contamination(strata: Mapping[str, Stratum]) -> Iterator[Metric]:
         true.by_path["micro.fpr"].value,
         strata["all"].by_path["micro.sensitivity"].value,
     )
-    yield Metric(
-        path="contamination.implied",
-        value=share,
-        n=near_fpr.n,
-        subset="near-miss",
-        definition="implied contamination@1((fpr near-miss - fpr true-excluded) / "
-        "(sensitivity - fpr true-excluded))",
-        note=NOT_IDENTIFIED
-        if share is None
-        else "an estimate that rests on strong assumptions",
-    )
+    assumed = "an estimate that rests on strong assumptions"
+    for key, measure in CONTAMINATION.items():
+        value = count(share, near_fpr.n)
+        yield replace(
+            measure.measurement(key, value, subset="near-miss"),
+            note=NOT_IDENTIFIED if share is None else assumed,
+        )
 
 
 NOT_IDENTIFIED = "not identified"

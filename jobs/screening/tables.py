@@ -1,4 +1,4 @@
-"""Builds the tables of a scoring: short ones, and those with a row per record.
+"""Declares the tables of a scoring: short ones, and those with a row per record.
 
 The short tables are by kind, by review, of reasons, and of models compared. The long
 ones are made while they are written.
@@ -6,191 +6,185 @@ ones are made while they are written.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 
-from jobs.kit.comparison.models import TESTED_COLUMNS, difference_cells, tested_cells
+from jobs.kit.comparison.models import DIFFERENCE, TESTED
+from jobs.kit.measures import DEFINED
+from jobs.kit.metrics import Confusion
+from jobs.kit.metrics.columns import as_value
 from jobs.kit.metrics.screening import recall_curve
+from jobs.kit.tables import (
+    METRIC_VALUE,
+    Columns,
+    StreamedTable,
+    TableOf,
+    count,
+    group,
+    groups,
+    number,
+    per_key,
+    text,
+)
 from jobs.screening.data import ArticleText
-from jobs.screening.decisions import OUTCOMES, READABLE, Decisions, DecisionView
-from jobs.screening.ranking import COLUMNS, rank_reviews
+from jobs.screening.decisions import (
+    OUTCOMES,
+    READABLE,
+    Decisions,
+    DecisionView,
+    Records,
+)
+from jobs.screening.ranking import JudgedThreshold, rank_reviews
 from jobs.screening.results import (
     PAIRED,
     SENSITIVITY,
     SPECIFICITY,
-    ScreeningModelResults,
+    ScreeningPair,
     ScreeningResults,
 )
-from runner.scorecard import Cell, Detail, StreamedRow, Table
-
-BY_KIND = (
-    "micro.coverage",
-    "micro.sensitivity",
-    "micro.as_include.sensitivity",
-    "micro.specificity",
-    "micro.as_include.specificity",
-    "micro.fpr",
-    "micro.precision",
-    "micro.f1",
-    "micro.as_include.f1",
-    "macro.wss95",
-    "macro.auroc",
-)
-"""Metrics of `by_kind.csv`, with the ends of their intervals beside them.
-
-Beside a mean over reviews stands how many of them have a value.
-"""
+from jobs.screening.strata import Stratum
+from runner.scorecard import Metric, Table
 
 
 def short_tables(results: ScreeningResults) -> Iterator[Table]:
     """All of them, in the order of a report."""
-    yield _by_kind(results)
+    has_near_misses = "near-miss" in results.predictions.records.kinds
+    unjudged = " Near misses are unjudged." if has_near_misses else ""
+    by_kind = BY_KIND.table(_kind_rows(results))
+    yield replace(by_kind, caption=by_kind.caption + unjudged)
     yield _per_review(results)
-    yield _comparison(results)
+    yield COMPARISON.table(results.pairs)
     yield _reason_confusion(results)
 
 
-def _by_kind(results: ScreeningResults) -> Table:
-    columns = ["model", "replicate", "kind", "n", "positives"]
-    for path in BY_KIND:
-        columns += [path, f"{path}.lo", f"{path}.hi"]
-        columns += [f"{path}.n_defined"] if _is_mean(path) else []
-    rows: list[tuple[Cell, ...]] = []
+class _KindRow(NamedTuple):
+    decisions: Decisions
+    stratum: Stratum
+    metrics: Mapping[str, Metric]
+
+
+def _kind_rows(results: ScreeningResults) -> Iterator[_KindRow]:
     for column in (*results.columns.values(), *results.replicates):
-        for name, stratum in column.strata.items():
-            row: list[Cell] = [
-                column.view.decisions.model,
-                column.view.decisions.replicate,
-                name,
-                int(stratum.counts.records.sum()),
-                int(stratum.counts.positives.sum()),
-            ]
-            by_path = stratum.by_path
-            for path in BY_KIND:
-                row += [by_path[path].value, by_path[path].lo, by_path[path].hi]
-                row += [by_path[path].n_defined] if _is_mean(path) else []
-            rows.append(tuple(row))
-    has_near_misses = "near-miss" in results.predictions.records.kinds
-    unjudged = " Near misses are unjudged." if has_near_misses else ""
-    return Table(
-        name="by_kind",
-        columns=tuple(columns),
-        rows=tuple(rows),
-        caption="Each model against all negatives and against each kind of them; "
-        "as_include counts whatever is undecided as included. Precision and WSS go by "
-        "this set's ratio of negatives, which need not be that of a search."
-        f"{unjudged}",
-        is_headline=True,
-    )
+        for stratum in column.strata.values():
+            yield _KindRow(column.view.decisions, stratum, stratum.by_path)
 
 
-def _is_mean(path: str) -> bool:
-    return path.startswith("macro.")
+BY_KIND = TableOf[_KindRow](
+    name="by_kind",
+    columns=(
+        text("model", lambda row: row.decisions.model),
+        count("replicate", lambda row: row.decisions.replicate),
+        text("kind", lambda row: row.stratum.name),
+        count("n", lambda row: int(row.stratum.counts.records.sum())),
+        count("positives", lambda row: int(row.stratum.counts.positives.sum())),
+        groups(
+            METRIC_VALUE,
+            (
+                "micro.coverage",
+                "micro.sensitivity",
+                "micro.as_include.sensitivity",
+                "micro.specificity",
+                "micro.as_include.specificity",
+                "micro.fpr",
+                "micro.precision",
+                "micro.f1",
+                "micro.as_include.f1",
+            ),
+            lambda row, path: row.metrics[path],
+        ),
+        groups(
+            (*METRIC_VALUE, count(DEFINED, lambda metric: metric.n_defined)),
+            ("macro.wss95", "macro.auroc"),
+            lambda row, path: row.metrics[path],
+        ),
+    ),
+    caption="Each model against all negatives and against each kind of them; "
+    "as_include counts whatever is undecided as included. Precision and WSS go by "
+    "this set's ratio of negatives, which need not be that of a search.",
+    is_headline=True,
+)
+
+CONFUSION: tuple[Columns[Confusion], ...] = (
+    count("tp", lambda counts: int(counts.tp)),
+    count("fp", lambda counts: int(counts.fp)),
+    count("tn", lambda counts: int(counts.tn)),
+    count("fn", lambda counts: int(counts.fn)),
+)
+
+
+class _ReviewRow(NamedTuple):
+    review: str
+    at: int
+    model: str
+    stratum: Stratum
+
+    @property
+    def decided(self) -> Confusion:
+        cells, at = self.stratum.counts.decided, self.at
+        return Confusion(
+            tp=cells.tp[at], fp=cells.fp[at], tn=cells.tn[at], fn=cells.fn[at]
+        )
 
 
 def _per_review(results: ScreeningResults) -> Table:
-    rows: list[tuple[Cell, ...]] = []
-    measures: tuple[str, ...] = ()
-    for model, column in results.columns.items():
-        for name, stratum in column.strata.items():
-            measures = tuple(stratum.by_review)
-            rows += _reviews_of(results, column, model, name)
-    return Table(
+    rows = [
+        _ReviewRow(review, at, model, stratum)
+        for model, column in results.columns.items()
+        for stratum in column.strata.values()
+        for at, review in enumerate(results.predictions.records.reviews)
+        if stratum.counts.records[at]
+    ]
+    strata = [s for column in results.columns.values() for s in column.strata.values()]
+    return TableOf[_ReviewRow](
         name="per_review",
         columns=(
-            "review_pmid",
-            "model",
-            "stratum",
-            "n",
-            "positives",
-            "decided",
-            "tp",
-            "fp",
-            "tn",
-            "fn",
-            *measures,
+            text("review_pmid", lambda row: row.review),
+            text("model", lambda row: row.model),
+            text("stratum", lambda row: row.stratum.name),
+            count("n", lambda row: int(row.stratum.counts.records[row.at])),
+            count("positives", lambda row: int(row.stratum.counts.positives[row.at])),
+            count("decided", lambda row: int(row.decided.n)),
+            group(CONFUSION, lambda row: row.decided),
+            per_key(
+                "{}",
+                strata[-1].by_review if strata else (),
+                lambda row, measure: row.stratum.by_review[measure][row.at],
+                "number",
+            ),
         ),
-        rows=tuple(rows),
         caption="Rates of decided records and what reading in the model's order "
         "saves, review by review; ranking is undefined where one class is missing.",
-    )
+    ).table(rows)
 
 
-def _reviews_of(
-    results: ScreeningResults, column: ScreeningModelResults, model: str, name: str
-) -> Iterator[tuple[Cell, ...]]:
-    stratum = column.strata[name]
-    counts, cells = stratum.counts, stratum.counts.decided
-    for at, review in enumerate(results.predictions.records.reviews):
-        if counts.records[at]:
-            yield (
-                review,
-                model,
-                name,
-                int(counts.records[at]),
-                int(counts.positives[at]),
-                int(cells.n[at]),
-                int(cells.tp[at]),
-                int(cells.fp[at]),
-                int(cells.tn[at]),
-                int(cells.fn[at]),
-                *(values[at] for values in stratum.by_review.values()),
-            )
-
-
-def _comparison(results: ScreeningResults) -> Table:
-    return Table(
-        name="comparison",
-        columns=(
-            "left",
-            "right",
-            "n",
-            "dropped",
-            "left_alone_right",
-            "right_alone_right",
-            "mcnemar_p",
-            "mcnemar_p_holm",
-            "sensitivity_difference",
-            "sensitivity_lo",
-            "sensitivity_hi",
-            "specificity_difference",
-            "specificity_lo",
-            "specificity_hi",
-            "agreement",
-            "kappa",
-            "ac1",
-            *(f"{path}.{name}" for path in PAIRED for name in TESTED_COLUMNS),
-        ),
-        rows=tuple(
-            (
-                pair.left,
-                pair.right,
-                pair.n,
-                pair.dropped,
-                pair.left_alone,
-                pair.right_alone,
-                pair.p,
-                pair.p_holm,
-                *difference_cells(pair.metrics.get(SENSITIVITY)),
-                *difference_cells(pair.metrics.get(SPECIFICITY)),
-                pair.agreement.percent,
-                pair.agreement.kappa,
-                pair.agreement.ac,
-                *(
-                    cell
-                    for path in PAIRED
-                    for cell in tested_cells(pair.metrics.get(path))
-                ),
-            )
-            for pair in results.pairs
-        ),
-        caption="Left minus right, on the records that both decided. Each metric has "
-        "its own test by review, corrected by Holm over all pairs of this table, and a "
-        "verdict on the left model. McNemar's exact test of being right ignores that "
-        "records of a review hang together; it is secondary and decides nothing.",
-    )
+COMPARISON = TableOf[ScreeningPair](
+    name="comparison",
+    columns=(
+        text("left", lambda pair: pair.left),
+        text("right", lambda pair: pair.right),
+        count("n", lambda pair: pair.n, "records that both decided"),
+        count("dropped", lambda pair: pair.dropped),
+        count("left_alone_right", lambda pair: pair.left_alone),
+        count("right_alone_right", lambda pair: pair.right_alone),
+        number("mcnemar_p", lambda pair: pair.p),
+        number("mcnemar_p_holm", lambda pair: pair.p_holm),
+        group(DIFFERENCE, lambda pair: pair.metrics.get(SENSITIVITY), "sensitivity_"),
+        group(DIFFERENCE, lambda pair: pair.metrics.get(SPECIFICITY), "specificity_"),
+        number("agreement", lambda pair: pair.agreement.percent),
+        number("kappa", lambda pair: pair.agreement.kappa),
+        number("ac1", lambda pair: pair.agreement.ac),
+        groups(TESTED, PAIRED, lambda pair, path: pair.metrics.get(path), "{}."),
+    ),
+    caption="Left minus right, on the records that both decided. Each metric has "
+    "its own test by review, corrected by Holm over all pairs of this table, and a "
+    "verdict on the left model. McNemar's exact test of being right ignores that "
+    "records of a review hang together; it is secondary and decides nothing.",
+)
 
 
 def _reason_confusion(results: ScreeningResults) -> Table:
@@ -208,151 +202,177 @@ def _reason_confusion(results: ScreeningResults) -> Table:
     )
 
 
-DECISIONS = (
-    "review_pmid",
-    "paper_pmid",
-    "label",
-    "kind",
-    "model",
-    "replicate",
-    "decision",
-    "confidence",
-    "reason_code",
-    "reason",
-    "stage",
-    "status",
-    "noted",
+class _RecordRow(NamedTuple):
+    """One record under one model or replicate."""
+
+    records: Records
+    decisions: Decisions
+    at: int
+    title: str | None = None
+
+    @property
+    def review(self) -> str:
+        return self.records.reviews[int(self.records.review[self.at])]
+
+    @property
+    def outcome(self) -> int:
+        return int(self.decisions.outcome[self.at])
+
+    @property
+    def is_read(self) -> bool:
+        return self.outcome in READABLE
+
+    @property
+    def status(self) -> str:
+        """Of the last stage that was due."""
+        outcome = int(self.decisions.latest[self.at]) if self.is_read else self.outcome
+        return "parsed" if outcome in READABLE else OUTCOMES[outcome]
+
+    @property
+    def reason_code(self) -> str | None:
+        return self.decisions.reason_code[self.at] or None
+
+    @property
+    def stage(self) -> str | None:
+        """The stage that decided."""
+        stage = self.decisions.stage[self.at]
+        return self.decisions.stages[stage] if stage >= 0 else None
+
+    @property
+    def noted(self) -> str | None:
+        issues = self.decisions.issues
+        return (issues[self.at] or None) if issues else None
+
+
+DECISIONS = TableOf[_RecordRow](
+    name="decisions",
+    columns=(
+        text("review_pmid", lambda row: row.review),
+        text("paper_pmid", lambda row: row.records.papers[row.at]),
+        count("label", lambda row: int(row.records.label[row.at]), "1: included"),
+        text("kind", lambda row: row.records.kinds[row.records.kind[row.at]]),
+        text("model", lambda row: row.decisions.model),
+        count("replicate", lambda row: row.decisions.replicate or 1),
+        text("decision", lambda row: OUTCOMES[row.outcome] if row.is_read else None),
+        number("confidence", lambda row: as_value(row.decisions.p[row.at])),
+        text("reason_code", lambda row: row.reason_code if row.is_read else None),
+        text("reason", lambda row: row.decisions.reason[row.at] or None),
+        text(
+            "stage", lambda row: row.stage if row.is_read else row.decisions.stages[0]
+        ),
+        text("status", lambda row: row.status),
+        text("noted", lambda row: row.noted),
+    ),
+    caption="What each model said of each record, by the last stage that could "
+    "be read; status is that of the last stage that was due.",
 )
 """They can be imported again."""
 
-FALSE_NEGATIVES = (
-    "model",
-    "review_pmid",
-    "paper_pmid",
-    "title",
-    "confidence",
-    "reason_code",
-    "reason",
-    "stage",
+FALSE_NEGATIVES = TableOf[_RecordRow](
+    name="false_negatives",
+    columns=(
+        text("model", lambda row: row.decisions.model),
+        text("review_pmid", lambda row: row.review),
+        text("paper_pmid", lambda row: row.records.papers[row.at]),
+        text("title", lambda row: row.title),
+        number("confidence", lambda row: as_value(row.decisions.p[row.at])),
+        text("reason_code", lambda row: row.reason_code),
+        text("reason", lambda row: row.decisions.reason[row.at] or None),
+        text("stage", lambda row: row.stage),
+    ),
+    caption="Every included paper that a model excludes, the surest first.",
 )
-_NO_TEXT = ArticleText()
+
+THRESHOLDS = TableOf[JudgedThreshold](
+    name="thresholds",
+    columns=(
+        text("model", lambda row: row.sweep.model),
+        text("choice", lambda row: row.choice),
+        text("left_out", lambda row: row.left_out),
+        number("threshold", lambda row: row.threshold),
+        number("sensitivity", lambda row: row.rates.get("sensitivity")),
+        number("specificity", lambda row: row.rates.get("specificity")),
+        number("coverage", lambda row: row.sweep.coverage),
+        group(CONFUSION, lambda row: row.counts),
+    ),
+    caption="Each distinct p_include as a threshold, over the records that "
+    "have one; then the threshold for a sensitivity of 0.95, judged on its own "
+    "records (which flatters it) and on each review that was left out.",
+)
 
 
-@dataclass(frozen=True, slots=True)
-class RecordTables:
-    """The long files of a scoring: declared at once, filled row by row."""
+class _CurvePoint(NamedTuple):
+    model: str
+    review: str
+    rank: int
+    n: int
+    recall: float
 
-    results: ScreeningResults
 
-    def tables(self) -> Iterator[Table]:
-        """Their names and columns."""
-        yield Table(
-            name="false_negatives",
-            columns=FALSE_NEGATIVES,
-            caption="Every included paper that a model excludes, the surest first.",
-        )
-        yield Table(
-            name="decisions",
-            columns=DECISIONS,
-            caption="What each model said of each record, by the last stage that could "
-            "be read; status is that of the last stage that was due.",
-        )
-        yield Table(
-            name="thresholds",
-            columns=COLUMNS,
-            caption="Each distinct p_include as a threshold, over the records that "
-            "have one; then the threshold for a sensitivity of 0.95, judged on its own "
-            "records (which flatters it) and on each review that was left out.",
-        )
-        yield Table(
-            name="recall_curve",
-            columns=("model", "review_pmid", "rank", "share", "recall"),
-            caption="Where each included paper is found when a person reads in the "
-            "model's order, and the end of the list.",
-        )
+RECALL_CURVE = TableOf[_CurvePoint](
+    name="recall_curve",
+    columns=(
+        text("model", lambda row: row.model),
+        text("review_pmid", lambda row: row.review),
+        count("rank", lambda row: row.rank),
+        number("share", lambda row: row.rank / row.n, "of the list that is read"),
+        number("recall", lambda row: row.recall),
+    ),
+    caption="Where each included paper is found when a person reads in the "
+    "model's order, and the end of the list.",
+)
 
-    def __iter__(self) -> Iterator[Detail]:
-        for model, column in self.results.columns.items():
-            for cells in self._missed(model, column.view):
-                yield StreamedRow(table="false_negatives", cells=cells)
-        singles = self.results.predictions.replicates or [
-            decisions
-            for decisions in self.results.predictions.decisions
-            if decisions.model in self.results.predictions.models
-        ]
-        for decisions in singles:
-            for cells in self._decision_rows(decisions):
-                yield StreamedRow(table="decisions", cells=cells)
-        for column in self.results.columns.values():
-            for cells in column.thresholds.table():
-                yield StreamedRow(table="thresholds", cells=cells)
-        for model, column in self.results.columns.items():
-            for cells in self._curve(model, column.view):
-                yield StreamedRow(table="recall_curve", cells=cells)
 
-    def _decision_rows(self, decisions: Decisions) -> Iterator[tuple[Cell, ...]]:
-        records = self.results.predictions.records
-        for at, outcome in enumerate(decisions.outcome.tolist()):
-            is_read = outcome in READABLE
-            yield (
-                records.reviews[records.review[at]],
-                records.papers[at],
-                int(records.label[at]),
-                records.kinds[records.kind[at]],
-                decisions.model,
-                decisions.replicate or 1,
-                OUTCOMES[outcome] if is_read else None,
-                _number(decisions.p[at]),
-                decisions.reason_code[at] or None if is_read else None,
-                decisions.reason[at] or None,
-                decisions.stages[decisions.stage[at]]
-                if is_read
-                else decisions.stages[0],
-                _status(int(decisions.latest[at]) if is_read else outcome),
-                (decisions.issues[at] or None) if decisions.issues else None,
-            )
+def record_tables(results: ScreeningResults) -> tuple[StreamedTable, ...]:
+    """The long tables of a scoring."""
+    return (
+        FALSE_NEGATIVES.streamed(partial(_missed, results)),
+        DECISIONS.streamed(partial(_decided, results)),
+        THRESHOLDS.streamed(
+            lambda: chain(*(c.thresholds.judged() for c in results.columns.values()))
+        ),
+        RECALL_CURVE.streamed(
+            lambda: chain(*(_curve(c.view) for c in results.columns.values()))
+        ),
+    )
 
-    def _missed(self, model: str, view: DecisionView) -> Iterator[tuple[Cell, ...]]:
-        records, decisions = view.records, view.decisions
-        validation_set = self.results.dataset.validation_set
-        papers = {} if validation_set is None else validation_set.papers
+
+def _missed(results: ScreeningResults) -> Iterator[_RecordRow]:
+    validation_set = results.dataset.validation_set
+    papers = {} if validation_set is None else validation_set.papers
+    for column in results.columns.values():
+        view, records = column.view, column.view.records
         rows = np.flatnonzero((records.label == 1) & (view.call == 0))
         rows = rows[np.lexsort((rows, view.height[rows]))]
         for at in rows.tolist():
-            yield (
-                model,
-                records.reviews[records.review[at]],
-                records.papers[at],
-                papers.get(records.papers[at], _NO_TEXT).title or None,
-                _number(decisions.p[at]),
-                decisions.reason_code[at] or None,
-                decisions.reason[at] or None,
-                decisions.stages[decisions.stage[at]]
-                if decisions.stage[at] >= 0
-                else None,
+            title = papers.get(records.papers[at], _NO_TEXT).title or None
+            yield _RecordRow(records, view.decisions, at, title)
+
+
+_NO_TEXT = ArticleText()
+
+
+def _decided(results: ScreeningResults) -> Iterator[_RecordRow]:
+    predictions = results.predictions
+    singles = predictions.replicates or [
+        decisions
+        for decisions in predictions.decisions
+        if decisions.model in predictions.models
+    ]
+    for decisions in singles:
+        for at in range(len(predictions.records)):
+            yield _RecordRow(predictions.records, decisions, at)
+
+
+def _curve(view: DecisionView) -> Iterator[_CurvePoint]:
+    records = view.records
+    for ranked in rank_reviews(view, np.ones(len(records), dtype=np.bool_)):
+        recall = recall_curve(ranked.label)
+        if recall is None:
+            continue
+        n = len(recall)
+        for at in np.union1d(np.flatnonzero(ranked.label), [n - 1]).tolist():
+            review = records.reviews[ranked.review]
+            yield _CurvePoint(
+                view.decisions.model, review, at + 1, n, float(recall[at])
             )
-
-    def _curve(self, model: str, view: DecisionView) -> Iterator[tuple[Cell, ...]]:
-        records = view.records
-        for ranked in rank_reviews(view, np.ones(len(records), dtype=np.bool_)):
-            recall = recall_curve(ranked.label)
-            if recall is None:
-                continue
-            n = len(recall)
-            ranks = np.union1d(np.flatnonzero(ranked.label), [n - 1])
-            for rank in ranks.tolist():
-                yield (
-                    model,
-                    records.reviews[ranked.review],
-                    rank + 1,
-                    (rank + 1) / n,
-                    float(recall[rank]),
-                )
-
-
-def _status(outcome: int) -> str:
-    return "parsed" if outcome in READABLE else OUTCOMES[outcome]
-
-
-def _number(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)

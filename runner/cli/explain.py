@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -34,7 +34,7 @@ def explain(
 
     A job that builds data sets explains how an ITEM gets into one, by the options of
     prepare; without ITEM it chooses. Every setting of the job may be given by its own
-    flag; siftlog jobs JOB lists them. Writes nothing.
+    flag; siftlog jobs JOB --all lists them. Writes nothing.
     """
     from runner.cli import run_steps
     from runner.errors import UsageError
@@ -51,10 +51,9 @@ def explain(
         words, *((switches(job), file_lists(job)) if job else ())
     )
     source = SettingsSource(words=tuple(flags), sets=sets)
-    by_inputs = getattr(job, "explain_inputs", None)
-    if job is not None and by_inputs is not None:
+    if job is not None and job.explain_inputs is not None:
         settings = run_steps.with_sample(job, run_steps.typed_settings(job, source, {}))
-        explanation = by_inputs(settings, tuple(items))
+        explanation = job.explain_inputs(settings, tuple(items))
         if as_json:
             print_json(explanation.json)
         else:
@@ -70,7 +69,7 @@ def explain(
     if job is not None:
         settings = run_steps.typed_settings(job, source, {})
         dataset = job.load(run_steps.startable(job, settings))
-        print_text(_explainer(job)(dataset, None, tuple(items)))
+        print_text(job.explain(dataset, None, tuple(items)))
         return DONE
     folder = resolve(runs_dir, what)
     with open_reader(folder.log) as reader:
@@ -79,7 +78,7 @@ def explain(
         settings = scoring.effective_settings(job, folder, source.typed())
         dataset = job.load(settings)
         answers = scoring.answers(reader, first, last_seq(reader))
-        print_text(_explainer(job)(dataset, answers, tuple(items)))
+        print_text(job.explain(dataset, answers, tuple(items)))
         _baselines(folder, len(scorings(reader)))
     return DONE
 
@@ -91,12 +90,3 @@ def _baselines(folder: RunFolder, number: int) -> None:
     path = folder.scores / str(number) / BASELINES
     if path.is_file():
         print_text("The whole run over trivial baselines:\n" + path.read_text("utf-8"))
-
-
-def _explainer(job: Any) -> Any:  # noqa: ANN401 - an optional part of the interface
-    from runner.errors import UsageError
-
-    explainer = getattr(job, "explain", None)
-    if explainer is None:
-        raise UsageError(f"{job.name} has no explain.")
-    return explainer

@@ -24,7 +24,8 @@ from runner.clients.client import Received
 from runner.clients.wire import encode_answer
 from runner.engine.attempt_events import answered_event, completed_event
 from runner.errors import UsageError
-from runner.job import ImportedAnswer, Importer, Job, JobFaults, Stage, Task, read_reply
+from runner.job import ImportedAnswer, Importer, Job, Stage, Task
+from runner.job_faults import JobFaults, read_reply
 from runner.messages import Reply
 from runner.plan import BLOCK, stage_of
 from runner.workload import Workload
@@ -68,8 +69,8 @@ def import_(
     """Record answers of JOB that were made elsewhere, as a run like any other.
 
     FILES are recognised by what they hold. Every setting of the job may be given by
-    its own flag (--profile NAME) or as --set profile=NAME; siftlog jobs JOB lists them,
-    files that have a flag of their own among them.
+    its own flag (--profile NAME) or as --set profile=NAME; siftlog jobs JOB --all lists
+    them, files that have a flag of their own among them.
     """
     from runner.cli import run_steps
     from runner.errors import UsageError
@@ -79,7 +80,7 @@ def import_(
     from runner.workload import file_lists, load_workload, switches
 
     job = load_job(job_name)
-    importer = getattr(job, "importer", None)
+    importer = job.importer
     if importer is None:
         raise UsageError(f"{job.name} has no import.")
     require_form(importer, form)

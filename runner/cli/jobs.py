@@ -2,44 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
 import click
 
 from runner.cli import arguments
 from runner.cli.console import DONE, print_json, print_text
 from runner.table_rendering import in_columns
 
+if TYPE_CHECKING:
+    from runner.job import Job
+
 
 @click.command()
 @click.argument("job_name", metavar="[JOB]", required=False)
+@click.option("--all", "show_all", is_flag=True, help="Every setting of JOB.")
 @arguments.as_json
-def jobs(job_name: str | None, as_json: bool) -> int:
-    """List the installed jobs, or the settings of JOB."""
+def jobs(job_name: str | None, show_all: bool, as_json: bool) -> int:
+    """List the installed jobs, or the settings of JOB that people usually set.
+
+    JSON lists every setting.
+    """
     from runner.registry import job_names, job_outline, load_job
 
     if job_name is not None:
-        fields = load_job(job_name).Settings.model_json_schema()["properties"]
-        lines = []
-        for name, field in fields.items():
-            default = field.get("default")
-            allowed = field.get("enum", [])
-            if as_json:
-                print_json(
-                    {
-                        "setting": name,
-                        "default": default,
-                        "allowed": allowed,
-                        "description": field.get("description", ""),
-                    }
-                )
-            else:
-                description = field.get("description", "")
-                values = f" ({', '.join(map(str, allowed))})" if allowed else ""
-                default_text = (
-                    "" if default is None else f"  [default: {_typed(default)}]"
-                )
-                lines.append((name, f"{description}{values}{default_text}"))
-        for line in in_columns(lines):
-            print_text(line)
+        _print_settings(load_job(job_name), show_all=show_all, as_json=as_json)
         return DONE
     for name in job_names():
         outline = job_outline(name)
@@ -57,6 +45,54 @@ def jobs(job_name: str | None, as_json: bool) -> int:
                 f"{', '.join(stage_labels)}"
             )
     return DONE
+
+
+def _print_settings(job: Job, *, show_all: bool, as_json: bool) -> None:
+    """Prints the everyday settings of a job, or all of them."""
+    fields = job.Settings.model_json_schema()["properties"]
+    everyday = [name for name in fields if name in (job.everyday or fields)]
+    if as_json:
+        for name, field in fields.items():
+            print_json(
+                {
+                    "setting": name,
+                    "default": field.get("default"),
+                    "allowed": field.get("enum", []),
+                    "description": field.get("description", ""),
+                    "everyday": name in everyday,
+                    "profiles": _profile_values(job, name),
+                }
+            )
+        return
+    names = fields if show_all else everyday
+    for line in in_columns(
+        [(name, _described(job, name, fields[name])) for name in names]
+    ):
+        print_text(line)
+    if hidden := len(fields) - len(names):
+        print_text(f"{hidden} more settings: siftlog jobs {job.name} --all")
+
+
+def _profile_values(job: Job, setting: str) -> dict[str, Any]:
+    """What each profile of the job sets a setting to, for those that set it."""
+    return {
+        profile: values[setting]
+        for profile, values in job.profiles.items()
+        if setting in values
+    }
+
+
+def _described(job: Job, name: str, field: Mapping[str, Any]) -> str:
+    """The description of a setting, with its allowed and its usual values."""
+    allowed = field.get("enum", [])
+    values = f" ({', '.join(map(str, allowed))})" if allowed else ""
+    default = field.get("default")
+    default_text = "" if default is None else f"  [default: {_typed(default)}]"
+    profiles = "".join(
+        f"  [{profile}: {_typed(value)}]"
+        for profile, value in _profile_values(job, name).items()
+    )
+    return f"{field.get('description', '')}{values}{default_text}{profiles}"
 
 
 def _typed(default: object) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from runner.cli.console import CHECK_FAILED, DONE, print_json, print_note, print
 from runner.cli.request import SettingsSource
 from runner.cli.run import run
 from runner.errors import UsageError
-from runner.job import Job
+from runner.job import Job, PreparedParts
 from runner.workload import file_lists, switches
 
 
@@ -54,7 +54,8 @@ def prepare(
 
     Without SUBCOMMAND: what the job builds by default, or else which there are. Every
     setting of the job may be given by its own flag (--posts FILE) or as --set
-    posts=FILE; siftlog jobs JOB lists them. Without any input the job's sample is used.
+    posts=FILE; siftlog jobs JOB --all lists them. Without any input the job's sample is
+    used.
 
     A SUBCOMMAND that asks models is a run, and takes the options of siftlog run too.
     """
@@ -67,7 +68,7 @@ def prepare(
     job = load_job(job_name)
     names, flags = split_words(words, switches(job), file_lists(job))
     subcommand, *files = names or [""]
-    if subcommand in getattr(job, "prepare_runs", ()):
+    if subcommand in job.prepare_runs:
         source = SettingsSource(words=words, sets=sets, config=config)
         return prepare_run(job, subcommand, source, out=out, as_json=as_json)
     offer = _offer(job, subcommand)
@@ -94,17 +95,17 @@ def prepare(
     return CHECK_FAILED
 
 
-def _offer(job: Any, subcommand: str) -> Any:  # noqa: ANN401 - parts that jobs may have
+def _offer(job: Job, subcommand: str) -> Callable[[Any], PreparedParts]:
     """What a subcommand calls; raise `UsageError` where the job has none such."""
     from runner.errors import UsageError
 
-    subcommands = getattr(job, "prepare", {})
+    subcommands = job.prepare
     if subcommand not in subcommands:
         if "" in subcommands:
             raise UsageError(
                 f"prepare {job.name} takes no word {subcommand!r}; leave it out."
             )
-        every = (*subcommands, *getattr(job, "prepare_runs", ()))
+        every = (*subcommands, *job.prepare_runs)
         choices = ", ".join(sorted(filter(None, every))) or "nothing"
         raise UsageError(f"{job.name} can prepare: {choices}.")
     return subcommands[subcommand]

@@ -62,10 +62,10 @@ def prompts(
 def _of_job(job: Job, source: SettingsSource, *, as_json: bool) -> int:
     from runner.cli import run_steps
     from runner.errors import UsageError
-    from runner.prompts import USUAL_PROFILE, PromptCatalog, written
+    from runner.prompts import USUAL_PROFILE, written
 
-    catalog = getattr(job, "prompts", None)
-    if not isinstance(catalog, PromptCatalog):
+    catalog = job.prompts
+    if catalog is None:
         raise UsageError(f"{job.name} has no prompts that a file can replace.")
     settings = run_steps.typed_settings(
         job, source, run_steps.configuration(source, job)

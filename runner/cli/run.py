@@ -146,8 +146,8 @@ def run(
     """Run JOB and score its answers.
 
     Every setting of the job may be given by its own flag (--bench FILE) or as --set
-    bench=FILE; siftlog jobs JOB lists them. Without any input the job's sample is used,
-    without --model its offline baseline.
+    bench=FILE; siftlog jobs JOB --all lists them. Without any input the job's sample is
+    used, without --model its offline baseline.
     """
     request = RunRequest.of(ctx.args, parameters)
     if dry_run:

@@ -139,9 +139,8 @@ def typed_settings(
 
 def implied(job: Job, options: TypedOptions, file: Mapping[str, Any]) -> dict[str, str]:
     """The settings that follow from naming a model, unless they are given."""
-    rules: Mapping[str, tuple[str, str]] = getattr(job, "implied", {})
     settings: dict[str, str] = {}
-    for option, (setting, value) in rules.items():
+    for option, (setting, value) in job.implied.items():
         if options.values.get(option) or file.get(option):
             settings.setdefault(setting, value)
     return settings
@@ -162,10 +161,7 @@ def with_temperature(
 
 def with_sample(job: Job, settings: BaseModel) -> BaseModel:
     """The job's shipped sample where no input was named at all; says so."""
-    fill = getattr(job, "with_sample", None)
-    if fill is None:
-        return settings
-    filled: BaseModel = fill(settings)
+    filled: BaseModel = job.with_sample(settings)
     if filled is not settings:
         print_note(f"No input was named: using the sample that ships with {job.name}.")
     return filled
@@ -178,9 +174,7 @@ def startable(job: Job, settings: BaseModel) -> BaseModel:
         UsageError: An input that the job cannot do without is missing.
     """
     filled = with_sample(job, settings)
-    require = getattr(job, "require", None)
-    if require is not None:
-        require(filled)
+    job.require(filled)
     return filled
 
 
@@ -206,8 +200,8 @@ def new_run(
     run's models.
     """
     filled = startable(job, settings)
-    times = getattr(job, "replicates", None)
-    usual = {} if times is None else {"replicates": times(filled)}
+    times = job.replicates(filled)
+    usual = {} if times is None else {"replicates": times}
     options = engine_options(typed, {**usual, **file})
     check_baselines(options)
     work = load_workload(job, fitted(job, filled, options), starts=True)

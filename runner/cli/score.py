@@ -81,10 +81,10 @@ def score(
 ) -> int:
     """Score RUN's stored answers, under its own settings or changed ones.
 
-    Every setting of the job may be given by its own flag; siftlog jobs JOB lists them.
-    No model is called. While the run is alive its finished part is scored, and nothing
-    is recorded. With --at the answers of then are scored, under the settings of then;
-    that is never recorded.
+    Every setting of the job may be given by its own flag; siftlog jobs JOB --all lists
+    them. No model is called. For a live run, scores the finished part and records
+    nothing. With --at, scores the answers of that moment under its settings and records
+    nothing.
     """
     from runner.cli import run_steps
     from runner.errors import UsageError

@@ -1,11 +1,11 @@
 """Sends requests over HTTP without an SDK; the client for OpenAI's forms.
 
 A chat is sent in one of two forms, as a chat completion or as a response; which one is
-fixed when the client is opened (`design/responses.md`).
+fixed when the client is opened (`design/clients.md`).
 
 Requests are built once and handed to the transport directly: cookies, redirects,
 retries and the pool of `httpx.AsyncClient` cost more CPU than the whole engine and
-are of no use here (`design/http-transport.md` has the figures).
+are of no use here (`design/clients.md` has the figures).
 
 Every client that speaks HTTP sends through here, so that timeouts, proxies, broken
 connections, endless replies and echoed keys are met in one way. No request is built

@@ -2,7 +2,7 @@
 
 litellm writes the request and reads the reply; sending, timeouts, masking and the
 meaning of a refusal are those of the direct way. What it made of the reply is stored in
-OpenAI's form of its kind, with the reply as it came inside (`design/litellm.md`).
+OpenAI's form of its kind, with the reply as it came inside (`design/clients.md`).
 
 The library's requests arrive here as they would at a socket, and each goes out once:
 a second one that is paid for would stand in no log. What came of the last one is kept:
@@ -11,7 +11,7 @@ that, and not what the library makes of it, says how the attempt ended.
 litellm knows how some hundred providers want a request written and how they write a
 reply. Its retries, caches, callbacks, price download and `.env` reader are off, and
 its sockets are ours: whatever HTTP client it builds hands its requests to the attempt
-under way (`design/litellm.md` says why). It is imported when the first model needs it,
+under way (`design/clients.md` says why). It is imported when the first model needs it,
 which takes two to three seconds.
 """
 

@@ -10,7 +10,7 @@ same forms by `encode_answer`, so that replay knows one way only.
 of HTTP or keys are.
 
 A vector comes as a list of numbers, or in base64 as packed float32. Base64 is asked for
-where the endpoint is known to have it (`design/kinds.md`); both are read.
+where the endpoint is known to have it (`design/clients.md`); both are read.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ of OpenAI's models have instead of it.
 A request carries the system messages as `instructions` and all others as items of
 `input`. A reply is a list of output items, of which only the messages are the answer;
 the others are reasoning and tool calls. The form differs from that of chat completions
-in the names of nearly all fields (`design/responses.md` has the table).
+in the names of nearly all fields.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ cache's disk; what is not written when the process dies was not cached.
 
 It is when everything that may change the answer is the same. What only may change it
 counts as changing it: a key that is too fine costs a call, one that is too coarse gives
-a wrong answer (`design/cache.md` names what is in it and what is not).
+a wrong answer (`design/time-travel.md` names what is in it and what is not).
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ from runner.engine.config import (
 )
 from runner.engine.planner import TaskEnd
 from runner.errors import JobFault, MalformedReply
-from runner.job import Answer, Task, read_reply
+from runner.job import Answer, Task
+from runner.job_faults import read_reply
 from runner.messages import ParseFailure
 from runner.options import RunOptions
 from runner.plan import stage_of, task_of

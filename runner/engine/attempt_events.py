@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from runner.clients.client import Received
-from runner.job import PARSER_ERROR
+from runner.job_faults import PARSER_ERROR
 from runner.messages import AnyReply, Message, ParseFailure, Reply, TextPart
 from runner.prompts import REASK, PromptBook
 from store.errors import CorruptLog

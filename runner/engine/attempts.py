@@ -35,7 +35,8 @@ from runner.engine.config import (
 )
 from runner.engine.failure_policy import Flaw, flaws_of, may_be_billed
 from runner.engine.model_queue import QueuedTask
-from runner.job import Answer, Task, job_fault, read_reply
+from runner.job import Answer, Task
+from runner.job_faults import job_fault, read_reply
 from runner.limits.rate_limits import header_limits
 from runner.messages import AnyReply, ChatRequest, Message, ParseFailure, Reply, Request
 from runner.money.prices import Price, cost_pico, worst_pico

@@ -13,7 +13,8 @@ from runner.engine.background import WakeUps
 from runner.engine.failure_policy import FutilityMonitor
 from runner.engine.planner import Planner
 from runner.engine.scheduler import Scheduler
-from runner.job import Dataset, Job, JobFaults, Task
+from runner.job import Dataset, Job, Task
+from runner.job_faults import JobFaults
 from runner.messages import Request
 from runner.model_terms import USUAL, ModelTerms
 from runner.money.prices import Price

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 
 from runner.engine.attempt_events import completed_event
 from runner.errors import JobFault
-from runner.job import Answer, Dataset, Job, JobFaults, TaskSpec, calling, job_fault
+from runner.job import Answer, Dataset, Job, TaskSpec
+from runner.job_faults import JobFaults, calling, job_fault
 from runner.plan import (
     BLOCK,
     Identity,

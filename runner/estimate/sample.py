@@ -18,7 +18,8 @@ from types import MappingProxyType
 from typing import Final
 
 from runner.errors import JobFault
-from runner.job import Answer, Dataset, Job, Task, TaskSpec, job_fault, read_reply
+from runner.job import Answer, Dataset, Job, Task, TaskSpec
+from runner.job_faults import job_fault, read_reply
 from runner.messages import Content, Reply, Request
 from runner.model_terms import USUAL, ModelTerms
 from runner.money.tokens import CountTokens, prompt_tokens, text_tokens, worst_output

@@ -87,7 +87,7 @@ class LearnedRateLimit:
 
 CALL_S: Final = 0.00035
 """Of the engine's own time for each call, one after another: 0.34 to 0.38 ms in
-`design/benchmarks.md`; no limit makes a run faster than that."""
+`tests/bench/RESULTS.md`; no limit makes a run faster than that."""
 
 ASSUMED: Final = (
     "an attempt takes as long as it took in the recorded run, under that run's load",

@@ -28,7 +28,7 @@ from runner.engine.planner import Planner, PlanStart
 from runner.engine.scheduler import Scheduler
 from runner.errors import RunnerError, UsageError
 from runner.estimate.estimate import expected
-from runner.job import JobFaults
+from runner.job_faults import JobFaults
 from runner.money.budget import WHOLE, Budget
 from runner.money.prices import Price, bounds_of, prices_of
 from runner.money.tokens import TokenBounds

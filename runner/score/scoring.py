@@ -17,7 +17,8 @@ from typing import TextIO, assert_never
 from pydantic import BaseModel
 
 from runner.fingerprint import code_hash, files_of, input_hashes, manifest
-from runner.job import Answer, Job, calling, parser_faults
+from runner.job import Answer, Job
+from runner.job_faults import calling, parser_faults
 from runner.plan import answer_of
 from runner.run.folder import owner
 from runner.score.render import (

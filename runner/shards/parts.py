@@ -372,19 +372,6 @@ def takes_spec(shard: Shard, job: Job, dataset: Dataset) -> Callable[[TaskSpec],
     slices = frozenset(Slices.parse(shard.slices))
 
     def takes(spec: TaskSpec) -> bool:
-        return slice_of(item_of_spec(job, dataset, spec)) in slices
+        return slice_of(job.item(dataset, spec)) in slices
 
     return takes
-
-
-def item_of_spec(job: Job, dataset: Dataset, spec: TaskSpec) -> str:
-    """What a first-stage spec is about: one item is never shared by two shards.
-
-    A job says it where it plans several specs of one; else those that are gathered
-    together are of one item, and any other is an item by itself.
-    """
-    item = getattr(job, "item", None)
-    if item is not None:
-        item_key: str = item(dataset, spec)
-        return item_key
-    return spec.key if spec.group is None else spec.group

@@ -230,7 +230,7 @@ def nearest_rank(ordered: Sequence[float], share: float) -> float:
     return ordered[max(0, at - 1)]
 
 
-#: Events that one step looks at where it has no index: 5 to 30 ms (design/events.md).
+#: Events that one step looks at where it has no index: 5 to 30 ms (design/monitor.md).
 SPAN = 20_000
 
 

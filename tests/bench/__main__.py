@@ -2,7 +2,7 @@
 
 Runs the modules here that are called `calls_*`, `limits_*`, `log_*`, `papers_*`,
 `plan_*`, `score_*`, `screening_*` or `tui_*`, in that order, and prints one table. A
-full run keeps it in `design/benchmarks.md`, between the two markers; `--quick`, or
+full run keeps it in `tests/bench/RESULTS.md`, between the two markers; `--quick`, or
 naming some modules, only prints.
 """
 
@@ -21,7 +21,7 @@ from tests.bench.measuring import measured
 from tests.bench.row import Row
 
 HERE = Path(__file__).resolve().parent
-KEPT = HERE.parents[1] / "design" / "benchmarks.md"
+KEPT = HERE / "RESULTS.md"
 PREFIXES = (
     *("calls_", "limits_", "log_", "papers_", "plan_", "score_", "screening_", "tui_"),
 )

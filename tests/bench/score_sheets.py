@@ -99,7 +99,7 @@ def _areas(a: SetA) -> list[Row]:
         draws: Resamples, index: np.ndarray[tuple[int], np.dtype[np.intp]]
     ) -> None:
         both = [make(a.y, a.p, index) for make in (auroc_of, auprc_of)]
-        draws.intervals_of(both)
+        draws.intervals(both)
 
     def theirs() -> None:
         rng = np.random.default_rng(0)

@@ -160,7 +160,7 @@ def _asked_by(name: str, plain: Path) -> Mapping[str, tuple[ChatRequest, ...]]:
             key: plain if key == "extract" and not isinstance(each, Path) else each
             for key, each in values.items()
         }
-        settings = job.with_sample(job.Settings(**own))  # type: ignore[attr-defined]
+        settings = job.with_sample(job.Settings(**own))
         dataset = job.load(settings)
 
         def answer(task: Task) -> str | AnyReply:

@@ -5,7 +5,8 @@
     python -m tests.faults --tree ../other         another checkout of the product
     python -m tests.faults --clean                 the same tests with nothing planted
 
-The exit code is 0 where the tests fail for every fault, else 1: design/faults.md.
+The exit code is 0 where the tests fail for every fault, else 1. Results are in
+`tests/faults/RESULTS.md`.
 
 Faults are planted in a temporary copy of the tree, which goes with the process. A
 result is one of

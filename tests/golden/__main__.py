@@ -7,7 +7,7 @@
     python -m tests.golden speed --against ../other   CPU time, as ratios
 
 The exit code of `check` is 0 where all outputs are equal, else 1. Look at each
-difference before you take the outputs anew: design/golden.md.
+difference before you take the outputs anew: design/harness.md.
 """
 
 from __future__ import annotations

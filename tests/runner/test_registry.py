@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from importlib.metadata import EntryPoint
 
 import pytest
 
+from runner.errors import RunnerError
+from runner.job import Job
 from runner.registry import job_names, job_outline, load_job
+from tests.runner.toy_jobs import ToyJob, ToySettings
 
 COUNTED = """
 from runner.cli.main import exit_code
@@ -38,3 +43,49 @@ def test_listing_the_jobs_loads_none_of_them() -> None:
     *_, count, heavy = done.stdout.splitlines()
     assert int(count) < 60
     assert not heavy
+
+
+class Unplugged:
+    """Has every method, but does not derive from `Job`."""
+
+    name = "plugged"
+
+
+class Nameless(ToyJob):
+    def __init__(self) -> None:
+        """Set no stages."""
+
+
+class Unscored(Job):
+    """Has all but score."""
+
+    name, version, Settings, stages = "plugged", "1", ToySettings, ()
+    load = staticmethod(ToySettings.model_validate)
+    plan = request = baseline = staticmethod(iter)
+
+
+def unscored() -> Job:
+    return Unscored()  # type: ignore[abstract]
+
+
+@pytest.mark.parametrize(
+    ("job", "reason"),
+    [
+        (Unplugged, "is not an instance of runner.job.Job; derive its class from Job."),
+        (Nameless, "has no stages; set them in its class."),
+    ],
+)
+def test_a_job_without_a_required_part_is_refused(
+    job: type, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(EntryPoint, "load", lambda _: job())
+    with pytest.raises(RunnerError, match=f"^Job screening .*{re.escape(reason)}$"):
+        load_job("screening")
+
+
+def test_a_job_without_a_required_method_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(EntryPoint, "load", lambda _: unscored())
+    with pytest.raises(RunnerError, match=r"cannot be loaded: .*'?score'?; mend"):
+        load_job("screening")

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from runner.job import Answer, Answers, InputFile, Stage, Task, TaskSpec
+from runner.job import Answer, Answers, Job, Stage, Task, TaskSpec
 from runner.messages import (
     ChatRequest,
     Content,
@@ -101,7 +101,7 @@ class ToySettings(BaseModel):
     reask: int = 0
 
 
-class ToyJob:
+class ToyJob(Job):
     """The smallest job with every kind of follow-up: read -> ask, gathered -> sum.
 
     An item's reading is answered with words, each word is asked about, and once all of
@@ -136,11 +136,6 @@ class ToyJob:
     def load(self, settings: ToySettings) -> ToySettings:
         """The settings are all the data there is."""
         return settings
-
-    def inputs(self, settings: ToySettings) -> tuple[InputFile, ...]:
-        """It reads no file."""
-        del settings
-        return ()
 
     def plan(self, dataset: ToySettings) -> Iterator[TaskSpec]:
         """One reading an item."""
@@ -194,7 +189,7 @@ class PanelSettings(BaseModel):
     reask: int = 0
 
 
-class PanelJob:
+class PanelJob(Job):
     """embed -> answer -> judge, gathered -> sum; rerank beside them."""
 
     name = "panel"
@@ -238,11 +233,6 @@ class PanelJob:
     def load(self, settings: PanelSettings) -> PanelSettings:
         """The settings are all the data there is."""
         return settings
-
-    def inputs(self, settings: PanelSettings) -> tuple[InputFile, ...]:
-        """It reads no file."""
-        del settings
-        return ()
 
     def plan(self, dataset: PanelSettings) -> Iterator[TaskSpec]:
         """The vectors and the ranking of each item."""

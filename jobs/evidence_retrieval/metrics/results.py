@@ -50,7 +50,7 @@ from jobs.evidence_retrieval.metrics.retrieval import (
 )
 from jobs.evidence_retrieval.queries import SCORED, UNKNOWN, ScoringInput
 from jobs.evidence_retrieval.settings import EvidenceSettings
-from jobs.kit.measures import TrivialBaseline
+from jobs.kit.baselines import TrivialBaseline
 from jobs.kit.metrics.columns import mean, ratio
 from runner.scorecard import Metric, Target
 

@@ -1,5 +1,5 @@
-"""A second computation of every number that a stored summary holds.
+"""Compares a stored summary with numbers computed from rows, and names definitions.
 
-Nothing here imports numpy or `jobs.kit.metrics`: what two independent readings agree on
-is more than what one of them says twice. Rows and summary go in as plain text and JSON.
+Each name of a summary stands for a figure. It is computed from the rows under siftlog's
+definition, and, where it differs, under other definitions that are in use.
 """

@@ -119,19 +119,6 @@ _TRUTH = {"0": False, "1": True, "": None}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GoldRanks:
-    """Where a list holds the gold of its query."""
-
-    ranks: tuple[int, ...]  #: from 1, rising
-    gold: int  #: how many there are to find
-    length: int  #: of the list
-
-    def within(self, k: int) -> int:
-        """How many stand among the first *k*."""
-        return sum(rank <= k for rank in self.ranks)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class QueryRow:
     """One post under one criterion; None where the row says nothing."""
 
@@ -143,15 +130,10 @@ class QueryRow:
     tau_pos: float | None = None
     pool: int | None = None  #: candidates
     selected: int | None = None  #: K
-    lists: Mapping[str, GoldRanks] = field(default_factory=dict)
+    gold: tuple[str, ...] = ()
+    lists: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Ranked ids by the name of the list, best first."""
     stated_values: Mapping[str, float] = field(default_factory=dict)
-
-
-def gold_ranks(gold: Iterable[str], ranked: Sequence[str]) -> GoldRanks:
-    """Compare a list with the gold of its query; doubles in the gold count once."""
-    gold_items = set(gold)
-    ranks = tuple(rank for rank, item in enumerate(ranked, 1) if item in gold_items)
-    return GoldRanks(ranks=ranks, gold=len(gold_items), length=len(ranked))
 
 
 def read_queries(rows: Iterable[Row], probability: str | None = None) -> list[QueryRow]:
@@ -184,8 +166,9 @@ def _query(row: Row, probability: str) -> QueryRow:
         tau_pos=_number(row, "tau_pos"),
         pool=_whole(row, "n_candidates"),
         selected=_whole(row, "selected_k"),
+        gold=tuple(gold),
         lists={
-            name.removesuffix(_TOPK): gold_ranks(gold, _split(cell))
+            name.removesuffix(_TOPK): _split(cell)
             for name, cell in row.items()
             # of a query that no model has seen, an empty list says nothing
             if name.endswith(_TOPK) and (cell or row.get("status", _SEEN) == _SEEN)

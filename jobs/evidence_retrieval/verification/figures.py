@@ -5,27 +5,44 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from types import MappingProxyType
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
-from jobs.evidence_retrieval.verification import formulas
+import numpy as np
+
 from jobs.evidence_retrieval.verification.definitions import (
     STATED_COLUMNS,
     Cut,
+    EdgeRule,
     MetricDefinitions,
     Queries,
     QueryRow,
     Variants,
 )
-from jobs.evidence_retrieval.verification.formulas import MEASURES
+from jobs.kit.metrics.calibration import BinRule, ece, mce
+from jobs.kit.metrics.classification import auprc, auroc, tpr_at_fpr
+from jobs.kit.metrics.columns import Bools, Floats
+from jobs.kit.metrics.ranking import RankedHits, RankingRules, evaluate, hits
+from jobs.kit.metrics.selective import (
+    NEG,
+    POS,
+    STATES,
+    UNCERTAIN,
+    GateMetrics,
+    gate_metrics,
+)
 
 Item = TypeVar("Item")
 
 
 class NotComputableError(Exception):
     """The rows do not hold what a figure is made of; the message says what."""
+
+
+Rankings: TypeAlias = Mapping[str, Mapping[int, float]]
+"""By measure its value of each query, which is named by its index."""
 
 
 class QueryScope:
@@ -35,7 +52,9 @@ class QueryScope:
         """All *queries* of a file, or those of one fold."""
         self.queries = queries
         self._values: dict[tuple[str, MetricDefinitions], float | None] = {}
-        self._stated: dict[MetricDefinitions, list[tuple[bool, str, QueryRow]]] = {}
+        self._stated: dict[MetricDefinitions, list[tuple[QueryRow, int]]] = {}
+        self._hits: dict[str, tuple[list[int], RankedHits]] = {}
+        self._rankings: dict[tuple[str, Cut, RankingRules], Rankings] = {}
 
     def value(self, figure: SummaryFigure, choices: MetricDefinitions) -> float | None:
         """A figure over these queries; None where it is undefined.
@@ -49,32 +68,90 @@ class QueryScope:
         return self._values[key]
 
     @cached_property
-    def judged(self) -> list[tuple[bool, float]]:
+    def judged(self) -> tuple[Bools, Floats]:
         """Truth and probability of the queries that have both."""
         rows = [
             (query.truth, query.p)
             for query in self.queries
             if query.truth is not None and query.p is not None
         ]
-        return needed(rows, "no probability of a judged query")
+        truths, probabilities = zip(
+            *needed(rows, "no probability of a judged query"), strict=True
+        )
+        return np.array(truths, dtype=np.bool_), np.array(probabilities)
 
-    @cached_property
-    def curve(self) -> list[formulas.CurvePoint]:
-        """Operating points of those."""
-        return formulas.curve(self.judged)
-
-    def stated(self, choices: MetricDefinitions) -> list[tuple[bool, str, QueryRow]]:
-        """Truth and state of the queries that have both."""
+    def stated(self, choices: MetricDefinitions) -> list[tuple[QueryRow, int]]:
+        """The judged queries that have a state, with its index in `STATES`."""
         only = MetricDefinitions(
             states=choices.states, gate_edge=choices.gate_edge, strict=choices.strict
         )
         if only not in self._stated:
             self._stated[only] = [
-                (query.truth, state, query)
+                (query, state)
                 for query in self.queries
-                if query.truth is not None and (state := formulas.state_of(query, only))
+                if query.truth is not None
+                and (state := state_of(query, only)) is not None
             ]
         return needed(self._stated[only], "no state of a judged query")
+
+    def rankings(self, list_name: str, cut: Cut, rules: RankingRules) -> Rankings:
+        """The measures of the positive queries that have this list, cut at *cut*.
+
+        A query without a selected K has no value at it.
+        """
+        key = (list_name, cut, rules)
+        if key not in self._rankings:
+            self._rankings[key] = self._measured(list_name, cut, rules)
+        return self._rankings[key]
+
+    def _measured(self, list_name: str, cut: Cut, rules: RankingRules) -> Rankings:
+        if list_name not in self._hits:
+            rows = [
+                (index, query)
+                for index, query in enumerate(self.queries)
+                if query.truth and list_name in query.lists
+            ]
+            ranked_hits = hits(
+                [query.gold for _, query in rows],
+                [query.lists[list_name] for _, query in rows],
+                dedupe="first",
+            )
+            self._hits[list_name] = [index for index, _ in rows], ranked_hits
+        indices, ranked_hits = self._hits[list_name]
+        if cut == "whole list":
+            column = evaluate(ranked_hits, (), rules)["mrr"].tolist()
+            return {"mrr": dict(zip(indices, column, strict=True))}
+        ks = {
+            i: self.queries[i].selected if cut == "selected" else cut for i in indices
+        }
+        cuts = sorted({k for k in ks.values() if k})
+        columns = evaluate(ranked_hits, cuts, rules)
+        return {
+            measure: {
+                # nothing is shown at K = 0
+                index: float(columns[f"{measure}@{k}"][row]) if k else 0.0
+                for row, (index, k) in enumerate(ks.items())
+                if k is not None
+            }
+            for measure in _MEANINGS
+        }
+
+
+def state_of(query: QueryRow, choices: MetricDefinitions) -> int | None:
+    """The state by probability and thresholds, or the file's own; None without either.
+
+    POS from tau_pos on, NEG below tau_neg; at both, POS.
+    """
+    if choices.states == "column":
+        return STATES.index(query.state) if query.state in STATES else None
+    p, low, high = query.p, query.tau_neg, query.tau_pos
+    if p is None or low is None or high is None:
+        return None
+    if p > high or (p == high and not choices.strict):
+        return POS
+    if p < low or (p == low and (choices.strict or choices.gate_edge == "le")):
+        return NEG
+    return UNCERTAIN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,17 +282,35 @@ class _Ranked:
 
     def value(self, scope: QueryScope, choices: MetricDefinitions) -> float | None:
         """The mean; a query without evidence, where it counts, adds 0."""
-        judged = [query for query in scope.queries if query.truth is not None]
-        positive = [query for query in judged if query.truth]
-        negatives = len(judged) - len(positive)
-        if choices.skip_empty and self._at(choices) == "selected":
+        cut = self._at(choices)
+        positive = [
+            (index, query)
+            for index, query in enumerate(scope.queries)
+            if query.truth
             # what a row states without a list is taken as it is
-            positive = [
-                query
-                for query in positive
-                if query.selected != 0 or self.list_name not in query.lists
-            ]
-        of_queries = [self._of(query, choices) for query in positive]
+            and not (
+                choices.skip_empty
+                and cut == "selected"
+                and query.selected == 0
+                and self.list_name in query.lists
+            )
+        ]
+        rules = RankingRules(
+            empty="zero",
+            # a list that ends before K shows fewer: that is what a reader got
+            precision_over=choices.precision_over
+            or ("k_eff" if cut == "selected" else "k"),
+            ap_over=choices.ap_denominator,
+        )
+        of_lists = scope.rankings(self.list_name, cut, rules)[self.measure]
+        is_stated = choices.k == "named" and self._is_by_row
+        stated_column = _COLUMNS.get(self.measure, "") if is_stated else ""
+        of_queries = [
+            of_lists.get(index)
+            if self.list_name in query.lists
+            else query.stated_values.get(stated_column)
+            for index, query in positive
+        ]
         measured = [value for value in of_queries if value is not None]
         if positive and not measured:
             raise NotComputableError(
@@ -223,31 +318,9 @@ class _Ranked:
                 f"{self.measure} could be taken at this cut-off"
             )
         queries = self.queries if choices.queries == "named" else choices.queries
+        negatives = sum(query.truth is False for query in scope.queries)
         divisor = len(measured) + (negatives if queries == "all" else 0)
         return mean(measured, choices, over=divisor)
-
-    def _of(self, query: QueryRow, choices: MetricDefinitions) -> float | None:
-        """The measure of one query; None where its row does not hold what it takes."""
-        gold_ranks = query.lists.get(self.list_name)
-        if gold_ranks is None:
-            is_stated = choices.k == "named" and self._is_by_row
-            return (
-                query.stated_values.get(_COLUMNS[self.measure]) if is_stated else None
-            )
-        at, of = self._at(choices), MEASURES[self.measure]
-        if at == "whole list":
-            return of(gold_ranks, gold_ranks.length, choices)
-        if at == "selected":
-            # a list that ends before K shows fewer: that is what a reader got
-            k_choices = replace(
-                choices, precision_over=choices.precision_over or "k_eff"
-            )
-            return (
-                None
-                if query.selected is None
-                else of(gold_ranks, query.selected, k_choices)
-            )
-        return of(gold_ranks, at, choices)
 
     @property
     def _is_by_row(self) -> bool:
@@ -271,6 +344,15 @@ _TPR_RULES: Variants = {
 _ECE_EDGES: Variants = {
     "ece_edges": ("right", "left", "right_drop_zero", "left_drop_one", "right_midpoint")
 }
+_BIN_RULES: Mapping[EdgeRule, BinRule] = MappingProxyType(
+    {
+        "right": {},
+        "left": {"closed": "left"},
+        "right_drop_zero": {"drop_zero": True},
+        "left_drop_one": {"closed": "left", "drop_one": True},
+        "right_midpoint": {"reference": "midpoint"},
+    }
+)
 _STATES: Variants = {
     "gate_edge": ("lt", "le"),
     "strict": (False, True),
@@ -283,22 +365,26 @@ _CURVES: Mapping[
 ] = MappingProxyType(
     {
         "auroc": (
-            lambda scope, _: formulas.auroc(scope.curve),
+            lambda scope, _: auroc(*scope.judged),
             "chance that a query with evidence is ranked above one without",
             {},
         ),
         "auprc": (
-            lambda scope, _: formulas.auprc(scope.curve),
+            lambda scope, _: auprc(*scope.judged),
             "average precision; its floor is the share of positives",
             {},
         ),
         "ece": (
-            lambda scope, choices: formulas.ece(scope.judged, choices),
+            lambda scope, choices: ece(
+                *scope.judged, choices.ece_bins, **_BIN_RULES[choices.ece_edges]
+            ),
             "how far probabilities lie from what happens, on average",
             _ECE_EDGES,
         ),
         "mce": (
-            lambda scope, choices: formulas.mce(scope.judged, choices),
+            lambda scope, choices: mce(
+                *scope.judged, choices.ece_bins, **_BIN_RULES[choices.ece_edges]
+            ),
             "how far they lie from it in the worst bin",
             _ECE_EDGES,
         ),
@@ -321,6 +407,33 @@ _RATE_MEANINGS = MappingProxyType(
         "alert_fpr": "share of queries without evidence that raise an alert",
         "alerts_per_1000": "alerts in 1,000 queries",
     }
+)
+
+
+_RATES: Mapping[str, Callable[[GateMetrics, MetricDefinitions], float | None]] = (
+    MappingProxyType(
+        {
+            "neg_rate": lambda gate, _: gate.rates["NEG"].value,
+            "uncertain_rate": lambda gate, _: gate.rates["UNCERTAIN"].value,
+            "pos_rate": lambda gate, _: gate.rates["POS"].value,
+            "screening_sensitivity": lambda gate, _: gate.screening_sensitivity.value,
+            "screening_specificity": lambda gate, _: gate.screening_specificity.value,
+            "screening_fpr": lambda gate, _: gate.screening_fpr.value,
+            "screening_npv": lambda gate, _: gate.screening_npv.value,
+            "screening_fn_per_1000": lambda gate, choices: (
+                gate.screening_fn_per_1000
+                if choices.fn_per_1000 == "all"
+                else gate.screening_fn_per_1000_positive
+            ),
+            "screening_fn_per_1000_positive": lambda gate, _: (
+                gate.screening_fn_per_1000_positive
+            ),
+            "alert_precision": lambda gate, _: gate.alert_precision.value,
+            "alert_recall": lambda gate, _: gate.alert_recall.value,
+            "alert_fpr": lambda gate, _: gate.alert_fpr.value,
+            "alerts_per_1000": lambda gate, _: gate.alerts_per_1000,
+        }
+    )
 )
 
 
@@ -360,15 +473,20 @@ def _defined(
 def _at_fpr(
     kind: str, target: float, scope: QueryScope, choices: MetricDefinitions
 ) -> float | None:
-    point = formulas.operating_point(scope.curve, target, choices.tpr_rule)
+    rule = choices.tpr_rule
+    point = tpr_at_fpr(*scope.judged, target, vertex=rule)
     if point is None:
         return choices.of_nothing
-    return point.tpr if kind == "tpr" else point.threshold
+    if kind == "tpr":
+        return point.tpr
+    if point.threshold is None:  # between two points, or where nothing is positive
+        return math.nan if rule == "interpolate" else math.inf
+    return point.threshold
 
 
 def deployment_figure(key: str) -> SummaryFigure | None:
     """A figure of the group `deployment`; None: *key* names none."""
-    if key not in formulas.RATES:
+    if key not in _RATE_MEANINGS:
         return None
     variants = {**_STATES, "zero_division": (None, 0.0)}
     if key == "screening_fn_per_1000":
@@ -382,8 +500,13 @@ def deployment_figure(key: str) -> SummaryFigure | None:
 
 
 def _rate(key: str, scope: QueryScope, choices: MetricDefinitions) -> float | None:
-    counts = formulas.count((truth, state) for truth, state, _ in scope.stated(choices))
-    return formulas.rate(key, counts, choices)
+    stated = scope.stated(choices)
+    gate = gate_metrics(
+        [bool(query.truth) for query, _ in stated],
+        np.array([state for _, state in stated], dtype=np.int8),
+    )
+    value = _RATES[key](gate, choices)
+    return choices.zero_division if value is None else value
 
 
 def dynamic_k_figure(key: str) -> SummaryFigure | None:
@@ -412,8 +535,8 @@ def _of_k(
     queries = (
         [
             query
-            for _, query_state, query in scope.stated(choices)
-            if query_state == state
+            for query, state_index in scope.stated(choices)
+            if STATES[state_index] == state
         ]
         if state
         else [query for query in scope.queries if query.truth is not None]

@@ -1,8 +1,6 @@
 """Recomputes every number of a stored summary from rows, and compares.
 
-Nothing in this package imports numpy or `jobs.kit.metrics`: what two independent
-readings agree on is more than what one of them says twice. Rows and summary go in as
-plain text and JSON.
+Rows and summary go in as plain text and JSON; nothing that scoring has in memory does.
 """
 
 from __future__ import annotations

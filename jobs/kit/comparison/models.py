@@ -19,6 +19,7 @@ from typing import Protocol
 from jobs.kit.comparison.difference import (
     MIN_CLUSTERS,
     ComparedMetric,
+    PValue,
     SideVerdict,
     VerdictRule,
     gap,
@@ -30,6 +31,7 @@ from jobs.kit.comparison.pairing import (
     Incomparable,
     ItemGap,
     LabelAgreement,
+    OutcomeCounts,
     PairedItems,
     label_agreement,
     pair_items,
@@ -37,6 +39,7 @@ from jobs.kit.comparison.pairing import (
 from jobs.kit.comparison.sides import RunReference
 from jobs.kit.metrics import Resamples, holm, round12
 from jobs.kit.metrics.resampling import Form
+from jobs.kit.tables import Columns, count, group, number, text
 from jobs.kit.text_format import plural
 from runner.errors import UsageError
 from runner.scorecard import Cell, Comparable, Labels
@@ -380,6 +383,34 @@ def model_pairs(
         )
         for match in compare_all(pairs, (), _options_of(settings))
     )
+
+
+DIFFERENCE: tuple[Columns[ComparedMetric], ...] = (
+    number("difference", lambda metric: metric.gap.value),
+    number("lo", lambda metric: metric.gap.interval.lo),
+    number("hi", lambda metric: metric.gap.interval.hi),
+)
+"""The difference of one metric of a pair and the ends of its interval."""
+
+TEST: tuple[Columns[PValue], ...] = (
+    text("test", lambda test: test.name),
+    number("p", lambda test: test.p),
+)
+
+_OUTCOMES: tuple[Columns[OutcomeCounts], ...] = (
+    count("won", lambda items: items.wins),
+    count("lost", lambda items: items.losses),
+    count("tied", lambda items: items.ties),
+)
+
+TESTED: tuple[Columns[ComparedMetric], ...] = (
+    group(TEST, lambda metric: metric.p_values.primary),
+    number("p_holm", lambda metric: metric.p_holm),
+    text("verdict", lambda metric: metric.verdict),
+    count("clusters", lambda metric: metric.overlap.clusters),
+    group(_OUTCOMES, lambda metric: metric.outcomes),
+)
+"""The test, the verdict and the items by outcome of one metric of a pair."""
 
 
 def difference_cells(metric: ComparedMetric | None) -> tuple[Cell, ...]:

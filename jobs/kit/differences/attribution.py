@@ -336,13 +336,11 @@ class ChangeLedger:
         self, causes: tuple[Cause, ...], seen: ScoringContent
     ) -> Iterator[tuple[str, Booking]]:
         """What the job itself says of a change, model by model."""
-        book = getattr(self._run.job, "causes", None)
-        if book is None:
-            return
         names = frozenset(cause.name for cause in causes if cause.name)
         for model, make in seen.bookable.items():
             if model in self._last.bookable:
-                booking = book(names, self._last.bookable[model](), make())
+                last = self._last.bookable[model]()
+                booking = self._run.job.causes(names, last, make())
                 if booking is not None:
                     yield model, booking
 

@@ -1,4 +1,24 @@
-"""Reads the values of one record of an input file; errors name file, row and column.
+"""Declares the rows of an input file as a model, and validates them one at a time.
+
+A model is the one place that says which columns a file has. A field without a default
+is a column that must be there, one with a default may be absent. The type says what a
+cell holds: see `cells` for those that most jobs need.
+
+>>> class Vote(RowModel):
+...     paper: cells.Filled
+...     vote: cells.Label | None  # the column is needed, its cells may be blank
+...     weight: cells.Count = 1
+>>> place = RowSource(file="votes.csv", unit="row")
+>>> Vote.at(place, 2, {"paper": "P1", "vote": "1"}).weight
+1
+>>> Vote.at(place, 3, {"paper": "P2", "vote": "yes"})
+Traceback (most recent call last):
+...
+runner.errors.DatasetError: votes.csv row 3: vote is 'yes' (0 or 1 is expected).
+
+Columns that a file may spell in several ways are marked `Spelled`. Conditions
+between fields are pydantic validators of the model that raise `ValueError`; what needs
+other rows is checked by the reader of the file, with `row.error`.
 
 Findings about the input are collected on the way: one per code and file, with a count
 and the first example, so that a file with a hundred thousand odd rows needs one line.
@@ -6,14 +26,29 @@ and the first example, so that a file with a hundred thousand odd rows needs one
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias, TypeVar
+from functools import cache
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
 import msgspec
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SkipValidation,
+    ValidationError,
+)
 
+from jobs.kit.inputs import cells
+from jobs.kit.inputs.cells import (
+    InputCell,
+    integer_of,
+    kind_of,
+    number_of,
+    quote,
+    text_of,
+)
 from runner.errors import DatasetError
 from runner.scorecard import Finding
 
@@ -21,7 +56,7 @@ _DECODER = msgspec.json.Decoder()
 
 
 def object_of(text: str, location: str) -> dict[str, Any]:
-    """The object that a line holds.
+    """Decodes the object that a line holds.
 
     Args:
         text: of the line.
@@ -47,77 +82,127 @@ def object_of(text: str, location: str) -> dict[str, Any]:
     return value
 
 
-def kind_of(value: object) -> str:
-    """What sort of JSON value it is, in words."""
-    return _KINDS[type(value)]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowSource:
+    """The file that rows are from, as errors name it."""
+
+    file: str
+    unit: str = "line"  #: what rows are counted by
+    decimal: str = "."  #: a comma in tables whose columns a semicolon separates
+
+    def error(self, line: int, sentence: str) -> DatasetError:
+        """Returns the error that says *sentence* about a row."""
+        return DatasetError(f"{self.file} {self.unit} {line}: {sentence}.")
 
 
-_KINDS: Mapping[type, str] = {
-    bool: "true or false",
-    int: "a number",
-    float: "a number",
-    str: "a text",
-    list: "a list",
-    dict: "an object",
-    type(None): "null",
+class RowModel(BaseModel):
+    """One record of a file: the base of all row models."""
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True)
+
+    source: Annotated[RowSource, SkipValidation] = Field(validation_alias="@source")
+    line: Annotated[int, SkipValidation] = Field(validation_alias="@line")
+    """From 1; of a record over several lines the first."""
+
+    @classmethod
+    def at(cls, source: RowSource, line: int, row: dict[str, InputCell]) -> Self:
+        """Validates the cells of a row; the dictionary is taken over.
+
+        Raises:
+            DatasetError: one of them does not fit; names file, row, column and value.
+        """
+        row["@source"], row["@line"] = source, line
+        try:
+            return cls.model_validate(row, context=source.decimal)
+        except ValidationError as error:
+            raise source.error(line, sentence_of(error)) from error
+
+    def error(self, sentence: str) -> DatasetError:
+        """Returns the error that says *sentence* about this row."""
+        return self.source.error(self.line, sentence)
+
+    @property
+    def place(self) -> str:
+        """The row as an example of a finding names it."""
+        return f"{self.source.unit} {self.line}"
+
+    @property
+    def location(self) -> str:
+        """The file and the row."""
+        return f"{self.source.file} {self.source.unit} {self.line}"
+
+
+_EXPECTED: Mapping[str, str] = {
+    "string_type": "a text is expected",
+    "dict_type": "an object is expected",
+    "list_type": "a list is expected",
+    "tuple_type": "a list is expected",
 }
+"""What pydantic's own types expect, by the type of its complaint."""
 
 
-InputCell: TypeAlias = Any
-"""A text or None from CSV; whatever JSON holds from JSONL."""
+def sentence_of(error: ValidationError) -> str:
+    """The first complaint of a validation, without its full stop.
 
-_INTEGER = re.compile(r"[+-]?[0-9]+(\.0*)?")
-_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
-_INFINITE = {"inf", "+inf", "infinity", "+infinity"}
-
-
-def text_of(cell: InputCell) -> str:
-    """A text as it stands, blanks included, or a whole number's digits.
-
-    Raises:
-        ValueError: it is something else; the message says what.
+    It names the column, and says what the cell holds and what to do.
     """
-    if isinstance(cell, str):
-        return cell
-    if isinstance(cell, int) and not isinstance(cell, bool):
-        return str(cell)
-    raise ValueError(f"is {kind_of(cell)} (put the text in quotes)")
+    complaint = error.errors(include_url=False)[0]
+    name = ""
+    for part in complaint["loc"]:
+        name += f"[{part}]" if isinstance(part, int) else f".{part}" if name else part
+    if complaint["type"] == "missing" or complaint["input"] is None:
+        words = cells.BLANK
+    elif complaint["type"] == "value_error":
+        words = str(complaint["ctx"]["error"])
+    elif complaint["type"] in _EXPECTED:
+        words = f"is {kind_of(complaint['input'])} ({_EXPECTED[complaint['type']]})"
+    else:
+        words = f"is {quote(complaint['input'])} ({complaint['msg']})"
+    return f"{name} {words}" if name else words
 
 
-def integer_of(cell: InputCell) -> int:
-    """A whole number; `3.0`, as tables with gaps write it, is 3.
+class Spelled:
+    """Names further spellings of a column: `Annotated[Filled, Spelled("id")]`."""
 
-    Raises:
-        ValueError: it is something else; the message says what.
-    """
-    if isinstance(cell, str) and _INTEGER.fullmatch(cell):
-        return int(cell.partition(".")[0])
-    if isinstance(cell, int) and not isinstance(cell, bool):
-        return cell
-    if isinstance(cell, float) and cell.is_integer():
-        return int(cell)
-    raise ValueError(f"is {quote(cell)} (a whole number is expected)")
+    def __init__(self, *spellings: str) -> None:
+        self.spellings = spellings
 
 
-def number_of(cell: InputCell) -> float:
-    """A number, read so that writing it gives the same digits; `inf` counts.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Columns:
+    """The columns that a model declares, in the order of its fields."""
 
-    Raises:
-        ValueError: it is something else, or not a number; the message says what.
-    """
-    if isinstance(cell, str):
-        if _NUMBER.fullmatch(cell):
-            return float(cell)
-        if cell.lower() in _INFINITE:
-            return math.inf
-    if isinstance(cell, int | float) and not isinstance(cell, bool):
-        return float(cell)
-    raise ValueError(f"is {quote(cell)} (a number is expected)")
+    needed: tuple[str, ...]
+    optional: tuple[str, ...]
+    spellings: Mapping[str, str]  #: names of columns by their further spellings
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All of them, as `--map` takes them."""
+        return (*self.needed, *self.optional)
 
 
-def quote(cell: InputCell) -> str:
-    """A cell as an error quotes it, cut where it is long."""
-    return repr(cell)[:40] if isinstance(cell, str | int | float) else kind_of(cell)
+@cache
+def columns_of(model: type[RowModel]) -> Columns:
+    """Returns the columns of a model; one with a default is optional."""
+    fields = {
+        name if field.validation_alias is None else str(field.validation_alias): field
+        for name, field in model.model_fields.items()
+        if name not in RowModel.model_fields
+    }
+    return Columns(
+        needed=tuple(name for name, field in fields.items() if field.is_required()),
+        optional=tuple(
+            name for name, field in fields.items() if not field.is_required()
+        ),
+        spellings={
+            spelling: name
+            for name, field in fields.items()
+            for spelled in field.metadata
+            if isinstance(spelled, Spelled)
+            for spelling in spelled.spellings
+        },
+    )
 
 
 Value = TypeVar("Value")
@@ -250,7 +335,7 @@ def _item(row: InputRow, name: str, item: object) -> str:
 
 
 class InputFindings:
-    """Collects findings while files are read; the order is that of first sight."""
+    """Collects findings while files are read, in the order of their first case."""
 
     def __init__(self) -> None:
         self._findings: dict[tuple[str, str], Finding] = {}
@@ -265,7 +350,7 @@ class InputFindings:
         example: str = "",
         n: int = 1,
     ) -> None:
-        """Note one more case of *code* in *where*; the first one's words stand."""
+        """Counts one more case of *code* in *where*; keeps the first one's words."""
         seen = self._findings.get((code, where))
         self._findings[code, where] = (
             replace(seen, n=seen.n + n)
@@ -281,5 +366,5 @@ class InputFindings:
         )
 
     def findings(self) -> tuple[Finding, ...]:
-        """All that was noticed."""
+        """Returns all findings."""
         return tuple(self._findings.values())

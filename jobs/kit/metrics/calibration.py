@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypedDict, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -98,32 +98,50 @@ def bin_of(
     return np.minimum(np.searchsorted(edges, p, side="right") - 1, len(edges) - 2)
 
 
-def ece(
-    y: Column,
-    p: Column,
-    bins: int = 10,
-    *,
-    closed: Closed = "right",
-    drop_zero: bool = False,
-    drop_one: bool = False,
-    reference: Literal["mean", "midpoint"] = "mean",
-) -> float | None:
-    """Expected calibration error: the mean gap of the bins, by their share of rows.
+class BinRule(TypedDict, total=False):
+    """How `ece` and `mce` put probabilities into bins, as keyword arguments.
 
     Two loops that are met in the wild lose a border value: `drop_zero` leaves rows with
     p = 0 out of every bin, `drop_one` those with p = 1; they still count in the total.
-    `midpoint` compares with the middle of the bin instead of the mean probability.
+    `reference="midpoint"` compares with the middle of the bin instead of the mean
+    probability.
     """
-    columns = _columns(y, p)
-    n = len(columns.p)
+
+    closed: Closed
+    drop_zero: bool
+    drop_one: bool
+    reference: Literal["mean", "midpoint"]
+
+
+def ece(y: Column, p: Column, bins: int = 10, **rule: Unpack[BinRule]) -> float | None:
+    """Expected calibration error: the mean gap of the bins, by their share of rows."""
+    n = len(probabilities("p", p))
     if not n:
         return None
-    lost = (drop_zero & (columns.p == 0)) | (drop_one & (columns.p == 1))
-    inside = reliability(columns.y[~lost], columns.p[~lost], bins, closed=closed)
-    return math.fsum(bucket.count / n * _gap(bucket, reference) for bucket in inside)
+    return math.fsum(count / n * gap for count, gap in _gaps(y, p, bins, rule))
 
 
-def _gap(bucket: Bin, reference: Literal["mean", "midpoint"] = "mean") -> float:
+def mce(y: Column, p: Column, bins: int = 10, **rule: Unpack[BinRule]) -> float | None:
+    """The largest gap of a bin that has rows."""
+    return max((gap for count, gap in _gaps(y, p, bins, rule) if count), default=None)
+
+
+def _gaps(
+    y: Column, p: Column, bins: int, rule: BinRule
+) -> Iterator[tuple[int, float]]:
+    """The rows of each bin, and how far its prediction lies from its rate."""
+    columns = _columns(y, p)
+    lost = (rule.get("drop_zero", False) & (columns.p == 0)) | (
+        rule.get("drop_one", False) & (columns.p == 1)
+    )
+    inside = reliability(
+        columns.y[~lost], columns.p[~lost], bins, closed=rule.get("closed", "right")
+    )
+    for bucket in inside:
+        yield bucket.count, _gap(bucket, rule.get("reference", "mean"))
+
+
+def _gap(bucket: Bin, reference: Literal["mean", "midpoint"]) -> float:
     if bucket.mean_p is None or bucket.rate is None:
         return 0.0
     predicted = bucket.mean_p if reference == "mean" else (bucket.lo + bucket.hi) / 2
@@ -161,14 +179,6 @@ def ece_of(
         return quotient(apart, np.einsum("ij,j->i", multiplicities, sizes))
 
     return ResampledStatistic(errors, Support.of(sizes))
-
-
-def mce(
-    y: Column, p: Column, bins: int = 10, *, closed: Closed = "right"
-) -> float | None:
-    """The largest gap of a bin that has rows."""
-    inside = reliability(y, p, bins, closed=closed)
-    return max((_gap(bucket) for bucket in inside if bucket.count), default=None)
 
 
 def ece_adaptive(

@@ -7,14 +7,14 @@ an interval can be made where drawing again says too little.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from jobs.kit.metrics.columns import Floats, quotient, ratio
+from jobs.kit.metrics.columns import Floats, as_value, quotient, ratio
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,6 +109,9 @@ Order: TypeAlias = npt.NDArray[np.intp]
 _ROUNDING = 1e-12
 
 
+Item = TypeVar("Item")
+
+
 @dataclass(frozen=True, slots=True)
 class Ratio:
     """A sum over clusters divided by another, one number of each per cluster."""
@@ -116,6 +119,31 @@ class Ratio:
     numerators: Sequence[float] | Floats
     denominators: Sequence[float] | Floats
     range: Range = SHARE  #: the values that the ratio can take
+
+    @classmethod
+    def of(
+        cls,
+        clusters: Iterable[Item],
+        terms: Callable[[Item], tuple[float, float]],
+        within: Range = SHARE,
+    ) -> Ratio:
+        """The ratio whose *terms* are a cluster's numerator and denominator."""
+        pairs = [terms(cluster) for cluster in clusters]
+        return cls([above for above, _ in pairs], [below for _, below in pairs], within)
+
+    @property
+    def n(self) -> int:
+        """The sum of the denominators."""
+        return int(np.sum(self.denominators))
+
+    @property
+    def value(self) -> float | None:
+        """The ratio of all clusters together; columns hold whole numbers."""
+        return ratio(float(np.sum(self.numerators)), self.n)
+
+    def by_cluster(self) -> list[float | None]:
+        """The ratio of each cluster by itself; None where it is 0/0."""
+        return [*map(as_value, quotient(self.numerators, self.denominators))]
 
     @property
     def support(self) -> Support:
@@ -187,6 +215,41 @@ class ResampledStatistic:
             self.support.both(other.support),
             SIGNED if (self.range, other.range) == (SHARE, SHARE) else ANY,
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Derived:
+    """A formula over sums of whole numbers, such as a correlation of four counts.
+
+    A draw makes it of the sums of what it drew.
+    """
+
+    columns: Sequence[Floats]  #: one number a cluster, by the clusters' keys ascending
+    formula: Callable[..., Floats]  #: takes each column, or its sums under each draw
+    n: int  #: items that it speaks about
+    support: Support
+    range: Range = SHARE
+
+    @property
+    def value(self) -> float | None:
+        """The value of all clusters together."""
+        sums = (np.asarray(column.sum()) for column in self.columns)
+        return as_value(float(self.formula(*sums)))
+
+    def by_cluster(self) -> list[float | None]:
+        """The value of each cluster by itself; None where it is undefined."""
+        return [*map(as_value, self.formula(*self.columns))]
+
+    @property
+    def statistic(self) -> ResampledStatistic:
+        """What is drawn again."""
+        table = np.stack(self.columns, axis=1).astype(np.float64)
+
+        def value_of(block: Counts) -> Floats:
+            # whole numbers, so that the order of additions cannot matter
+            return self.formula(*np.einsum("ij,jk->ki", block.astype(float), table))
+
+        return ResampledStatistic(value_of, self.support, self.range)
 
 
 def mean_of(values: Sequence[float | None], within: Range = SHARE) -> Ratio:

@@ -1,7 +1,7 @@
 """Intervals: Wilson's for independent rows, and ends for few clusters.
 
 A percentile bootstrap is too narrow with few clusters, and a point where all clusters
-agree. The rules here replace it there (`design/intervals.md` has their coverage):
+agree. The rules here replace it there (`design/metrics.md` has their coverage):
 
 exact      Nothing varies between the clusters. By Markov's inequality the mean of k
            independent values of at least v, in a range from 0, is at least

@@ -146,7 +146,9 @@ class Resamples:
         """The interval of *left*'s mean minus *right*'s, on the same replicates."""
         return self.intervals([ResampledDifference(mean_of(left), mean_of(right))])[0]
 
-    def intervals(self, statistics: Sequence[Statistic]) -> tuple[Interval, ...]:
+    def intervals(
+        self, statistics: Sequence[Statistic | ResampledStatistic]
+    ) -> tuple[Interval, ...]:
         """The intervals of many statistics, from one pass over the replicates.
 
         Raises:
@@ -154,54 +156,34 @@ class Resamples:
                 that is not finite.
         """
         columns = SummedColumns(self._order)
-        evaluate = [columns.compiled(statistic) for statistic in statistics]
-        adjusts = self._form == "adjusted" and self._requested
-        is_resampled = [
-            not adjusts or statistic.support.effective >= MANY_CLUSTERS
-            for statistic in statistics
-        ]
-        values = np.empty((sum(is_resampled), self._b))
-        start = 0
-        for block in self.multiplicities() if any(is_resampled) else ():
-            sums = columns.sums(block.astype(np.float64))
-            end = start + len(block)
-            resampled = itertools.compress(evaluate, is_resampled)
-            for row, value_of in zip(values, resampled, strict=True):
-                row[start:end] = value_of(sums)
-            start = end
-        rows = iter(values)
-        return tuple(
-            self._of_sums(statistic, next(rows) if has_values else None)
-            for statistic, has_values in zip(statistics, is_resampled, strict=True)
-        )
-
-    def interval_of(self, statistic: ResampledStatistic) -> Interval:
-        """The interval of a statistic that is no ratio of sums."""
-        return self.intervals_of([statistic])[0]
-
-    def intervals_of(
-        self, statistics: Sequence[ResampledStatistic]
-    ) -> tuple[Interval, ...]:
-        """The intervals of many such statistics, from one pass over the replicates."""
-        adjusts = self._form == "adjusted" and self._requested
+        adjusts = self._form == "adjusted" and bool(self._requested)
         leaves_out = adjusts and len(self._order) <= _MOST_LEFT_OUT
         is_resampled = [
-            not leaves_out or statistic.support.effective >= MANY_CLUSTERS
+            statistic.support.effective >= MANY_CLUSTERS
+            or not (
+                leaves_out if isinstance(statistic, ResampledStatistic) else adjusts
+            )
             for statistic in statistics
         ]
+        evaluate = [columns.compiled(statistic) for statistic in statistics]
         values = np.empty((sum(is_resampled), self._b))
         start = 0
         for block in self.multiplicities() if any(is_resampled) else ():
+            sums = columns.sums(block)
             end = start + len(block)
-            resampled = itertools.compress(statistics, is_resampled)
-            for row, statistic in zip(values, resampled, strict=True):
-                row[start:end] = statistic.value_of(block)
+            resampled = itertools.compress(evaluate, is_resampled)
+            for row, values_of in zip(values, resampled, strict=True):
+                row[start:end] = values_of(block, sums)
             start = end
         rows = iter(values)
         return tuple(
-            self._of_curve(statistic, next(rows) if has_values else None)
+            self._interval(statistic, next(rows) if has_values else None)
             for statistic, has_values in zip(statistics, is_resampled, strict=True)
         )
+
+    def interval_of(self, statistic: Statistic | ResampledStatistic) -> Interval:
+        """The interval of one statistic."""
+        return self.intervals([statistic])[0]
 
     def band_of(
         self, value_of: Callable[[Counts], Floats], width: int
@@ -241,24 +223,22 @@ class Resamples:
                 row[:] = np.bincount(rng.integers(0, m, m), minlength=m)
             yield block
 
-    def _of_sums(self, statistic: Statistic, values: Floats | None) -> Interval:
+    def _interval(
+        self, statistic: Statistic | ResampledStatistic, values: Floats | None
+    ) -> Interval:
         if values is not None and not self._adjusts(statistic, values):
             return self._percentiles(values)
-        value, without = statistic.left_out(self._order)
-        return self._adjusted(value, statistic, without)
-
-    def _of_curve(
-        self, statistic: ResampledStatistic, values: Floats | None
-    ) -> Interval:
+        if not isinstance(statistic, ResampledStatistic):
+            value, without = statistic.left_out(self._order)
+            return self._adjusted(value, statistic, without)
         m = len(self._order)
-        if values is None:
-            block = np.ones((m, m), dtype=np.uint8)
-            np.fill_diagonal(block, 0)
-            without = statistic.value_of(block) if m > 1 else np.full(m, np.nan)
-            return self._adjusted(_whole(statistic, m), statistic, without)
-        if not self._adjusts(statistic, values):
-            return self._percentiles(values)
-        return self._adjusted(_whole(statistic, m), statistic, spread=_spread(values))
+        value = _whole(statistic, m)
+        if values is not None:
+            return self._adjusted(value, statistic, spread=_spread(values))
+        block = np.ones((m, m), dtype=np.uint8)
+        np.fill_diagonal(block, 0)
+        without = statistic.value_of(block) if m > 1 else np.full(m, np.nan)
+        return self._adjusted(value, statistic, without)
 
     def _adjusts(
         self, statistic: Statistic | ResampledStatistic, values: Floats
@@ -379,18 +359,23 @@ class SummedColumns:
             Sequence[float] | Floats
         ] = []  # so that no id is used twice
 
-    def sums(self, counts: Floats) -> dict[int, Floats]:
-        """Each column's sum under each row of *counts*."""
+    def sums(self, block: Counts) -> dict[int, Floats]:
+        """Each column's sum under each row of *block*."""
+        counts = block.astype(np.float64) if self._exact else np.empty(0)
         return {key: column.sums(counts) for key, column in self._exact.items()}
 
-    def compiled(self, statistic: Statistic) -> Callable[[dict[int, Floats]], Floats]:
-        """The statistic's values from the sums; NaN where it has none."""
+    def compiled(
+        self, statistic: Statistic | ResampledStatistic
+    ) -> Callable[[Counts, dict[int, Floats]], Floats]:
+        """The statistic's values from a block and its sums; NaN where it has none."""
+        if isinstance(statistic, ResampledStatistic):
+            return lambda block, _: statistic.value_of(block)
         if isinstance(statistic, ResampledDifference):
             left, right = map(self.compiled, (statistic.left, statistic.right))
-            return lambda sums: left(sums) - right(sums)
+            return lambda block, sums: left(block, sums) - right(block, sums)
         above = self._added("numerators", statistic.numerators)
         below = self._added("denominators", statistic.denominators)
-        return lambda sums: quotient(sums[above], sums[below])
+        return lambda _, sums: quotient(sums[above], sums[below])
 
     def _added(self, name: str, values: Sequence[float] | Floats) -> int:
         key = id(values)

@@ -88,6 +88,7 @@ class GateMetrics:
     screening_fn: int
     screening_sensitivity: GateShare
     screening_specificity: GateShare
+    screening_fpr: GateShare
     screening_npv: GateShare
     screening_fn_per_1000: float | None  #: of all rows
     screening_fn_per_1000_positive: (
@@ -95,6 +96,7 @@ class GateMetrics:
     )  #: of the positive ones: tenfold, often
     alert_precision: GateShare
     alert_recall: GateShare
+    alert_fpr: GateShare
     alerts_per_1000: float | None
 
 
@@ -115,11 +117,13 @@ def gate_metrics(y: Column, states: States) -> GateMetrics:
         screening_fn=lost,
         screening_sensitivity=share(positive - lost, positive),
         screening_specificity=share(neg - lost, n - positive),
+        screening_fpr=share(n - positive - (neg - lost), n - positive),
         screening_npv=share(neg - lost, neg),
         screening_fn_per_1000=1000 * lost / n if n else None,
         screening_fn_per_1000_positive=1000 * lost / positive if positive else None,
         alert_precision=share(caught, alerts),
         alert_recall=share(caught, positive),
+        alert_fpr=share(alerts - caught, n - positive),
         alerts_per_1000=1000 * alerts / n if n else None,
     )
 

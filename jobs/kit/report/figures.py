@@ -26,7 +26,7 @@ from jobs.kit.report.plot_marks import (
     one_line_title,
     safe_text,
 )
-from runner.job import sentence_of
+from runner.job_faults import sentence_of
 from runner.scorecard import Axis, Bars, FailedFigure, Figure, Histogram, Panel, Points
 
 SQUARE_IN = 4.6

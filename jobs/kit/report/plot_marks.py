@@ -199,12 +199,25 @@ class PanelPainter:
         groups = [mark for mark in self.panel.marks if isinstance(mark, Bars)]
         floor = [0.0] * len(self.names)
         for mark in self.panel.marks:
-            if isinstance(mark, Bars):
-                self._bars(mark, groups.index(mark), len(groups))
-            elif isinstance(mark, Stack):
-                self._stack(mark, floor)
-            else:
-                self._draw(mark)
+            match mark:
+                case Bars():
+                    self._bars(mark, groups.index(mark), len(groups))
+                case Stack():
+                    self._stack(mark, floor)
+                case LineSeries():
+                    self._line(mark)
+                case Points():
+                    self._points(mark)
+                case Histogram():
+                    self._histogram(mark)
+                case Band():
+                    self._band(mark)
+                case ReferenceLine():
+                    self._rule(mark)
+                case Heatmap():
+                    self._heat(mark)
+                case _:
+                    assert_never(mark)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -216,33 +229,17 @@ class PanelPainter:
         """Whether values run along x, since y has names."""
         return bool(self.panel.y.names)
 
-    def _draw(
-        self, mark: LineSeries | Points | Histogram | Band | ReferenceLine | Heatmap
-    ) -> None:
-        match mark:
-            case LineSeries():
-                self._line(mark)
-            case Points():
-                self._points(mark)
-            case Histogram():
-                self._histogram(mark)
-            case Band():
-                self.axes.fill_between(
-                    numbers(mark.x),
-                    numbers(mark.lo),
-                    numbers(mark.hi),
-                    color=series_style(mark.series).color,
-                    alpha=0.18,
-                    linewidth=0,
-                    label=legend_label(mark.label),
-                    zorder=1.5,
-                )
-            case ReferenceLine():
-                self._rule(mark)
-            case Heatmap():
-                self._heat(mark)
-            case _:
-                assert_never(mark)
+    def _band(self, mark: Band) -> None:
+        self.axes.fill_between(
+            numbers(mark.x),
+            numbers(mark.lo),
+            numbers(mark.hi),
+            color=series_style(mark.series).color,
+            alpha=0.18,
+            linewidth=0,
+            label=legend_label(mark.label),
+            zorder=1.5,
+        )
 
     def _line(self, mark: LineSeries) -> None:
         mark_style = series_style(mark.series)

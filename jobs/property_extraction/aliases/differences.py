@@ -12,14 +12,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from jobs.kit.tables import TableOf, count, text
 from jobs.property_extraction.aliases.alias_set import AliasEntry
 from jobs.property_extraction.row_outcomes import RowOutcome, RowOutcomes
-from runner.scorecard import Booking, Cell, Table
-
-COLUMNS = (
-    *("pred_name", "gt_name", "source", "rows_renamed", "tp_gained", "tp_lost"),
-    "papers",
-)
+from runner.scorecard import Booking
 
 NOT_RENAMED = "not renamed"
 """The source that is shown of rows without an alias."""
@@ -99,12 +95,7 @@ def changes_by_alias(before: Bookable, after: Bookable) -> Booking:
             alias_account.gained - alias_account.lost
             for alias_account in accounts.values()
         ),
-        table=Table(
-            name="alias_diff",
-            columns=COLUMNS,
-            rows=tuple(_account_rows(accounts)),
-            caption="alias",
-        ),
+        table=ALIAS_DIFF.table(_account_rows(accounts)),
     )
 
 
@@ -116,9 +107,30 @@ def _is_tp(row: BookedRow | None) -> int:
     return int(row is not None and row.is_tp)
 
 
+class _AccountRow(NamedTuple):
+    pred_name: str
+    gt_name: str
+    account: _Account
+
+
+ALIAS_DIFF = TableOf[_AccountRow](
+    name="alias_diff",
+    columns=(
+        text("pred_name", lambda row: row.pred_name),
+        text("gt_name", lambda row: row.gt_name),
+        text("source", lambda row: row.account.source),
+        count("rows_renamed", lambda row: row.account.renamed),
+        count("tp_gained", lambda row: row.account.gained),
+        count("tp_lost", lambda row: row.account.lost),
+        count("papers", lambda row: len(row.account.papers)),
+    ),
+    caption="alias",
+)
+
+
 def _account_rows(
     accounts: Mapping[tuple[str, str, str], _Account],
-) -> Iterable[tuple[Cell, ...]]:
+) -> Iterator[_AccountRow]:
     """The largest gains first, then losses, then aliases without effect."""
 
     def sort_key(name: tuple[str, str, str]) -> tuple[object, ...]:
@@ -126,9 +138,7 @@ def _account_rows(
         return not (account.gained or account.lost), account.lost - account.gained, name
 
     for name in sorted(accounts, key=sort_key):
-        account = accounts[name]
-        counts = (account.renamed, account.gained, account.lost, len(account.papers))
-        yield (name[0], name[1], account.source, *counts)
+        yield _AccountRow(name[0], name[1], accounts[name])
 
 
 SETTINGS = frozenset({"aliases", "accept_drafts", "clash", "name_match"})

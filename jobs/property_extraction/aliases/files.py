@@ -12,8 +12,9 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
+from jobs.kit.inputs.cells import kind_of
 from jobs.kit.inputs.files import read_csv, read_json, read_text
-from jobs.kit.inputs.rows import InputFindings, InputRow, kind_of
+from jobs.kit.inputs.rows import InputFindings, InputRow
 from jobs.property_extraction.aliases.alias_set import (
     FOLDS,
     SOURCES,

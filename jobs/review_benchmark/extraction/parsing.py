@@ -13,7 +13,7 @@ from typing import Any, get_args
 from jobs.kit.replies import first_object_with, parse_failure, reply_content, wellformed
 from jobs.review_benchmark.data import PICO, QuestionParts
 from jobs.review_benchmark.extraction.review_text import Section
-from runner.job import guarded
+from runner.job_faults import guarded
 from runner.messages import ParseFailure, Reply
 
 

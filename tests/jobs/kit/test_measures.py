@@ -22,14 +22,13 @@ from jobs.evidence_retrieval.metrics.results import (
     expected_recall,
     expected_reciprocal,
 )
+from jobs.kit.baselines import TrivialBaseline, add_baselines
 from jobs.kit.measures import (
     BASELINE_FORMS,
     Measure,
     MeasurePart,
     Measures,
     MetricWords,
-    TrivialBaseline,
-    add_baselines,
 )
 from jobs.kit.metrics import evaluate, hits
 from runner.scorecard import BASELINES, Metric, Scorecard

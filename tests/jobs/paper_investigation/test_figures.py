@@ -185,7 +185,7 @@ def test_a_picture_of_more_models_than_it_holds_says_so(count: int) -> None:
     card = scored(models=models, boot_b=0)
     (panel,) = figure(card, "averages").panels
     assert len(panel.marks) == MOST_MODELS
-    is_said = f"The first {MOST_MODELS} of {count} models." in (
+    is_said = f"The first {MOST_MODELS} of {count} models; the tables hold all." in (
         figure(card, "averages").caption
     )
     assert is_said == (count > MOST_MODELS)

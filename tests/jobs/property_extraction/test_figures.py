@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from jobs.property_extraction.figures import MOST_ROWS, PropertyFigures
+from jobs.property_extraction import figures as property_figures
+from jobs.property_extraction.figures import MOST_ROWS
 from jobs.property_extraction.results import PropertyResults
 from runner.scorecard import Bars, Figure, Mark, Points, Stack
 from tests.jobs.property_extraction.scored_rows import (
@@ -19,7 +20,7 @@ Kind = TypeVar("Kind", bound=Mark)
 
 
 def figures(results: PropertyResults) -> dict[str, Figure]:
-    return {figure.name: figure for figure in PropertyFigures(results)}
+    return {figure.name: figure for figure in property_figures.figures(results)}
 
 
 def marks(figure: Figure, kind: type[Kind]) -> list[Kind]:
@@ -81,7 +82,7 @@ def test_aliases_are_shown_beside_none() -> None:
 
 
 def test_every_caption_says_what_is_left_out() -> None:
-    for figure in PropertyFigures(scored(STATED, aliases=ALIAS)):
+    for figure in property_figures.figures(scored(STATED, aliases=ALIAS)):
         assert "1 of 5 truth rows" in figure.caption, figure.name
 
 

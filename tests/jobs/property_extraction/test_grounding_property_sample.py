@@ -1,6 +1,6 @@
 """The sample that ships: what it holds, and that every oddity in it is one.
 
-Which row is planted for what stands in `design/property-extraction-sample.md`.
+`SAMPLE.md` beside this file lists which row is planted for what.
 """
 
 from __future__ import annotations

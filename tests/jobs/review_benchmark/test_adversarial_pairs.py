@@ -31,7 +31,6 @@ def test_sixty_pairs_are_alike_by_words_and_the_direction_tells_them_apart() -> 
     assert len({pair.authors for pair in found.pairs}) == 60
     figures = found.figures()
     assert tuple(figures) == KINDS
-    # these figures stand in docs/review-benchmark.md
     assert {
         kind: own["alike_by_words"] for kind, own in figures.items()
     } == dict.fromkeys(KINDS, 20)

@@ -18,13 +18,12 @@ from jobs.review_benchmark.rebuilt_reviews import (
 from jobs.review_benchmark.results import not_available, verdict_findings
 from jobs.review_benchmark.settings import ReviewBenchmarkSettings
 from jobs.review_benchmark.summary import verdict_blocks
-from jobs.review_benchmark.tables import VERDICTS, VerdictFiles
+from jobs.review_benchmark.tables import VERDICTS, verdict_tables
 from jobs.review_benchmark.verdicts import (
     ConclusionVerdicts,
     judge_conclusions,
     verdict_metrics,
 )
-from runner.scorecard import StreamedRow
 from store.document import as_text
 from tests.jobs.review_benchmark.small_review import REVIEW
 
@@ -153,13 +152,9 @@ def test_what_has_no_conclusion_to_compare_with_is_left_out_and_said() -> None:
     assert (numbers["verdict.similarity"], numbers["verdict.passed"]) == (1.0, None)
     lines = " ".join(as_text(verdict_blocks([found])).split())
     assert "it takes 20 mismatched pairs, and there are 3" in lines
-    written = [
-        row.cells
-        for row in VerdictFiles([found], truths)
-        if isinstance(row, StreamedRow)
-    ]
-    place = VERDICTS.index("reason")
-    reasons = [cells[place] for cells in written if len(cells) == len(VERDICTS)]
+    table, _ = verdict_tables([found], truths)
+    place = VERDICTS.names.index("reason")
+    reasons = [row.cells[place] for row in table]
     assert reasons == [None, "no_truth_conclusion", "nothing_included"]
 
 

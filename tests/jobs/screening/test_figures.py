@@ -7,8 +7,9 @@ from typing import TypeVar
 
 import pytest
 
-from jobs.kit.shared_figures import MOST_MODELS
-from jobs.screening.figures import MOST_CURVES, MOST_ROWS, ScreeningFigures
+from jobs.kit.charts import MOST_MODELS
+from jobs.screening import figures as screening_figures
+from jobs.screening.figures import MOST_CURVES, MOST_ROWS
 from jobs.screening.inputs import ScreeningDataset
 from jobs.screening.results import ScreeningResults, measure_decisions
 from jobs.screening.settings import ScreeningSettings
@@ -38,7 +39,9 @@ def results(*models: Sequence[Said]) -> ScreeningResults:
 
 
 def figures(*models: Sequence[Said]) -> dict[str, Figure]:
-    return {figure.name: figure for figure in ScreeningFigures(results(*models))}
+    return {
+        figure.name: figure for figure in screening_figures.figures(results(*models))
+    }
 
 
 def marks(panel: Panel, kind: type[Kind]) -> list[Kind]:
@@ -55,7 +58,7 @@ def many() -> dict[str, Figure]:
 def test_false_positives_and_savings_are_those_of_the_scorecard() -> None:
     rows = [*review("a"), *review("b", 3)]
     found = results(rows)
-    drawn = {figure.name: figure for figure in ScreeningFigures(found)}
+    drawn = {figure.name: figure for figure in screening_figures.figures(found)}
     known = found.columns["model 1"].by_path()
     (panel,) = drawn["fpr-by-kind"].panels
     (bars,) = marks(panel, Bars)

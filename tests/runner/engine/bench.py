@@ -17,7 +17,7 @@ from runner.engine.driver import Driver, Outcome
 from runner.engine.failure_policy import FutilityMonitor
 from runner.engine.planner import Planner, PlanStart
 from runner.engine.scheduler import Fence, Scheduler
-from runner.job import JobFaults
+from runner.job_faults import JobFaults
 from runner.limits.limiter import Endpoint, Limits
 from runner.messages import Reply
 from runner.model_terms import ModelTerms

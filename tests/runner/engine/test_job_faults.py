@@ -9,16 +9,8 @@ import pytest
 
 from runner.clients.client import Call
 from runner.engine.failure_policy import FutilityMonitor, rules_of
-from runner.job import (
-    Answer,
-    JobFaults,
-    Stage,
-    Task,
-    TaskSpec,
-    guarded,
-    parser_faults,
-    read_reply,
-)
+from runner.job import Answer, Stage, Task, TaskSpec
+from runner.job_faults import JobFaults, guarded, parser_faults, read_reply
 from runner.messages import ChatRequest, Parameters, ParseFailure, Reply
 from runner.model_terms import ModelTerms
 from store.events import AttemptAnswered, AttemptStarted, TaskFailed, TasksReopened

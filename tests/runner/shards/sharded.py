@@ -99,8 +99,8 @@ class Split:
 
 def sample(job: Job) -> Workload:
     """A job with the sample that it ships, scored with few resamples."""
-    fill = getattr(job, "with_sample", lambda settings: settings)
-    return load_workload(job, fill(job.Settings.model_validate({"boot_b": 20})))
+    settings = job.with_sample(job.Settings.model_validate({"boot_b": 20}))
+    return load_workload(job, settings)
 
 
 def rows(folder: RunFolder) -> list[TaskRow]:

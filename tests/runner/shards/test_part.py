@@ -20,7 +20,6 @@ from runner.plan import Roles, first_stage
 from runner.run.folder import GroupSpending
 from runner.shards.parts import (
     FRESH_S,
-    item_of_spec,
     read_other_logs,
     rival_warnings,
     shard_of,
@@ -73,9 +72,9 @@ def test_an_item_is_what_is_gathered_together_unless_the_job_says_it() -> None:
     alone = TaskSpec(stage="read", key="10.1/a#2")
     gathered = TaskSpec(stage="read", key="10.1/a#2", group="10.1/a")
     dataset = ToySettings(items=7)
-    assert item_of_spec(ToyJob(), dataset, alone) == "10.1/a#2"
-    assert item_of_spec(ToyJob(), dataset, gathered) == "10.1/a"
-    assert item_of_spec(Telling(), dataset, gathered) == "7:10.1/a#2"
+    assert ToyJob().item(dataset, alone) == "10.1/a#2"
+    assert ToyJob().item(dataset, gathered) == "10.1/a"
+    assert Telling().item(dataset, gathered) == "7:10.1/a#2"
 
 
 @settings(max_examples=25)

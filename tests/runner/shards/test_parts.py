@@ -20,7 +20,6 @@ from runner.plan import identity
 from runner.registry import load_job
 from runner.shards.parts import (
     OtherLogs,
-    item_of_spec,
     read_other_logs,
     shard_of,
     takes_spec,
@@ -441,7 +440,7 @@ def test_what_is_gathered_together_is_of_one_item(name: str) -> None:
         items: dict[str, set[str]] = {}
         taken = []
         for spec in job.plan(work.dataset):
-            item = item_of_spec(job, work.dataset, spec)
+            item = job.item(work.dataset, spec)
             items.setdefault(spec.group or spec.key, set()).add(item)
             taken.append(takes(spec))
         assert all(len(found) == 1 for found in items.values())

@@ -70,8 +70,8 @@ sample's headings name all sections, and every reply of the baseline can be read
 
 
 def catalog_of(name: str) -> PromptCatalog:
-    catalog = getattr(load_job(name), "prompts", None)
-    assert isinstance(catalog, PromptCatalog)
+    catalog = load_job(name).prompts
+    assert catalog is not None
     return catalog
 
 
@@ -99,7 +99,7 @@ def test_the_printed_file_makes_identical_requests(
     file = tmp_path / "prompts.toml"
     file.write_text(capsys.readouterr().out, "utf-8")
     job = load_job(name)
-    shipped = getattr(job, "with_sample")(validated(job, {}))  # noqa: B009 - optional
+    shipped = job.with_sample(validated(job, {}))
     first, own = (
         job.load(settings)
         for settings in (shipped, shipped.model_copy(update={"prompts": file}))

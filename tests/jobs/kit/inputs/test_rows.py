@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jobs.kit.inputs.cells import integer_of, number_of, quote, text_of
 from jobs.kit.inputs.column_map import (
     MAX_NAMES,
     column_map,
@@ -23,7 +24,7 @@ from jobs.kit.inputs.column_map import (
     pairs_within,
     rename_keys,
 )
-from jobs.kit.inputs.rows import InputRow, integer_of, number_of, quote, text_of
+from jobs.kit.inputs.rows import InputRow
 from runner.errors import DatasetError, UsageError
 
 

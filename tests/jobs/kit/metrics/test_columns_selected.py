@@ -51,7 +51,7 @@ def test_a_negative_k_is_refused_by_its_place() -> None:
 def test_curves_of_rows_that_leave_the_last_cluster_empty() -> None:
     draws = Resamples(["a", "b", "c"], b=50)
     y, p, cluster = [1, 0, 1, 0], [0.9, 0.1, 0.8, 0.3], np.array([0, 0, 1, 1])
-    error, area = draws.intervals_of([ece_of(y, p, cluster), auroc_of(y, p, cluster)])
+    error, area = draws.intervals([ece_of(y, p, cluster), auroc_of(y, p, cluster)])
     assert error.lo is not None
     assert error.b_used == area.b_used < 50
     assert draws.interval_of(ece_of(y, p, cluster)) == error

@@ -1,7 +1,7 @@
 """Intervals of 95 % hold the truth in at least 94 % of simulated data sets.
 
 2,000 data sets of each world with SIFTLOG_PROVE (minutes), few of few without; the
-table of all worlds is in design/intervals.md. With few data sets the share itself is
+table of all worlds is in RESULTS.md. With few data sets the share itself is
 uncertain, which the bounds allow for: three standard errors.
 """
 

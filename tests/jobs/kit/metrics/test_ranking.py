@@ -15,8 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs.evidence_retrieval.verification.definitions import MetricDefinitions
-from jobs.evidence_retrieval.verification.definitions import gold_ranks as compare
-from jobs.evidence_retrieval.verification.formulas import MEASURES
 from jobs.kit.metrics.ranking import (
     RankingRules,
     evaluate,
@@ -27,6 +25,8 @@ from jobs.kit.metrics.ranking import (
     run_lines,
 )
 from tests.jobs.kit.metrics import second_reading as plain
+from tests.jobs.kit.metrics.plain_formulas import MEASURES
+from tests.jobs.kit.metrics.plain_formulas import gold_ranks as compare
 
 trec = pytest.importorskip("pytrec_eval", reason="pytrec_eval is not installed")
 

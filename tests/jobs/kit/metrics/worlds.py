@@ -226,8 +226,7 @@ def covered(
     hits, widths = 0, []
     for _ in range(n):
         statistic = world.draw(rng, m)
-        make = draws.interval_of if isinstance(statistic, ResampledStatistic) else None
-        found = make(statistic) if make else draws.intervals([statistic])[0]
+        found = draws.interval_of(statistic)
         if found.lo is not None and found.hi is not None:
             widths.append(found.hi - found.lo)
             hits += found.lo - ROUNDING <= world.truth <= found.hi + ROUNDING

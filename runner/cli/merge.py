@@ -34,14 +34,14 @@ from store.segments.source import PlaceSurvey, compact, sources, survey
     "places",
     multiple=True,
     metavar="DIR|URL",
-    help="Where shards shipped their logs to; remembered.",
+    help="Location that shards ship their logs to; recorded for later merges.",
 )
 @click.option(
     "--compact",
     is_flag=True,
-    help="Put the many small segments that dead shards have left there into few.",
+    help="Combine small segments of ended shards into larger files.",
 )
-@click.option("--check", is_flag=True, help="Exit code 6 unless all has ended.")
+@click.option("--check", is_flag=True, help="Exit with 6 unless every shard has ended.")
 @arguments.runs_dir
 @arguments.as_json
 def merge(
@@ -52,11 +52,11 @@ def merge(
     runs_dir: Path,
     as_json: bool,
 ) -> int:
-    """Take what is new in the logs of RUN's shards into one log, RUN/log.db.
+    """Merge the logs of RUN's shards into one log, RUN/log.db.
 
-    In whatever order and however often logs are merged, the outcome is the same. Verbs
-    that look at RUN merge first, so this is for logs that come from elsewhere (--ship),
-    for a last look, and for the digest of what the run consists of.
+    The result does not depend on the order or number of merges. Commands that read RUN
+    merge first, so use this for logs from other machines (--ship), and for the digest
+    of the complete run.
     """
     from store.database import open_reader
     from store.read.live import union_progress

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 @arguments.run_argument
 @arguments.sets
 @arguments.runs_dir
-@click.option("--no-record", is_flag=True, help="Write no file and no event.")
+@click.option("--no-record", is_flag=True, help="Write no file and record no event.")
 @arguments.at
 @arguments.strict
 @click.option(
@@ -62,8 +62,8 @@ if TYPE_CHECKING:
     "tables",
     multiple=True,
     metavar="NAME",
-    help="With --format: print that table of the scoring, or 'metrics' for all "
-    "metrics; repeatable.  [default: headline metrics, headline tables]",
+    help="With --format: table to print, or 'metrics' for all metrics; "
+    "repeatable.  [default: headline metrics and tables]",
 )
 @arguments.as_form
 @arguments.as_json
@@ -81,10 +81,9 @@ def score(
 ) -> int:
     """Score RUN's stored answers, under its own settings or changed ones.
 
-    Every setting of the job may be given by its own flag; siftlog jobs JOB lists them.
-    No model is called. While the run is alive its finished part is scored, and nothing
-    is recorded. With --at the answers of then are scored, under the settings of then;
-    that is never recorded.
+    Give a setting of the job by its own flag; siftlog jobs JOB lists them. No model is
+    called. For a live run, scores the finished part and records nothing. With --at,
+    scores the answers of that moment under its settings and records nothing.
     """
     from runner.cli import run_steps
     from runner.errors import UsageError
@@ -225,9 +224,9 @@ _HEADERS = (
 def scores(run_name: str, runs_dir: Path, as_json: bool) -> int:
     """List RUN's recorded scorings, oldest first.
 
-    Each stands with the event that it read up to, the digest of its scorecard, its
-    headline metric, and what it goes by that the one before did not: settings, inputs,
-    code. The same log, settings, inputs and code give the same digest.
+    Shows for each scoring the last event it read, the digest of its scorecard, its
+    headline metric, and changes since the previous one: settings, inputs, code. The
+    same log, settings, inputs and code give the same digest.
     """
     from store.database import open_reader
     from store.events import ScoringRecorded

@@ -392,8 +392,9 @@ class JobFaults:
             for line in whole.split("\n"):
                 self.notify(line)
             self.notify(
-                f"The job's {method} raised {fault}. The run goes on; this is the "
-                "first such exception, later ones are only counted."
+                f"The job's {method} raised {fault}. The run continues; "
+                "this is the first such exception, later ones are only "
+                "counted."
             )
         return fault
 

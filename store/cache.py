@@ -114,16 +114,16 @@ def unusable(path: Path, error: OSError | sqlite3.Error) -> CacheUnusable:
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}:
         return CacheUnusable(
-            f"{path} is damaged or no database ({error}): delete it to begin a new "
-            "cache, or choose another --cache-dir"
+            f"{path} is damaged or not a database ({error}): delete it "
+            "to start a new cache, or choose another --cache-dir"
         )
     if isinstance(error, sqlite3.Error) and is_busy(error):
         return CacheUnusable(
             f"{path} is being written by another process for long: try again"
         )
     return CacheUnusable(
-        f"{path} cannot be used ({error}): see that its folder may be written to and "
-        "has room, or choose another --cache-dir"
+        f"{path} cannot be used ({error}): check that its folder is "
+        "writable and has free space, or choose another --cache-dir"
     )
 
 

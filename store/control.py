@@ -468,13 +468,13 @@ def _retry(payload: Payload, preview: CommandPreview, run_id: str) -> str:
     del payload
     if not preview.tasks:
         return (
-            f"No final task of {run_id} is one of those: nothing is asked; siftlog "
-            f"status {run_id} counts the reasons there are."
+            f"No finished task of {run_id} matches, so nothing is "
+            f"retried; siftlog status {run_id} lists the reasons."
         )
     cost = "" if preview.usd is None else f", for about {dollars(preview.usd)}"
     if preview.budget_left_usd is not None:
         cost += f"; the budget has {dollars(preview.budget_left_usd)} left"
-    return f"{_tasks(preview.tasks)} of {run_id} would be asked again{cost}."
+    return f"{_tasks(preview.tasks)} of {run_id} would be retried{cost}."
 
 
 def _limits(payload: Payload, preview: CommandPreview, run_id: str) -> str:
@@ -493,7 +493,7 @@ def _limits(payload: Payload, preview: CommandPreview, run_id: str) -> str:
 
 def _budget(payload: Payload, preview: CommandPreview, run_id: str) -> str:
     del run_id
-    budget_text = "nothing is known to be spent"
+    budget_text = "no known cost"
     if preview.spent_usd is not None:
         budget_text = f"{dollars(preview.spent_usd)} spent"
     left = preview.budget_left_usd

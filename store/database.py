@@ -94,13 +94,13 @@ def unreadable(path: Path, error: Exception) -> StoreError:
         return StoreError(f"{path} is busy ({reason}): try again in a moment")
     if code == sqlite3.SQLITE_CANTOPEN:
         return StoreError(
-            f"{path} cannot be opened ({reason}): see that it may be read, and "
-            "that not too many files are open"
+            f"{path} cannot be opened ({reason}): check its permissions "
+            "and the number of open files"
         )
     if code == sqlite3.SQLITE_FULL or extended in _NO_INDEX:
         return StoreError(
-            f"{path} cannot be looked at ({reason}): make room on its disk, where "
-            "SQLite keeps a small index beside it"
+            f"{path} cannot be read ({reason}): free space on its disk, "
+            "where SQLite keeps a small index"
         )
     return CorruptLog(
         f"{path} cannot be read ({reason}): see 'siftlog verify', then restore a copy "
@@ -233,8 +233,8 @@ def _open_copy(path: Path) -> LogReader:
     stamps = _stamps(files)
     if sum(file.stat().st_size for file in files) > COPY_BYTES:
         raise StoreError(
-            f"{path} lies in a folder where nothing may be written, and is too large "
-            "to be copied for a look: copy the run's folder to one of your own"
+            f"{path} is in a read-only folder and too large for a "
+            "temporary copy: copy the run's folder to a writable one"
         )
     folder = TemporaryDirectory(prefix="siftlog-")
     try:
@@ -243,8 +243,8 @@ def _open_copy(path: Path) -> LogReader:
     except OSError as error:
         folder.cleanup()
         raise StoreError(
-            f"{path} lies in a folder where nothing may be written, and cannot be "
-            f"copied for a look ({error.strerror}): make room for temporary files"
+            f"{path} is in a read-only folder and cannot be copied ("
+            f"{error.strerror}): free space for temporary files"
         ) from error
     conn = read_only(Path(folder.name, path.name))
     conn.path, conn.copied_to, conn.copied_as = path, folder, stamps
@@ -281,8 +281,8 @@ def wal_problem(folder: Path) -> str | None:
 def no_wal(path: Path, mode: str) -> str:
     """The sentence about a file system without what a WAL needs."""
     return (
-        f"{path} lies on a file system without shared memory for SQLite (journal mode "
-        f"{mode!r}): put the runs folder on a local disk"
+        f"{path} is on a file system without shared memory for SQLite "
+        f"(journal mode {mode!r}): put the runs folder on a local disk"
     )
 
 
@@ -414,8 +414,9 @@ class WriterLock:
                 return
         os.close(descriptor)
         raise LogBusy(
-            f"{self._path.with_suffix('.db')} is being written by another process: "
-            "look at it with 'siftlog watch', or wait until it ends"
+            f"{self._path.with_suffix('.db')} is being written by "
+            "another process: watch it with 'siftlog watch', or wait "
+            "until it ends"
         )
 
     def release(self) -> None:

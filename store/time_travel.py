@@ -109,7 +109,7 @@ def moment_named(
     if at_us is None:
         at_us = worked_until_us(conn) - (parsed.back_us or 0)
     if at_us > now_us:
-        raise NoSuchMoment(f"{name} lies in the future: name a moment that has been")
+        raise NoSuchMoment(f"{name} is in the future: name an earlier moment")
     return moment_at(conn, at_us, is_held=is_held)
 
 
@@ -121,9 +121,7 @@ def moment_of(conn: sqlite3.Connection, seq: int, *, is_held: bool = False) -> M
     """
     last = last_seq(conn)
     if not 1 <= seq <= last:
-        raise NoSuchMoment(
-            f"there is no event {seq}: those of the log go from 1 to {last}"
-        )
+        raise NoSuchMoment(f"there is no event {seq}: the log has events 1 to {last}")
     return _moment(conn, seq, _time(conn, seq), is_held=is_held)
 
 
@@ -137,8 +135,8 @@ def moment_at(conn: sqlite3.Connection, at_us: int, *, is_held: bool = False) ->
     if not seq:
         began = _iso_time(_time(conn, 1)) if last_seq(conn) else "never"
         raise NoSuchMoment(
-            f"the run had not begun at {_iso_time(at_us)}: its first event is of "
-            f"{began}"
+            f"the run had not started at {_iso_time(at_us)}: its first "
+            f"event is at {began}"
         )
     return _moment(conn, seq, at_us, is_held=is_held)
 
@@ -229,8 +227,9 @@ class LogPrefix:
                 self.seq = _prepared(self._events, self._conn)  #: the last event in it
             except (OSError, sqlite3.Error) as error:
                 raise StoreError(
-                    f"there is no room for looking back ({error}): make some for "
-                    "temporary files, or set TMPDIR to a folder that has it"
+                    f"there is no space for reading an earlier state ({error}): "
+                    "free space for temporary files, or set TMPDIR to another "
+                    "folder"
                 ) from error
             self._opened = opened.pop_all()
 

@@ -33,8 +33,8 @@ def budget(*, add: float | None, **shared: Any) -> int:
     if add is not None and preview.cap_usd is None:
         # a request that waits would be refused when nobody looks any more
         raise UsageError(
-            f"Run {manner.folder.run_id} has no budget, so there is nothing to add to; "
-            f"give it one as it is taken up: siftlog resume {manner.folder.run_id} "
+            f"Run {manner.folder.run_id} has no budget to add to; set "
+            f"one on resume: siftlog resume {manner.folder.run_id} "
             "--budget USD"
         )
     if add is not None:

@@ -154,8 +154,8 @@ def retry(*, expression: str, reason: str | None, **shared: Any) -> int:
     with open_reader(manner.folder.log) as reader:
         if run_started(reader).imported:
             raise UsageError(
-                f"Run {manner.folder.run_id} was imported: its answers were made "
-                "elsewhere and cannot be asked for again here."
+                f"Run {manner.folder.run_id} was imported: its answers were "
+                "made by other tools and cannot be retried."
             )
         preview = preview_retry(reader, expression)
     payload = {"filter": expression}
@@ -191,8 +191,9 @@ def commands(*, name: str | None, **shared: Any) -> int:
     matches = [request for request in waiting if request.id.startswith(name)]
     if len(matches) != 1:
         raise UsageError(
-            f"{len(matches) or 'No'} waiting requests of {manner.folder.run_id} "
-            f"begin with {name!r}: siftlog commands {manner.folder.run_id} lists them."
+            f"{len(matches) or 'No'} pending commands of "
+            f"{manner.folder.run_id} match {name!r}: siftlog commands "
+            f"{manner.folder.run_id} lists them."
         )
     if manner.dry_run:
         print_note(f"{matches[0].words} (by {matches[0].author}) would be taken back.")
@@ -278,9 +279,10 @@ def ask_live(manner: ControlRequest, kind: str, payload: Payload) -> int:
     folder = manner.folder
     if not folder.is_alive() and _is_elsewhere(folder):
         raise UsageError(
-            f"No process of run {folder.run_id} is at work in {folder.path}, and "
-            f"shards elsewhere do not hear what is asked here: {kind} them where they "
-            "are; a signal (SIGTERM, scancel) drains a shard."
+            f"No process of run {folder.run_id} is working in "
+            f"{folder.path}, and shards on other machines do not "
+            f"receive commands from here: {kind} them where they run; a "
+            "signal (SIGTERM, scancel) drains a shard."
         )
     if not folder.is_alive():
         raise UsageError(
@@ -306,7 +308,7 @@ def ask(manner: ControlRequest, kind: str, payload: Payload, **figures: object) 
         here = "The run is not alive"
         if _is_elsewhere(folder):
             here = "Shards elsewhere do not hear of it, and none is at work here"
-        print_note(f"{here}: siftlog resume {folder.run_id} takes it up.")
+        print_note(f"{here}: siftlog resume {folder.run_id} starts it.")
     elif manner.waits:
         answer, detail = _wait(folder, command.id, before)
     if manner.as_json:
@@ -332,8 +334,8 @@ def _check_state(manner: ControlRequest) -> None:
         state = state_of(status(reader), manner.folder, CLOCK)
     if state != manner.if_state:
         raise RunnerError(
-            f"Run {manner.folder.run_id} is now {state}, not {manner.if_state}; "
-            "nothing was asked."
+            f"Run {manner.folder.run_id} is now {state}, not "
+            f"{manner.if_state}; no command was sent."
         )
 
 

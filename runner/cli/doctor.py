@@ -186,8 +186,8 @@ def _meaning(status: int, variable: str | None) -> tuple[str, str]:
         )
     if status in {401, 403}:
         return "blocks", (
-            f"refuses the key in {variable} (status {status}); check the key and what "
-            "it may do"
+            f"refuses the key in {variable} (status {status}); check "
+            "the key and its permissions"
         )
     if status >= 500:  # noqa: PLR2004 - RFC 9110, section 15.6
         return "blocks", f"answers with status {status}; is it ready?"

@@ -273,7 +273,9 @@ def _what_if(run_name: str, runs_dir: Path, options: TypedOptions) -> WhatIf:
     with open_reader(folder.log) as reader:
         first = run_started(reader)
         if typed.get("replicates") not in {None, first.replicates}:
-            raise UsageError("A what-if asks as often as its run: leave --replicates.")
+            raise UsageError(
+                "--from uses the replicates of its run: omit --replicates."
+            )
         file = read_toml(folder.config) if folder.config.exists() else {}
         file.pop("budget", None)  # what was allowed then is no question now
         recorded = roles.fixed(first.models)

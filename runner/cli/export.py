@@ -234,13 +234,11 @@ def _send(folder: RunFolder, typed: str, *, dry_run: bool, as_json: bool) -> int
     for signal in sent.untaken if sent else ():
         print_note(f"note: the collector takes no {signal}; the rest was sent.")
     if tracing.first.imported:
-        print_note(
-            "note: the answers were made elsewhere: there are no calls to tell of."
-        )
+        print_note("note: the answers were imported: there are no calls to export.")
     if not tracing.is_ended:
         print_note(
-            "partial: the run is unfinished; export it again once it has ended, and "
-            "nothing is doubled."
+            "partial: the run is unfinished; export it again when it "
+            "has ended, nothing is duplicated."
         )
     return DONE
 

@@ -223,9 +223,9 @@ def _of_system(error: OSError) -> str:
     if error.errno in {errno.EMFILE, errno.ENFILE}:
         limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         return (
-            f"Too many files are open: this process may have {limit} (ulimit -n). "
-            "Raise the limit with: ulimit -n 4096; a run that had begun goes on with: "
-            "siftlog resume RUN."
+            f"Too many files are open: the limit is {limit} (ulimit "
+            "-n). Raise the limit with: ulimit -n 4096; resume a run "
+            "that had started with: siftlog resume RUN."
         )
     message = error.strerror or str(error)
     if error.filename:
@@ -255,7 +255,8 @@ def _unexpected(error: Exception) -> int:
 
     print_note("".join(traceback.format_exception(error)).rstrip())
     return _failed(
-        f"{type(error).__name__} is a mistake of siftlog's or of the job's, unless "
-        "siftlog verify RUN finds the run damaged: report it with the lines above.",
+        f"{type(error).__name__} is a bug in siftlog or in the job, "
+        "unless siftlog verify RUN finds the run damaged: please "
+        "report it with the lines above.",
         ERROR,
     )

@@ -121,7 +121,7 @@ def _of_run(folder: RunFolder, *, as_json: bool) -> int:
     for example in examples:
         print_raw("\n" + "".join(f"{line}\n" for line in _lines(example)))
     if not examples:
-        print_note(f"Run {folder.run_id} has sent nothing yet.")
+        print_note(f"Run {folder.run_id} has not sent any request yet.")
     return DONE
 
 

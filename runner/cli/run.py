@@ -85,9 +85,9 @@ def _await_launch(child: int, listening: int, *, as_json: bool) -> int:
         )
         return code
     print_note(
-        f"Run {run} goes on without this terminal (process {child}); its output is in "
-        f"{folder.diagnostics}. Look at it with: siftlog watch {run}; end it with: "
-        f"siftlog drain {run}"
+        f"Run {run} runs in the background (process {child}); its "
+        f"output is in {folder.diagnostics}. Watch it with: siftlog "
+        f"watch {run}; stop it with: siftlog drain {run}"
     )
     return DONE
 
@@ -109,8 +109,9 @@ def _until_alive(child: int, folder: RunFolder) -> int | None:
             return None
         time.sleep(POLL_S)
     raise RunnerError(
-        f"Run {folder.run_id} has begun and shows no sign of life (process {child}); "
-        f"see {folder.diagnostics} and siftlog status {folder.run_id}."
+        f"Run {folder.run_id} has started but does not respond (process "
+        f"{child}); see {folder.diagnostics} and siftlog status "
+        f"{folder.run_id}."
     )
 
 

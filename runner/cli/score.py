@@ -175,7 +175,9 @@ def _scored_back(
         run_scoring = scoring.replayed(
             job, reader, settings, inputs, through_seq=moment.seq
         )
-    print_note(f"{folder.run_id} {moment_text(moment)}: a look back, never recorded.")
+    print_note(
+        f"{folder.run_id} {moment_text(moment)}: an earlier state, not recorded."
+    )
     return run_scoring, moment_json(moment)
 
 
@@ -194,13 +196,14 @@ def _remarks(run_scoring: Scoring) -> Iterator[str]:
         yield f"{finding.severity}: {finding.line}"
     if run_scoring.scorecard.missing:
         yield (
-            f"note: {run_scoring.scorecard.missing:,} answers that these settings "
-            "ask for are not in the run, and what needs them goes without."
+            f"note: {run_scoring.scorecard.missing:,} answers that "
+            "these settings need are missing from the run; results "
+            "that need them are left out."
         )
     if run_scoring.scorecard.stale:
         yield (
-            f"note: {run_scoring.scorecard.stale:,} answers of the run are stale: "
-            "these settings do not ask for them, and nothing uses them."
+            f"note: {run_scoring.scorecard.stale:,} answers of the run "
+            "are stale: these settings do not use them."
         )
 
 

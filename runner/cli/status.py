@@ -66,7 +66,9 @@ def status(
         from runner.cli.merge import print_shipped
 
         if moment_name is not None:
-            raise click.UsageError("--at looks into logs, and --ship opens none.")
+            raise click.UsageError(
+                "--at reads logs, and --ship opens none: omit one of the two."
+            )
         has_ended = print_shipped(run_name, place, as_json=as_json)
         return CHECK_FAILED if check and not has_ended else DONE
     from store.database import open_reader
@@ -272,8 +274,8 @@ def _advice(shares: dict[str, float]) -> str:
             "file), or lower the reasoning effort"
         )
     if shares.get("filtered", 0.0) >= LARGE or shares.get("refused", 0.0) >= LARGE:
-        return "; look at some with siftlog tasks, and change prompt or model"
-    return "; look at some with siftlog tasks before you use the results"
+        return "; inspect some with siftlog tasks, and change the prompt or the model"
+    return "; inspect some with siftlog tasks before you use the results"
 
 
 def _percent(share: float) -> str:
@@ -394,7 +396,7 @@ def status_text(present: LiveStatus) -> str:
         f"{n:,} of them {source}"
         for n, source in (
             (attempts.cached, "from the response cache"),
-            (attempts.reused, "taken up again after a retry"),
+            (attempts.reused, "reopened by a retry"),
         )
         if n
     ]

@@ -333,8 +333,8 @@ class LogEnd:
             )
         if self.is_last_changed:
             return (
-                f"event {self.acknowledged:,} of {name}, the last one acknowledged, is "
-                f"not what it was ({self.reason})"
+                f"event {self.acknowledged:,} of {name}, the last one "
+                f"acknowledged, has changed ({self.reason})"
             )
         if self.missing_events:
             return (
@@ -401,8 +401,8 @@ def check_absent(log: Path) -> None:
         compare_end(log)
     else:
         raise EventsLost(
-            f"{log} is gone, in which {head.seq:,} events were acknowledged: restore "
-            f"it, or delete {heads_path(log)} to begin anew"
+            f"{log} is missing, with {head.seq:,} acknowledged events: "
+            f"restore it, or delete {heads_path(log)} to start over"
         )
 
 
@@ -448,8 +448,8 @@ def _advice(log: Path, *, is_empty: bool) -> str:
     run, sidecar = log.parent.name, heads_path(log).name
     if is_empty:  # there is no beginning left to go on from
         return (
-            f"restore the files of the log from a copy, or delete {log.name} and "
-            f"{sidecar} in {log.parent} to begin anew"
+            "restore the files of the log from a copy, or delete "
+            f"{log.name} and {sidecar} in {log.parent} to start over"
         )
     return (
         f"see 'siftlog verify {run}', then restore the files of the log from a copy, "

@@ -106,7 +106,7 @@ class SqliteLog:
         def create(conn: sqlite3.Connection) -> None:
             if conn.execute(SQL["tables"]).fetchone()[0]:
                 raise RunExists(
-                    f"there is a run at {path} already: go on with it by 'siftlog "
+                    f"there is already a run at {path}: resume it with 'siftlog "
                     f"resume {run_id}', or choose another id"
                 )
             opening.create(
@@ -212,8 +212,8 @@ class SqliteLog:
             lock.release()
             if isinstance(error, OSError | sqlite3.Error):
                 raise StoreError(
-                    f"{path} cannot be opened for writing ({error}): see that its "
-                    "folder is there, may be written to, and has room"
+                    f"{path} cannot be opened for writing ({error}): check that "
+                    "its folder exists, is writable and has free space"
                 ) from error
             raise
         return cls(
@@ -301,9 +301,9 @@ class SqliteLog:
         for file, identity in self._files.items():
             if identity is not None and identity_of(file) != identity:
                 raise self._committer.close(
-                    f"{file} was deleted, moved or replaced while the run was writing "
-                    "to it, so nothing more is sent: put the run's folder back if it "
-                    "was moved, then resume the run"
+                    f"{file} was deleted, moved or replaced while the run was "
+                    "writing to it; no further call is sent: restore the run's "
+                    "folder, then resume the run"
                 )
 
     async def _read(

@@ -439,8 +439,9 @@ class Committer:
             return self.fail(error)
         except Exception as error:  # noqa: BLE001 - nobody may wait for ever for a bug
             self.failure = LogClosed(
-                f"{self._path} could not be written by a mistake of siftlog's "
-                f"({error!r}): report it; what was acknowledged is safe"
+                f"{self._path} could not be written because of a bug in "
+                f"siftlog ({error!r}): please report it; acknowledged "
+                "events are safe"
             )
             self.failure.__cause__ = error
             return self.failure
@@ -452,8 +453,9 @@ class Committer:
         second try on this connection.
         """
         return self.close(
-            f"{self._path} could not be written ({error}): make room or mend the disk, "
-            "then resume the run; what was acknowledged is safe"
+            f"{self._path} could not be written ({error}): free space "
+            "or repair the disk, then resume the run; acknowledged "
+            "events are safe"
         )
 
     def close(self, reason: str) -> LogClosed:

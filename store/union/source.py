@@ -110,8 +110,8 @@ class LocalLogSource:
         first = reader.execute(UNION["first_writer"]).fetchone()
         if first is None:
             raise CorruptLog(
-                f"{reader.path} was created and never written: delete it and start "
-                "the shard anew"
+                f"{reader.path} was created but never written: delete it "
+                "and start the shard again"
             )
         self.identity = LogIdentity(
             log=first[0],

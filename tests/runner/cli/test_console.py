@@ -126,7 +126,7 @@ def test_a_run_that_was_split_is_one_run_again(tmp_path: Path, ran: Run) -> None
     assert ran(*JOB, "0/2").returncode == DONE
     half = ran("merge", "r1", "--check")
     assert half.returncode == CHECK_FAILED
-    assert "missing: slices 512-1023, which no shard has begun" in half.stdout
+    assert "missing: slices 512-1023, which no shard has started" in half.stdout
     assert "slices 512-1023 have not come to their end in any log" in half.stderr
     stand = ran("status", "r1").stdout
     assert "shards    1 log, 1 ended; slices 512-1023 have not begun" in stand
@@ -214,7 +214,7 @@ def test_a_place_is_looked_at_without_opening_a_log(tmp_path: Path, ran: Run) ->
     seen = ran("status", "r1", "--ship", "place", "--check")
     assert seen.returncode == CHECK_FAILED
     assert "run r1  1 log, 1 ended" in seen.stdout
-    assert "missing: slices 0-255,512-1023, which no shard has begun" in seen.stdout
+    assert "missing: slices 0-255,512-1023, which no shard has started" in seen.stdout
     assert "unfinished: slices 0-255,512-1023" in seen.stdout
     assert not (tmp_path / "runs").exists()
     ran(*JOB, "0/1", "--local-dir", "node", "--ship", "place")

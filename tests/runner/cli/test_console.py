@@ -236,7 +236,9 @@ def test_what_is_asked_of_shards_elsewhere_is_not_said_to_reach_them(ran: Run) -
     ran("merge", "r1", "--ship", "place")
     drained = ran("drain", "r1")
     assert drained.returncode == USAGE
-    assert "shards on other machines do not receive commands from here" in drained.stderr
+    assert (
+        "shards on other machines do not receive commands from here" in drained.stderr
+    )
     limited = ran("limits", "r1", "--rpm", "50")
     assert limited.returncode == DONE
     assert "Shards elsewhere do not hear of it" in limited.stderr

@@ -15,8 +15,8 @@ For the code that jobs share, in addition:
 - `runs`, `database`, `errors`: folders of runs, and opening their logs
 - `events`, `task`: what a log records
 - `tables`, `scoring`: rows of a log, and the verdicts of its scorings
-- `read.status`, `read.live`, `read.tasks`, `read.usage`: what a log reports about its
-run
+- `read.status`, `read.live`, `read.tasks`, `read.usage`: what a log reports about
+  its run
 - `clock`: the one clock
 
 For the monitor:

@@ -1,13 +1,14 @@
 """A job that asks one question about each row of a file, declared in a few lines.
 
-A row is a pydantic model; its fields are the columns of a CSV file or the keys of JSON
+A row is a model of its columns (`jobs.kit.inputs.rows`), read from a CSV file or JSON
 lines. The job names the fields that a prompt shows and the field that holds the truth,
 and reads a value from a reply:
 
-    >>> class Trial(BaseModel):
-    ...     id: str
-    ...     abstract: str
-    ...     enrolled: int | None = None
+    >>> from jobs.kit.inputs.rows import RowSource
+    >>> class Trial(RowModel):
+    ...     id: cells.Filled
+    ...     abstract: cells.Filled
+    ...     enrolled: cells.Count | None = None
     >>> class Participants(QuestionJob):
     ...     name, version, Row = "participants", "1", Trial
     ...     question = "How many people did this trial enrol? Answer with a number."
@@ -19,8 +20,10 @@ and reads a value from a reply:
     ...     def offline(self, texts):
     ...         return str(len(texts["abstract"].split()))
     >>> job = Participants()
-    >>> rows = {"T1": Trial(id="T1", abstract="Ten men took part.", enrolled=10)}
-    >>> data = Questions(settings=QuestionSettings(rows="trials.csv"), rows=rows)
+    >>> row = {"id": "T1", "abstract": "Ten men took part.", "enrolled": "10"}
+    >>> trial = Trial.at(RowSource(file="trials.csv"), 2, row)
+    >>> settings = QuestionSettings(rows="trials.csv")
+    >>> data = Questions(settings=settings, rows={"T1": trial})
     >>> [spec.key for spec in job.plan(data)]
     ['T1']
 
@@ -34,23 +37,24 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from jobs.kit.chat import data_block, read_blocks
 from jobs.kit.explain import closest, failure_text, pages_text, reply_blocks, select
-from jobs.kit.inputs.files import read_csv
-from jobs.kit.inputs.rows import InputFindings, InputRow
+from jobs.kit.importer import FileImporter, ImportFile, ImportForm
+from jobs.kit.inputs import cells
+from jobs.kit.inputs.files import read_table
+from jobs.kit.inputs.rows import InputFindings, RowModel
 from jobs.kit.job import Deferred
-from runner.errors import DatasetError, UsageError
+from runner.errors import DatasetError
 from runner.job import (
     Answer,
     Answers,
-    AnySettings,
     ImportedAnswer,
     Importer,
     Job,
@@ -75,7 +79,7 @@ class QuestionSettings(BaseModel):
 
     rows: Path = Field(description="CSV file or JSON lines, one row for each question")
     limit: int | None = Field(
-        None, ge=1, description="ask only about the first rows, this many"
+        None, ge=1, description="number of rows to use, from the first on"
     )
     max_output_tokens: int = Field(256, ge=1, description="longest reply, in tokens")
     temperature: float | None = Field(
@@ -84,6 +88,9 @@ class QuestionSettings(BaseModel):
     level: float = Field(0.95, gt=0.0, lt=1.0, description="confidence level")
     boot_b: int = Field(2000, ge=0, description="bootstrap replicates; 0: no intervals")
     boot_seed: int = Field(20260118, ge=0, description="seed of the bootstrap")
+    map: tuple[str, ...] = Field(
+        (), description="columns of imported files with other names: OLD=NEW"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +98,7 @@ class Questions:
     """The rows of a file by key, in file order."""
 
     settings: QuestionSettings
-    rows: Mapping[str, BaseModel]
+    rows: Mapping[str, RowModel]
     findings: tuple[Finding, ...] = ()
 
 
@@ -107,7 +114,7 @@ class QuestionJob(Job):
 
     Settings = QuestionSettings
 
-    Row: ClassVar[type[BaseModel]]  #: the columns of the file
+    Row: ClassVar[type[RowModel]]  #: the columns of the file
     question: ClassVar[str]  #: instructions, the same for every row
     show: ClassVar[tuple[str, ...]]  #: fields that the prompt shows
     truth: ClassVar[str]  #: field of the right value; a row without it is not judged
@@ -144,33 +151,17 @@ class QuestionJob(Job):
     def load(self, settings: QuestionSettings) -> Questions:
         """Read and validate the rows; each key must occur once."""
         findings = InputFindings()
-        rows: dict[str, BaseModel] = {}
-        for at in self._table(settings.rows, findings):
-            row = self._validated(at)
+        rows: dict[str, RowModel] = {}
+        for row in read_table(settings.rows, self.Row, findings=findings, unit="row"):
             key = str(getattr(row, self.key))
             if key in rows:
-                raise at.error(f"{self.key} {key!r} occurs twice (remove one)")
+                raise row.error(f"{self.key} {key!r} occurs twice (remove one)")
             rows[key] = row
             if len(rows) == settings.limit:
                 break
         if not rows:
-            raise DatasetError(f"{settings.rows.name}: there is no row (add some).")
+            raise DatasetError(f"{settings.rows.name}: it has no rows (add some).")
         return Questions(settings=settings, rows=rows, findings=findings.findings())
-
-    def _table(self, path: Path, findings: InputFindings) -> Iterator[InputRow]:
-        fields = self.Row.model_fields.items()
-        needed = [name for name, info in fields if info.is_required()]
-        optional = [name for name, info in fields if not info.is_required()]
-        return read_csv(path, needed, optional, findings=findings, unit="row")
-
-    def _validated(self, at: InputRow) -> BaseModel:
-        cells = {name: cell for name, cell in at.fields.items() if cell is not None}
-        try:
-            return self.Row.model_validate(cells)
-        except ValidationError as error:
-            first = error.errors(include_url=False, include_input=False)[0]
-            column = ".".join(map(str, first["loc"]))
-            raise at.error(f"{column}: {first['msg']}") from error
 
     def plan(self, dataset: Questions) -> Iterator[TaskSpec]:
         """One task for each row, in file order."""
@@ -213,7 +204,7 @@ class QuestionJob(Job):
         value = self.read(reply.text.strip())
         return ParseFailure(reason="no_value") if value is None else value
 
-    def truth_of(self, row: BaseModel) -> Value | None:
+    def truth_of(self, row: RowModel) -> Value | None:
         """The right value of a row; None where it is not known."""
         value: Value | None = getattr(row, self.truth)
         return value
@@ -274,8 +265,21 @@ class QuestionJob(Job):
     @property
     def importer(self) -> Importer:  # type: ignore[override] # one for each job
         """Reads answers from files with the key and the answer of each row."""
-        form = f"CSV or JSON lines: {self.key}, answer[, model]"
-        return QuestionImporter(job=self, formats={"answers": form})
+        key_column: dict[str, Any] = {self.key: (cells.Filled, ...)}
+        form = ImportForm(
+            recognised=f"CSV or JSON lines with {self.key}, answer[, model]",
+            needs=(self.key, "answer"),
+        )
+
+        class KeyedImporter(QuestionImporter):
+            job: ClassVar[QuestionJob] = self
+            row: ClassVar[type[AnswerRow]] = create_model(
+                "KeyedAnswer", __base__=AnswerRow, **key_column
+            )
+            forms: ClassVar[Mapping[str, ImportForm]] = {"answers": form}
+            fields: ClassVar[Sequence[str]] = (self.key, "answer", "model")
+
+        return KeyedImporter()
 
 
 _score = Deferred("jobs.kit.question_results:score")
@@ -286,44 +290,42 @@ def block_name(field_name: str) -> str:
     return re.sub("[^a-z]", "", field_name.lower()) or "text"
 
 
-@dataclass(slots=True, kw_only=True)
-class QuestionImporter:
+class AnswerRow(RowModel):
+    """The columns of a file of answers, beside the key."""
+
+    answer: cells.Text = ""
+    model: cells.Text = ""
+
+
+class QuestionImporter(FileImporter[QuestionSettings]):
     """Imports answers from CSV files or JSON lines: the key, `answer`, `model`."""
 
-    job: QuestionJob
-    formats: Mapping[str, str]
+    no_files = "Name a file of answers after the job."
 
-    def read(
-        self,
-        files: tuple[Path, ...],
-        settings: AnySettings,
-        *,
-        model: str | None,
-        form: str | None,
-        replicates: Mapping[Path, int],
+    job: ClassVar[QuestionJob]
+    row: ClassVar[type[AnswerRow]]
+
+    def answers(
+        self, files: Sequence[ImportFile], settings: QuestionSettings
     ) -> Iterator[ImportedAnswer]:
-        """Yield an answer for each row of the files.
-
-        Raises:
-            DatasetError: a row is wrong, or its key is not among the rows of the job.
-            UsageError: no file is named.
-        """
-        del form
-        if not files:
-            raise UsageError("Name a file of answers after the job.")
-        known = self.job.load(settings).rows
-        for path in files:
-            findings = InputFindings()
-            columns = (self.job.key, "answer"), ("model",)
-            for row in read_csv(path, *columns, findings=findings, unit="row"):
-                key = row.text(self.job.key)
-                if key not in known:
-                    near = "".join(closest(key, known)[:1])
+        """Yields an answer for each row; its key must be among the rows of the job."""
+        rows, findings = self.job.load(settings).rows, InputFindings()
+        for file in files:
+            for row in read_table(
+                file.path,
+                self.row,
+                findings=findings,
+                renamed=file.renamed,
+                unit="row",
+            ):
+                key = str(getattr(row, self.job.key))
+                if key not in rows:
+                    near = "".join(closest(key, rows)[:1])
                     hint = f"; the nearest is {near}" if near else ""
                     raise row.error(f"no row has the {self.job.key} {key!r}{hint}")
                 yield ImportedAnswer(
                     spec=TaskSpec(stage=STAGE, key=key),
-                    model=row.optional_text("model") or model or "imported",
-                    replicate=replicates.get(path, 1),
-                    text=row.optional_text("answer"),
+                    model=row.model or file.model or "imported",
+                    replicate=file.replicate or 1,
+                    text=row.answer,
                 )

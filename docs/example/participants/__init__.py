@@ -3,15 +3,15 @@
 import re
 from collections.abc import Mapping
 
-from pydantic import BaseModel
-
+from jobs.kit.inputs import cells
+from jobs.kit.inputs.rows import RowModel
 from jobs.kit.questions import QuestionJob
 
 
-class Trial(BaseModel):
-    id: str
-    abstract: str
-    enrolled: int | None = None
+class Trial(RowModel):
+    id: cells.Filled
+    abstract: cells.Filled
+    enrolled: cells.Count | None = None
 
 
 class Participants(QuestionJob):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from pydantic import BaseModel
-
 from jobs.kit.chat import data_block, read_blocks
+from jobs.kit.inputs import cells
+from jobs.kit.inputs.rows import RowModel
 from jobs.kit.measurements import share
 from jobs.kit.measures import ValueMeasure
 from jobs.kit.question_results import with_metrics
@@ -19,12 +19,12 @@ from runner.scorecard import Scorecard
 DOSE_QUESTION = "Which dose of the drug was given, in mg? Answer with a number.\n\n"
 
 
-class Treatment(BaseModel):
-    id: str
-    paper: str
-    text: str
-    drug: str | None = None
-    dose: int | None = None
+class Treatment(RowModel):
+    id: cells.Filled
+    paper: cells.Filled
+    text: cells.Filled
+    drug: cells.Filled | None = None
+    dose: cells.Count | None = None
 
 
 def read_dose(_: object, task: Task, reply: Reply) -> int | ParseFailure:

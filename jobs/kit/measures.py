@@ -27,9 +27,9 @@ one of these, and is replaced by the listed words. `{name*}` also takes full sto
 measure is tried on a whole path before scopes are taken off, so a path such as
 `all.micro.sensitivity` may have a sentence of its own.
 
-A measure that says how it is computed is a `RateMeasure`, a `CountMeasure`, a
-`ValueMeasure` or a `FamilyMeasure` of what it is computed from; `measured` computes a
-group of them, and `with_intervals` of `jobs.kit.measurements` draws their intervals:
+A measure that says how it is computed is a `RateMeasure` or a `ValueMeasure`, declared
+for the type that it is computed from. `measured` computes a group of them, and
+`with_intervals` of `jobs.kit.measurements` draws their intervals:
 
     >>> @dataclass(frozen=True)
     ... class Papers:

@@ -32,11 +32,11 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 
 from jobs.kit.metrics import ratio, wilson
+from jobs.kit.text_format import UNDEFINED
 from runner.job import Answer, Answers, Dataset, Stage
 from runner.job_faults import read_reply
 from runner.messages import ParseFailure
 from runner.scorecard import ItemValues, Metric, Scorecard, Verdict
-from runner.table_rendering import UNDEFINED
 
 ACCURACY = "accuracy"
 DEFINITION = "accuracy@1; Wilson's interval, answers as independent"

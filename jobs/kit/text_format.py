@@ -11,8 +11,9 @@ from collections import Counter
 from collections.abc import Iterable
 from hashlib import sha256
 
+from runner import table_rendering
 from runner.scorecard import Metric
-from runner.table_rendering import UNDEFINED, format_number
+from runner.table_rendering import format_number
 from store.document import NONE
 
 
@@ -51,6 +52,10 @@ def slugs(models: Iterable[str]) -> dict[str, str]:
         else f"{slug[:LONGEST_SLUG] or '_'}-{sha256(model.encode()).hexdigest()[:6]}"
         for model, slug in plain.items()
     }
+
+
+UNDEFINED = table_rendering.UNDEFINED
+"""Stands for an undefined number."""
 
 
 def fixed(value: float | None, form: str = ".3f", undefined: str = UNDEFINED) -> str:

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from jobs.kit.metrics import ratio
-from jobs.kit.text_format import fixed
+from jobs.kit.text_format import UNDEFINED, fixed
 from jobs.paper_investigation.bench import LETTERS
 from jobs.paper_investigation.grading import GradedPaper
 from jobs.paper_investigation.judging import AnswerJudgement
@@ -31,7 +31,6 @@ from jobs.paper_investigation.run_tally import question_facts
 from jobs.paper_investigation.settings import PIPELINES, InvestigationSettings, Pipeline
 from jobs.paper_investigation.variant_counts import ExtractionCounts, VariantHits
 from runner.scorecard import Metric
-from runner.table_rendering import UNDEFINED
 from store.printable import printable
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from jobs.kit.summary import summary_text
-from jobs.kit.text_format import fixed, plural, with_ends
+from jobs.kit.text_format import UNDEFINED, fixed, plural, with_ends
 from jobs.property_extraction.caveats import finding_lines, findings
 from jobs.property_extraction.grounding import GroundingLevel
 from jobs.property_extraction.predictions import PaperState
@@ -16,7 +16,6 @@ from jobs.property_extraction.row_metrics import NUMBERS, UNITS
 from jobs.property_extraction.row_outcomes import RowOutcome
 from jobs.property_extraction.settings import INPUTS
 from runner.scorecard import LIMITS, Artifact, Finding, Metric
-from runner.table_rendering import UNDEFINED
 from store.document import (
     WIDTH,
     Block,

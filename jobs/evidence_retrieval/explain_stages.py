@@ -151,8 +151,8 @@ def sentence_blocks(
     ]
     if selected_uids is not None:
         seen = frozenset(selected_uids)
-        shown = ["yes" if uid in seen else "" for uid in uids]
-        columns.append((Numbers("shown"), shown))
+        cells = ["yes" if uid in seen else "" for uid in uids]
+        columns.append((Numbers("shown"), cells))
     details: list[str] = []
     if query.post is None:
         columns.append((Words("uid"), uids))
@@ -331,8 +331,8 @@ def k_facts(
         gamma = constants_of(config, settings, gates.get(config.name)).gamma
         reason = _k_reason(config, predictions, query, settings, gamma)
         name = clip(config.name, GATE_WIDTH)
-        shown = " ".join(str(order[uid]) for uid in selected_uids)
-        for label, text in ((name, f"K {len(selected_uids)}: {reason}"), ("", shown)):
+        numbers = " ".join(str(order[uid]) for uid in selected_uids)
+        for label, text in ((name, f"K {len(selected_uids)}: {reason}"), ("", numbers)):
             yield Fact(label, text, indent=2, width=GATE_WIDTH + 2)
 
 

@@ -120,7 +120,7 @@ class EvidenceFile:
         )
 
     def sentences(
-        self, row: QueryRow, name: str, uids: tuple[str, ...]
+        self, row: QueryColumns, name: str, uids: tuple[str, ...]
     ) -> tuple[str, ...]:
         """The sentence ids of a column, each of which must belong to the row's post."""
         foreign = self.owners.foreign(row.post_id, uids)
@@ -130,7 +130,7 @@ class EvidenceFile:
         return uids
 
     def ranked(
-        self, row: QueryRow, name: str, uids: tuple[str, ...]
+        self, row: QueryColumns, name: str, uids: tuple[str, ...]
     ) -> tuple[str, ...]:
         """A ranking: sentence ids, none of them twice."""
         self.sentences(row, name, uids)
@@ -158,7 +158,7 @@ def _without_slash(criterion: str) -> str:
     return criterion
 
 
-class QueryRow(RowModel):
+class QueryColumns(RowModel):
     """The columns that name a query."""
 
     post_id: Filled
@@ -172,14 +172,14 @@ class QueryRow(RowModel):
         )
 
 
-Row = TypeVar("Row", bound=QueryRow)
+Row = TypeVar("Row", bound=QueryColumns)
 
 LABEL = "has_evidence_gold"
 
 GOLD = "gold_sent_uids"
 
 
-class PredictionRow(QueryRow, extra="allow"):
+class PredictionRow(QueryColumns, extra="allow"):
     """The prediction of a query; columns of probabilities have names of their own."""
 
     has_evidence_gold: Label | None
@@ -313,7 +313,7 @@ LIST_SUFFIX = "_topk"
 """Of the columns that hold a ranking; what stands before it is the list's name."""
 
 
-class ListRow(QueryRow, extra="allow"):
+class ListRow(QueryColumns, extra="allow"):
     """The ranked lists of a query; where `gold_ids` is blank there is no evidence."""
 
     gold_ids: Texts
@@ -353,7 +353,7 @@ LIST = "ranking"
 UIDS, SCORES = "sent_uids", "scores"
 
 
-class RankingRow(QueryRow):
+class RankingRow(QueryColumns):
     """The ranked list of a query."""
 
     sent_uids: Texts
@@ -393,7 +393,7 @@ def read_rankings(source: EvidenceFile) -> Iterator[ImportedQuery]:
 _COLUMN = re.compile(re.escape(GAMMA_PREFIX) + r"[0-9]+(\.[0-9]+)?")
 
 
-class SweepRow(QueryRow, extra="allow"):
+class SweepRow(QueryColumns, extra="allow"):
     """The K of a query by gamma."""
 
     __pydantic_extra__: dict[str, Count]

@@ -328,14 +328,14 @@ class EvidenceRetrievalImporter(FileImporter[EvidenceSettings]):
         stored = set(stored_pairs(settings))
         return [pair for pair in settings.map if pair not in stored]
 
-    def columns(self, file: ImportFile) -> Sequence[str]:
+    def columns(self, file: ImportFile, settings: EvidenceSettings) -> Sequence[str]:  # noqa: ARG002 - of the base
         """The columns of a table; those of a TREC file are known by their number."""
         trec = () if holds_objects(file.path) else trec_columns(file.path)
         return trec or csv_columns(file.path)
 
-    def keys(self, file: ImportFile) -> Sequence[str]:
+    def keys(self, file: ImportFile, settings: EvidenceSettings) -> Sequence[str]:
         """The columns of a table: a TREC file has no names that could be mapped."""
-        columns = () if file.form in TREC else self.columns(file)
+        columns = () if file.form in TREC else self.columns(file, settings)
         return () if columns in {QRELS_COLUMNS, RUN_COLUMNS} else columns
 
     def answers(

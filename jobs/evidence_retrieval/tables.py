@@ -386,7 +386,7 @@ def _fold_sizes(results: EvidenceResults) -> Table:
 def checks_table(
     scoring_input: ScoringInput, contradictions: Iterable[Finding]
 ) -> Table:
-    """A row a check: how often it found something, or why it was not made.
+    """A row a check: how often it model_results something, or why it was not made.
 
     Args:
         scoring_input: with its leakage checks.

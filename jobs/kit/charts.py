@@ -349,7 +349,7 @@ def loss_panel(title: str, unit: str, left: Mapping[str, int]) -> Panel:
 
 
 def reliability(
-    models: Sequence[PlottedModel[Sequence[Bin]]],
+    models: Sequence[PlottedModel[tuple[Bin, ...]]],
     *,
     share: str,
     probability: str,
@@ -372,7 +372,7 @@ def reliability(
     return Drawing(panels=panels, columns=columns)
 
 
-def _observed(model: PlottedModel[Sequence[Bin]], share: str) -> Panel:
+def _observed(model: PlottedModel[tuple[Bin, ...]], share: str) -> Panel:
     filled = [bin_ for bin_ in model.data if bin_.count]
     x = tuple(bin_.mean_p for bin_ in filled)
     y = tuple(bin_.rate for bin_ in filled)
@@ -395,7 +395,7 @@ def _observed(model: PlottedModel[Sequence[Bin]], share: str) -> Panel:
 
 
 def _bin_counts(
-    model: PlottedModel[Sequence[Bin]], probability: str, unit: str
+    model: PlottedModel[tuple[Bin, ...]], probability: str, unit: str
 ) -> Panel:
     return Panel(
         x=Axis(label=probability, lo=0, hi=1),

@@ -120,6 +120,8 @@ class FileImporter(ABC, Generic[Settings]):
     """Fields for which an error names the nearest column, where no form fits."""
     no_files: ClassVar[str] = "Name the files to import."
     """What to say where no file is named."""
+    default_form: ClassVar[str] = ""
+    """The form of files where none is named; "": by the columns of each."""
     no_replicates: ClassVar[str] = ""
     """What to say about `--replicate` where the forms take none."""
 
@@ -136,13 +138,17 @@ class FileImporter(ABC, Generic[Settings]):
         """Returns the pairs of `--map` that rename columns of the files."""
         return settings.map
 
-    def columns(self, file: ImportFile) -> Sequence[str]:
+    def paths(self, path: Path) -> Iterable[Path]:
+        """Returns the files that a path stands for; a job may take folders."""
+        return (path,)
+
+    def columns(self, file: ImportFile, settings: Settings) -> Sequence[str]:  # noqa: ARG002 - for jobs
         """Returns the columns by which the form of a file is recognised."""
         return csv_columns(file.path)
 
-    def keys(self, file: ImportFile) -> Iterable[str]:
+    def keys(self, file: ImportFile, settings: Settings) -> Iterable[str]:
         """Returns all names in a file that `--map` may rename."""
-        return self.columns(file)
+        return self.columns(file, settings)
 
     @abstractmethod
     def answers(
@@ -178,27 +184,32 @@ class FileImporter(ABC, Generic[Settings]):
         sources = [
             replace(
                 file,
+                path=path,
+                form=file.form or self.default_form,
                 model=file.model or model or "",
-                replicate=replicates.get(file.path),
+                replicate=replicates.get(path),
             )
             for file in (
                 *self.named(settings),
                 *(ImportFile(path=path, form=form or "") for path in files),
             )
+            for path in self.paths(file.path)
         ]
         if not sources:
             raise UsageError(self.no_files)
         renamed: ColumnMap = {}
         if pairs := self.pairs(settings):
-            keys = (key for file in sources for key in self.keys(file))
+            keys = (key for file in sources for key in self.keys(file, settings))
             renamed = column_map(pairs, self.fields, keys)
-        recognised = [self._recognised(file, renamed) for file in sources]
+        recognised = [self._recognised(file, settings, renamed) for file in sources]
         yield from self.answers(recognised, settings)
 
-    def _recognised(self, file: ImportFile, renamed: ColumnMap) -> ImportFile:
+    def _recognised(
+        self, file: ImportFile, settings: Settings, renamed: ColumnMap
+    ) -> ImportFile:
         if file.form and not self.forms[file.form].spellings:
             return replace(file, renamed=renamed)
-        columns = [renamed.get(name, name) for name in self.columns(file)]
+        columns = [renamed.get(name, name) for name in self.columns(file, settings)]
         forms = {file.form: self.forms[file.form]} if file.form else self.forms
         for name, form in forms.items():
             respelled = form.respelled(file.path.name, columns)

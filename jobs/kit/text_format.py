@@ -1,7 +1,6 @@
-"""Formats text for terminals, reports and file names: tables, numbers, quotes.
+"""Formats numbers, counts and metrics as text, and names of models for files.
 
-What comes from files and models is made printable before it is measured: a hidden
-character is shown as its number, and takes the room of that.
+Tables, labelled texts and quotes are blocks of `store.document`.
 """
 
 from __future__ import annotations

@@ -220,6 +220,13 @@ CHARTS = (
 )
 
 
+def figures(
+    verification: NameVerification,
+) -> ChartFigures[Mapping[tuple[bool | None, int], int], None]:
+    """The figures of a verification."""
+    return ChartFigures(CHARTS, lambda: Plot.of(Counter(_placed(verification)), {}))
+
+
 def _placed(verification: NameVerification) -> Iterator[tuple[bool | None, int]]:
     """The verdict and the bin of each pair whose similarity is known."""
     for pair in verification.pairs:
@@ -240,9 +247,7 @@ def score_verification(dataset: PropertyDataset, answers: Answers) -> Scorecard:
         headline=HEADLINE,
         tables=tuple(verification_tables(verification)),
         findings=dataset.findings,
-        figures=ChartFigures(
-            CHARTS, lambda: Plot.of(Counter(_placed(verification)), {})
-        ),
+        figures=figures(verification),
         details=verification.outcomes,
         settings=dataset.settings.model_dump(mode="json", exclude={*INPUTS}),
         missing=verification.missing,

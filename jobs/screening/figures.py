@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TypeAlias
 
 import numpy as np
@@ -125,7 +125,7 @@ def _calibration(plot: Plot) -> Drawing:
     )
 
 
-def _bins(view: DecisionView) -> Sequence[Bin]:
+def _bins(view: DecisionView) -> tuple[Bin, ...]:
     rows = ~view.imputed
     if not rows.any():
         return ()

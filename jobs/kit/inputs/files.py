@@ -16,7 +16,7 @@ import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, TypeAlias, TypeVar, cast
@@ -27,7 +27,6 @@ from jobs.kit.inputs.cells import InputCell
 from jobs.kit.inputs.column_map import ColumnMap, missing_column, nearest
 from jobs.kit.inputs.rows import (
     InputFindings,
-    InputRow,
     RowModel,
     RowSource,
     columns_of,
@@ -101,7 +100,7 @@ def read_table(
         else table.records(unit, allow_ragged=allow_ragged)
     )
     for source, line, cells in rows:
-        yield model.at(source, line, cells)
+        yield model.validated(source, line, cells)
 
 
 Cells: TypeAlias = tuple[RowSource, int, dict[str, InputCell]]
@@ -125,7 +124,7 @@ class _Table:
         """The rows of JSON objects."""
         source = RowSource(file=self.path.name)
         columns: dict[str, None] = {}
-        for line, fields in _objects(self.path, self.spellings):
+        for line, fields in objects_in(self.path, self.spellings):
             if not columns:
                 # of later objects an absent key is an empty cell
                 self._require(list(fields))
@@ -191,88 +190,6 @@ class _Table:
         _note_unknown(self.path, unknown, self.findings)
 
 
-# OLD
-def read_csv(
-    path: Path,
-    needed: Sequence[str],
-    optional: Sequence[str] = (),
-    *,
-    findings: InputFindings,
-    allow_ragged: bool | None = None,
-    aliases: ColumnMap | None = None,
-    renamed: ColumnMap | None = None,
-    unit: Literal["line", "row"] = "line",
-    cure: str = "",
-) -> Iterator[InputRow]:
-    """The records of a table, in file order; only one is held at a time.
-
-    Args:
-        path: a CSV file, or one of JSON objects.
-        needed: columns that must be there.
-        optional: columns that may be there.
-        findings: learns of other columns and of short rows.
-        allow_ragged: read missing trailing fields as missing cells; None: likewise
-            not, where the job has no such setting to name.
-        aliases: other spellings of columns, each with the name used here.
-        renamed: columns that `--map` renames; None: it is not taken for this file.
-        unit: what complaints count: lines of the file, or rows as a spreadsheet
-            numbers them, where an empty line is a row too.
-        cure: what to do about a column that is missing; "": rename it.
-
-    Raises:
-        DatasetError: the file is not to be read, or its header or a row is off.
-    """
-    wanted = {*needed, *optional}
-    names = {**(aliases or {}), **(renamed or {})}
-    takes_map = renamed is not None
-    if holds_objects(path):
-        unknown: dict[str, None] = {}
-        rows = _object_rows(path, names)
-        for row in rows:
-            if not unknown:
-                # of later objects an absent key is an empty cell
-                _require(path, needed, list(row.fields), cure, takes_map=takes_map)
-            unknown.update(dict.fromkeys(row.fields))
-            blank = {name: None for name, cell in row.fields.items() if cell == ""}
-            yield replace(row, fields={**row.fields, **blank}) if blank else row
-        _note_unknown(path, [name for name in unknown if name not in wanted], findings)
-        return
-    delimiter = delimiter_of(path)
-    table_records = records(path, delimiter)
-    columns = header_of(path, table_records, names)
-    _require(path, needed, columns, cure, takes_map=takes_map)
-    for name in (*needed, *optional):
-        if columns.count(name) > 1:
-            raise DatasetError(
-                f"{path.name}: column {name!r} occurs twice (remove or rename one)."
-            )
-    _note_unknown(path, [name for name in columns if name not in wanted], findings)
-    wanted_columns = [
-        (index, name) for index, name in enumerate(columns) if name in wanted
-    ]
-    width = len(columns)
-    decimal = "," if delimiter == ";" else "."
-    for line, number, cells in table_records:
-        at = line if unit == "line" else number
-        if len(cells) > width or (len(cells) < width and not allow_ragged):
-            may_choose = allow_ragged is not None
-            location = RowSource(file=path.name, unit=unit)
-            raise _wrong_width(location, at, len(cells), width, may_choose)
-        if len(cells) < width:
-            cells.extend([""] * (width - len(cells)))
-            findings.add(
-                "ragged_rows",
-                "warn",
-                path.name,
-                "Rows end before the header does; what is missing was read as blank.",
-                example=f"{unit} {at}",
-            )
-        fields = {name: cells[index] or None for index, name in wanted_columns}
-        yield InputRow(
-            file=path.name, line=at, fields=fields, unit=unit, decimal=decimal
-        )
-
-
 def _require(
     path: Path,
     needed: Sequence[str],
@@ -333,7 +250,7 @@ def csv_columns(path: Path) -> tuple[str, ...]:
         DatasetError: the file is not to be read, or has no header.
     """
     if holds_objects(path):
-        _, fields = next(_objects(path, {}), (0, {}))
+        _, fields = next(objects_in(path), (0, {}))
         return tuple(fields)
     return header_of(path, records(path, delimiter_of(path)), {})
 
@@ -355,7 +272,7 @@ def read_objects(
     columns = columns_of(model)
     source = RowSource(file=path.name)
     unknown: dict[str, None] = {}
-    for line, fields in _objects(path, renamed or {}):
+    for line, fields in objects_in(path, renamed):
         for name in columns.needed:
             if name not in fields:
                 near = "".join(nearest(name, fields, n=1))
@@ -363,56 +280,23 @@ def read_objects(
                 hint = f", or pass --map {near}={name}" if takes_map else ""
                 raise source.error(line, f"no key {name} (add it to the object{hint})")
         unknown.update((name, None) for name in fields if name not in columns.names)
-        blank = [name for name, cell in fields.items() if cell is None]
-        for name in blank:
-            if name not in columns.needed:
-                del fields[name]
         yield model.at(source, line, fields)
     _note_unknown(path, list(unknown), findings)
 
 
-def read_jsonl(
-    path: Path,
-    needed: Sequence[str],
-    optional: Sequence[str] = (),
-    *,
-    findings: InputFindings,
-    renamed: ColumnMap | None = None,
-) -> Iterator[InputRow]:
-    """The objects of a JSON file, in file order; of JSONL only one is held at a time.
-
-    Keys other than *needed* and *optional* are noted; *renamed* is as in `read_csv`.
+def objects_in(
+    path: Path, renamed: ColumnMap | None = None
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The objects of a file with their lines, and their keys by the names used here.
 
     Raises:
-        DatasetError: the file is not to be read, a line is no object, or a needed key
-            is absent.
+        DatasetError: the file is not to be read, or a line is no object.
     """
-    wanted = {*needed, *optional}
-    unknown: dict[str, None] = {}
-    for row in _object_rows(path, renamed or {}):
-        for name in needed:
-            if name not in row.fields:
-                near = "".join(nearest(name, row.fields, n=1))
-                takes_map = bool(near) and renamed is not None
-                hint = f", or pass --map {near}={name}" if takes_map else ""
-                raise row.error(f"no key {name} (add it to the object{hint})")
-        unknown.update((name, None) for name in row.fields if name not in wanted)
-        yield row
-    _note_unknown(path, list(unknown), findings)
-
-
-def _object_rows(path: Path, aliases: ColumnMap) -> Iterator[InputRow]:
-    for line, fields in _objects(path, aliases):
-        yield InputRow(file=path.name, line=line, fields=fields)
-
-
-def _objects(path: Path, aliases: ColumnMap) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The objects of a file, with their keys by the names used here."""
     with _opened(path) as file:
         for line, _, raw in entries_of(file, path.name):
             fields = object_of(_text(raw, line, path.name), f"{path.name} line {line}")
-            if aliases:
-                fields = {aliases.get(name, name): it for name, it in fields.items()}
+            if renamed:
+                fields = {renamed.get(name, name): it for name, it in fields.items()}
             yield line, fields
 
 

@@ -11,9 +11,9 @@ from typing import Any
 from jobs.kit import tables
 from jobs.kit.history import History, HistoryLine, HistoryRow, PartChange, RowComparison
 from jobs.kit.tables import printed
-from jobs.kit.text_format import fixed, plural
+from jobs.kit.text_format import UNDEFINED, fixed, plural
 from runner.scorecard import Axis, Figure, LineSeries, Mark, Panel, ReferenceLine
-from runner.table_rendering import UNDEFINED, PrintTable
+from runner.table_rendering import PrintTable
 from store.printable import cut, shortened
 from store.results import ItemPart
 

@@ -57,6 +57,10 @@ def slugs(models: Iterable[str]) -> dict[str, str]:
     }
 
 
+UNDEFINED = table_rendering.UNDEFINED
+"""Stands for an undefined number."""
+
+
 def fixed(value: float | None, form: str = ".3f", undefined: str = UNDEFINED) -> str:
     """A number in one format, such as `+.2f` or `.1%`; `n/a` where it is None."""
     return undefined if value is None else f"{value:{form}}"

@@ -33,9 +33,9 @@ from jobs.kit.tables import (
     print_table,
     printed,
 )
-from jobs.kit.text_format import ends, fixed, plural
+from jobs.kit.text_format import UNDEFINED, ends, fixed, plural
 from runner.scorecard import Cell as TableCell
-from runner.table_rendering import UNDEFINED, Ends, PrintTable
+from runner.table_rendering import Ends, PrintTable
 
 WIDTH = 80
 FITTED = "adjusted"

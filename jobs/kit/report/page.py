@@ -27,6 +27,7 @@ from jobs.kit.report.html import (
     scrolling,
 )
 from jobs.kit.text_format import (
+    UNDEFINED,
     metric_count,
     metric_interval,
     metric_spread,
@@ -43,7 +44,7 @@ from runner.scorecard import (
     Metric,
     Table,
 )
-from runner.table_rendering import UNDEFINED, format_number
+from runner.table_rendering import format_number
 
 MOST_METRICS = 300
 """Of one model in the report; scorecard.json holds all."""

@@ -19,6 +19,7 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.ft2font import FT2Font
 
+from jobs.kit.text_format import UNDEFINED
 from runner.scorecard import (
     Axis,
     Band,
@@ -32,7 +33,7 @@ from runner.scorecard import (
     ReferenceLine,
     Stack,
 )
-from runner.table_rendering import UNDEFINED, format_number
+from runner.table_rendering import format_number
 from store.printable import LINE as READABLE
 from store.printable import printable, shortened
 

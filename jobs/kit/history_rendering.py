@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import pairwise
 from string import ascii_letters
@@ -12,7 +13,7 @@ from jobs.kit.history import History, HistoryLine, HistoryRow, PartChange, RowCo
 from jobs.kit.text_format import UNDEFINED, fixed, plural
 from runner.scorecard import Axis, Figure, LineSeries, Mark, Panel, ReferenceLine
 from runner.table_rendering import PrintCell, PrintColumn, PrintTable
-from store.printable import cut, shortened
+from store.document import Block, Column, Numbers, TableBlock, Words, as_text
 from store.results import ItemPart
 
 HEIGHT = 11
@@ -93,15 +94,9 @@ NAME = 24
 def text(history: History) -> str:
     """The table, and the line plot below it."""
     runs = [run.folder.run_id for run in history.runs]
-    return "\n".join(
-        [
-            *_table(history),
-            "",
-            _y_label(history),
-            plot(runs, history.series),
-            *_left_out(history),
-        ]
-    )
+    blocks: list[Block] = [_table(history), "", _y_label(history)]
+    lines = plot(runs, history.series).split("\n")
+    return as_text([*blocks, *lines, *_left_out(history)])
 
 
 def _y_label(history: History) -> str:
@@ -117,54 +112,48 @@ def _left_out(history: History) -> Iterator[str]:
         )
 
 
-def _table(history: History) -> Iterator[str]:
+def _table(history: History) -> TableBlock:
+    """Returns a row for each run and model, without columns that no run has."""
     measure = history.newest.milestone.measure
-    header = (
-        "run",
-        "date",
-        "model",
-        "passed",
-        f"macro {measure}",
-        "micro",
-        "verdict",
-        "cost $",
-        "delta",
-        "",
+    columns: tuple[Column, ...] = (
+        Words("run", NAME),
+        Words("date"),
+        Words("model", NAME, keeps_end=True),
+        Numbers("passed"),
+        Numbers(f"macro {measure}"),
+        Numbers("micro"),
+        Numbers("verdict"),
+        Numbers("cost $"),
+        Numbers("delta"),
+        Words(""),
     )
-    lines = [header, *map(_cells, history.lines)]
-    filled_columns = [
-        at
-        for at, column in enumerate(zip(*lines, strict=True))
-        if any(cell != UNDEFINED for cell in column[1:])
+    rows = [_cells(line) for line in history.lines]
+    table = TableBlock(columns, rows, indent=0, is_wide=True).filled()
+    undefined = [
+        [UNDEFINED if cell is None else cell for cell in row] for row in table.rows
     ]
-    widths = {at: max(len(line[at]) for line in lines) for at in filled_columns}
-    for line in lines:
-        cells = (
-            f"{line[at]:{'<' if at in _WORDS else '>'}{widths[at]}}"
-            for at in filled_columns
-        )
-        yield "  ".join(cells).rstrip()
+    return replace(table, rows=undefined)
 
 
-_WORDS = {0, 1, 2, 9}
-"""Columns of words; all others are numbers."""
-
-
-def _cells(line: HistoryLine) -> tuple[str, ...]:
+def _cells(line: HistoryLine) -> tuple[str | None, ...]:
     row, previous = line.row, line.previous
     verdicts = row.verdicts
     return (
-        cut(row.run, NAME),
+        row.run,
         date(row),
-        shortened(row.model, NAME),
+        row.model,
         f"{row.passed}/{len(row.standings)}",
-        fixed(row.macro(), ".4f"),
-        fixed(row.micro, ".4f"),
-        UNDEFINED if verdicts is None else f"{verdicts[0]}/{verdicts[1]}",
-        fixed(row.cost_usd, ".4f"),
-        UNDEFINED if previous is None else _signed(previous.delta),
+        _decimals(row.macro()),
+        _decimals(row.micro),
+        None if verdicts is None else f"{verdicts[0]}/{verdicts[1]}",
+        _decimals(row.cost_usd),
+        None if previous is None else _signed(previous.delta),
         "; ".join(_notes(line)),
     )
+
+
+def _decimals(value: float | None) -> str | None:
+    return None if value is None else f"{value:.4f}"
 
 
 def print_table(history: History) -> PrintTable:

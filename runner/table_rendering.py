@@ -36,6 +36,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Literal, TypeAlias
 
+from store.document import escape_markdown
 from store.printable import printable
 
 Form: TypeAlias = Literal["text", "markdown", "latex"]
@@ -173,28 +174,23 @@ _ALIGNED = {"text": ":---", "key": ":---", "interval": ":---:", "changes": ":---
 
 def _markdown(table: PrintTable) -> Iterator[str]:
     if table.title:
-        yield from (f"**{_escaped(_cell(table.title, 'text'))}**", "")
-    yield _piped(_escaped(head) for head in _headings(table))
+        yield from (f"**{escape_markdown(_cell(table.title, 'text'))}**", "")
+    yield _piped(escape_markdown(head) for head in _headings(table))
     yield _piped(_ALIGNED.get(column.kind, "---:") for column in table.columns)
     for row in _cells(table):
         yield _piped(
             # a key is code; a backtick in one would end it
             f"`{cell.replace('|', '¦').replace('`', chr(0x2BC))}`"
             if column.kind == "key" and cell
-            else _escaped(cell)
+            else escape_markdown(cell)
             for cell, column in zip(row, table.columns, strict=True)
         )
     if table.note:
-        yield from ("", _escaped(_cell(table.note, "text")))
+        yield from ("", escape_markdown(_cell(table.note, "text")))
 
 
 def _piped(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
-
-
-def _escaped(text: str) -> str:
-    """Text that no Markdown reader takes for markup."""
-    return re.sub(r"([\\`*_{}<>#|~])", r"\\\1", text)
 
 
 def _latex(table: PrintTable) -> Iterator[str]:

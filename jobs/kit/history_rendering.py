@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import pairwise
 from string import ascii_letters
@@ -14,7 +15,7 @@ from jobs.kit.tables import printed
 from jobs.kit.text_format import UNDEFINED, fixed, plural
 from runner.scorecard import Axis, Figure, LineSeries, Mark, Panel, ReferenceLine
 from runner.table_rendering import PrintTable
-from store.printable import cut, shortened
+from store.document import Block, Column, Numbers, TableBlock, Words, as_text
 from store.results import ItemPart
 
 HEIGHT = 11
@@ -95,15 +96,9 @@ NAME = 24
 def text(history: History) -> str:
     """The table, and the line plot below it."""
     runs = [run.folder.run_id for run in history.runs]
-    return "\n".join(
-        [
-            *_table(history),
-            "",
-            _y_label(history),
-            plot(runs, history.series),
-            *_left_out(history),
-        ]
-    )
+    blocks: list[Block] = [_table(history), "", _y_label(history)]
+    lines = plot(runs, history.series).split("\n")
+    return as_text([*blocks, *lines, *_left_out(history)])
 
 
 def _y_label(history: History) -> str:
@@ -119,37 +114,48 @@ def _left_out(history: History) -> Iterator[str]:
         )
 
 
-def _table(history: History) -> Iterator[str]:
+def _table(history: History) -> TableBlock:
+    """Returns a row for each run and model, without columns that no run has."""
     measure = history.newest.milestone.measure
-    columns: dict[str, Callable[[HistoryLine], str]] = {
-        "run": lambda line: cut(line.row.run, NAME),
-        "date": lambda line: date(line.row),
-        "model": lambda line: shortened(line.row.model, NAME),
-        "passed": lambda line: f"{line.row.passed}/{len(line.row.standings)}",
-        f"macro {measure}": lambda line: fixed(line.row.macro(), ".4f"),
-        "micro": lambda line: fixed(line.row.micro, ".4f"),
-        "verdict": lambda line: _of_all(line.row.verdicts),
-        "cost $": lambda line: fixed(line.row.cost_usd, ".4f"),
-        "delta": lambda line: _signed(line.delta),
-        "": lambda line: "; ".join(_notes(line)),
-    }
-    visible: list[list[str]] = []
-    for name, cell in columns.items():
-        cells = [*map(cell, history.lines)]
-        if any(text != UNDEFINED for text in cells):
-            width = max(map(len, (name, *cells)))
-            side = "<" if name in _WORDS else ">"
-            visible.append([f"{text:{side}{width}}" for text in (name, *cells)])
-    for line in zip(*visible, strict=True):
-        yield "  ".join(line).rstrip()
+    columns: tuple[Column, ...] = (
+        Words("run", NAME),
+        Words("date"),
+        Words("model", NAME, keeps_end=True),
+        Numbers("passed"),
+        Numbers(f"macro {measure}"),
+        Numbers("micro"),
+        Numbers("verdict"),
+        Numbers("cost $"),
+        Numbers("delta"),
+        Words(""),
+    )
+    rows = [_cells(line) for line in history.lines]
+    table = TableBlock(columns, rows, indent=0, is_wide=True).filled()
+    undefined = [
+        [UNDEFINED if cell is None else cell for cell in row] for row in table.rows
+    ]
+    return replace(table, rows=undefined)
 
 
-_WORDS = {"run", "date", "model", ""}
-"""Columns of words; all others are numbers."""
+def _cells(line: HistoryLine) -> tuple[str | None, ...]:
+    row, previous = line.row, line.previous
+    verdicts = row.verdicts
+    return (
+        row.run,
+        date(row),
+        row.model,
+        f"{row.passed}/{len(row.standings)}",
+        _decimals(row.macro()),
+        _decimals(row.micro),
+        None if verdicts is None else f"{verdicts[0]}/{verdicts[1]}",
+        _decimals(row.cost_usd),
+        None if previous is None else _signed(previous.delta),
+        "; ".join(_notes(line)),
+    )
 
 
-def _of_all(passed: tuple[int, int] | None) -> str:
-    return UNDEFINED if passed is None else f"{passed[0]}/{passed[1]}"
+def _decimals(value: float | None) -> str | None:
+    return None if value is None else f"{value:.4f}"
 
 
 def print_table(history: History) -> PrintTable:

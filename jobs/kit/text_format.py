@@ -9,15 +9,11 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from hashlib import sha256
-from typing import Final
 
 from runner import table_rendering
 from runner.scorecard import Metric
 from runner.table_rendering import format_number
 from store.document import NONE
-
-UNDEFINED: Final = table_rendering.UNDEFINED
-"""Printed for a value that is undefined, such as 0/0."""
 
 
 def joined_words(values: Iterable[object]) -> str:
@@ -58,7 +54,7 @@ def slugs(models: Iterable[str]) -> dict[str, str]:
 
 
 UNDEFINED = table_rendering.UNDEFINED
-"""Stands for an undefined number."""
+"""Printed for a value that is undefined, such as 0/0."""
 
 
 def fixed(value: float | None, form: str = ".3f", undefined: str = UNDEFINED) -> str:

@@ -36,8 +36,8 @@ from jobs.kit.tables import (
 from jobs.kit.text_format import UNDEFINED, ends, fixed, plural
 from runner.scorecard import Cell as TableCell
 from runner.table_rendering import Ends, PrintTable
+from store.document import WIDTH, as_text
 
-WIDTH = 80
 FITTED = "adjusted"
 OUTCOMES = "won/lost/tied, n"
 """Heads the counts of items on which B is better, worse and equal, and of all."""
@@ -57,46 +57,45 @@ def text(
         lines += (*_models_text(match, options.level), "")
     if front is not None and front.has_expenses:
         lines += (*_front_text(front, options.level), "")
-    lines += _method(matches, options)
-    return "\n".join(lines)
+    return as_text([*lines, *_method(matches, options)])
 
 
 def items_text(path: str, match: ComparedModels, gaps: Sequence[ItemGap]) -> str:
     """The items of one metric on which the sides differ most."""
     lines = [
         "",
-        _one_line(f"{path}: {_name(match.a)} (A), {_name(match.b)} (B)"),
+        f"{path}: {_name(match.a)} (A), {_name(match.b)} (B)",
         _cells("A", "B", "B - A", "item"),
     ]
     lines += (
         _cells(fixed(gap.a), fixed(gap.b), fixed(gap.b - gap.a, "+.3f"), gap.item)
         for gap in gaps
     )
-    return "\n".join(lines if gaps else [*lines[:2], "  no item differs"])
+    return as_text(lines if gaps else [*lines[:2], "  no item differs"])
 
 
 def _models_text(match: ComparedModels, level: float) -> Iterator[str]:
     for name, side in (("A", match.a), ("B", match.b)):
-        yield _one_line(f"{name}  {_name(side)}")
+        yield f"{name}  {_name(side)}"
     yield ""
     interval = f"{100 * level:.4g}% interval"
     yield _cells("A", "B", "B - A", interval, "p", "p (Holm)", OUTCOMES)
     shared = [metric for metric in match.compared if metric.overlap.n]
     for metric in shared:
-        yield from _headed(_one_line(match.a.name(metric.path)), _verdict(metric))
+        yield from _headed(match.a.name(metric.path), _verdict(metric))
         yield _cells(*_numbers(metric))
     if apart := [metric.path for metric in match.compared if not metric.overlap.n]:
-        yield _one_line(f"no item in common: {', '.join(apart)}")
+        yield f"no item in common: {', '.join(apart)}"
     yield from _unpaired(match.compared)
     for refused in match.refused:
-        yield _one_line(f"not compared: {refused.path}: {refused.reason}")
+        yield f"not compared: {refused.path}: {refused.reason}"
     for name, paths in (("A", match.only_a), ("B", match.only_b)):
         if paths:
-            yield _one_line(f"only {name} has: {', '.join(paths)}")
+            yield f"only {name} has: {', '.join(paths)}"
     yield from _independent_tests(shared)
     yield from _agreed(shared)
     if match.label_agreement is not None:
-        yield _one_line(
+        yield (
             f"agreement of the {match.label_agreement.what}s on "
             f"{match.label_agreement.n} items, kappa and AC1: "
             f"{_agreement(match.label_agreement.agreement)}"
@@ -151,7 +150,7 @@ def _cells(*cells: str, widths: Sequence[int] = _WIDTHS) -> str:
     aligned = (
         f"{cell:>{width}}" for cell, width in zip(padded, padded_widths, strict=True)
     )
-    return "  ".join((*aligned, _one_line(last))).rstrip()
+    return "  ".join((*aligned, last)).rstrip()
 
 
 def _unpaired(compared: Sequence[ComparedMetric]) -> Iterator[str]:
@@ -169,7 +168,7 @@ def _unpaired(compared: Sequence[ComparedMetric]) -> Iterator[str]:
     yield "items left out: only in A / only in B / in both without a value"
     for counts, paths in groups.items():
         metric_names = "every metric" if len(groups) == 1 else ", ".join(paths)
-        yield _one_line(f"  {'/'.join(map(str, counts))}  {metric_names}")
+        yield f"  {'/'.join(map(str, counts))}  {metric_names}"
 
 
 def _independent_tests(compared: Sequence[ComparedMetric]) -> Iterator[str]:
@@ -180,7 +179,7 @@ def _independent_tests(compared: Sequence[ComparedMetric]) -> Iterator[str]:
             test_text = f"{metric.path} {independent.p:.2g}"
             by_name.setdefault(independent.name, []).append(test_text)
     for name, tests in by_name.items():
-        yield _one_line(f"{name}'s p, if items were independent: {', '.join(tests)}")
+        yield f"{name}'s p, if items were independent: {', '.join(tests)}"
 
 
 def _agreed(compared: Sequence[ComparedMetric]) -> Iterator[str]:
@@ -191,9 +190,7 @@ def _agreed(compared: Sequence[ComparedMetric]) -> Iterator[str]:
         if (agreement := metric.agreement)
     ]
     if agreements:
-        yield _one_line(
-            f"agreement in being right, its kappa and AC1: {', '.join(agreements)}"
-        )
+        yield f"agreement in being right, its kappa and AC1: {', '.join(agreements)}"
 
 
 def _agreement(agreement: Agreement) -> str:
@@ -202,7 +199,7 @@ def _agreement(agreement: Agreement) -> str:
 
 def _front_text(front: ParetoFront, level: float) -> Iterator[str]:
     lower = " (lower is better)" if front.lower_is_better else ""
-    yield _one_line(
+    yield (
         f"{front.path}{lower} of the {front.n} items that all sides have, cost, latency"
     )
     interval = f"{100 * level:.4g}% interval"
@@ -222,7 +219,7 @@ def _front_text(front: ParetoFront, level: float) -> Iterator[str]:
 def _dominated(point: FrontPoint) -> Iterator[str]:
     """By whom; a higher quality is no more than the interval says."""
     for dominance in point.dominated:
-        yield _one_line(
+        yield (
             f"         dominated by {_name(dominance.by)} (quality {dominance.quality})"
         )
 
@@ -231,7 +228,7 @@ def _flagged(compared: Sequence[ComparedMetric]) -> Iterator[str]:
     for metric in compared:
         if metric.gap.interval.flagged:
             lost = metric.gap.interval.b - metric.gap.interval.b_used
-            yield _one_line(
+            yield (
                 f"interval of {metric.path}: undefined in {lost} of "
                 f"{metric.gap.interval.b} replicates"
             )
@@ -252,17 +249,12 @@ def _method(
     )
     if names:
         yield f"p: {', '.join(names)}."
-        yield _one_line(f"p (Holm): over {family(matches)}.")
+        yield f"p (Holm): over {family(matches)}."
     yield f"{options.rule.sentence(clusters.partition(',')[0])}."
 
 
 def _ends(interval: Interval, form: str) -> str:
     return ends(interval.lo, interval.hi, form) or UNDEFINED
-
-
-def _one_line(words: str) -> str:
-    """Names come from outside: none of them may begin a line of its own."""
-    return words.replace("\n", "\N{SYMBOL FOR LINE FEED}")
 
 
 BETTER = {True: "lower", False: "higher"}

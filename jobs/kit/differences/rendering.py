@@ -21,6 +21,7 @@ from jobs.kit.text_format import fixed, plural
 from runner.errors import UsageError
 from runner.scorecard import Booking
 from runner.table_rendering import in_columns
+from store.document import as_text
 
 
 def selected_metrics(
@@ -73,7 +74,7 @@ def text(difference: ScoringDifference, paths: Sequence[str], top: int) -> str:
     ]
     for model in dict.fromkeys(metric.model for metric in metrics):
         model_metrics = [metric for metric in metrics if metric.model == model]
-        lines += ["", _one_line(model), *_metrics(model_metrics)]
+        lines += ["", model, *_metrics(model_metrics)]
         judged = [
             metric for metric in model_metrics if metric.path == difference.headline
         ] or model_metrics[:1]
@@ -90,7 +91,7 @@ def text(difference: ScoringDifference, paths: Sequence[str], top: int) -> str:
         "Causes were changed one at a time, in the order listed. The parts add up to",
         "each change exactly: --json gives them as fractions.",
     ]
-    return "\n".join(lines)
+    return as_text(lines)
 
 
 def extent(difference: ScoringDifference) -> str:
@@ -115,7 +116,7 @@ def _causes(stages: Sequence[DifferenceStage]) -> Iterator[str]:
         n = sum(map(len, stage.verdicts.values()))
         moved = f"{plural(stage.metrics, 'metric')}, {plural(n, 'verdict')}"
         effect = moved if stage.metrics or n else "without effect"
-        yield _one_line(f"  {cause_text}: {effect}")
+        yield f"  {cause_text}: {effect}"
 
 
 def _metrics(changed: Sequence[ChangedMetric]) -> Iterator[str]:
@@ -129,7 +130,7 @@ def _metrics(changed: Sequence[ChangedMetric]) -> Iterator[str]:
         )
         for part in metric.parts:
             if part.change is None or part.change:
-                yield _one_line(f"  {head}  {_short(part)}")
+                yield f"  {head}  {_short(part)}"
                 head = " " * len(head)
 
 
@@ -147,14 +148,12 @@ def _items(metric: ChangedMetric, top: int) -> Iterator[str]:
     for part in metric.parts:
         if not part.items:
             continue
-        yield _one_line(
+        yield (
             f"  {metric.path}, {labels(part.causes)}: {signed(part.change)} by "
             f"{plural(len(part.items), 'item')}"
         )
         for item in part.items[:top]:
-            yield _one_line(
-                f"    {signed(item.share):>10}  {_moved(item)}  {item.item}"
-            )
+            yield f"    {signed(item.share):>10}  {_moved(item)}  {item.item}"
         rest = part.items[top:]
         if rest:
             yield f"    {signed(_sum(rest)):>10}  {len(rest):,} more: --top, or --json"
@@ -178,11 +177,9 @@ def _verdicts(stages: Sequence[DifferenceStage], top: int) -> Iterator[str]:
     for stage in stages:
         for model, causes, changes in stage.by_cause():
             yield ""
-            yield _one_line(
-                f"verdicts of {model}, {labels(causes)}: {verdict_tally(changes)}"
-            )
+            yield f"verdicts of {model}, {labels(causes)}: {verdict_tally(changes)}"
             for change in judged_first(changes)[:top]:
-                yield _one_line(f"  {change.key}: {' -> '.join(sides(change))}")
+                yield f"  {change.key}: {' -> '.join(sides(change))}"
             if changes[top:]:
                 yield f"  {len(changes) - top:,} more: --top, or --json"
 
@@ -245,12 +242,12 @@ def _cut(value: str, shared: int) -> str:
 
 def _booked(model: str, booking: Booking) -> Iterator[str]:
     yield ""
-    yield _one_line(
+    yield (
         f"{booking.metric} of {model} by {booking.table.caption}: {booking.change:+d}"
     )
     rows = [tuple(map(str, row)) for row in booking.table.rows]
     for line in in_columns([booking.table.columns, *rows]):
-        yield _one_line(f"  {line}")
+        yield f"  {line}"
 
 
 def number(value: float | None) -> str:
@@ -261,11 +258,6 @@ def number(value: float | None) -> str:
 def signed(value: Fraction | None) -> str:
     """A change."""
     return fixed(None if value is None else float(value), "+.4g")
-
-
-def _one_line(words: str) -> str:
-    """Names come from outside: none of them may begin a line of its own."""
-    return words.replace("\n", "\N{SYMBOL FOR LINE FEED}")
 
 
 def as_json(difference: ScoringDifference, paths: Sequence[str] = ()) -> dict[str, Any]:

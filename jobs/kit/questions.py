@@ -43,8 +43,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from jobs.kit.chat import data_block, read_blocks
 from jobs.kit.explain import closest, failure_text, pages_text, reply_blocks, select
-from jobs.kit.inputs.files import read_csv
-from jobs.kit.inputs.rows import InputFindings, InputRow
+from jobs.kit.inputs.cells import Filled, InputCell, Text
+from jobs.kit.inputs.files import read_table
+from jobs.kit.inputs.rows import InputFindings, RowModel, sentence_of
 from jobs.kit.job import Deferred
 from runner.errors import DatasetError, UsageError
 from runner.job import (
@@ -157,20 +158,25 @@ class QuestionJob(Job):
             raise DatasetError(f"{settings.rows.name}: there is no row (add some).")
         return Questions(settings=settings, rows=rows, findings=findings.findings())
 
-    def _table(self, path: Path, findings: InputFindings) -> Iterator[InputRow]:
+    def _table(self, path: Path, findings: InputFindings) -> Iterator[_SheetRow]:
         fields = self.Row.model_fields.items()
         needed = [name for name, info in fields if info.is_required()]
-        optional = [name for name, info in fields if not info.is_required()]
-        return read_csv(path, needed, optional, findings=findings, unit="row")
+        return read_table(
+            path,
+            _SheetRow,
+            findings=findings,
+            needed=needed,
+            further=[name for name, _ in fields],
+            unit="row",
+        )
 
-    def _validated(self, at: InputRow) -> BaseModel:
-        cells = {name: cell for name, cell in at.fields.items() if cell is not None}
+    def _validated(self, at: _SheetRow) -> BaseModel:
+        extra = at.__pydantic_extra__
+        cells = {name: cell for name, cell in extra.items() if cell is not None}
         try:
             return self.Row.model_validate(cells)
         except ValidationError as error:
-            first = error.errors(include_url=False, include_input=False)[0]
-            column = ".".join(map(str, first["loc"]))
-            raise at.error(f"{column}: {first['msg']}") from error
+            raise at.error(sentence_of(error)) from error
 
     def plan(self, dataset: Questions) -> Iterator[TaskSpec]:
         """One task for each row, in file order."""
@@ -286,6 +292,20 @@ def block_name(field_name: str) -> str:
     return re.sub("[^a-z]", "", field_name.lower()) or "text"
 
 
+class _SheetRow(RowModel, extra="allow"):
+    """Cells as the file has them; the job's own model validates them."""
+
+    __pydantic_extra__: dict[str, InputCell]
+
+
+class _AnswerRow(RowModel, extra="allow"):
+    """An answer, with the key of its row."""
+
+    answer: Text
+    model: Text = ""
+    __pydantic_extra__: dict[str, Filled]
+
+
 @dataclass(slots=True, kw_only=True)
 class QuestionImporter:
     """Imports answers from CSV files or JSON lines: the key, `answer`, `model`."""
@@ -314,16 +334,24 @@ class QuestionImporter:
         known = self.job.load(settings).rows
         for path in files:
             findings = InputFindings()
-            columns = (self.job.key, "answer"), ("model",)
-            for row in read_csv(path, *columns, findings=findings, unit="row"):
-                key = row.text(self.job.key)
+            columns = (self.job.key,)
+            rows = read_table(
+                path,
+                _AnswerRow,
+                findings=findings,
+                needed=columns,
+                further=columns,
+                unit="row",
+            )
+            for row in rows:
+                key = row.__pydantic_extra__[self.job.key]
                 if key not in known:
                     near = "".join(closest(key, known)[:1])
                     hint = f"; the nearest is {near}" if near else ""
                     raise row.error(f"no row has the {self.job.key} {key!r}{hint}")
                 yield ImportedAnswer(
                     spec=TaskSpec(stage=STAGE, key=key),
-                    model=row.optional_text("model") or model or "imported",
+                    model=row.model or model or "imported",
                     replicate=replicates.get(path, 1),
-                    text=row.optional_text("answer"),
+                    text=row.answer,
                 )

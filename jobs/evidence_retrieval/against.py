@@ -221,17 +221,26 @@ def _near(key: str, metrics: Mapping[str, Metric]) -> str:
 
 
 def with_verification(
-    card: Scorecard, results: EvidenceResults, stored: Mapping[str, Any] | None
+    card: Scorecard,
+    results: EvidenceResults,
+    models: Mapping[str, Sequence[Metric]],
+    stored: Mapping[str, Any] | None,
 ) -> Scorecard:
     """The scorecard with what became of each stored number; as it is without them.
 
     A summary is of one model: the one that it names, or else the first of the run.
+
+    Args:
+        card: without them.
+        results: that the stored numbers are compared with.
+        models: the metrics of each model.
+        stored: the summary; None: there is none.
     """
     if stored is None or not results.models:
         return card
     model_results = _model(results.models, stored)
     model = model_results.block.prediction.model
-    metrics = {metric.path: metric for metric in reversed(card.models[model])}
+    metrics = {metric.path: metric for metric in reversed(models[model])}
     paths = mapped_paths(stored, stored_pairs(results.settings), metrics)
     rest = without_paths(stored, paths)
     tolerance = results.settings.tolerance

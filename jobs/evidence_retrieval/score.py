@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -18,9 +18,13 @@ from jobs.evidence_retrieval.metrics.bootstrap import Quotient
 from jobs.evidence_retrieval.metrics.judged_predictions import JudgedPredictions
 from jobs.evidence_retrieval.metrics.paired_differences import (
     ACCURACY,
+    CURVES,
     GATE_FAMILY,
+    LOWER_IS_BETTER,
     OF_THE_GATE,
     RANKING_FAMILY,
+    judged_queries,
+    on_judged,
     ranking_names,
 )
 from jobs.evidence_retrieval.metrics.results import (
@@ -43,33 +47,26 @@ from jobs.evidence_retrieval.predictions.outputs import ExpectedAnswers
 from jobs.evidence_retrieval.predictions.scoring_input import scoring_input_of
 from jobs.evidence_retrieval.queries import UNKNOWN, Predictions, Queries, ScoringInput
 from jobs.evidence_retrieval.sentence_order import listing
-from jobs.evidence_retrieval.settings import INPUTS
+from jobs.evidence_retrieval.settings import INPUTS, EvidenceSettings
 from jobs.evidence_retrieval.summary import run_text
 from jobs.evidence_retrieval.tables import checks_table, short_tables
-from jobs.kit.baselines import add_baselines
-from jobs.kit.metrics.classification import at_threshold
-from jobs.kit.metrics.columns import Ints
-from jobs.kit.metrics.intervals import without_interval
+from jobs.kit.metrics import Ratio
+from jobs.kit.metrics.columns import Floats
 from jobs.kit.metrics.selective import STATES
-from runner.job import Answer, Answers, Task
+from jobs.kit.score import ItemMetric, Judged, ModelScores, comparable, with_models
+from runner.job import Answers, Task
 from runner.messages import AnyReply, ParseFailure
 from runner.scorecard import (
     Artifact,
     Comparable,
-    ItemValues,
     Labels,
     Scorecard,
     StreamedDetails,
     Verdict,
 )
 
-CURVES = ("auroc", "auprc")
-BRIER = "brier"
-DECISIONS = ("none", "evidence")
-"""By the decision, False or True."""
-
 SUMS = (
-    BRIER,
+    "brier",
     "evidence_recall@K",
     "evidence_precision@K",
     "screening_sensitivity",
@@ -78,112 +75,57 @@ SUMS = (
 )
 
 
-def comparable(model_results: ModelResults) -> Comparable:
-    """Makers of the values of a model's headline metrics, by path."""
-    block, by_path = model_results.block, model_results.by_path()
-    makers: dict[str, Callable[[], ItemValues]] = {}
-    for path in (*CURVES, *ranking_names(block.settings), *SUMS):
-        if path in by_path and "not recomputable" not in (by_path[path].note or ""):
-            definition = without_interval(by_path[path].definition)
-            make = _curve if path in CURVES else _sums
-            makers[path] = partial(make, block, path, definition)
-    if ACCURACY in by_path and block.gated is not None and block.gated.is_probability:
-        definition = without_interval(by_path[ACCURACY].definition)
-        makers[ACCURACY] = partial(_right, block, definition)
-    return makers
+def item_metrics(settings: EvidenceSettings) -> Iterator[ItemMetric[JudgedPredictions]]:
+    """The headline metrics, over the judged queries."""
+    for curve in CURVES:
+        yield ItemMetric(curve, judged_queries, curve, family=GATE_FAMILY)
+    for path in (*ranking_names(settings), *SUMS):
+        yield ItemMetric(
+            path,
+            judged_queries,
+            partial(_sums, path),
+            family=_family(path, settings),
+            lower_is_better=path in LOWER_IS_BETTER,
+        )
+    yield ItemMetric(ACCURACY, judged_queries, family=GATE_FAMILY)
 
 
-def _family(block: JudgedPredictions, path: str) -> str:
-    if path in {*OF_THE_GATE, ACCURACY}:
+def _family(path: str, settings: EvidenceSettings) -> str:
+    if path in OF_THE_GATE:
         return GATE_FAMILY
-    return RANKING_FAMILY if path in ranking_names(block.settings) else ""
+    return RANKING_FAMILY if path in ranking_names(settings) else ""
+
+
+def _sums(path: str, block: JudgedPredictions) -> Floats | Ratio:
+    """What each judged query adds; NaN where the metric leaves it out.
+
+    Queries that are left out are given too: their posts are drawn all the same.
+    """
+    sampled = next(m.sampled for m in measures(block) if m.path == path)
+    if not isinstance(sampled, Quotient):
+        raise TypeError(f"{path} is no sum over queries.")
+    above = on_judged(block, sampled.rows, sampled.above)
+    if sampled.below is None:
+        return above
+    return Ratio(above, on_judged(block, sampled.rows, sampled.below))
+
+
+def compared(model_results: ModelResults) -> Comparable:
+    """Makers of the values of a model's headline metrics, by path."""
+    block = model_results.block
+    known = {
+        path: metric
+        for path, metric in model_results.by_path().items()
+        if "not recomputable" not in (metric.note or "")
+    }
+    if block.gated is None or not block.gated.is_probability:
+        known.pop(ACCURACY, None)
+    return comparable(item_metrics(block.settings), block, known)
 
 
 def labels(model_results: ModelResults) -> Labels:
     """Whether each judged query is said to have evidence, at tau; of probabilities."""
-    block = model_results.block
-    decisions: list[str | None] = [None] * len(block.queries)
-    if block.gated is not None and block.gated.is_probability:
-        decided = at_threshold(block.gated.p, block.settings.tau).tolist()
-        for row, is_evidence in zip(block.gated.rows.tolist(), decided, strict=True):
-            decisions[row] = DECISIONS[is_evidence]
-    rows = np.flatnonzero(block.judged).tolist()
-    return Labels(
-        what="decision",
-        categories=DECISIONS,
-        items=[block.queries.key(row) for row in rows],
-        assigned=[decisions[row] for row in rows],
-    )
-
-
-def _right(block: JudgedPredictions, definition: str) -> ItemValues:
-    """Whether the decision at tau is right for each judged query."""
-    rows = np.flatnonzero(block.judged)
-    right = np.full(len(block.queries), np.nan)
-    if block.gated is not None:
-        decided = at_threshold(block.gated.p, block.settings.tau)
-        right[block.gated.rows] = decided == block.gated.y
-    return ItemValues(
-        kind="mean",
-        items=[block.queries.key(i) for i in rows.tolist()],
-        clusters=_posts(block, rows),
-        cluster="post",
-        first=[None if np.isnan(x) else x for x in right[rows].tolist()],
-        definition=definition,
-        family=GATE_FAMILY,
-    )
-
-
-def _curve(block: JudgedPredictions, path: str, definition: str) -> ItemValues:
-    """Truth and score of every judged query."""
-    rows = np.flatnonzero(block.judged)
-    score = np.full(len(block.queries), np.nan)
-    if block.gated is not None:
-        score[block.gated.rows] = block.gated.p
-    return ItemValues(
-        kind="auroc" if path == "auroc" else "auprc",
-        items=[block.queries.key(i) for i in rows.tolist()],
-        clusters=_posts(block, rows),
-        cluster="post",
-        first=block.queries.y[rows].astype(np.float64).tolist(),
-        second=[None if np.isnan(p) else p for p in score[rows].tolist()],
-        definition=definition,
-        family=_family(block, path),
-    )
-
-
-def _sums(block: JudgedPredictions, path: str, definition: str) -> ItemValues:
-    """What each judged query adds; undefined where the metric leaves it out.
-
-    Queries that are left out are given too: their posts are drawn all the same.
-    """
-    rows = np.flatnonzero(block.judged)
-    sampled = next(m.sampled for m in measures(block) if m.path == path)
-    if not isinstance(sampled, Quotient):
-        raise TypeError(f"{path} is no sum over queries.")
-    size = len(block.queries)
-    above, below = np.full(size, np.nan), np.full(size, np.nan)
-    above[sampled.rows] = sampled.above
-    is_mean = sampled.below is None
-    below[sampled.rows] = 1.0 if sampled.below is None else sampled.below
-    return ItemValues(
-        kind="mean" if is_mean else "ratio",
-        items=[block.queries.key(i) for i in rows.tolist()],
-        clusters=_posts(block, rows),
-        cluster="post",
-        first=[None if np.isnan(x) else x for x in above[rows].tolist()],
-        second=None
-        if is_mean
-        else [None if np.isnan(x) else x for x in below[rows].tolist()],
-        definition=definition,
-        lower_is_better=path == BRIER,
-        family=_family(block, path),
-    )
-
-
-def _posts(block: JudgedPredictions, rows: Ints) -> list[str]:
-    queries = block.queries
-    return [queries.posts[i] for i in queries.post[rows].tolist()]
+    return judged_queries(model_results.block).labels("decision")
 
 
 EVIDENCE, NO_EVIDENCE = "evidence", "no evidence"
@@ -212,8 +154,9 @@ class EvidenceVerdicts:
             if not planned.takes(family[0].task):
                 continue
             for answer in family:
-                if answer.reply is not None:
-                    yield _read(self.dataset, answer.task, answer.reply, expected)
+                task, reply = answer.task, answer.reply
+                if reply is not None:
+                    yield _read(self.dataset, task, reply, expected).verdict(task)
 
     def _imported_verdicts(self, indices: Mapping[str, int]) -> Iterator[Verdict]:
         """Of work made elsewhere: the column that is scored, not all that was said."""
@@ -223,58 +166,56 @@ class EvidenceVerdicts:
         }
         for (answer,) in self.answers.families():
             if answer.reply is not None:
-                yield _imported(
-                    answer,
+                judged = _imported(
                     self.scoring_input.queries,
                     by_model[answer.task.model],
                     indices[answer.task.key],
                     self.dataset.settings.tau,
                 )
+                yield judged.verdict(answer.task)
 
 
 def _read(
     dataset: EvidenceDataset, task: Task, reply: AnyReply, expected: Mapping[str, int]
-) -> Verdict:
+) -> Judged:
     parsed = PARSERS[task.stage](dataset, task, reply)
     tau = dataset.settings.tau
     match parsed:
         case Assessment(probability=p):
             truth = expected[task.key]
-            return _verdict(
-                task,
+            return Judged(
                 value=f"{_called(p >= tau)} {p:.2f}",
                 expected=_truth(truth),
                 correct=_agree([(p >= tau, truth)]),
                 rule=_noted(parsed.noted),
             )
         case PostAssessment():
-            return _batch(task, parsed, expected, tau)
+            return _batch(task.key, parsed, expected, tau)
         case Ordering():
             rerank_window = listing(dataset, task)
             order = (str(rerank_window.indices[index] + 1) for index in parsed.indices)
-            value = " > ".join(order)
-            return _verdict(task, value=value, rule=_noted(parsed.noted))
+            return Judged(value=" > ".join(order), rule=_noted(parsed.noted))
         case PostVectors():
             n = len(parsed.criteria) + len(parsed.sentences)
-            return _verdict(task, value=f"{n} x {parsed.criteria.shape[1]} numbers")
+            return Judged(value=f"{n} x {parsed.criteria.shape[1]} numbers")
         case EndpointScores(scores=scores):
             scored_n = sum(score is not None for score in scores)
             value = f"{scored_n} of {len(scores)} sentences scored"
-            return _verdict(task, value=value, rule=_noted(parsed.noted))
+            return Judged(value=value, rule=_noted(parsed.noted))
         case ParseFailure(reason=reason):
-            return _verdict(task, value="", rule=reason)
+            return Judged(rule=reason)
         case _:
             raise AssertionError(parsed)
 
 
 def _batch(
-    task: Task, parsed: PostAssessment, expected: Mapping[str, int], tau: float
-) -> Verdict:
+    post: str, parsed: PostAssessment, expected: Mapping[str, int], tau: float
+) -> Judged:
     """Of a whole post: each criterion that could be read; right if all of these are."""
     values, due, pairs = [], [], []
     noted = [_noted(parsed.noted)]
     for criterion, assessment in parsed.criteria.items():
-        truth = expected[query_key(task.key, criterion)]
+        truth = expected[query_key(post, criterion)]
         due.append(f"{criterion}: {_truth(truth) or 'not judged'}")
         if isinstance(assessment, ParseFailure):
             noted.append(f"{criterion}: {assessment.reason}")
@@ -284,8 +225,7 @@ def _batch(
         pairs.append((p >= tau, truth))
         if assessment.noted:
             noted.append(f"{criterion}: {_noted(assessment.noted)}")
-    return _verdict(
-        task,
+    return Judged(
         value="; ".join(values),
         expected="; ".join(due),
         correct=_agree(pairs),
@@ -294,41 +234,19 @@ def _batch(
 
 
 def _imported(
-    answer: Answer, queries: Queries, prediction: Predictions, index: int, tau: float
-) -> Verdict:
+    queries: Queries, prediction: Predictions, index: int, tau: float
+) -> Judged:
     truth = int(queries.y[index])
     p = np.nan if prediction.prob is None else float(prediction.prob[index])
     if np.isnan(p):
         best = prediction.lists.get(prediction.final, {index: ()})[index][:1]
-        value = f"first {best[0]}" if best else ""
-        return _verdict(answer.task, value=value, expected=_truth(truth))
+        return Judged(value=f"first {best[0]}" if best else "", expected=_truth(truth))
     state = UNKNOWN if prediction.state is None else int(prediction.state[index])
     called = _called(p >= tau) if state == UNKNOWN else STATES[state]
-    return _verdict(
-        answer.task,
+    return Judged(
         value=f"{called} {p:.2f}",
         expected=_truth(truth),
         correct=_agree([(p >= tau, truth)]),
-    )
-
-
-def _verdict(
-    task: Task,
-    *,
-    value: str,
-    expected: str = "",
-    correct: bool | None = None,
-    rule: str = "",
-) -> Verdict:
-    return Verdict(
-        task=task.number,
-        model=task.model,
-        stage=task.stage,
-        key=task.key,
-        value=value,
-        expected=expected,
-        correct=correct,
-        rule=rule,
     )
 
 
@@ -382,7 +300,7 @@ def score(
     folders = EvidenceFolders(tuple(models))
     long_files = PerQueryFiles(results)
     card = Scorecard(
-        models=models,
+        models={},
         summary=run_text(results, findings),
         headline=_headline(results),
         worth_explaining=_worst(results),
@@ -416,21 +334,18 @@ def score(
         settings=settings.model_dump(mode="json", exclude=set(INPUTS)),
         missing=scoring_input.missing,
         stale=scoring_input.stale,
-        comparable={
-            model: comparable(model_results)
-            for model, model_results in results.models.items()
-        },
-        labelled={
-            model: partial(labels, model_results)
-            for model, model_results in results.models.items()
-        },
     )
-    checks = with_verification(card, results, dataset.stored)
-    baselines = {
-        model: [*trivial(model_results)]
+    scores = {
+        model: ModelScores(
+            metrics=models[model],
+            comparable=compared(model_results),
+            labels=partial(labels, model_results),
+            baselines=trivial(model_results),
+        )
         for model, model_results in results.models.items()
     }
-    return add_baselines(checks, baselines, MEASURES)
+    verified = with_verification(card, results, models, dataset.stored)
+    return with_models(verified, scores, MEASURES)
 
 
 def _headline(results: EvidenceResults) -> str:

@@ -238,10 +238,17 @@ def _differences(plot: Plot) -> Iterator[Panel]:
     if not plot.results.has_averages:
         return
     plotted = {model.name for model in plot.models}
-    pairs = [pair for pair in plot.results.pairs if {pair.left, pair.right} <= plotted]
-    names = tuple(f"{p.left} - {p.right}\nn = {p.papers:,}" for p in pairs)
-    for path in dict.fromkeys(path for pair in pairs for path in pair.averages):
-        comparisons = [pair.averages.get(path) for pair in pairs]
+    pairs = [
+        pair
+        for pair in plot.results.pairs
+        if {pair.compared.left, pair.compared.right} <= plotted
+    ]
+    names = tuple(
+        f"{pair.compared.left} - {pair.compared.right}\nn = {pair.papers:,}"
+        for pair in pairs
+    )
+    for path in dict.fromkeys(path for pair in pairs for path in pair.compared.metrics):
+        comparisons = [pair.average(path) for pair in pairs]
         x, lo, hi = value_columns(
             comparison.gap if comparison else None for comparison in comparisons
         )

@@ -16,16 +16,21 @@ what is counted anyway.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
 from jobs.kit.comparison.difference import ComparedMetric
-from jobs.kit.comparison.models import ComparisonSettings, ModelPair, model_pairs
+from jobs.kit.comparison.models import (
+    ComparisonSettings,
+    ModelPair,
+    SignTest,
+    model_pairs,
+)
 from jobs.kit.comparison.pairing import pair_items
-from jobs.kit.metrics import holm, mcnemar, mean, round12
+from jobs.kit.metrics import Ratio, mcnemar, mean, round12
+from jobs.kit.score import ItemFrame, ItemMetric, comparable
 from jobs.paper_investigation.grading import GradedPaper
 from jobs.paper_investigation.judging import AnswerJudgement
 from jobs.paper_investigation.measures import ratio_of
@@ -41,7 +46,7 @@ from jobs.paper_investigation.paper_scores import (
 from jobs.paper_investigation.question_counts import ACCURACY, STUDY, TOTAL, right_of
 from jobs.paper_investigation.records import Mode
 from jobs.paper_investigation.settings import PIPELINES, Pipeline
-from runner.scorecard import Comparable, ItemValues
+from runner.scorecard import Comparable
 
 _ANSWERED, _RIGHT, _P_VALUE, _SIGNIFICANCE = 1, 2, 4, 8
 
@@ -107,8 +112,8 @@ class AnswerVerdicts:
             if share.pipeline in {TOTAL, *pipelines}:
                 yield path
 
-    def values(self, model: str, path: str) -> ItemValues:
-        """Right or not, by answered question of the share at *path*."""
+    def frame(self, model: str, path: str) -> ItemFrame:
+        """The answered questions of the share at *path*, labelled right or not."""
         share = SHARES[path]
         verdicts = self._verdicts.get(model, b"")
         numbers = [
@@ -117,13 +122,13 @@ class AnswerVerdicts:
             if share.pipeline in {TOTAL, self._pipelines[number]}
         ]
         names = list(self._numbers)
-        return ItemValues(
-            kind="mean",
-            items=[_name(*names[number]) for number in numbers],
-            clusters=[self._papers[number] for number in numbers],
+        right = [verdicts[number] & share.bit > 0 for number in numbers]
+        return ItemFrame.of(
+            [_name(*names[number]) for number in numbers],
+            [self._papers[number] for number in numbers],
             cluster="paper",
-            first=[float(verdicts[number] & share.bit > 0) for number in numbers],
-            definition=ratio_of(share.of),
+            truth=np.ones(len(numbers), dtype=np.int64),
+            label=np.array(right, dtype=np.int64),
         )
 
     def _answered(self, model: str) -> list[int]:
@@ -146,43 +151,56 @@ def _name(key: str, replicate: int) -> str:
     return key if replicate == 1 else f"{key} (replicate {replicate})"
 
 
-def comparable(
-    model: str, papers: PaperScores, verdicts: AnswerVerdicts, mode: Mode
-) -> Comparable:
-    """Makers of the items of *model*'s headline metrics, by path."""
-    makers: dict[str, Callable[[], ItemValues]] = {}
-    for average in AVERAGES[mode]:
-        makers[average.path] = partial(averaged, papers, average)
-    for pooled in POOLED[mode]:
-        makers[pooled.path] = partial(summed, papers, pooled)
-    for path in verdicts.shares(model) if mode != "extract" else ():
-        makers[path] = partial(verdicts.values, model, path)
-    return makers
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelAnswers:
+    """What comparing one model of a run takes."""
+
+    model: str
+    papers: PaperScores  #: none in mode questions
+    verdicts: AnswerVerdicts  #: of all models
+
+    def compared(self, mode: Mode) -> Comparable:
+        """Makers of the items of the model's headline metrics, by path."""
+        metrics: list[ItemMetric[ModelAnswers]] = [*map(averaged, AVERAGES[mode])]
+        metrics += map(_pooled, POOLED[mode])
+        if mode != "extract":
+            metrics += map(_shared, self.verdicts.shares(self.model))
+        return comparable(metrics, self, {})
 
 
-def averaged(papers: PaperScores, average: PaperAverage) -> ItemValues:
+def _papers(answers: ModelAnswers) -> ItemFrame:
+    return ItemFrame.of(answers.papers.scored, cluster="paper")
+
+
+def averaged(average: PaperAverage) -> ItemMetric[ModelAnswers]:
     """The value of each scored paper."""
-    return ItemValues(
-        kind="mean",
-        items=papers.scored,
-        clusters=papers.scored,
-        cluster="paper",
-        first=papers.values(average.value),
+    return ItemMetric(
+        average.path,
+        _papers,
+        lambda answers: answers.papers.values(average.value),
         definition=average.definition,
         family=average.path,
     )
 
 
-def summed(papers: PaperScores, pooled: PooledRatio) -> ItemValues:
+def _pooled(pooled: PooledRatio) -> ItemMetric[ModelAnswers]:
     """What each scored paper adds above and below the line."""
-    return ItemValues(
-        kind="ratio",
-        items=papers.scored,
-        clusters=papers.scored,
-        cluster="paper",
-        first=papers.sums(pooled.above),
-        second=papers.sums(pooled.below),
+    return ItemMetric(
+        pooled.path,
+        _papers,
+        lambda answers: Ratio(
+            answers.papers.sums(pooled.above), answers.papers.sums(pooled.below)
+        ),
         definition=pooled.definition,
+    )
+
+
+def _shared(path: str) -> ItemMetric[ModelAnswers]:
+    """Right or not, by answered question of a share."""
+    return ItemMetric(
+        path,
+        lambda answers: answers.verdicts.frame(answers.model, path),
+        definition=ratio_of(SHARES[path].of),
     )
 
 
@@ -190,86 +208,72 @@ def summed(papers: PaperScores, pooled: PooledRatio) -> ItemValues:
 class PaperModelPair:
     """Two models of a run."""
 
-    left: str
-    right: str
+    compared: ModelPair
     papers: int  #: scored by both
     only_left: int  #: papers that only the left model has a score for
     only_right: int
-    averages: Mapping[str, ComparedMetric]  #: left minus right, by the average's path
-    wins: int = 0  #: papers with a higher score of the left model
-    losses: int = 0
-    sign_p: float | None = None  #: exact, two-sided; secondary
-    sign_p_holm: float | None = None  #: corrected for the pairs of the run
     recall_part: float | None = None
     accuracy_part: float | None = None
     questions: int = 0  #: answered by both
-    mcnemar_p: float | None = None  #: secondary
+    mcnemar_p: float | None = None  #: of the questions; secondary
+
+    @property
+    def sign_test(self) -> SignTest:
+        """The exact sign test over papers by their score; secondary."""
+        return self.compared.sign_test
 
     @property
     def ties(self) -> int:
         """Papers with equal scores."""
-        return self.papers - self.wins - self.losses
+        return self.papers - self.sign_test.left_alone - self.sign_test.right_alone
+
+    def average(self, path: str) -> ComparedMetric | None:
+        """The difference of an average, left minus right."""
+        return self.compared.metrics.get(path)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelPairing:
-    """What comparing the models of a run takes."""
+def paper_pairs(
+    answers: Mapping[str, ModelAnswers], mode: Mode, settings: ComparisonSettings
+) -> tuple[PaperModelPair, ...]:
+    """Every two models, in order, with Holm's correction over all of them.
 
-    papers: Mapping[str, PaperScores]  #: by model; none in mode questions
-    verdicts: AnswerVerdicts
-    averages: tuple[PaperAverage, ...]  #: those that the mode has
-    settings: ComparisonSettings
+    Args:
+        answers: by model.
+        mode: of the run.
+        settings: of the job.
+    """
+    averages = [averaged(average) for average in AVERAGES[mode]]
+    compared = model_pairs(
+        {model: comparable(averages, source, {}) for model, source in answers.items()},
+        [average.path for average in averages],
+        settings,
+        SCORE.path,
+    )
+    return tuple(
+        _pair(pair, answers[pair.left], answers[pair.right]) for pair in compared
+    )
 
-    def pairs(self, models: Sequence[str]) -> tuple[PaperModelPair, ...]:
-        """Every two *models*, in order, with Holm's correction over all of them."""
-        compared = model_pairs(
-            {
-                model: {
-                    average.path: partial(averaged, self.papers[model], average)
-                    for average in self.averages
-                }
-                for model in models
-            },
-            [average.path for average in self.averages],
-            self.settings,
-        )
-        pairs = [self._pair(pair) for pair in compared]
-        corrected = holm([pair.sign_p for pair in pairs])
-        return tuple(
-            replace(pair, sign_p=_stored(pair.sign_p), sign_p_holm=_stored(p))
-            for pair, p in zip(pairs, corrected, strict=True)
-        )
 
-    def _pair(self, pair: ModelPair) -> PaperModelPair:
-        left, right = self.papers[pair.left], self.papers[pair.right]
-        shared = sorted(set(left.scored) & set(right.scored))
-        path = f"pipeline.{TOTAL}.accuracy"
-        verdicts = pair_items(
-            *(self.verdicts.values(model, path) for model in (pair.right, pair.left))
-        )
-        win_loss = verdicts.outcomes()
-        paper_pair = PaperModelPair(
-            left=pair.left,
-            right=pair.right,
-            papers=len(shared),
-            only_left=len(left.scored) - len(shared),
-            only_right=len(right.scored) - len(shared),
-            averages=pair.metrics,
-            questions=verdicts.overlap.n,
-            mcnemar_p=_stored(mcnemar(win_loss.wins, win_loss.losses).p)
-            if verdicts.items
-            else None,
-        )
-        score = pair.metrics.get(SCORE.path)
-        if not shared or score is None or score.outcomes is None:
-            return paper_pair
-        wins, losses = score.outcomes.wins, score.outcomes.losses
-        return replace(
-            _with_parts(paper_pair, left, right, shared),
-            wins=wins,
-            losses=losses,
-            sign_p=mcnemar(wins, losses).p,
-        )
+def _pair(pair: ModelPair, left: ModelAnswers, right: ModelAnswers) -> PaperModelPair:
+    shared = sorted(set(left.papers.scored) & set(right.papers.scored))
+    questions = _shared(f"pipeline.{TOTAL}.accuracy")
+    paired = pair_items(
+        *(questions.values(side, questions.definition) for side in (right, left))
+    )
+    outcomes = paired.outcomes()
+    paper_pair = PaperModelPair(
+        compared=pair,
+        papers=len(shared),
+        only_left=len(left.papers.scored) - len(shared),
+        only_right=len(right.papers.scored) - len(shared),
+        questions=paired.overlap.n,
+        mcnemar_p=round12(mcnemar(outcomes.wins, outcomes.losses).p)
+        if paired.items
+        else None,
+    )
+    if not shared or SCORE.path not in pair.metrics:
+        return paper_pair
+    return _with_parts(paper_pair, left.papers, right.papers, shared)
 
 
 def _with_parts(
@@ -300,5 +304,6 @@ def _factors(papers: PaperScores, pmcid: str) -> tuple[float, float]:
     return recall, score / recall if recall else 0.0
 
 
-def _stored(p: float | None) -> float | None:
+def rounded(p: float | None) -> float | None:
+    """A p-value with the digits that a table has."""
     return None if p is None else round12(p)

@@ -32,9 +32,9 @@ from jobs.paper_investigation.judging import (
 from jobs.paper_investigation.measures import MEASURES
 from jobs.paper_investigation.model_pairs import (
     AnswerVerdicts,
-    ModelPairing,
+    ModelAnswers,
     PaperModelPair,
-    comparable,
+    paper_pairs,
 )
 from jobs.paper_investigation.model_tally import (
     ModelTally,
@@ -46,7 +46,7 @@ from jobs.paper_investigation.records import Fact, Mode, PaperRecord, records
 from jobs.paper_investigation.settings import Case
 from jobs.paper_investigation.variant_counts import Grounding, GroundingCollector
 from runner.job import Answers
-from runner.scorecard import Comparable, Metric
+from runner.scorecard import Metric
 
 LISTED_DIFFERENCES = 10
 
@@ -260,19 +260,19 @@ class RunTally:
         note = few if len(papers) < FEW_CLUSTERS else ""
         return MEASURES.describe(with_intervals(measures, self.draw(papers), note))
 
-    def comparable(self, model: str) -> Comparable:
-        """What *model* can be compared in, item by item."""
-        papers = self.by_model[model].papers
-        return comparable(model, papers, self.verdicts, self.mode)
+    @property
+    def answers(self) -> Mapping[str, ModelAnswers]:
+        """What comparing the models takes, by model."""
+        return {
+            model: ModelAnswers(
+                model=model, papers=tally.papers, verdicts=self.verdicts
+            )
+            for model, tally in self.by_model.items()
+        }
 
     def pairs(self) -> tuple[PaperModelPair, ...]:
         """Every two models."""
-        return ModelPairing(
-            papers={model: tally.papers for model, tally in self.by_model.items()},
-            verdicts=self.verdicts,
-            averages=AVERAGES[self.mode],
-            settings=self.lenses.chosen.settings,
-        ).pairs(self.models)
+        return paper_pairs(self.answers, self.mode, self.lenses.chosen.settings)
 
 
 def tally_run(dataset: InvestigationDataset, answers: Answers) -> RunTally:

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from jobs.kit.baselines import add_baselines
 from jobs.kit.measurements import with_intervals
+from jobs.kit.score import ModelScores, with_models
 from jobs.kit.text_format import slugs
 from jobs.paper_investigation.artifacts import EVAL_RESULTS, FILES, file_name, lines
 from jobs.paper_investigation.data import InvestigationDataset
@@ -235,7 +235,7 @@ def score(dataset: InvestigationDataset, answers: Answers) -> Scorecard:
     )
     model_counts = counted.by_model.values()
     card = Scorecard(
-        models=models,
+        models={},
         summary=run_text(
             RunResults(
                 survey=counted,
@@ -259,16 +259,16 @@ def score(dataset: InvestigationDataset, answers: Answers) -> Scorecard:
         settings=_printed(settings),
         missing=sum(tally.replies.unasked for tally in model_counts),
         stale=sum(tally.replies.stale for tally in model_counts),
-        comparable={model: counted.comparable(model) for model in counted.models},
     )
-    return add_baselines(
-        card,
-        {
-            model: [*tally.trivial.baselines()]
-            for model, tally in counted.by_model.items()
-        },
-        MEASURES,
-    )
+    scores = {
+        model: ModelScores(
+            metrics=models[model],
+            comparable=answered.compared(counted.mode),
+            baselines=counted.by_model[model].trivial.baselines(),
+        )
+        for model, answered in counted.answers.items()
+    }
+    return with_models(card, scores, MEASURES)
 
 
 def _worst_paper(counted: RunTally) -> str:

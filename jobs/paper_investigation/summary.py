@@ -53,7 +53,7 @@ def run_text(results: RunResults) -> str:
         *sample_sentences(results.findings),
         _counts(survey, models),
         _table(COLUMNS[survey.mode], models),
-        *(_pair(pair) for pair in results.pairs if SCORE.path in pair.averages),
+        *(_pair(pair) for pair in results.pairs if SCORE.path in pair.compared.metrics),
         *_remarks(models),
         *_flips(survey),
         *_ungrounded(survey.models, results.grounding),
@@ -196,12 +196,13 @@ def _table(columns: Sequence[Column], models: Mapping[str, ByPath]) -> TableBloc
 
 
 def _pair(pair: PaperModelPair) -> str:
-    comparison = pair.averages[SCORE.path]
+    compared = pair.compared
+    comparison = compared.metrics[SCORE.path]
     gap = comparison.gap
     value = fixed(gap.value, "+.3f")
     dropped = pair.only_left + pair.only_right
     return (
-        f"{pair.left} - {pair.right}   score {value} "
+        f"{compared.left} - {compared.right}   score {value} "
         f"{ends(gap.interval.lo, gap.interval.hi, '.2f')}   {pair.papers} papers"
         f"{f' ({dropped} dropped)' if dropped else ''}, {p_value_words(comparison)}"
     )

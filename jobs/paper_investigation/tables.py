@@ -31,7 +31,7 @@ from jobs.paper_investigation.judging import (
     ScoringVariant,
     expected,
 )
-from jobs.paper_investigation.model_pairs import PaperModelPair
+from jobs.paper_investigation.model_pairs import PaperModelPair, rounded
 from jobs.paper_investigation.paper_scores import AVERAGES
 from jobs.paper_investigation.question_counts import Flip, flips
 from jobs.paper_investigation.records import Fact, Mode, PaperRecord, QuestionItem
@@ -366,24 +366,22 @@ def pairs_table(pairs: Iterable[PaperModelPair], mode: Mode) -> Table:
     return TableOf[PaperModelPair](
         name="pairs",
         columns=(
-            text("model_a", lambda pair: pair.left),
-            text("model_b", lambda pair: pair.right),
+            text("model_a", lambda pair: pair.compared.left),
+            text("model_b", lambda pair: pair.compared.right),
             count("papers", lambda pair: pair.papers),
             count("papers_only_a", lambda pair: pair.only_left),
             count("papers_only_b", lambda pair: pair.only_right),
-            groups(
-                DIFFERENCE, paths, lambda pair, path: pair.averages.get(path), "{}_"
-            ),
-            count("wins", lambda pair: pair.wins),
-            count("losses", lambda pair: pair.losses),
+            groups(DIFFERENCE, paths, PaperModelPair.average, "{}_"),
+            count("wins", lambda pair: pair.sign_test.left_alone),
+            count("losses", lambda pair: pair.sign_test.right_alone),
             count("ties", lambda pair: pair.ties),
-            number("sign_p", lambda pair: pair.sign_p),
-            number("sign_p_holm", lambda pair: pair.sign_p_holm),
+            number("sign_p", lambda pair: rounded(pair.sign_test.p)),
+            number("sign_p_holm", lambda pair: rounded(pair.sign_test.p_holm)),
             number("recall_part", lambda pair: pair.recall_part),
             number("accuracy_part", lambda pair: pair.accuracy_part),
             count("questions", lambda pair: pair.questions),
             number("mcnemar_p", lambda pair: pair.mcnemar_p),
-            groups(TESTED, paths, lambda pair, path: pair.averages.get(path), "{}_"),
+            groups(TESTED, paths, PaperModelPair.average, "{}_"),
         ),
         caption="Differences a - b on papers scored by both; Holm over the pairs of "
         "this table. Verdicts are on model_a and rest on the average's interval and "

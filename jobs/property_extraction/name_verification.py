@@ -8,6 +8,7 @@ from itertools import combinations
 from typing import assert_never
 
 from jobs.kit.metrics import Agreement, agreement, ratio, replicate_agreement
+from jobs.kit.score import Judged
 from jobs.property_extraction.data import PropertyDataset
 from jobs.property_extraction.name_pairs import (
     HEURISTIC,
@@ -176,16 +177,8 @@ def _outcome(answer: Answer, verdicts: list[NameVerdict]) -> scorecard.Verdict:
         value = VERDICT_LABELS[verdicts[0].is_match]
     else:
         value = chosen[0] if chosen else "none"
-    return scorecard.Verdict(
-        task=answer.task.number,
-        model=answer.task.model,
-        stage=answer.task.stage,
-        key=answer.task.key,
-        value=value,
-        expected="",
-        correct=None,
-        rule=unread or answer.skip or "verdict",
-    )
+    judged = Judged(value=value, rule=unread or answer.skip or "verdict")
+    return judged.verdict(answer.task)
 
 
 HEADLINE = "match_rate"

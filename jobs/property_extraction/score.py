@@ -8,12 +8,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
 
-from jobs.kit.baselines import TrivialBaseline, add_baselines
-from jobs.kit.metrics import ratio, without_interval
+import numpy as np
+
+from jobs.kit.baselines import TrivialBaseline
+from jobs.kit.metrics import Ratio, ratio
+from jobs.kit.score import (
+    ItemFrame,
+    ItemMetric,
+    Judged,
+    ModelScores,
+    TaskVerdicts,
+    comparable,
+    with_models,
+)
 from jobs.kit.text_format import plural
 from jobs.property_extraction.aliases.differences import bookable_predictions
 from jobs.property_extraction.caveats import ExcludedRows, findings
@@ -30,7 +41,7 @@ from jobs.property_extraction.results import (
     ScoredReplicate,
     measure_run,
 )
-from jobs.property_extraction.row_outcomes import RowOutcome, RowOutcomes
+from jobs.property_extraction.row_outcomes import RowOutcome
 from jobs.property_extraction.row_tables import row_tables
 from jobs.property_extraction.rows import ROWS_STAGE, Prediction
 from jobs.property_extraction.settings import INPUTS
@@ -46,7 +57,7 @@ from jobs.property_extraction.tables import (
 from jobs.property_extraction.tasks import paper_of
 from runner.job import Answer, Answers, Task
 from runner.messages import ParseFailure, Reply
-from runner.scorecard import Comparable, ItemValues, Scorecard, StreamedDetails, Verdict
+from runner.scorecard import Comparable, Scorecard, StreamedDetails
 
 _PaperCounts: TypeAlias = tuple[int, int, int]
 """TP, FP and FN."""
@@ -67,27 +78,14 @@ PARSERS: Mapping[
 """By stage: what speaks of papers."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PaperVerdicts:
-    """One verdict for each answered task; may be read again."""
-
-    results: PropertyResults
-    answers: Answers
-
-    def __iter__(self) -> Iterator[Verdict]:
-        by_replicate = {
-            (model, replicate.replicate): _by_paper(replicate)
-            for model, column in self.results.columns.items()
-            for replicate in column.replicates
-        }
-        for family in self.answers.families():
-            for answer in family:
-                task = answer.task
-                # a consensus is no replicate's own
-                papers = by_replicate.get((task.model, task.replicate), {})
-                verdict = _verdict(self.results.dataset, answer, papers)
-                if verdict is not None:
-                    yield verdict
+def paper_verdicts(results: PropertyResults, answers: Answers) -> TaskVerdicts:
+    """One verdict for each answered task."""
+    by_replicate = {
+        (model, replicate.replicate): _by_paper(replicate)
+        for model, column in results.columns.items()
+        for replicate in column.replicates
+    }
+    return TaskVerdicts(answers, partial(_judged, results.dataset, by_replicate))
 
 
 def _by_paper(replicate: ScoredReplicate) -> Mapping[str, _PaperCounts]:
@@ -100,9 +98,11 @@ def _by_paper(replicate: ScoredReplicate) -> Mapping[str, _PaperCounts]:
     }
 
 
-def _verdict(
-    dataset: PropertyDataset, answer: Answer, papers: Mapping[str, _PaperCounts]
-) -> Verdict | None:
+def _judged(
+    dataset: PropertyDataset,
+    by_replicate: Mapping[tuple[str, int], Mapping[str, _PaperCounts]],
+    answer: Answer,
+) -> Judged | None:
     """None of a task that has no reply."""
     task = answer.task
     if answer.chat is None:
@@ -110,16 +110,14 @@ def _verdict(
     # a file names whole papers, whatever signs their names hold
     refno, piece = (task.key, None) if task.stage == ROWS_STAGE else paper_of(task.key)
     value, rule = _read(dataset, task, answer.chat)
+    # a consensus is no replicate's own
+    papers = by_replicate.get((task.model, task.replicate), {})
     counts = None if piece or task.stage == REQUOTE else papers.get(refno)
     if counts is not None:
         rule = ", ".join(
             filter(None, ("TP {:,} FP {:,} FN {:,}".format(*counts), rule))
         )
-    return Verdict(
-        task=task.number,
-        model=task.model,
-        stage=task.stage,
-        key=task.key,
+    return Judged(
         value=value,
         expected=plural(len(dataset.truth_by_paper.get(refno, ())), "row"),
         correct=None if counts is None else not (counts[1] or counts[2]),
@@ -143,44 +141,44 @@ def _read(dataset: PropertyDataset, task: Task, reply: Reply) -> tuple[str, str]
             return plural(len(rows), "row"), ""
 
 
-def comparable(column: ScoredModel) -> Comparable:
-    """Makers of the values of a model's headline metrics, by path."""
-    makers: dict[str, Callable[[], ItemValues]] = {
-        word: partial(_of_papers, column, word) for word in WORDS
-    }
-    return {**makers, "matched": partial(_of_truth, column.first.row_outcomes)}
+def _papers(column: ScoredModel) -> ItemFrame:
+    return ItemFrame.of(column.first.counts.papers, cluster="paper")
 
 
-def _of_papers(column: ScoredModel, word: str) -> ItemValues:
+def _of_papers(word: str, column: ScoredModel) -> Ratio:
     """A ratio of sums over papers; of the first replicate."""
-    counts = column.first.counts
-    above, below = RATES[word].terms(counts.by_paper())
-    return ItemValues(
-        kind="ratio",
-        items=counts.papers,
-        clusters=counts.papers,
-        cluster="paper",
-        first=above.astype(float).tolist(),
-        second=below.astype(float).tolist(),
-        definition=without_interval(column.metric(word).definition),
-    )
+    above, below = RATES[word].terms(column.first.counts.by_paper())
+    return Ratio(above.astype(float), below.astype(float))
 
 
-def _of_truth(outcomes: RowOutcomes) -> ItemValues:
-    """Whether each truth row is matched."""
+def _truth(column: ScoredModel) -> ItemFrame:
+    """The truth rows, labelled by whether they are matched."""
+    outcomes = column.first.row_outcomes
     rows = [
         (row, outcome)
         for row, outcome in zip(outcomes.truth, outcomes.truth_outcomes, strict=True)
         if outcome in {RowOutcome.TP, RowOutcome.FN}
     ]
-    return ItemValues(
-        kind="mean",
-        items=[str(row.source_row) for row, _ in rows],
-        clusters=[row.refno for row, _ in rows],
+    return ItemFrame.of(
+        [str(row.source_row) for row, _ in rows],
+        [row.refno for row, _ in rows],
         cluster="paper",
-        first=[float(outcome is RowOutcome.TP) for _, outcome in rows],
-        definition="matched@1(truth rows with a prediction)",
+        truth=np.ones(len(rows), dtype=np.int64),
+        label=np.array([outcome is RowOutcome.TP for _, outcome in rows], np.int64),
     )
+
+
+COMPARED: tuple[ItemMetric[ScoredModel], ...] = (
+    *(ItemMetric(word, _papers, partial(_of_papers, word)) for word in WORDS),
+    ItemMetric("matched", _truth, definition="matched@1(truth rows with a prediction)"),
+)
+"""The headline metrics."""
+
+
+def compared(column: ScoredModel) -> Comparable:
+    """Makers of the values of a model's headline metrics, by path."""
+    known = {word: column.metric(word) for word in WORDS}
+    return comparable(COMPARED, column, known)
 
 
 KEY = "most_frequent"
@@ -230,10 +228,7 @@ def score(dataset: PropertyDataset, answers: Answers) -> Scorecard:
     exclusion_note = ExcludedRows.of(results).note
     all_findings = (*dataset.findings, *findings(results))
     card = Scorecard(
-        models={
-            model: MEASURES.describe(column.metrics)
-            for model, column in results.columns.items()
-        },
+        models={},
         summary=run_text(results, all_findings),
         headline=HEADLINE,
         worth_explaining=_missed_most(results),
@@ -251,26 +246,25 @@ def score(dataset: PropertyDataset, answers: Answers) -> Scorecard:
         ),
         figures=figures(results),
         details=StreamedDetails(
-            files=long_tables, verdicts=PaperVerdicts(results=results, answers=answers)
+            files=long_tables, verdicts=paper_verdicts(results, answers)
         ),
         not_available=tuple(_not_available(results)),
         settings=dataset.settings.model_dump(mode="json", exclude={*INPUTS}),
         missing=predictions.missing,
         stale=predictions.stale,
-        comparable={
-            model: comparable(column) for model, column in results.columns.items()
-        },
-        bookable={
-            model: partial(bookable_predictions, column.first.row_outcomes)
-            for model, column in results.columns.items()
-        },
-        units={
-            model: {"TP": column.first.counts.by_paper().totals()[0]}
-            for model, column in results.columns.items()
-        },
     )
     frequent = [*trivial_baselines(results)]
-    card = add_baselines(card, dict.fromkeys(results.columns, frequent), MEASURES)
+    models = {
+        model: ModelScores(
+            metrics=column.metrics,
+            comparable=compared(column),
+            bookable=partial(bookable_predictions, column.first.row_outcomes),
+            units={"TP": column.first.counts.by_paper().totals()[0]},
+            baselines=frequent,
+        )
+        for model, column in results.columns.items()
+    }
+    card = with_models(card, models, MEASURES)
     return replace(
         card,
         tables=tuple(

@@ -13,10 +13,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal, TypeAlias
 
+import numpy as np
+
 from jobs.kit.baselines import TrivialBaseline
-from jobs.kit.comparison.difference import ComparedMetric
-from jobs.kit.comparison.models import ModelPair, model_pairs
-from jobs.kit.metrics import FEW_CLUSTERS, holm, mcnemar, mean, ratio
+from jobs.kit.comparison.models import ModelPair
+from jobs.kit.metrics import FEW_CLUSTERS, Ratio, mean, ratio
+from jobs.kit.score import ItemFrame, ItemMetric, comparable
 from jobs.review_benchmark.agent_results import AgentResults, ReviewDraws, measure_agent
 from jobs.review_benchmark.benchmark import ReviewBenchmarkCounts
 from jobs.review_benchmark.conclusion_similarity import LEAST_PAIRS
@@ -24,64 +26,10 @@ from jobs.review_benchmark.inputs import ReviewDataset, matching_options, truth_
 from jobs.review_benchmark.rebuilt_reviews import ReviewPredictions
 from jobs.review_benchmark.settings import ReviewBenchmarkSettings
 from jobs.review_benchmark.verdicts import ConclusionVerdicts
-from runner.scorecard import Comparable, Finding, ItemValues
+from runner.scorecard import Comparable, Finding
 
 PAIRED = ("macro.recall", "macro.precision", "micro.recall", "micro.precision")
 """What a summary compares; each of them is a question, and a family, of its own."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentPair:
-    """Two models on the truth papers of the reviews that both have done."""
-
-    left: str
-    right: str
-    reviews: int
-    dropped: int  #: reviews that only one of them has done
-    n: int  #: truth papers
-    left_alone: int  #: included by the left one only
-    right_alone: int
-    p: float | None  #: exact McNemar; None where they share no review
-    p_holm: float | None = None  #: over all pairs of the run
-    metrics: Mapping[str, ComparedMetric]  #: of `PAIRED`, left minus right
-
-
-def agent_pairs(
-    columns: Mapping[str, AgentResults],
-    comparables: Mapping[str, Comparable],
-    settings: ReviewBenchmarkSettings,
-) -> tuple[AgentPair, ...]:
-    """Every pair of models, in their order."""
-    pairs = [
-        _pair(model_pair, columns[model_pair.left], columns[model_pair.right])
-        for model_pair in model_pairs(comparables, PAIRED, settings)
-    ]
-    corrected = holm([pair.p for pair in pairs])
-    return tuple(
-        replace(pair, p_holm=p) for pair, p in zip(pairs, corrected, strict=True)
-    )
-
-
-def _pair(model_pair: ModelPair, left: AgentResults, right: AgentResults) -> AgentPair:
-    shared = tuple(review for review in left.benchmarks if review in right.benchmarks)
-    included = [
-        [match.included for review in shared for match in column.matches[review]]
-        for column in (left, right)
-    ]
-    both = list(zip(*included, strict=True))
-    left_alone = sum(a and not b for a, b in both)
-    right_alone = sum(b and not a for a, b in both)
-    return AgentPair(
-        left=model_pair.left,
-        right=model_pair.right,
-        reviews=len(shared),
-        dropped=len(left.benchmarks.keys() ^ right.benchmarks.keys()),
-        n=len(both),
-        left_alone=left_alone,
-        right_alone=right_alone,
-        p=mcnemar(left_alone, right_alone).p if both else None,
-        metrics=model_pair.metrics,
-    )
 
 
 _FindingText: TypeAlias = tuple[str, Literal["warn", "info"], str, Sequence[str]]
@@ -208,7 +156,7 @@ class BenchmarkResults:
     matching: str  #: how papers were matched, in one line
     database: str | None  #: hash of the papers; None of an import
     findings: tuple[Finding, ...]
-    pairs: tuple[AgentPair, ...] = ()  #: only a scorecard compares agents
+    pairs: tuple[ModelPair, ...] = ()  #: only a scorecard compares agents
 
 
 def measure_agents(
@@ -260,80 +208,83 @@ _MEASURES: Mapping[str, Callable[[ReviewBenchmarkCounts], float | None]] = {
 }
 
 
-def comparable(results: BenchmarkResults, column: AgentResults) -> Comparable:
+def compared(results: BenchmarkResults, column: AgentResults) -> Comparable:
     """Makers of the values of a model's headline metrics, by path.
 
     Reviews are named with the hash of their truth, and definitions with matching and
     database: whatever differs in them is not compared.
     """
-    macro_values: dict[str, Callable[[], ItemValues]] = {
-        f"macro.{name}": partial(_of_reviews, results, column, name)
-        for name in _MEASURES
+    reviews = partial(_reviews, results)
+    metrics: list[ItemMetric[AgentResults]] = [
+        ItemMetric(
+            f"macro.{name}",
+            reviews,
+            partial(_by_review, rate),
+            definition=_definition(results, f"{name}@1(mean over reviews"),
+        )
+        for name, rate in _MEASURES.items()
         # whatever an import holds was offered: its recalls are one
         if name in {"recall", "precision"} or not results.predictions.imported
-    }
-    return {
-        **macro_values,
-        "micro.recall": partial(_of_papers, results, column),
-        "micro.precision": partial(_of_included, results, column),
-    }
-
-
-def _of_reviews(
-    results: BenchmarkResults, column: AgentResults, name: str
-) -> ItemValues:
-    reviews = list(column.benchmarks)
-    return ItemValues(
-        kind="mean",
-        items=[_versioned_review(results, review) for review in reviews],
-        clusters=reviews,
-        cluster="review",
-        first=[_MEASURES[name](benchmark) for benchmark in column.benchmarks.values()],
-        definition=_definition(results, f"{name}@1(mean over reviews"),
-        family=_family(f"macro.{name}"),
+    ]
+    metrics += [
+        ItemMetric(
+            "micro.recall",
+            partial(_papers, results),
+            definition=_definition(results, "recall@1(pooled over reviews"),
+        ),
+        ItemMetric(
+            "micro.precision",
+            reviews,
+            _included,
+            definition=_definition(results, "precision@1(pooled over reviews"),
+        ),
+    ]
+    return comparable(
+        (replace(m, family=m.path if m.path in PAIRED else "") for m in metrics),
+        column,
+        {},
     )
 
 
-def _of_papers(results: BenchmarkResults, column: AgentResults) -> ItemValues:
-    """Whether each truth paper is included."""
+def _reviews(results: BenchmarkResults, column: AgentResults) -> ItemFrame:
+    """The reviews that the agent has done."""
+    reviews = list(column.benchmarks)
+    keys = [_versioned_review(results, review) for review in reviews]
+    return ItemFrame.of(keys, reviews, cluster="review")
+
+
+def _by_review(
+    rate: Callable[[ReviewBenchmarkCounts], float | None], column: AgentResults
+) -> list[float | None]:
+    return [*map(rate, column.benchmarks.values())]
+
+
+def _included(column: AgentResults) -> Ratio:
+    """What each review adds to the pooled precision."""
+    benchmarks = column.benchmarks.values()
+    return Ratio(
+        [benchmark.credited for benchmark in benchmarks],
+        [benchmark.included_rows for benchmark in benchmarks],
+    )
+
+
+def _papers(results: BenchmarkResults, column: AgentResults) -> ItemFrame:
+    """The truth papers, labelled by whether they are included."""
     matches = [
         (review, match)
         for review, review_matches in column.matches.items()
         for match in review_matches
     ]
-    return ItemValues(
-        kind="mean",
-        items=[
+    return ItemFrame.of(
+        [
             f"{_versioned_review(results, review)}:{match.index}"
             for review, match in matches
         ],
-        clusters=[review for review, _ in matches],
+        [review for review, _ in matches],
         cluster="review",
-        first=[float(match.included) for _, match in matches],
-        definition=_definition(results, "recall@1(pooled over reviews"),
-        family=_family("micro.recall"),
+        truth=np.ones(len(matches), dtype=np.int64),
+        label=np.array([match.included for _, match in matches], dtype=np.int64),
     )
-
-
-def _of_included(results: BenchmarkResults, column: AgentResults) -> ItemValues:
-    """What each review adds to the pooled precision."""
-    reviews = list(column.benchmarks)
-    return ItemValues(
-        kind="ratio",
-        items=[_versioned_review(results, review) for review in reviews],
-        clusters=reviews,
-        cluster="review",
-        first=[float(benchmark.credited) for benchmark in column.benchmarks.values()],
-        second=[
-            float(benchmark.included_rows) for benchmark in column.benchmarks.values()
-        ],
-        definition=_definition(results, "precision@1(pooled over reviews"),
-        family=_family("micro.precision"),
-    )
-
-
-def _family(path: str) -> str:
-    return path if path in PAIRED else ""
 
 
 def _versioned_review(results: BenchmarkResults, review: str) -> str:

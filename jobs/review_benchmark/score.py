@@ -12,11 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from hashlib import sha256
 
-from jobs.kit.baselines import add_baselines
+from jobs.kit.comparison.models import model_pairs
 from jobs.kit.metrics import ratio
+from jobs.kit.score import Judged, ModelScores, TaskVerdicts, with_models
 from jobs.review_benchmark import parsing, requests
 from jobs.review_benchmark.agent_results import AgentResults
 from jobs.review_benchmark.benchmark import percent, served_by_replicate
@@ -35,9 +37,9 @@ from jobs.review_benchmark.predictions import collect_predictions
 from jobs.review_benchmark.rebuilt_reviews import RebuiltReview
 from jobs.review_benchmark.result_files import AgentResult
 from jobs.review_benchmark.results import (
+    PAIRED,
     BenchmarkResults,
-    agent_pairs,
-    comparable,
+    compared,
     measure_agents,
     not_available,
     trivial_baselines,
@@ -46,8 +48,11 @@ from jobs.review_benchmark.results import (
 from jobs.review_benchmark.settings import INPUTS
 from jobs.review_benchmark.summary import MOST_REVIEWS, run_text
 from jobs.review_benchmark.tables import paper_tables, short_tables, verdict_tables
-from jobs.review_benchmark.verdicts import ConclusionVerdicts, verdict_metrics
-from jobs.review_benchmark.verdicts import judge_conclusions as compared
+from jobs.review_benchmark.verdicts import (
+    ConclusionVerdicts,
+    judge_conclusions,
+    verdict_metrics,
+)
 from runner.job import Answer, Answers
 from runner.messages import ParseFailure
 from runner.scorecard import (
@@ -56,7 +61,6 @@ from runner.scorecard import (
     HistoryEntry,
     Scorecard,
     StreamedDetails,
-    Verdict,
 )
 from runner.table_files import csv_lines
 from store.results import ItemPart, ItemParts, ItemScore, Milestone
@@ -69,66 +73,34 @@ NOT_STATED = "not stated"
 _PARSERS = {stage.name: stage.parse for stage in parsing.STAGES}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _StageVerdict:
-    """What a reply comes to."""
-
-    value: str = ""
-    expected: str = ""
-    correct: bool | None = None
-    rule: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskVerdicts:
-    """One verdict for each answered task; may be read again."""
-
-    results: BenchmarkResults
-    answers: Answers
-
-    def __iter__(self) -> Iterator[Verdict]:
-        truth = {
-            (rebuilt_review.model, rebuilt_review.review): frozenset(
-                rebuilt_review.records
-            )
-            for rebuilt_review in self.results.predictions.rebuilt
-        }
-        for family in self.answers.families():
-            for answer in family:
-                stage_verdict = _stage_verdict(answer, self.results, truth)
-                if stage_verdict is not None:
-                    task = answer.task
-                    yield Verdict(
-                        task=task.number,
-                        model=task.model,
-                        stage=task.stage,
-                        key=task.key,
-                        value=stage_verdict.value,
-                        expected=stage_verdict.expected,
-                        correct=stage_verdict.correct,
-                        rule=stage_verdict.rule,
-                    )
+def task_verdicts(results: BenchmarkResults, answers: Answers) -> TaskVerdicts:
+    """One verdict for each answered task."""
+    truth = {
+        (rebuilt_review.model, rebuilt_review.review): frozenset(rebuilt_review.records)
+        for rebuilt_review in results.predictions.rebuilt
+    }
+    return TaskVerdicts(answers, partial(_judged, results, truth))
 
 
-def _stage_verdict(  # noqa: PLR0911 - a line for each kind of value
-    answer: Answer,
+def _judged(  # noqa: PLR0911 - a line for each kind of value
     results: BenchmarkResults,
     truth: Mapping[tuple[str, str], AbstractSet[str]],
-) -> _StageVerdict | None:
+    answer: Answer,
+) -> Judged | None:
     """None of a task without a reply."""
     if answer.reply is None:
         return None
     dataset, task = results.dataset, answer.task
     match _PARSERS[task.stage](dataset, task, answer.reply):
         case ParseFailure(reason=reason):
-            return _StageVerdict(rule=reason)
+            return Judged(rule=reason)
         case SearchPlan(queries=queries, dropped=dropped):
             rule = f"{dropped} dropped" if dropped else ""
-            return _StageVerdict(value=f"{len(queries)} queries", rule=rule)
+            return Judged(value=f"{len(queries)} queries", rule=rule)
         case Relevance(score=score, rule=rule):
             review, paper = requests.paper_of_key(task.key)
             is_truth = str(paper) in truth.get((task.model, review), frozenset())
-            return _StageVerdict(
+            return Judged(
                 value=f"{score:g}",
                 expected=EXPECTED[is_truth],
                 correct=dataset.settings.includes(score) == is_truth,
@@ -136,22 +108,22 @@ def _stage_verdict(  # noqa: PLR0911 - a line for each kind of value
             )
         case Conclusion(direction=direction, certainty=certainty):
             value = f"{direction or NOT_STATED}, certainty {certainty or NOT_STATED}"
-            return _StageVerdict(value=value)
+            return Judged(value=value)
         case JudgedSimilarity(similarity=similarity, direction=direction):
-            return _StageVerdict(value=f"{similarity:.2f}, {direction}")
+            return Judged(value=f"{similarity:.2f}, {direction}")
         case AgentResult():
             return _result(results, task.model, task.key)
         case _:
             return None
 
 
-def _result(results: BenchmarkResults, model: str, review: str) -> _StageVerdict | None:
-    """What an imported result comes to; None where its review is gone."""
+def _result(results: BenchmarkResults, model: str, review: str) -> Judged | None:
+    """The verdict on an imported result; None where its review is gone."""
     benchmark = results.columns[model].benchmarks.get(review)
     if benchmark is None:
         return None
     target = results.dataset.settings.target_recall
-    return _StageVerdict(
+    return Judged(
         value=f"{benchmark.found_and_included} of {benchmark.truth} included",
         expected=f"recall {percent(target)}",
         correct=benchmark.passes(target),
@@ -284,12 +256,11 @@ def score(dataset: ReviewDataset, answers: Answers) -> Scorecard:
     results = measure_agents(dataset, predictions)
     columns = results.columns
     comparables = {
-        model: comparable(results, column) for model, column in columns.items()
+        model: compared(results, column) for model, column in columns.items()
     }
-    results = replace(
-        results, pairs=agent_pairs(columns, comparables, dataset.settings)
-    )
-    concluded = compared(dataset, predictions)
+    pairs = model_pairs(comparables, PAIRED, dataset.settings, "micro.recall")
+    results = replace(results, pairs=pairs)
+    concluded = judge_conclusions(dataset, predictions)
     verdicts = {
         model_verdicts.model: tuple(verdict_metrics(model_verdicts, dataset.settings))
         for model_verdicts in concluded
@@ -306,7 +277,7 @@ def score(dataset: ReviewDataset, answers: Answers) -> Scorecard:
     remembered = history_of(results, concluded)
     summary = run_text(results, concluded, findings, MOST_REVIEWS)
     card = Scorecard(
-        models=models,
+        models={},
         summary=summary,
         headline=HEADLINE,
         worth_explaining=_worst(results),
@@ -320,19 +291,23 @@ def score(dataset: ReviewDataset, answers: Answers) -> Scorecard:
         figures=figures(results, concluded),
         details=StreamedDetails(
             files=long_tables,
-            verdicts=TaskVerdicts(results=results, answers=answers),
+            verdicts=task_verdicts(results, answers),
         ),
         settings=dataset.settings.model_dump(mode="json", exclude={*INPUTS}),
         not_available=(*_not_available(results), *not_available(concluded)),
         missing=predictions.missing,
         stale=predictions.stale,
-        comparable=comparables,
         history_entry=remembered,
     )
-    baselines = {
-        model: [*trivial_baselines(column)] for model, column in columns.items()
+    scores = {
+        model: ModelScores(
+            metrics=models[model],
+            comparable=comparables[model],
+            baselines=trivial_baselines(column),
+        )
+        for model, column in columns.items()
     }
-    return add_baselines(card, baselines, MEASURES)
+    return with_models(card, scores, MEASURES)
 
 
 def _worst(results: BenchmarkResults) -> str:

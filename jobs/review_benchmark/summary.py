@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
-from jobs.kit.comparison.models import p_value_words
+from jobs.kit.comparison.models import ModelPair, p_value_words
 from jobs.kit.inputs.sampling import sample_sentences
 from jobs.kit.metrics import mean
 from jobs.kit.summary import finding_lines, summary_text, wide_table
@@ -20,7 +20,7 @@ from jobs.review_benchmark.conclusion_similarity import ThresholdSource
 from jobs.review_benchmark.effects import EffectReason
 from jobs.review_benchmark.losses import LOST_AT, PaperMatch
 from jobs.review_benchmark.matching import METHODS
-from jobs.review_benchmark.results import AgentPair, BenchmarkResults, not_available
+from jobs.review_benchmark.results import BenchmarkResults, not_available
 from jobs.review_benchmark.verdicts import ConclusionVerdicts
 from runner.scorecard import Finding
 from store.document import Block, Fact, Numbers, TableBlock, Words, number
@@ -278,16 +278,17 @@ def _lost(results: BenchmarkResults) -> Iterator[Block]:
         yield f"{name}{studies}, matched by {methods}; {lost}"
 
 
-def _pairs(pairs: Sequence[AgentPair]) -> Iterator[Block]:
+def _pairs(pairs: Sequence[ModelPair]) -> Iterator[Block]:
     for pair in pairs[:MOST_PAIRS]:
         compared = pair.metrics["macro.recall"]
-        between = compared.gap.interval
+        between, test = compared.gap.interval, pair.sign_test
         interval_text = ends(between.lo, between.hi, "+.3f")
         recall = f"recall {fixed(compared.gap.value, '+.3f')} {interval_text}".rstrip()
         yield (
             f"{_name(pair.left)} minus {_name(pair.right)}  {recall}  "
-            f"only one included {pair.left_alone} and {pair.right_alone} of {pair.n}  "
-            f"{plural(pair.reviews, 'review')} ({pair.dropped} dropped)  "
+            f"only one included {test.left_alone} and {test.right_alone} of {test.n}  "
+            f"{plural(compared.overlap.common, 'review')} "
+            f"({compared.overlap.unpaired} dropped)  "
             f"{p_value_words(compared)}"
         )
     if pairs[MOST_PAIRS:]:

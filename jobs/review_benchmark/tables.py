@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from jobs.kit.comparison.models import DIFFERENCE, TESTED
+from jobs.kit.comparison.models import DIFFERENCE, TESTED, ModelPair
+from jobs.kit.comparison.pairing import Overlap
 from jobs.kit.tables import (
     Columns,
     StreamedTable,
@@ -33,7 +34,7 @@ from jobs.review_benchmark.conclusion_similarity import SimilarityThreshold
 from jobs.review_benchmark.data import Review, TruthPaper
 from jobs.review_benchmark.losses import LOST_AT, PaperMatch
 from jobs.review_benchmark.rebuilt_reviews import RebuiltReview
-from jobs.review_benchmark.results import PAIRED, AgentPair, BenchmarkResults
+from jobs.review_benchmark.results import PAIRED, BenchmarkResults
 from jobs.review_benchmark.verdicts import ConclusionMatch, ConclusionVerdicts
 from runner.scorecard import Table
 
@@ -107,18 +108,24 @@ PER_REVIEW = TableOf[_ReviewRow](
     "of an agent that includes every study that the papers searched have.",
 )
 
-COMPARISON = TableOf[AgentPair](
+
+def _reviews(pair: ModelPair) -> Overlap:
+    """Reviews that both have done, and that only one of them has."""
+    return pair.metrics["macro.recall"].overlap
+
+
+COMPARISON = TableOf[ModelPair](
     name="comparison",
     columns=(
         text("left", lambda pair: pair.left),
         text("right", lambda pair: pair.right),
-        count("reviews", lambda pair: pair.reviews, "that both have done"),
-        count("dropped", lambda pair: pair.dropped),
-        count("n", lambda pair: pair.n, "studies of these reviews"),
-        count("left_alone", lambda pair: pair.left_alone),
-        count("right_alone", lambda pair: pair.right_alone),
-        number("mcnemar_p", lambda pair: pair.p),
-        number("mcnemar_p_holm", lambda pair: pair.p_holm),
+        count("reviews", lambda pair: _reviews(pair).common, "that both have done"),
+        count("dropped", lambda pair: _reviews(pair).unpaired),
+        count("n", lambda pair: pair.sign_test.n, "studies of these reviews"),
+        count("left_alone", lambda pair: pair.sign_test.left_alone),
+        count("right_alone", lambda pair: pair.sign_test.right_alone),
+        number("mcnemar_p", lambda pair: pair.sign_test.p),
+        number("mcnemar_p_holm", lambda pair: pair.sign_test.p_holm),
         groups(DIFFERENCE, PAIRED, lambda pair, path: pair.metrics.get(path), "{}."),
         groups(TESTED, PAIRED, lambda pair, path: pair.metrics.get(path), "{}."),
     ),

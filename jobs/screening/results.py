@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
 from jobs.kit.baselines import TrivialBaseline
 from jobs.kit.comparison.difference import ComparedMetric
-from jobs.kit.comparison.models import ModelPair, model_pairs
+from jobs.kit.comparison.models import ModelPair, SignTest, model_pairs
 from jobs.kit.measurements import Measurement, count, counts, share, with_intervals
 from jobs.kit.measures import ValueMeasure, measured
 from jobs.kit.metrics import (
@@ -25,8 +25,6 @@ from jobs.kit.metrics import (
     Resamples,
     agreement_of,
     fleiss_kappa,
-    holm,
-    mcnemar,
     ratio,
 )
 from jobs.kit.metrics.columns import Ints
@@ -62,16 +60,18 @@ PAIRED = (SENSITIVITY, SPECIFICITY, ACCURACY)
 class ScreeningPair:
     """Two models; differences are left minus right."""
 
-    left: str
-    right: str
-    n: int  #: records that both decided
+    compared: ModelPair
+    agreement: Agreement  #: of the decisions, on the records that both decided
     dropped: int  #: records that one of them, or both, did not decide
-    left_alone: int  #: right where the other is wrong
-    right_alone: int
-    p: float | None  #: McNemar's, of correctness; None where nothing is shared
-    p_holm: float | None = None  #: over all pairs of the run
-    metrics: Mapping[str, ComparedMetric]  #: of `PAIRED`, those that both have
-    agreement: Agreement
+
+    @property
+    def tested(self) -> SignTest:
+        """McNemar's test of being right, on the records that both decided."""
+        return self.compared.sign_test
+
+    def metric(self, path: str) -> ComparedMetric | None:
+        """One of `PAIRED`; None where one of them has no such metric."""
+        return self.compared.metrics.get(path)
 
 
 def pairs(
@@ -80,38 +80,19 @@ def pairs(
     settings: ScreeningSettings,
 ) -> tuple[ScreeningPair, ...]:
     """Every pair of models, in their order."""
-    if len(views) <= 1:
-        return ()
-    screening_pairs = [
-        _pair(pair, views[pair.left], views[pair.right])
-        for pair in model_pairs(comparables, PAIRED, settings)
-    ]
-    corrected = holm([pair.p for pair in screening_pairs])
     return tuple(
-        replace(pair, p_holm=p)
-        for pair, p in zip(screening_pairs, corrected, strict=True)
+        _pair(pair, views[pair.left], views[pair.right])
+        for pair in model_pairs(comparables, PAIRED, settings, ACCURACY)
     )
 
 
 def _pair(pair: ModelPair, a: DecisionView, b: DecisionView) -> ScreeningPair:
     both = (a.call != UNDECIDED) & (b.call != UNDECIDED)
-    label = a.records.label[both]
-    calls = a.call[both], b.call[both]
-    is_right = [call == label for call in calls]
-    left_alone = int((is_right[0] & ~is_right[1]).sum())
-    right_alone = int((is_right[1] & ~is_right[0]).sum())
-    n = int(both.sum())
-    table = np.bincount(2 * calls[0] + calls[1], minlength=4).reshape(2, 2)
+    table = np.bincount(2 * a.call[both] + b.call[both], minlength=4).reshape(2, 2)
     return ScreeningPair(
-        left=pair.left,
-        right=pair.right,
-        n=n,
-        dropped=len(a.records) - n,
-        left_alone=left_alone,
-        right_alone=right_alone,
-        p=mcnemar(left_alone, right_alone).p if n else None,
-        metrics=pair.metrics,
+        compared=pair,
         agreement=agreement_of(table.astype(np.float64)),
+        dropped=int((~both).sum()),
     )
 
 

@@ -7,29 +7,30 @@ threshold or replicate changes it. Unclear is neither right nor wrong.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
-import numpy as np
-
-from jobs.kit.baselines import add_baselines
-from jobs.kit.metrics import without_interval
 from jobs.kit.metrics.columns import Bools
-from jobs.screening.data import ScreeningJudgement, record_key
-from jobs.screening.decisions import (
-    STAGES,
-    UNDECIDED,
-    DecisionView,
-    ScreenedRecords,
-    screened_records,
+from jobs.kit.score import (
+    ItemFrame,
+    ItemMetric,
+    Judged,
+    ModelScores,
+    TaskVerdicts,
+    comparable,
+    with_models,
 )
+from jobs.screening.data import KINDS, RecordKind, ScreeningJudgement, record_key
+from jobs.screening.decisions import STAGES, ScreenedRecords, screened_records
 from jobs.screening.figures import figures
 from jobs.screening.inputs import ScreeningDataset
 from jobs.screening.measures import MEASURES
 from jobs.screening.predictions import collect_predictions, read_stage
 from jobs.screening.results import (
-    PAIRED,
+    ACCURACY,
+    SENSITIVITY,
+    SPECIFICITY,
     ScreeningModelResults,
     ScreeningResults,
     measure_decisions,
@@ -41,65 +42,57 @@ from jobs.screening.summary import run_text
 from jobs.screening.tables import record_tables, short_tables
 from runner.job import Answer, Answers
 from runner.messages import ParseFailure
-from runner.scorecard import (
-    Comparable,
-    Finding,
-    ItemValues,
-    Labels,
-    Scorecard,
-    StreamedDetails,
-    Verdict,
-)
-
-TRUTH = ("exclude", "include")
-"""By label."""
+from runner.scorecard import Comparable, Finding, Labels, Scorecard, StreamedDetails
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScreeningVerdicts:
-    """One verdict for each answered task about a record; may be read again."""
+def judged(screened: ScreenedRecords, answer: Answer) -> Judged | None:
+    """The verdict on an answer about a record.
 
-    screened: ScreenedRecords
-    answers: Answers
-
-    def __iter__(self) -> Iterator[Verdict]:
-        for family in self.answers.families():
-            for answer in family:
-                if answer.task.stage in STAGES:
-                    verdict = _verdict(answer, self.screened)
-                    if verdict is not None:
-                        yield verdict
-
-
-def _verdict(answer: Answer, screened: ScreenedRecords) -> Verdict | None:
-    """None of a record that is not asked for any more, and without a reply."""
-    task = answer.task
-    at = screened.index_by_key.get(task.key)
-    if at is None:
+    None of a record that is not asked for any more, and without a reply.
+    """
+    at = screened.index_by_key.get(answer.task.key)
+    if at is None or answer.task.stage not in STAGES:
         return None
-    expected = TRUTH[int(screened.records.label[at])]
-    value, correct, rule = "", None, ""
+    expected = DECISIONS[int(screened.records.label[at])]
     match read_stage(answer, 0).parsed:
         case ScreeningJudgement() as judgement:
             p = "" if judgement.p_include is None else f" {judgement.p_include:.2f}"
-            value = f"{judgement.decision}{p}"
-            if judgement.decision != "unclear":
-                correct = judgement.decision == expected
-            rule = ", ".join((judgement.rule, *judgement.issues))
+            return Judged(
+                value=f"{judgement.decision}{p}",
+                expected=expected,
+                correct=None
+                if judgement.decision == "unclear"
+                else judgement.decision == expected,
+                rule=", ".join((judgement.rule, *judgement.issues)),
+            )
         case ParseFailure(reason=reason):
-            rule = reason
+            return Judged(expected=expected, rule=reason)
         case None:
             return None
-    return Verdict(
-        task=task.number,
-        model=task.model,
-        stage=task.stage,
-        key=task.key,
-        value=value,
-        expected=expected,
-        correct=correct,
-        rule=rule,
+
+
+DECISIONS = ("exclude", "include")
+"""By label, and by what a call is."""
+
+
+def decided_records(column: ScreeningModelResults) -> ItemFrame:
+    """What is decided of each record; no label where it is undecided."""
+    records = column.view.records
+    review = records.review.tolist()
+    return ItemFrame(
+        size=len(records),
+        key=lambda at: record_key(records.reviews[review[at]], records.papers[at]),
+        cluster_of=lambda at: records.reviews[review[at]],
+        cluster="review",
+        truth=records.label,
+        label=column.view.call,
+        categories=DECISIONS,
     )
+
+
+def ranked_reviews(column: ScreeningModelResults) -> ItemFrame:
+    """The reviews whose records are ranked."""
+    return ItemFrame.of(column.view.records.reviews, cluster="review")
 
 
 RANKING = ("wss95", "wss100", "atd", "ndcg", "loss", "auroc", "ap")
@@ -108,101 +101,54 @@ RANKING = ("wss95", "wss100", "atd", "ndcg", "loss", "auroc", "ap")
 LOSSES = frozenset({"atd", "loss"})
 """Those of them that are the better the lower they are."""
 
-DECISIONS = ("exclude", "include")
-"""By what a call is, 0 or 1."""
+
+def _of_reviews(word: str, column: ScreeningModelResults) -> Sequence[float | None]:
+    return column.strata["all"].by_review[word]
 
 
-def comparable(column: ScreeningModelResults) -> Comparable:
-    """Makers of the values of a model's headline metrics, by path."""
-    view = column.view
-    label = view.records.label
-    by_path = column.by_path()
-    makers: dict[str, Callable[[], ItemValues]] = {}
-    for path, rows in (
-        ("all.micro.sensitivity", label == 1),
-        ("all.micro.specificity", label == 0),
-        ("all.micro.accuracy", label >= 0),
-        *_by_kind(view),
-    ):
-        makers[path] = partial(_of_records, view, rows, path, _definition(column, path))
-    for word in RANKING:
-        path = f"all.macro.{word}"
-        makers[path] = partial(_of_reviews, column, word, _definition(column, path))
-    return {path: make for path, make in makers.items() if path in by_path}
+def _of_kind(kind: RecordKind, column: ScreeningModelResults) -> Bools:
+    records = column.view.records
+    rows: Bools = records.kind == records.kinds.index(kind)
+    return rows
 
 
-def labels(column: ScreeningModelResults) -> Labels:
-    """What is decided of each record; nothing where it is undecided."""
-    view, records = column.view, column.view.records
-    reviews = [records.reviews[at] for at in records.review.tolist()]
-    return Labels(
-        what="decision",
-        categories=DECISIONS,
-        items=[
-            record_key(review, paper)
-            for review, paper in zip(reviews, records.papers, strict=True)
-        ],
-        assigned=[
-            None if call == UNDECIDED else DECISIONS[call]
-            for call in view.call.tolist()
-        ],
-    )
-
-
-def _by_kind(view: DecisionView) -> list[tuple[str, Bools]]:
-    records = view.records
-    return [
-        (f"{kind}.micro.specificity", records.kind == index)
-        for index, kind in enumerate(records.kinds)
+COMPARED: tuple[ItemMetric[ScreeningModelResults], ...] = (
+    ItemMetric(
+        SENSITIVITY,
+        decided_records,
+        rows=lambda column: column.view.records.label == 1,
+        family=SENSITIVITY,
+    ),
+    ItemMetric(
+        SPECIFICITY,
+        decided_records,
+        rows=lambda column: column.view.records.label == 0,
+        family=SPECIFICITY,
+    ),
+    ItemMetric(ACCURACY, decided_records, family=ACCURACY),
+    *(
+        ItemMetric(
+            f"{kind}.micro.specificity", decided_records, rows=partial(_of_kind, kind)
+        )
+        for kind in KINDS
         if kind != "included"
-    ]
+    ),
+    *(
+        ItemMetric(
+            f"all.macro.{word}",
+            ranked_reviews,
+            partial(_of_reviews, word),
+            lower_is_better=word in LOSSES,
+        )
+        for word in RANKING
+    ),
+)
+"""The headline metrics."""
 
 
-def _definition(column: ScreeningModelResults, path: str) -> str:
-    return without_interval(column.by_path()[path].definition)
-
-
-def _of_records(
-    view: DecisionView, rows: Bools, path: str, definition: str
-) -> ItemValues:
-    """Whether each record is decided rightly; undefined where it is undecided."""
-    records = view.records
-    indices = np.flatnonzero(rows).tolist()
-    call, label = view.call.tolist(), records.label.tolist()
-    reviews = [records.reviews[at] for at in records.review[rows].tolist()]
-    return ItemValues(
-        kind="mean",
-        items=[
-            record_key(review, records.papers[at])
-            for review, at in zip(reviews, indices, strict=True)
-        ],
-        clusters=reviews,
-        cluster="review",
-        first=[
-            None if call[at] == UNDECIDED else float(call[at] == label[at])
-            for at in indices
-        ],
-        definition=definition,
-        family=path if path in PAIRED else "",
-    )
-
-
-def _of_reviews(
-    column: ScreeningModelResults, word: str, definition: str
-) -> ItemValues:
-    reviews = column.view.records.reviews
-    return ItemValues(
-        kind="mean",
-        items=reviews,
-        clusters=reviews,
-        cluster="review",
-        first=column.strata["all"].by_review[word],
-        definition=definition,
-        lower_is_better=word in LOSSES,
-    )
-
-
-HEADLINE = "all.micro.sensitivity"
+def compared(column: ScreeningModelResults) -> Comparable:
+    """Makers of the values of a model's headline metrics, by path."""
+    return comparable(COMPARED, column, column.by_path())
 
 
 def score(dataset: ScreeningDataset, answers: Answers) -> Scorecard:
@@ -210,9 +156,7 @@ def score(dataset: ScreeningDataset, answers: Answers) -> Scorecard:
     screened = screened_records(dataset, answers)
     predictions = collect_predictions(dataset, answers, screened)
     results = measure_decisions(dataset, predictions)
-    comparables = {
-        model: comparable(column) for model, column in results.columns.items()
-    }
+    comparables = {model: compared(column) for model, column in results.columns.items()}
     views = {model: column.view for model, column in results.columns.items()}
     results = replace(results, pairs=pairs(views, comparables, dataset.settings))
     long_tables = record_tables(results)
@@ -221,40 +165,39 @@ def score(dataset: ScreeningDataset, answers: Answers) -> Scorecard:
         *predictions.findings,
         *results.findings,
     )
+    tables = (*short_tables(results), *(long.table for long in long_tables))
     card = Scorecard(
-        models={
-            model: MEASURES.describe(column.metrics)
-            for model, column in results.columns.items()
-        },
+        models={},
         summary=run_text(results, findings),
-        headline=HEADLINE,
+        headline=SENSITIVITY,
         worth_explaining=_missed_first(results),
-        tables=tuple(
-            map(
-                MEASURES.titled,
-                (*short_tables(results), *(long.table for long in long_tables)),
-            )
-        ),
+        tables=tuple(map(MEASURES.titled, tables)),
         findings=findings,
         figures=figures(results),
         details=StreamedDetails(
             files=long_tables,
-            verdicts=ScreeningVerdicts(screened=screened, answers=answers),
+            verdicts=TaskVerdicts(answers, partial(judged, screened)),
         ),
         settings=dataset.settings.model_dump(mode="json", exclude={*INPUTS, "records"}),
         not_available=tuple(_not_available(results)),
         missing=predictions.missing,
         stale=predictions.stale,
-        comparable=comparables,
-        labelled={
-            model: partial(labels, column) for model, column in results.columns.items()
-        },
-        units={model: _units(results.columns[model]) for model in predictions.models},
     )
-    baselines = {
-        model: [*trivial_baselines(column)] for model, column in results.columns.items()
+    models = {
+        model: ModelScores(
+            metrics=column.metrics,
+            comparable=comparables[model],
+            labels=partial(_labels, column),
+            units=_units(column) if model in predictions.models else {},
+            baselines=trivial_baselines(column),
+        )
+        for model, column in results.columns.items()
     }
-    return add_baselines(card, baselines, MEASURES)
+    return with_models(card, models, MEASURES)
+
+
+def _labels(column: ScreeningModelResults) -> Labels:
+    return decided_records(column).labels("decision")
 
 
 def _of_inputs(dataset: ScreeningDataset, answers: Answers) -> tuple[Finding, ...]:

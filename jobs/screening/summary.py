@@ -116,12 +116,12 @@ def _missed(results: ScreeningResults) -> Iterator[str]:
 def _pairs(pairs: Sequence[ScreeningPair]) -> Iterator[str]:
     for pair in pairs:
         yield (
-            f"{_name(pair.left)} minus {_name(pair.right)}  "
-            f"{plural(pair.n, 'record')} ({pair.dropped:,} dropped)  "
+            f"{_name(pair.compared.left)} minus {_name(pair.compared.right)}  "
+            f"{plural(pair.tested.n, 'record')} ({pair.dropped:,} dropped)  "
             f"kappa {fixed(pair.agreement.kappa, 'z.2f')}"
         )
         for word, path in (("sens", SENSITIVITY), ("spec", SPECIFICITY)):
-            tested = pair.metrics.get(path)
+            tested = pair.metric(path)
             if tested is not None:
                 gap = tested.gap
                 interval_text = ends(gap.interval.lo, gap.interval.hi, "+.2f")

@@ -165,20 +165,28 @@ def _per_review(results: ScreeningResults) -> Table:
 COMPARISON = TableOf[ScreeningPair](
     name="comparison",
     columns=(
-        text("left", lambda pair: pair.left),
-        text("right", lambda pair: pair.right),
-        count("n", lambda pair: pair.n, "records that both decided"),
+        text("left", lambda pair: pair.compared.left),
+        text("right", lambda pair: pair.compared.right),
+        count("n", lambda pair: pair.tested.n, "records that both decided"),
         count("dropped", lambda pair: pair.dropped),
-        count("left_alone_right", lambda pair: pair.left_alone),
-        count("right_alone_right", lambda pair: pair.right_alone),
-        number("mcnemar_p", lambda pair: pair.p),
-        number("mcnemar_p_holm", lambda pair: pair.p_holm),
-        group(DIFFERENCE, lambda pair: pair.metrics.get(SENSITIVITY), "sensitivity_"),
-        group(DIFFERENCE, lambda pair: pair.metrics.get(SPECIFICITY), "specificity_"),
+        count("left_alone_right", lambda pair: pair.tested.left_alone),
+        count("right_alone_right", lambda pair: pair.tested.right_alone),
+        number("mcnemar_p", lambda pair: pair.tested.p),
+        number("mcnemar_p_holm", lambda pair: pair.tested.p_holm),
+        group(
+            DIFFERENCE,
+            lambda pair: pair.metric(SENSITIVITY),
+            "sensitivity_",
+        ),
+        group(
+            DIFFERENCE,
+            lambda pair: pair.metric(SPECIFICITY),
+            "specificity_",
+        ),
         number("agreement", lambda pair: pair.agreement.percent),
         number("kappa", lambda pair: pair.agreement.kappa),
         number("ac1", lambda pair: pair.agreement.ac),
-        groups(TESTED, PAIRED, lambda pair, path: pair.metrics.get(path), "{}."),
+        groups(TESTED, PAIRED, ScreeningPair.metric, "{}."),
     ),
     caption="Left minus right, on the records that both decided. Each metric has "
     "its own test by review, corrected by Holm over all pairs of this table, and a "

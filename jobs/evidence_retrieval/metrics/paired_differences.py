@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Literal
 
 import numpy as np
 
@@ -27,9 +28,10 @@ from jobs.kit.comparison.difference import SideVerdict, p_values
 from jobs.kit.comparison.pairing import PairedItems, pair_items
 from jobs.kit.metrics.agreement import agreement
 from jobs.kit.metrics.classification import at_threshold
-from jobs.kit.metrics.columns import Ints, mean
+from jobs.kit.metrics.columns import Column, Floats, Ints, mean
 from jobs.kit.metrics.intervals import Interval, round12
 from jobs.kit.metrics.significance import holm
+from jobs.kit.score import NO_LABEL, ItemFrame, ItemMetric
 from jobs.kit.text_format import fixed
 from runner.scorecard import ItemValues, Metric
 
@@ -42,6 +44,10 @@ OF_THE_GATE = (
     "alert_precision",
 )
 ACCURACY = "at_tau.accuracy"
+CURVES: tuple[Literal["auroc"], Literal["auprc"]] = ("auroc", "auprc")
+
+DECISIONS = ("none", "evidence")
+"""By the decision, False or True."""
 
 LOWER_IS_BETTER = frozenset({"ece", "brier", "k.mean", "k_nominal.mean"})
 
@@ -192,21 +198,48 @@ def _items(queries: Queries, side: Quotient) -> ItemValues:
     )
 
 
-def _scores(block: JudgedPredictions, path: str) -> ItemValues:
-    """Truth and score of every judged query."""
-    rows = np.flatnonzero(block.judged)
-    score = np.full(len(block.queries), np.nan)
-    if block.gated is not None:
-        score[block.gated.rows] = block.gated.p
-    return ItemValues(
-        kind="auroc" if path == "auroc" else "auprc",
-        items=[f"{row:09}" for row in rows.tolist()],
-        clusters=_posts(block.queries, rows),
+def on_judged(block: JudgedPredictions, rows: Ints, column: Column) -> Floats:
+    """A column of some queries at each judged query; NaN at all others."""
+    values = np.full(len(block.queries), np.nan)
+    values[rows] = column
+    return values[block.judged]
+
+
+def judged_queries(block: JudgedPredictions) -> ItemFrame:
+    """The judged queries with the gate's score, and its decision at tau.
+
+    Only a probability is a decision.
+    """
+    queries, gated = block.queries, block.gated
+    rows = np.flatnonzero(block.judged).tolist()
+    score = np.full(len(rows), np.nan)
+    label = np.full(len(rows), NO_LABEL)
+    if gated is not None:
+        score = on_judged(block, gated.rows, gated.p)
+    if gated is not None and gated.is_probability:
+        label = np.where(np.isnan(score), NO_LABEL, score >= block.settings.tau)
+    posts = _posts(queries, np.flatnonzero(block.judged))
+    return ItemFrame(
+        size=len(rows),
+        key=lambda at: queries.key(rows[at]),
+        cluster_of=posts.__getitem__,
         cluster="post",
-        first=block.queries.y[rows].astype(np.float64).tolist(),
-        second=[None if np.isnan(p) else p for p in score[rows].tolist()],
-        definition="",
+        truth=queries.y[block.judged],
+        label=label,
+        score=score,
+        categories=DECISIONS,
     )
+
+
+def _in_sheet_order(block: JudgedPredictions) -> ItemFrame:
+    """The judged queries with keys that sort as the rows of the sheet do."""
+    rows = np.flatnonzero(block.judged).tolist()
+    return replace(judged_queries(block), key=lambda at: f"{rows[at]:09}")
+
+
+def _scores(block: JudgedPredictions, curve: Literal["auroc", "auprc"]) -> ItemValues:
+    """Truth and score of every judged query."""
+    return ItemMetric(curve, _in_sheet_order, curve).values(block, "")
 
 
 def _posts(queries: Queries, rows: Ints) -> list[str]:
@@ -290,18 +323,15 @@ def with_areas(
     difference: PairedDifference, left: JudgedPredictions, right: JudgedPredictions
 ) -> PairedDifference:
     """A difference of areas with what its test takes; other differences as they are."""
-    if difference.metric not in {"auroc", "auprc"}:
-        return difference
     if left.gated is None or right.gated is None:
         return difference
     if not np.array_equal(left.gated.rows, right.gated.rows):
         return difference
-    return replace(
-        difference,
-        paired=pair_items(
-            _scores(right, difference.metric), _scores(left, difference.metric)
-        ),
-    )
+    for curve in CURVES:
+        if curve == difference.metric:
+            paired = pair_items(_scores(right, curve), _scores(left, curve))
+            return replace(difference, paired=paired)
+    return difference
 
 
 def _accuracy(

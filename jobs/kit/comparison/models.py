@@ -37,7 +37,7 @@ from jobs.kit.comparison.pairing import (
     pair_items,
 )
 from jobs.kit.comparison.sides import RunReference
-from jobs.kit.metrics import Resamples, holm, round12
+from jobs.kit.metrics import Resamples, holm, mcnemar, round12
 from jobs.kit.metrics.resampling import Form
 from jobs.kit.tables import Columns, count, group, number, text
 from jobs.kit.text_format import plural
@@ -341,16 +341,48 @@ def _options_of(settings: ComparisonSettings) -> ComparisonOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SignTest:
+    """McNemar's exact test of the items on which one of two models is better.
+
+    It ignores that items of a cluster hang together; it is shown beside the test by
+    cluster and decides nothing.
+    """
+
+    n: int = 0  #: items with a value of both models
+    left_alone: int = 0  #: of them, those on which the left model is better
+    right_alone: int = 0
+    p: float | None = None  #: None without an item
+    p_holm: float | None = None  #: corrected over all pairs of the run
+
+    @classmethod
+    def of(cls, metric: ComparedMetric | None) -> SignTest:
+        """The test of a metric; without an item where it was not compared."""
+        if metric is None or metric.outcomes is None:
+            return cls()
+        outcomes, n = metric.outcomes, metric.overlap.n
+        return cls(
+            n=n,
+            left_alone=outcomes.wins,
+            right_alone=outcomes.losses,
+            p=mcnemar(outcomes.wins, outcomes.losses).p if n else None,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ModelPair:
     """Two models of a run, metric by metric."""
 
     left: str
     right: str
     metrics: Mapping[str, ComparedMetric]  #: by path, left minus right
+    sign_test: SignTest
 
 
 def model_pairs(
-    models: Mapping[str, Comparable], paths: Sequence[str], settings: ComparisonSettings
+    models: Mapping[str, Comparable],
+    paths: Sequence[str],
+    settings: ComparisonSettings,
+    sign_test: str,
 ) -> tuple[ModelPair, ...]:
     """Every two models, in their order, in those of *paths* that both have.
 
@@ -359,6 +391,7 @@ def model_pairs(
         paths: metrics whose families lie within them, so that Holm's correction is
             that of a comparison of all metrics.
         settings: of the job.
+        sign_test: the one of *paths* whose items McNemar's test counts.
     """
     sides = [
         Side(
@@ -375,13 +408,20 @@ def model_pairs(
     ]
     # a comparison is B minus A
     pairs = [(right, left) for left, right in itertools.combinations(sides, 2)]
+    matches = compare_all(pairs, (), _options_of(settings))
+    by_path = [{metric.path: metric for metric in match.compared} for match in matches]
+    tests = [SignTest.of(metrics.get(sign_test)) for metrics in by_path]
+    corrected = holm([test.p for test in tests])
     return tuple(
         ModelPair(
             left=match.b.model,
             right=match.a.model,
-            metrics={metric.path: metric for metric in match.compared},
+            metrics=metrics,
+            sign_test=replace(test, p_holm=p_holm),
         )
-        for match in compare_all(pairs, (), _options_of(settings))
+        for match, metrics, test, p_holm in zip(
+            matches, by_path, tests, corrected, strict=True
+        )
     )
 
 

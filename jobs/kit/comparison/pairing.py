@@ -51,6 +51,16 @@ class Overlap:
     only_b: int
     undefined: int  #: common items that a side has no value for
 
+    @property
+    def common(self) -> int:
+        """Items of both sides, with a value or without."""
+        return self.n + self.undefined
+
+    @property
+    def unpaired(self) -> int:
+        """Items that only one side has."""
+        return self.only_a + self.only_b
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemGap:

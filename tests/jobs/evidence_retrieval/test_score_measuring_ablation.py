@@ -27,7 +27,7 @@ from jobs.evidence_retrieval.metrics.judged_predictions import (
 from jobs.evidence_retrieval.metrics.paired_differences import AblationStep
 from jobs.evidence_retrieval.metrics.results import EvidenceResults, measure_models
 from jobs.evidence_retrieval.queries import SCORED, UNSCORED
-from jobs.evidence_retrieval.score import comparable, labels, score
+from jobs.evidence_retrieval.score import compared, labels, score
 from jobs.kit.comparison.difference import gap
 from jobs.kit.comparison.pairing import label_agreement, pair_items
 from jobs.kit.metrics.areas import delong_paired
@@ -271,7 +271,7 @@ def test_each_step_has_a_verdict_by_the_rule_of_comparisons() -> None:
 
 def test_a_pair_of_models_has_the_known_difference() -> None:
     results = measure_models(full_sheet(second=True, lists=False), settings(boot_b=0))
-    first, second = (comparable(own) for own in results.models.values())
+    first, second = (compared(own) for own in results.models.values())
     both = pair_items(second["auroc"](), first["auroc"]())
     found = gap(both, Resamples(both.resampled_clusters, cluster="post"))
     ends = (0.06776053859306257, 0.10398216096216743)
@@ -291,7 +291,7 @@ def test_decisions_of_two_models_agree_as_the_table_of_the_run_says() -> None:
 
 def test_every_maker_gives_what_its_metric_is_made_of() -> None:
     own = measure_models(full_sheet(), settings(boot_b=0)).models[MODEL]
-    made = comparable(own)
+    made = compared(own)
     assert list(made) == [
         "auroc",
         "auprc",

@@ -22,7 +22,7 @@ from jobs.property_extraction.name_pairs import (
 )
 from jobs.property_extraction.papers import CACHED_PAPERS, read_papers
 from jobs.property_extraction.prediction_files import read_predictions
-from jobs.property_extraction.score import comparable
+from jobs.property_extraction.score import compared
 from jobs.property_extraction.settings import PropertySettings
 from runner.errors import DatasetError, UsageError
 from tests.jobs.property_extraction.made_rows import Fields, column, values
@@ -283,7 +283,7 @@ def test_one_paper_bounds_next_to_nothing() -> None:
 
 def test_equal_truth_rows_are_rows_of_their_own_where_models_are_paired() -> None:
     one, both = (
-        comparable(column(TRUTH, rows))["matched"]()
+        compared(column(TRUTH, rows))["matched"]()
         for rows in (STATED, [*STATED, STATED[0]])
     )
     assert one.items == both.items

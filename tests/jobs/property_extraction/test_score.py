@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from jobs.property_extraction.data import PropertyDataset
-from jobs.property_extraction.score import PaperVerdicts, score
+from jobs.property_extraction.score import paper_verdicts, score
 from jobs.property_extraction.settings import PROFILES, PropertySettings
 from runner.job import Answer, Task
 from runner.messages import Reply
@@ -157,7 +157,7 @@ def asked(stage: str, key: str, text: str | None) -> Answer:
 
 
 def verdict(answer: Answer) -> Verdict | None:
-    found = [*PaperVerdicts(results=scored(STATED), answers=Asked((answer,)))]
+    found = [*paper_verdicts(scored(STATED), Asked((answer,)))]
     return found[0] if found else None
 
 
@@ -166,7 +166,7 @@ def test_each_paper_has_its_counts_and_is_right_if_nothing_is_missed_or_made_up(
 ):
     rows = (stated("P1", "Tc", "10", "K"), stated("P1", "Hc2", "20", "kOe"), STATED[3])
     results = scored(rows, aliases=ALIAS)
-    first, second = PaperVerdicts(results=results, answers=RowAnswers(rows))
+    first, second = paper_verdicts(results, RowAnswers(rows))
     assert (first.key, first.value, first.expected) == ("P1", "2 rows", "3 rows")
     assert (first.correct, first.rule) == (True, "TP 2 FP 0 FN 0")
     assert (second.correct, second.rule) == (False, "TP 0 FP 1 FN 2")

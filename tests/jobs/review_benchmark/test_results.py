@@ -7,13 +7,14 @@ from dataclasses import replace
 
 import pytest
 
+from jobs.kit.comparison.models import model_pairs
 from jobs.review_benchmark.data import AgentRecord, Review, TruthPaper
 from jobs.review_benchmark.predictions import collect_predictions
 from jobs.review_benchmark.result_files import AgentResult
 from jobs.review_benchmark.results import (
+    PAIRED,
     BenchmarkResults,
-    agent_pairs,
-    comparable,
+    compared,
     measure_agents,
 )
 from jobs.review_benchmark.score import score
@@ -156,11 +157,12 @@ def test_models_are_compared_on_the_reviews_that_both_have_done() -> None:
     results = _results(reviews, agents)
     columns = results.columns
     given = results.dataset.settings
-    comparables = {model: comparable(results, own) for model, own in columns.items()}
-    (pair,) = agent_pairs(columns, comparables, given)
-    assert (pair.reviews, pair.dropped, pair.n) == (1, 1, 3)
-    assert (pair.left_alone, pair.right_alone, pair.p) == (2, 0, 0.5)
-    assert pair.p_holm == 0.5
+    comparables = {model: compared(results, own) for model, own in columns.items()}
+    (pair,) = model_pairs(comparables, PAIRED, given, "micro.recall")
+    reviews, test = pair.metrics["macro.recall"].overlap, pair.sign_test
+    assert (reviews.common, reviews.unpaired, test.n) == (1, 1, 3)
+    assert (test.left_alone, test.right_alone, test.p) == (2, 0, 0.5)
+    assert test.p_holm == 0.5
     gaps = {path: found.gap.value for path, found in pair.metrics.items()}
     # one review of both has no winner, however far they are apart
     assert {found.verdict for found in pair.metrics.values()} == {"too few"}

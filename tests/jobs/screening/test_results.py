@@ -27,7 +27,7 @@ from jobs.screening.results import (
     measure_decisions,
     pairs,
 )
-from jobs.screening.score import comparable
+from jobs.screening.score import compared
 from jobs.screening.settings import ScreeningSettings
 from runner.scorecard import Metric
 from tests.jobs.screening import plain_scores as plain
@@ -220,7 +220,7 @@ def paired(first: list[Said], second: list[Said]) -> ScreeningPair:
     columns = measure_decisions(ScreeningDataset(settings=given_to), found).columns
     (own,) = pairs(
         {model: own.view for model, own in columns.items()},
-        {model: comparable(own) for model, own in columns.items()},
+        {model: compared(own) for model, own in columns.items()},
         given_to,
     )
     return own
@@ -237,22 +237,23 @@ def test_both_orders_of_two_models_give_mirrored_results(
     second: list[Said] = [
         (*row[:3], *others[at % len(others)][2:]) for at, row in enumerate(first)
     ]
-    left, right = paired(first, second), paired(second, first)
+    both = paired(first, second), paired(second, first)
+    left, right = (pair.tested for pair in both)
     assert (left.n, left.left_alone, left.p) == (right.n, right.right_alone, right.p)
     alone = left.left_alone, left.right_alone
     worse = sum(comb(sum(alone), k) for k in range(min(alone) + 1))
     likely = min(1.0, 2 * worse / 2 ** sum(alone))
     assert left.p == (pytest.approx(likely, rel=1e-9) if left.n else None)
     assert left.p_holm == left.p
-    for path, one in left.metrics.items():
-        other = right.metrics[path]
+    for path, one in both[0].compared.metrics.items():
+        other = both[1].compared.metrics[path]
         a, b = one.gap.value, other.gap.value
         assert a == (None if b is None else -b)
         lo, hi = one.gap.interval.lo, other.gap.interval.hi
         assert lo == (None if hi is None else pytest.approx(-hi))
         assert one.p_values == other.p_values
         assert OPPOSITE[one.verdict] == other.verdict
-    assert left.agreement.kappa == right.agreement.kappa
+    assert both[0].agreement.kappa == both[1].agreement.kappa
 
 
 B, SEED, LEVEL = 25, 7, 0.9

@@ -316,9 +316,13 @@ def test_the_models_of_a_run_have_the_p_and_the_word_of_compare() -> None:
         },
         ("m",),
         InvestigationSettings(),
+        "m",
     )
     inside = pair.metrics["m"]
     assert (pair.left, pair.right) == ("l", "r")
+    test = pair.sign_test
+    assert (test.n, test.left_alone, test.right_alone) == (12, 11, 0)
+    assert test.p == test.p_holm == 2 / 2**11
     assert inside.p_values == outside.p_values
     assert inside.p_holm == outside.p_holm
     assert (inside.verdict, outside.verdict) == ("better", "worse")

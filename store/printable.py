@@ -1,9 +1,9 @@
-"""Text from outside, made harmless for a terminal.
+"""Makes untrusted text safe for a terminal.
 
 Model output and papers are untrusted: they can hold escape sequences that retitle a
 window or copy to the clipboard, and invisible characters that reorder what is read.
-Here each of them becomes a picture of itself. It does not escape the markup of any
-library: whoever uses one must also turn it off.
+Here each is replaced by a visible symbol. Markup of libraries is not escaped: callers
+that use one must also turn it off.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ import unicodedata
 from functools import lru_cache
 from itertools import chain
 
-#: Longer lines are cut: a terminal gains nothing from them and may hang.
+#: Longer lines are cut: they may hang a terminal.
 LINE = 2_000
-#: How much of a text is shown at all.
+#: Maximum characters shown of a text.
 LIMIT = 200_000
 _CUT = "…"
 _TAB = " " * 4
-#: Unicode's pictures of the C0 controls begin here; DEL has its own.
+#: Unicode's pictures of the C0 controls start here; DEL has its own.
 _PICTURES = 0x2400
 _DELETE, _DELETE_PICTURE = 0x7F, "\u2421"
 #: Control, format (bidi, zero width), surrogate, private use, unassigned; separators
@@ -37,13 +37,13 @@ _INVISIBLE = frozenset(
 
 
 def printable(text: str, *, limit: int = LIMIT, line: int = LINE) -> str:
-    """*text* without anything a terminal would act on or hide.
+    """Return *text* without characters that a terminal would act on or hide.
 
-    Newlines stay, tabs become spaces, carriage returns before a newline go.
+    Newlines stay, tabs become spaces, carriage returns before a newline are removed.
 
     Args:
-        text: anything at all.
-        limit: characters shown; what is cut is marked by an ellipsis.
+        text: any text.
+        limit: characters shown; an ellipsis marks a cut.
         line: characters shown of each line.
     """
     excerpt = text[:limit]
@@ -61,7 +61,7 @@ def printable(text: str, *, limit: int = LIMIT, line: int = LINE) -> str:
 
 @lru_cache(maxsize=8192)
 def _picture(character: str) -> str:
-    """What stands for one character."""
+    """Return the replacement of one character."""
     code = ord(character)
     if character == "\t":
         return _TAB

@@ -225,7 +225,7 @@ class LocalLogFile:
             self._end_seq, self._blobs_upto = log.ends()
 
     def has_more(self, after: int, blobs_after: int) -> bool:
-        """Return whether there was anything new after these marks of `commit_ranges`."""
+        """Return whether anything was new after these marks of `commit_ranges`."""
         return self._end_seq > after or self._blobs_upto > blobs_after
 
     def commit_ranges(self, after: int, blobs_after: int = 0) -> Iterator[CommitRange]:

@@ -115,7 +115,7 @@ def _reason(command: str, code: int, sentences: str) -> str:
     if sentences := sentences.strip():
         last = sentences.rpartition("\n")[2]
         return last.removeprefix("siftlog: ").removesuffix(".")
-    return f"siftlog {command} ended with code {code} and said nothing: run it yourself"
+    return f"siftlog {command} ended with code {code} and no output: run it yourself"
 
 
 def _end(code: int, error: str) -> None:

@@ -134,8 +134,9 @@ def terms_of(
     """
     if "max_output_tokens" in parameters.absent and most_output is None:
         raise UsageError(
-            f"{model}: max_output_tokens may be none only where the longest output of "
-            "the model is known, which the budget has to reserve; give a number."
+            f"{model}: max_output_tokens may be none only if the "
+            "model's maximum output is known, because the budget "
+            "reserves it; give a number."
         )
     explicit = parameters.names
     if settings is not None and _is_changed(settings, "temperature"):

@@ -146,7 +146,7 @@ class PromptCatalog:
         written = dict(_leaves(file, _decoded(file)))
         if not written:
             raise DatasetError(
-                f"{file}: there is no prompt in it; {self._hint} to start from."
+                f"{file}: the file has no prompt; {self._hint} to start from."
             )
         texts: dict[str, str] = {}
         used: set[str] = set()

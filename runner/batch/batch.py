@@ -170,15 +170,15 @@ class BatchEvent(enum.Enum):
 
     RECORDED = "the log has it"
     CREATED = "the provider gave it an id"
-    POSTPONED = "the provider took nothing, and is to be asked later"
+    POSTPONED = "the provider accepted nothing; it is tried again later"
     UNSURE = "the provider may have taken it"
     DECLINED = "the provider will not take it"
     LISTED = "the provider's list has it"
     ABSENT = "the provider's list has it not"
-    UNDECIDED = "the provider's list does not tell yet"
+    UNDECIDED = "the provider's list is not conclusive yet"
     SEEN = "the provider is at work on it"
     DONE = "the provider has ended it"
-    TURNED_AWAY = "too much waits there already: the provider did nothing of it"
+    TURNED_AWAY = "too many requests are queued there: the provider rejected it"
     GONE = "the provider knows no such batch"
     BROKEN = "its results did not come whole"
     READ = "its results were read to the end"
@@ -473,7 +473,7 @@ class BatchCancellation:
             now = self.clock.monotonic()
             search = await endpoint.find(query)
             if not search.is_settled:
-                raise Expired("its list does not tell yet which one it is")
+                raise Expired("its list does not show yet which one it is")
             if search.id is not None or now >= settled_at:
                 return search.id
             if not is_announced:

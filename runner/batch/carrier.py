@@ -246,9 +246,9 @@ class BatchCarrier:
         if not batch.is_troubled:
             batch.is_troubled = True
             self._run.notify(
-                f"Batch {batch.id or batch.key} {reason}, which may lag behind: "
-                f"looking again for {left_s:.0f} seconds before anything of it is "
-                "asked again."
+                f"Batch {batch.id or batch.key} {reason}, which may lag "
+                f"behind: checking for {left_s:.0f} seconds before any of "
+                "its requests are sent again."
             )
         await self._run.pause(min(self._poll_s, left_s))
         return True
@@ -456,7 +456,7 @@ class ItemAdoption:
                 if orphans is not None:
                     self._announce(orphans)
                     return orphans
-                reason = "batches that are at work may be of this run"
+                reason = "open batches may belong to this run"
             if not is_announced:
                 is_announced = True
                 self._run.notify(

@@ -236,7 +236,7 @@ class BatchClient:
         if not isinstance(call.request, ChatRequest):
             raise BadRequest("Batches take chats only.")
         if call.is_stale:
-            raise Expired("What is asked has changed since; it was never sent.")
+            raise Expired("Its request has changed since; it was never sent.")
         attempt = BatchedAttempt(call.task.number, call.attempt, call.request_sha256)
         adoption = self._adoption
         orphan = None if adoption is None else adoption.claim(call.request_sha256)

@@ -147,7 +147,8 @@ class BatchConnection:
             return msgspec.json.decode(body, type=into)
         except UNREADABLE as error:
             raise MalformedReply(
-                f"{self._base_url}: what was said of a batch cannot be read ({error}).",
+                f"{self._base_url}: the description of a batch cannot be "
+                f"read ({error}).",
                 body=body,
             ) from error
 

@@ -318,7 +318,7 @@ class _Check:
                     yield LogFault(
                         what="chain",
                         where=f"event {self.log.events}",
-                        message="is not the last one that bundle.json tells of",
+                        message="is not the last one named in bundle.json",
                     )
                 digests = {
                     scoring.number: scoring.digest for scoring in scorings(reader)

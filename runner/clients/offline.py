@@ -322,9 +322,10 @@ class RecordedClient:
             reply = decode_reply(form, body)
             if not isinstance(reply, REPLIES[type(call.request)]):
                 raise BadRequest(
-                    f"What {self._name} holds for {call.task.stage} {call.task.key} is "
-                    "no reply of that kind; name a run that asked the same, since a "
-                    "file of recordings has texts only."
+                    f"What {self._name} holds for {call.task.stage} "
+                    f"{call.task.key} is not a reply of that kind; name a run "
+                    "with the same requests, since a file of recordings has "
+                    "texts only."
                 )
             return Received(body=body, form=form, reply=reply)
 

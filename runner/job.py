@@ -1,9 +1,9 @@
-"""The interface between the engine and a job: data, tasks, prompts, parsing, scoring.
+"""Defines a job's interface to the engine: data, tasks, prompts, parsing, scoring.
 
-A job is found by entry point (group `siftlog.jobs`); the engine never imports one. All
-of it is pure except `load`: the plan is derived again from data and stored replies
+Jobs are found by entry point (group `siftlog.jobs`); the engine never imports one. All
+methods except `load` are pure: the plan is derived again from data and stored replies
 whenever a run is resumed or scored, so it must be the same each time. Exceptions of a
-job's code become values here: class, line and one traceback.
+job's code are converted to values: class, line and one traceback.
 """
 
 from __future__ import annotations

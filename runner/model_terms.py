@@ -1,8 +1,8 @@
-"""Defines how one model is asked: its parameters, its family, room for its reasoning.
+"""Defines how requests to one model are built: parameters, family, reasoning tokens.
 
 Models of some families refuse parameters that every other model takes, and some spend
-output tokens on reasoning before they answer. Both are known by the model's name, so a
-run need not find out by refused calls or by empty replies.
+output tokens on reasoning before they answer. Both follow from the model's name, so a
+run need not learn them from refused calls or empty replies.
 """
 
 from __future__ import annotations

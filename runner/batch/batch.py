@@ -1,12 +1,11 @@
-"""Describes one batch: its calls, stages, ids, endpoint and cancelling.
+"""Describes one batch: its calls, states, ids, endpoint and cancellation.
 
-A provider has the batch from some moment between `PREPARED` and `OPEN` on, and which
-moment a process that is killed there cannot know. Hence `SOUGHT`: whoever does not know
-looks for the batch before anything of it is sent again.
+The provider creates the batch at some moment between `PREPARED` and `OPEN`, and a
+process killed in between cannot know whether it did. Hence `SOUGHT`: such a batch is
+looked up before any of its requests is sent again.
 
-A provider keeps a batch's key with the batch, or, where it keeps nothing of ours, in
-the ids of the items, which begin with it. A process that finds a batch again thus knows
-whose it is, and what is in it, without having been there when it was made.
+The batch's key is stored with the batch, or, if the provider stores no metadata, as the
+prefix of the items' ids. So a later process can identify a batch and its content.
 """
 
 from __future__ import annotations

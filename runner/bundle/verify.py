@@ -1,4 +1,4 @@
-"""Checks a bundle and makes its scorecard again without a network: `siftlog verify`."""
+"""Checks a bundle and recomputes its scorecard offline: `siftlog verify`."""
 
 from __future__ import annotations
 

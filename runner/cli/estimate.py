@@ -1,4 +1,4 @@
-"""The command estimate: what a job would take, or a recorded run under other limits."""
+"""The command estimate: estimates a job, or a recorded run under other limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads control commands of a live run, answers each by events, and carries it out."""
+"""Reads control commands of a live run, carries them out and answers with events."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Creates the folder of a run and its log, and finds the runs of a group.
 
-Other folders are written here so that they appear whole or not at all.
+Also replaces output folders atomically.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Planning, scheduling, limits, model clients and the command line.
 
-What others may import is declared here; import contracts hold them to it. All other
-modules are how the runner works, and change without notice.
+The modules below are the public interface; import contracts enforce it. All other
+modules are internal and change without notice.
 
 For authors of jobs:
 
@@ -12,20 +12,20 @@ For authors of jobs:
 - `structured`: the schema of a reply, from a model of its fields
 - `scorecard`: metrics, verdicts, tables, figures and findings that a scoring returns
 - `errors`: `UsageError` and `DatasetError`, which end in one sentence
-- `registry`: how an installed job is found, and its outline
+- `registry`: finds installed jobs and their outlines
 - `fingerprint`: hashes of inputs and requests
 - `json_entries`: entries of JSON and JSON lines
 - `table_files`: tables as CSV, JSON lines and Parquet
-- `money.tokens`: how many tokens a text takes
+- `money.tokens`: token counts of texts
 
 For the code that jobs share (commands, comparisons, reports), in addition:
 
-- `cli.arguments`, `cli.console`: options that commands share, and what they print
+- `cli.arguments`, `cli.console`: options and output that commands share
 - `table_rendering`: tables for a terminal, Markdown and LaTeX
-- `score.scoring`, `score.repeat`, `score.render`: scoring a run, now or as it was
-  recorded, and what reports are made of
+- `score.scoring`, `score.repeat`, `score.render`: scoring a run again or as recorded,
+  and the content of reports
 - `export`: the rows that an export writes
-- `estimate.estimate`: what a run would take
+- `estimate.estimate`: estimates of calls, tokens, cost and time
 - `matrix`: runs of one file
 - `run.early_stopping`: scores of an unfinished run, for a decision to stop it
 

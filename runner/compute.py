@@ -1,12 +1,12 @@
-"""Computes a result for a program that must not load a job: the monitor's way in.
+"""Computes a result for a program that must not load a job, such as the monitor.
 
 What needs a job's code, such as a comparison or a partial scorecard, is computed by a
-process of its own:
+separate process:
 
     python -P -m runner.compute REQUEST
 
-REQUEST is one JSON object. `command` is one of `COMMANDS`, `arguments` are the words
-that follow it on the command line; `--json` is among them:
+REQUEST is one JSON object. `command` is one of `COMMANDS`, `arguments` are its
+command-line arguments; `--json` is among them:
 
     {"command": "score", "arguments": ["RUN", "--json", "--no-record", "--no-report"]}
 
@@ -15,11 +15,11 @@ The response is lines of JSON on stdout. Each line but the last is a record, as
 
     {"exit_code": 0, "error": ""}
 
-`exit_code` is the command's. `error` is empty where the records are an answer, which
-includes exit codes that judge the run (3, 4 and 6); otherwise it is one sentence with
-the next step, and the records mean nothing. A response without that line is incomplete:
-the process was ended, or could not load what it needs, and the last line of stderr may
-say why. The process itself ends with 0 once the response is complete.
+`exit_code` is the command's. `error` is empty if the records are valid, which includes
+exit codes that judge the run (3, 4 and 6); otherwise it is one sentence with the next
+step, and the records are invalid. A response without that line is incomplete: the
+process was killed or failed on import, and the last line of stderr may show why. The
+process itself ends with 0 once the response is complete.
 
 It runs at low priority, so that a run on the same machine is not disturbed. `-P` keeps
 a folder called `runner` in the current directory from being imported.
@@ -115,7 +115,7 @@ def _reason(command: str, code: int, sentences: str) -> str:
     if sentences := sentences.strip():
         last = sentences.rpartition("\n")[2]
         return last.removeprefix("siftlog: ").removesuffix(".")
-    return f"siftlog {command} ended with code {code} and said nothing: run it yourself"
+    return f"siftlog {command} ended with code {code} and no output: run it yourself"
 
 
 def _end(code: int, error: str) -> None:

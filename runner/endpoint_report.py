@@ -1,4 +1,4 @@
-"""Describes what a probe discovered about an endpoint: its server, its usage fields."""
+"""Describes the server and the usage fields of a probed endpoint."""
 
 from __future__ import annotations
 

@@ -1,36 +1,32 @@
-"""Errors of the runner, split by whose fault it is and what can be done.
+"""Errors of the runner, split by cause and remedy.
 
     RunnerError
       UsageError          the command's words are off (exit 2)
       DatasetError        an input file is off: names file, row and field (exit 1)
       RunChanged          resuming would send other requests: --accept-changes
       AttemptError        one HTTP attempt ended without a usable reply
-        RateLimited         429: wait as told, then again
-        Overloaded          503, 529: the endpoint is too busy: back off
-        ServerError         other 5xx: again, a few times
-        Timeout             no byte, or not the last one, in time: again
-        ConnectionLost      refused, reset, closed in the middle: again
-        OutOfFiles          this process has too many files open: again, fewer at a time
-        MalformedReply      the body is not the endpoint's form: again
-        BadRequest          other 4xx: the request itself is wrong: never again
-        AuthFailed          401, 403: the key is wrong: stop the endpoint
-        QuotaSpent          no credit or quota is left: stop the endpoint
-        NotServed           model or route is unknown there: stop the model
+        RateLimited         429: wait as requested, then retry Overloaded          503,
+        529: the endpoint is too busy: back off ServerError         other 5xx: again, a
+        few times Timeout             no byte, or not the last one, in time: again
+        ConnectionLost      refused, reset, closed in the middle: again OutOfFiles
+        this process has too many files open: again, fewer at a time MalformedReply
+        the body is not the endpoint's form: again BadRequest          other 4xx: the
+        request itself is wrong: never again AuthFailed          401, 403: the key is
+        wrong: stop the endpoint QuotaSpent          no credit or quota is left: stop
+        the endpoint NotServed           model or route is unknown there: stop the model
         Unavailable         a service that the run needs stays broken: stop the model
-        Expired             its batch ended without it: again, with the next
-        FormRefused         the endpoint does not take a parameter: again, without it
-        OptionRefused       ... which a person set: stop, and leave tasks open
-        ContextTooLong      the prompt does not fit: never again
-        ContentFault        500 for what was asked: again, a few times, plainer
-        ContentFiltered     refused with an error status: never again
-        SchemaMismatch      the content is not what was asked: re-ask, if allowed
-        BudgetExceeded      no money left for it: not sent
-        Cancelled           a person or a shutdown ended it
-        JobFault            the job's own code raised: mend it, then retry
+        Expired             its batch ended without it: again, with the next FormRefused
+        the endpoint does not take a parameter: again, without it OptionRefused
+        ... which a person set: stop, and leave tasks open ContextTooLong      the
+        prompt does not fit: never again ContentFault        500 for what was asked:
+        again, a few times, plainer ContentFiltered     refused with an error status:
+        never again SchemaMismatch      the content is not what was asked: re-ask, if
+        allowed BudgetExceeded      no money left for it: not sent Cancelled           a
+        person or a shutdown ended it JobFault            the job's own code raised:
+        mend it, then retry
 
-A cut or filtered reply *with* a body is an answer, kept and counted, not an error.
-Which class leads to which decision stands in one table:
-`runner/engine/failure_policy.py`.
+A cut or filtered reply *with* a body is an answer, kept and counted, not an error. The
+decision for each class is in one table: `runner/engine/failure_policy.py`.
 """
 
 from __future__ import annotations

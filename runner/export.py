@@ -1,4 +1,4 @@
-"""Lists the tables that a run holds: tasks, answers, requests, metrics, verdicts."""
+"""Lists the tables of a run: tasks, answers, requests, metrics, verdicts."""
 
 from __future__ import annotations
 

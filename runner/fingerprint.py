@@ -1,4 +1,4 @@
-"""Hashes a job's code, its inputs and its requests: what tells whether they changed."""
+"""Hashes a job's code, its inputs and its requests to detect changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The interface between the engine and a job: data, tasks, prompts, parsing, scoring.
+"""Defines a job's interface to the engine: data, tasks, prompts, parsing, scoring.
 
 A job derives from `Job` and is found by entry point (group `siftlog.jobs`); the engine
 never imports one. All of it is pure except `load`: the plan is derived again from data

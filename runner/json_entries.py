@@ -1,7 +1,7 @@
-"""Entries of a JSON file: one object a line (JSONL), or spread over lines by a printer.
+"""Reads entries of a JSON file: one object per line (JSONL), or pretty-printed.
 
 A line is of bounded length. A file that holds a list of objects, or objects printed
-over several lines each, is read like JSONL; only such a file is held in memory whole.
+over several lines each, is read like JSONL; only such a file is loaded as a whole.
 """
 
 from __future__ import annotations

@@ -101,7 +101,7 @@ def read_matrix(path: Path) -> MatrixFile:
     content = read_toml(path)
     raw = content.get("jobs")
     if not isinstance(raw, list) or not raw:
-        raise _wrong(path, "[[jobs]]", "jobs", "there is none; each names a job to run")
+        raise _wrong(path, "[[jobs]]", "jobs", "missing; each entry names a job to run")
     jobs = [
         _table(path, f"[[jobs]] {number}", JobTable, values)
         for number, values in enumerate(raw, start=1)
@@ -155,7 +155,8 @@ def _options(
     for name, table in endpoints.items():
         for model in table.models:
             if model not in every.all_models:
-                reason = f"no run asks {model}; asked are {', '.join(every.all_models)}"
+                reason = f"no run uses {model}; used are "
+                f"{', '.join(every.all_models)}"
                 raise _wrong(path, f"[endpoints.{name}]", "models", reason)
             models[model] = every.of(model).model_copy(
                 update={
@@ -195,7 +196,7 @@ def _check_apart(path: Path, endpoints: Mapping[str, EndpointTable]) -> None:
         addresses[table.base_url] = name
         for model in table.models:
             if model in models:
-                reason = f"{model} is asked at [endpoints.{models[model]}] already"
+                reason = f"{model} is already at [endpoints.{models[model]}]"
                 raise _wrong(path, label, "models", reason)
             models[model] = name
 

@@ -1,8 +1,8 @@
-"""Defines how one model is asked: its parameters, its family, room for its reasoning.
+"""Defines how requests to one model are built: parameters, family, reasoning tokens.
 
 Models of some families refuse parameters that every other model takes, and some spend
-output tokens on reasoning before they answer. Both are known by the model's name, so a
-run need not find out by refused calls or by empty replies.
+output tokens on reasoning before they answer. Both follow from the model's name, so a
+run need not learn them from refused calls or empty replies.
 """
 
 from __future__ import annotations
@@ -134,8 +134,9 @@ def terms_of(
     """
     if "max_output_tokens" in parameters.absent and most_output is None:
         raise UsageError(
-            f"{model}: max_output_tokens may be none only where the longest output of "
-            "the model is known, which the budget has to reserve; give a number."
+            f"{model}: max_output_tokens may be none only if the "
+            "model's maximum output is known, because the budget "
+            "reserves it; give a number."
         )
     explicit = parameters.names
     if settings is not None and _is_changed(settings, "temperature"):

@@ -1,7 +1,7 @@
 """Numbers a job's lazy specs as tasks, in blocks that fit one event.
 
-Rows of stored tasks and their replies are read back as answers, by the parsers of the
-job as it is today.
+Rows of stored tasks and their replies are read back as answers by the job's current
+parsers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Asks an endpoint a few cheap questions and reports what it accepts and how it counts.
+"""Sends an endpoint a few cheap requests to learn what it accepts and how it counts.
 
 The calls go through the client, the ladder of refused parameters and the decoders that
 a run uses, so what a probe sees is what a run would see. In order:
@@ -10,7 +10,7 @@ a run uses, so what a probe sees is what a run would see. In order:
 3. A long answer with a short token limit, under each name of the limit, since an
    endpoint may accept a name and ignore it.
 
-Never more than `MOST_PROBES` calls are made; what they do not reach stays unknown.
+Never more than `MOST_PROBES` calls are made; anything beyond stays unknown.
 """
 
 from __future__ import annotations

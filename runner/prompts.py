@@ -1,13 +1,13 @@
-"""Prompts as data: named texts with placeholders, shipped with a job or a user's own.
+"""Loads prompts: named texts with placeholders, from a job or from a user's file.
 
 A job declares a `PromptCatalog`: which blocks it sends, the parts of each block, and
-the placeholders that each part offers. The wording is in a TOML file beside the job. A
-user's file has the same form and replaces any of the texts; one that stands higher up
-holds for all blocks below it that have none of their own in the same file.
+the placeholders that each part offers. The wording is in a TOML file next to the job. A
+user's file has the same form and replaces any of the texts; a text at a higher level
+applies to all blocks below it without their own in the same file.
 
 A placeholder is a word in braces, such as `{paper}`; `{{paper}}` is the word in braces.
-Other braces, as in JSON, stand for themselves. What replaces a placeholder is never
-searched for placeholders again.
+Other braces, as in JSON, are literal. Replaced text is not searched for placeholders
+again.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ class PromptCatalog:
         written = dict(_leaves(file, _decoded(file)))
         if not written:
             raise DatasetError(
-                f"{file}: there is no prompt in it; {self._hint} to start from."
+                f"{file}: the file has no prompt; {self._hint} to start from."
             )
         texts: dict[str, str] = {}
         used: set[str] = set()

@@ -1,7 +1,7 @@
-"""Finds jobs by entry point, so that the engine imports none and others plug in.
+"""Finds jobs by entry point, so the engine imports none and packages can add some.
 
-Loading a job imports all that it plans and parses with. What `siftlog jobs` lists is
-therefore declared apart, in an outline that imports nothing else.
+Loading a job imports all its code. So the list of `siftlog jobs` comes from a separate
+outline that imports nothing else.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Who is asked in which role: the models of a run, from its job and its options."""
+"""Assigns models to the roles of a run, from its job and its options."""
 
 from __future__ import annotations
 

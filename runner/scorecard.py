@@ -1,7 +1,6 @@
-"""Defines what a scoring yields: metrics with definitions, tables, findings, figures.
+"""Defines results of a scoring: metrics with definitions, tables, findings, figures.
 
-Figures are values, too: they say what is drawn and what it means, and nothing here
-draws.
+Figures are values too: they describe content and meaning; drawing is done elsewhere.
 """
 
 from __future__ import annotations

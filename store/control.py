@@ -257,7 +257,7 @@ def recorded_outcomes(conn: sqlite3.Connection, after: int = 0) -> list[Recorded
 
 
 def _take_in(records: dict[str, CommandRecord], row: RecordedEvent) -> None:
-    """Return what an answer event says about its request."""
+    """Apply an answer event to its request."""
     match row.event:
         case CommandAccepted() as event:
             before = records.get(event.command) or CommandRecord(

@@ -3,7 +3,7 @@
 Two rules for events. An event says what *happened*, never what should happen. It
 carries every small fact that a fold needs (counts, durations, classes), so that no
 projection ever opens a body; large bytes (a reply, a request's skeleton, a manifest)
-travel beside the event as the `payload` of its `Entry`.
+are stored with the event as the `payload` of its `Entry`.
 
 Sequence numbers, times and the writer are assigned by the log on commit; they are
 fields of `RecordedEvent`, not of events. Field names are stored, so renaming one needs
@@ -51,7 +51,7 @@ class BatchEventBase:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchPrepared(BatchEventBase):
-    """A batch is about to be sent; durable before its first byte leaves.
+    """A batch is about to be sent; durable before its first byte is sent.
 
     The payload lists its items as JSON.
     """
@@ -159,7 +159,7 @@ class ExpectedUsage:
     """The estimate of a run before its first call, for each planned item."""
 
     tried: int  #: items that were answered offline
-    first: list[str]  #: stages that the plan begins with
+    first: list[str]  #: stages that the plan starts with
     calls: tuple[float, float, float]
     tokens_in: tuple[float, float, float]
     tokens_out: tuple[float, float, float]
@@ -174,8 +174,8 @@ class Input:
     path: str
     sha256: str  #: hex; of a folder: over the sorted names and hashes of its files
     kept: str = ""
-    """How the log holds it under that hash: as a "file", as a "folder", whose part of
-    that hash lists names and hashes of files that are parts too; empty: not at all."""
+    """Form in which the log keeps the input: "file", or "folder", whose part lists
+    names and hashes of files that are parts too; empty: not kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,7 +194,7 @@ class RunStarted:
     inputs: list[Input]
     siftlog_version: str
     imported: bool = False
-    expected: ExpectedUsage | None = None  #: None: nothing that costs was to be asked
+    expected: ExpectedUsage | None = None  #: None: no paid call was planned
     budget_usd: float | None = None  #: cap of the whole run; None: no cap
     group: str | None = None  #: of runs that were started together, under one cap
     stopping: StoppingRule | None = None  #: None: it answers all that is planned
@@ -209,10 +209,10 @@ class RunResumed:
 
     code_sha256: str
     settings: str
-    unknown: int  #: attempts of the earlier writer whose outcome nobody knows
+    unknown: int  #: attempts of the earlier writer with unknown outcome
     budget_usd: float | None = None  #: cap of the whole run from here on
     lost: int = 0  #: acknowledged events that are missing, at least, as was accepted
-    #: inputs that are not what the run began with
+    #: inputs that differ from those at the start
     changed: list[Input] = field(default_factory=list)
 
 
@@ -235,8 +235,8 @@ class RunDrained:
     VERSION: ClassVar[int] = 1
 
     by: str
-    """Who or what ended it: "operator", "budget", "endpoint", "held", "lease",
-    "decision", "futility" or "job"."""
+    """Cause of the end: "operator", "budget", "endpoint", "held", "lease", "decision",
+    "futility" or "job"."""
     why: str  #: one sentence for people
     open: int
 
@@ -304,7 +304,7 @@ class TaskCompleted:
     task: int
     attempt: int
     unparsed: str | None = None  #: reason of the parse failure, None where it parsed
-    fault: str | None = None  #: what of it stands where, in words, if that was told
+    fault: str | None = None  #: contents of its parts in words, if known
     adopted: bool = False  #: with an answer that another log of the run has
 
 
@@ -322,10 +322,10 @@ class TaskFailed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptStarted:
-    """A request is about to leave; durable before its first byte is sent.
+    """A request is about to be sent; durable before its first byte is sent.
 
-    Where the response cache has the answer nothing leaves: this and the answer, which
-    says `cached`, are then recorded as one unit.
+    If the response cache has the answer, nothing is sent: this and the answer, marked
+    `cached`, are recorded as one unit.
 
     The payload is the request's skeleton as JSON: parameters, and for each message the
     hashes of its parts, whose texts are the entry's blobs.
@@ -336,9 +336,9 @@ class AttemptStarted:
     task: int
     attempt: int  #: counts from 1 in its task
     request_sha256: str
-    worst_usd: float | None = None  #: what it may cost at most; None: no known price
+    worst_usd: float | None = None  #: maximum cost; None: no known price
     adopted: bool = False  #: of an answer that another log of the run has
-    batched: bool = False  #: it leaves with a batch, whose own events say when
+    batched: bool = False  #: it is sent in a batch, whose own events hold the time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -351,26 +351,28 @@ class AttemptAnswered:
     attempt: int
     form: str  #: wire form of the payload, a name of `runner.clients.wire`
     status: int  #: HTTP status; 200 for clients without HTTP
-    latency_ms: float | None  #: None: made elsewhere, nobody measured it
+    latency_ms: float | None  #: None: made by another tool, not measured
     finish_reason: str  #: "stop", "length", "content_filter", ...
     tokens_in: int | None = None
     tokens_out: int | None = None
     tokens_cached: int | None = None  #: part of tokens_in served from a prompt cache
     tokens_cache_write: int | None = None  #: part of tokens_in written to that cache
     cost_usd: float | None = None  #: None: the price is unknown, or the usage
-    possible_usd: float | None = None  #: its worst case, where usage alone is unknown
-    cached: bool = False  #: answered by siftlog's own response cache
+    possible_usd: float | None = None  #: its worst case, if only the usage is unknown
+    cached: bool = False  #: from siftlog's own response cache
     headers: dict[str, str] | None = None  #: only those that matter
-    reask: str | None = None  #: the content was refused for this reason; asked again
-    fault: str | None = None  #: what of it stands where, in words, if that was told
+    #: the content was refused for this reason and is requested again
+    reask: str | None = None
+    fault: str | None = None  #: contents of its parts in words, if known
     adopted: str | None = None  #: "<writer>:<seq>" of it in another log of the run
     tokens_reasoning: int | None = None  #: part of tokens_out that is not in the text
-    tokens_cache_write_1h: int | None = None  #: part of tokens_cache_write kept an hour
-    charged_usd: float | None = None  #: what the reply itself says that it cost
+    #: part of tokens_cache_write that is cached for an hour
+    tokens_cache_write_1h: int | None = None
+    charged_usd: float | None = None  #: cost as reported in the reply
     usage_doubtful: bool = False  #: the reply's total is smaller than its parts
-    served: ServedBy | None = None  #: None: the reply says nothing, or the log is older
+    served: ServedBy | None = None  #: None: not in the reply, or the log is older
     empty: bool = False  #: a chat's reply without any text
-    kept: bool = False  #: the task's own earlier answer, taken up again after a `retry`
+    kept: bool = False  #: the task's own earlier answer, reused after a `retry`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -385,9 +387,9 @@ class AttemptFailed:
     latency_ms: float
     message: str
     status: int | None = None
-    retry_after_s: float | None = None  #: what the endpoint asked for
-    retry_in_s: float | None = None  #: what was decided; None: no further attempt
-    possible_usd: float = 0.0  #: its worst case, if it may be billed all the same
+    retry_after_s: float | None = None  #: delay requested by the endpoint
+    retry_in_s: float | None = None  #: chosen delay; None: no further attempt
+    possible_usd: float = 0.0  #: its worst case, if it may still be billed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -453,8 +455,8 @@ class CommandApplied:
 class ScoringRecorded:
     """The run's answers were scored; `scores/<number>/` can be rebuilt from here.
 
-    The scorecard itself, and the inputs that are `kept`, are the entry's blobs. Those
-    recorded before there were such have neither, nor what is said of the headline.
+    The scorecard itself, and the inputs that are `kept`, are the entry's blobs.
+    Scorings of older versions have neither, nor the headline fields.
     """
 
     VERSION: ClassVar[int] = 1
@@ -522,7 +524,7 @@ class Blob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """What is appended: an event, the large bytes beside it, the parts it refers to."""
+    """An event to append, with its payload and the parts it refers to."""
 
     event: Event
     payload: bytes | None = None
@@ -531,7 +533,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnknownEvent:
-    """An event of a kind or version this code does not know: kept, not read."""
+    """An event of a kind or version that this code does not know: kept but not read."""
 
     kind: str
     version: int
@@ -540,7 +542,7 @@ class UnknownEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedEvent:
-    """An event as the log holds it."""
+    """An event as stored in the log."""
 
     seq: int  #: dense from 1; commit order
     ts_us: int  #: strictly increasing in a file

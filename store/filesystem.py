@@ -1,12 +1,12 @@
 """Makes files that survive a power cut, and recognises network file systems.
 
-SQLite's write-ahead log needs memory shared by all who have it open, and locks that
-hold; between machines there is neither. Some network file systems refuse such a log,
-others take it and damage it later, so that they are told by name and not by a trial.
-There is no switch to do so all the same: what is lost is answers that were paid for,
-and a log on local disk whose segments are shipped serves the same purpose.
+SQLite's write-ahead log needs shared memory and reliable locks; between machines there
+is neither. Some network file systems refuse such a log, others accept it and damage it
+later, so they are recognised by name instead of by a trial. There is no override: paid
+answers would be lost, and a local log whose segments are shipped serves the same
+purpose.
 
-Must not hold what depends on a run: this is about folders alone.
+Concerns folders only; must not depend on a run.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def identity_of(file: Path) -> tuple[int, int] | None:
 
 
 MOUNTINFO = Path("/proc/self/mountinfo")
-"""The kernel's table of what is mounted where (proc_pid_mountinfo(5)); Linux has it."""
+"""The kernel's table of mounts (proc_pid_mountinfo(5)); Linux only."""
 
 NETWORK = frozenset(
     (
@@ -85,9 +85,9 @@ NETWORK = frozenset(
         *("ceph", "glusterfs", "quobyte"),
     )
 )
-"""File systems that several machines write, as the kernel calls them. `9p` and
-`virtiofs` are not among them: they join a guest to its own host, and are the root of
-some sandboxes; whether they can keep a log, a trial tells."""
+"""File systems that several machines write, by their kernel names. `9p` and `virtiofs`
+are not among them: they join a guest to its own host, and are the root of some
+sandboxes; whether they can hold a log is found by a trial."""
 
 LOCAL_FUSE = frozenset(
     (
@@ -103,17 +103,17 @@ _OCTAL = re.compile(r"\\([0-7]{3})")
 
 
 def kind_at(folder: PurePosixPath, mountinfo: str) -> str | None:
-    """The file system that *folder* lies on, as the kernel calls it.
+    """Return the kernel's name of the file system of *folder*.
 
     Args:
         folder: an absolute path without links in it.
-        mountinfo: the table; lines that are none of its kind are passed over.
+        mountinfo: the table; malformed lines are skipped.
 
     Returns:
-        Such as "ext4" or "fuse.sshfs"; None where the table does not tell.
+        Such as "ext4" or "fuse.sshfs"; None if the table does not show it.
     """
     kind, depth = None, 0
-    for line in mountinfo.split("\n"):  # names may hold any other end of a line
+    for line in mountinfo.split("\n"):  # names may contain other line separators
         mount, _, source = line.partition(" - ")
         mount_fields, kinds = mount.split(" "), source.split(" ")
         if len(mount_fields) < 6 or not kinds[0]:  # noqa: PLR2004 - fields before the options
@@ -130,7 +130,7 @@ def _character(escaped: re.Match[str]) -> str:
 
 
 def is_network(kind: str) -> bool:
-    """Whether several machines may write a file system of this *kind*."""
+    """Return whether several machines may write a file system of this *kind*."""
     family, _, program = kind.partition(".")
     if family == "fuse" and program:
         return program not in LOCAL_FUSE
@@ -138,7 +138,7 @@ def is_network(kind: str) -> bool:
 
 
 def network_problem(folder: Path) -> str | None:
-    """Why no log may be written in *folder*, as a sentence; None where one may."""
+    """Return a sentence on why *folder* cannot hold a log; None if it can."""
     try:
         table = os.fsdecode(MOUNTINFO.read_bytes())
     except OSError:

@@ -1,15 +1,15 @@
-"""What a run of events changes: the pure heart of every projection.
+"""Folds events into the changes of every projection; pure.
 
-A `Fold` is given the run's state and the touched tasks as they stand, takes events in
-order, and afterwards holds what is different: tasks to write, and sums to add to the
-counting tables. It opens no file and knows no clock. The SQLite log, the in-memory log
-and the rebuild all use it, so a live projection and a replayed one are the same by
-construction; tests split event sequences anywhere and compare.
+A `Fold` takes the run's state, the touched tasks and events in order, and then holds
+the changes: tasks to write, and sums to add to the counting tables. It opens no file
+and knows no clock. The SQLite log, the in-memory log and the rebuild all use it, so a
+live projection and a replayed one are the same by construction; tests split event
+sequences anywhere and compare.
 
 Sums are of integers, so that they do not depend on how events were batched: money is
 counted in pico-dollars.
 
-An illegal move raises `IllegalMove`, and the whole fold must then be thrown away.
+An illegal move raises `IllegalMove`, and the whole fold must then be discarded.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ TaskEvent: TypeAlias = (
     | TaskFailed
     | TaskSkipped
 )
-"""Events that are about one task alone; each task's are linked to one another."""
+"""Events about one task only; each task's events are linked."""
 
 
 #: Kinds that are not about one task: rare, and found by their marks.
@@ -116,7 +116,7 @@ class PlannedBlock:
 
 @dataclass(slots=True, kw_only=True)
 class Fold:
-    """The changes that a run of events makes.
+    """The changes made by a sequence of events.
 
     `tasks` must hold every task that the events touch (see `touched`) before they are
     applied; both it and `run` are changed in place.
@@ -151,7 +151,7 @@ class Fold:
     pauses: dict[tuple[str, str], str | None] = field(default_factory=dict)
 
     def previous(self, task: int | None) -> int | None:
-        """Seq of the latest event that is about *task* alone, so far."""
+        """Seq of the latest event about *task* only, so far."""
         draft = None if task is None else self.tasks.get(task)
         return None if draft is None else draft.event_seq
 
@@ -235,7 +235,7 @@ class Fold:
         return draft
 
     def _just_planned(self, task: int) -> TaskDraft | None:
-        """A task of this fold's own blocks, as its plan leaves it."""
+        """Return a newly planned task of this fold's own blocks."""
         for block in self.blocks:
             if block.first <= task < block.first + len(block.tasks):
                 plan = block.tasks[task - block.first]
@@ -244,7 +244,7 @@ class Fold:
         return None
 
     def _step(self, seq: int, event: TaskEvent, move: Transition) -> TaskDraft:
-        """A move by an event of the task's own."""
+        """Apply a transition by one of the task's own events."""
         draft = self._move(seq, event.task, move)
         draft.event_seq = seq
         return draft
@@ -292,7 +292,7 @@ class Fold:
             if event.kept:
                 counters["answers_kept"] += 1
             if was_sent and draft.since_us is not None:
-                # it was found, after all, and left no request in that minute
+                # it was cached, so it is not a request of that minute
                 started = draft.since_us // US_PER_MINUTE
                 self.minutes[draft.stage, draft.model, started].started -= 1
         else:
@@ -313,7 +313,7 @@ class Fold:
             self._went_wrong(ts_us, event.reask, draft, FailureOutcome.REASKED)
 
     def _count_reply(self, stage: str, model: str, event: AttemptAnswered) -> None:
-        """How a reply ended, and whether it was of use."""
+        """Count how a reply ended and whether it was usable."""
         tally = self.replies[stage, model]
         tally.replies += 1
         tally.truncated += event.finish_reason == "length"
@@ -323,7 +323,7 @@ class Fold:
         tally.unparsed += event.reask is not None
 
     def _count_served(self, model: str, event: AttemptAnswered) -> None:
-        """What served an answer, and what its usage leaves open."""
+        """Count what served an answer and the gaps in its usage."""
         for key in served_keys(model, event.served):
             self.reasons[key] += 1
         counters = self.counters
@@ -369,7 +369,7 @@ class Fold:
         tally.failed += 1
         tally.filtered += event.error == "ContentFiltered"
         if event.fault is not None:
-            # it failed in the job's own code, and no attempt has counted it
+            # it failed in the job's code, and no attempt counted it
             key = (event.error, draft.stage, draft.model)
             seen = self.errors.get(key) or ErrorSums(0, 0, seq, event.task)
             self.errors[key] = ErrorSums(seen.n + 1, seen.final + 1, seq, event.task)
@@ -393,7 +393,7 @@ class Fold:
             self.counters["tasks_unparsed"] += 1
             self.reasons["parse", event.unparsed] += 1
             self._went_wrong(ts_us, event.unparsed, draft, FailureOutcome.UNPARSED)
-            # an earlier reply that was settled for was counted as it was refused
+            # an accepted earlier reply was already counted when it was refused
             if event.attempt == draft.attempts and not event.adopted:
                 self.replies[draft.stage, draft.model].unparsed += 1
         self.minutes[draft.stage, draft.model, ts_us // US_PER_MINUTE].succeeded += 1
@@ -425,7 +425,7 @@ class Fold:
         self._possible(event.possible_usd)
 
     def _possible(self, usd: float) -> None:
-        """Money that may have been spent on what never arrived."""
+        """Add money that may have been spent on replies that never arrived."""
         if usd:
             self.counters["possible_pico"] += pico(usd)
 
@@ -444,7 +444,7 @@ class Fold:
     def _paused(self, ts_us: int, event: RunPaused) -> None:
         paused_by = event.by if event.paused else None
         if not event.paused:
-            # nothing could succeed before, which is no sign of a stall
+            # nothing could succeed before, so this is not a stall
             self.run.phase_us = ts_us
         if event.stage is None and event.model is None:
             self.run.paused_by = paused_by

@@ -1,7 +1,7 @@
 """Holds the state of a fold: the run's phase, and its sums.
 
-Plain sums that are added up in the tables. All are of integers, so that they do not
-depend on how events were batched.
+The sums are added to the tables. All are integers, so they do not depend on how events
+were batched.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ class RunState:
     phase_by: str | None = None
     phase_why: str | None = None
     phase_us: int = 0  #: when that was, or when a pause in it was last lifted
-    paused_by: str | None = None  #: who holds the whole run back
-    draining_by: str | None = None  #: who asked the present process to end
+    paused_by: str | None = None  #: who paused the whole run
+    draining_by: str | None = None  #: who ended the present process
     tasks: int = 0  #: highest task number
     consumed: int = 0
     exhausted: bool = False
     success_us: int | None = None  #: when a task was last completed
 
     def turn(self, ts_us: int, event: Turn) -> None:
-        """Work on the run began, or ended."""
+        """Work on the run started or ended."""
         self.phase = NAMES[type(event)]
         self.phase_us = ts_us
         self.phase_by = self.phase_why = self.draining_by = None
@@ -57,7 +57,7 @@ class RunState:
         """The plan grew by *rows* tasks.
 
         Raises:
-            IllegalMove: they do not follow the tasks that are there.
+            IllegalMove: they do not follow the existing tasks.
         """
         if event.first != self.tasks + 1 or event.count != rows:
             raise IllegalMove(
@@ -78,7 +78,7 @@ _LOG_RATIO = math.log(BUCKET_RATIO)
 
 @dataclass(slots=True)
 class MinuteSums:
-    """What happened in one minute of one stage and model."""
+    """Counts of one minute, stage and model."""
 
     started: int = 0
     succeeded: int = 0
@@ -91,11 +91,11 @@ class MinuteSums:
 
 @dataclass(slots=True)
 class QueueSums:
-    """What has happened so far of one stage and model: its minutes in sum."""
+    """Total counts of one stage and model."""
 
     started: int = 0
     succeeded: int = 0
-    replies: int = 0  #: answers whose latency is known
+    replies: int = 0  #: answers with a known latency
     tokens_in: int = 0
     tokens_out: int = 0
     cost_pico: int = 0
@@ -103,9 +103,9 @@ class QueueSums:
 
 @dataclass(slots=True)
 class ReplyTally:
-    """Replies and failed tasks of one stage and model, by what was wrong with them.
+    """Replies and failed tasks of one stage and model, by their faults.
 
-    All that ever came is counted: a `retry` takes nothing away.
+    All replies ever received are counted; a `retry` does not decrease counts.
     """
 
     replies: int = 0  #: answers of the response cache included
@@ -128,17 +128,17 @@ class ErrorSums:
 
 
 class FailureOutcome(enum.StrEnum):
-    """What came of an attempt or a reply that was not as it should be."""
+    """Fault of an attempt or a reply."""
 
     RETRIED = "retried"
     FINAL = "final"  #: no further attempt
-    REASKED = "re-ask"  #: the content was refused, and asked for again
-    UNPARSED = "unparsed"  #: the reply is kept, and the parser could not read it
+    REASKED = "re-ask"  #: the content was refused and requested again
+    UNPARSED = "unparsed"  #: the reply is stored, but the parser could not read it
 
 
 @dataclass(slots=True)
 class FailureSums:
-    """What went wrong in one minute of one class, stage, model and outcome."""
+    """Failures of one minute by class, stage, model and outcome."""
 
     n: int
     last_task: int
@@ -148,7 +148,7 @@ def queue_sums(
     minutes: Mapping[tuple[str, str, int], MinuteSums],
     latencies: Mapping[tuple[str, str, int], int],
 ) -> dict[tuple[str, str], QueueSums]:
-    """What some minutes come to, by stage and model.
+    """Return the totals of some minutes, by stage and model.
 
     Args:
         minutes: by stage, model and minute.

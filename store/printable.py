@@ -15,9 +15,9 @@ import unicodedata
 from functools import lru_cache
 from itertools import accumulate, chain, takewhile
 
-#: Longer lines are cut: a terminal gains nothing from them and may hang.
+#: Longer lines are cut: they may hang a terminal.
 LINE = 2_000
-#: How much of a text is shown at all.
+#: Maximum characters shown of a text.
 LIMIT = 200_000
 _CUT = "…"
 _TAB = " " * 4
@@ -42,13 +42,13 @@ _INVISIBLE = frozenset(
 
 
 def printable(text: str, *, limit: int = LIMIT, line: int = LINE) -> str:
-    """*text* without anything a terminal would act on or hide.
+    """Return *text* without characters that a terminal would act on or hide.
 
-    Newlines stay, tabs become spaces, carriage returns before a newline go.
+    Newlines stay, tabs become spaces, carriage returns before a newline are removed.
 
     Args:
-        text: anything at all.
-        limit: characters shown; what is cut is marked by an ellipsis.
+        text: any text.
+        limit: characters shown; an ellipsis marks a cut.
         line: characters shown of each line.
     """
     excerpt = text[:limit]
@@ -66,7 +66,7 @@ def printable(text: str, *, limit: int = LIMIT, line: int = LINE) -> str:
 
 @lru_cache(maxsize=8192)
 def _picture(character: str) -> str:
-    """What stands for one character."""
+    """Return the replacement of one character."""
     code = ord(character)
     if character == "\t":
         return _TAB

@@ -2,16 +2,16 @@
 
 state:failed stage:judge -model:m-large latency>5s parse:truncated "some title"
 
-Terms stand side by side and must all hold; a minus in front turns one round. Values
-with blanks go in double quotes. A term without a key is looked for in the item's key,
-and as the number of a task. What a person types becomes parameters and never SQL: the
+Terms are separated by blanks and must all match; a leading minus negates a term. Values
+with blanks go in double quotes. A term without a key is searched in the item's key and
+compared with the task's number. User input becomes parameters and never SQL: the
 conditions themselves are the fragments `where_*` of `queries.sql`.
 
 kind:attempt_failed err:RateLimited model:m-large -stage:judge "too many"
 
-A term without a key is looked for in the event's kind and in the values of its facts,
-not in their names, and as the number of its task. What the error classes and reasons
-of tasks are called, those of events are called too.
+A term without a key is searched in the event's kind and in the values of its facts, not
+in their names, and compared with the number of its task. Error classes and reasons have
+the same names as in the language of tasks.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ TermReader: TypeAlias = Callable[[str, str, int], Term]
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A filter: every term must hold; without terms everything passes."""
+    """A filter: every term must match; without terms everything passes."""
 
     terms: tuple[Term, ...] = ()
 
@@ -64,8 +64,7 @@ class Query:
 
 def _term_sql(term: Term) -> str:
     sql = SQL[f"where_{term.fragment}"]
-    # a comparison with NULL is NULL: what cannot be compared does not hold, so that
-    # its opposite does
+    # a comparison with NULL is NULL, which does not match, so its negation does
     return SQL["where_not"].format(sql) if term.is_negated else f"({sql})"
 
 
@@ -83,7 +82,7 @@ _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|)")
 _MS = {"ms": 1.0, "s": 1000.0, "": 1000.0, "m": 60_000.0, "h": 3_600_000.0}
 _MONEY = re.compile(r"\$?(\d+(?:\.\d+)?)")
 _TASK_NUMBER = re.compile(r"(?:[Tt]-)?(\d{1,18})")
-#: No task has it: what a text that is no number is compared with.
+#: No task has this number: non-numeric text is compared with it.
 _NO_TASK = 0
 
 
@@ -102,12 +101,12 @@ def parse_query(expression: str) -> Query:
 def parse_terms(
     expression: str, keys: Mapping[str, TermReader], text: Callable[[str], Term]
 ) -> tuple[Term, ...]:
-    """Read a filter of any language that is made of terms.
+    """Parse a filter in a language of terms.
 
     Args:
-        expression: what a person typed.
-        keys: what reads the values of each key.
-        text: what reads a term without a key.
+        expression: the typed text.
+        keys: parser for the values of each key.
+        text: parser for a term without a key.
 
     Raises:
         QueryError: a term cannot be read; carries its position.
@@ -169,7 +168,7 @@ def like_pattern(value: str) -> str:
 
 
 def task_number(value: str) -> int | None:
-    """The number of the task that a person names, such as `T-0041882` or `41882`."""
+    """Return the number in a name of a task, such as `T-0041882` or `41882`."""
     number = _TASK_NUMBER.fullmatch(value)
     return None if number is None else int(number[1])
 
@@ -180,7 +179,7 @@ def _text(value: str) -> Term:
 
 
 def only_colon(key: str, operator: str, at: int) -> None:
-    """Refuse to compare what is no number.
+    """Refuse to compare a value that is not a number.
 
     Raises:
         QueryError: with its position.
@@ -206,7 +205,7 @@ def _item(operator: str, value: str, at: int) -> Term:
 
 
 def _name(key: str, operator: str, value: str, at: int, *, times: int = 1) -> Term:
-    """The term of a key with names as values; `*` stands for any."""
+    """Return the term of a key with names as values; `*` matches any."""
     only_colon(key, operator, at)
     if value == "*":
         return Term(fragment=f"{key}_any")
@@ -263,16 +262,16 @@ KEYS: Mapping[str, TermReader] = {
     "attempts": _attempts,
     "task": _task,
 }
-"""Every key of the language, with what reads its values."""
+"""Every key of the language, with the parser of its values."""
 
 
 @dataclass(frozen=True, slots=True)
 class EventQuery(Query):
-    """A filter of events: every term must hold; without terms everything passes."""
+    """A filter of events: every term must match; without terms everything passes."""
 
     @property
     def kinds(self) -> frozenset[str]:
-        """Kinds that an event must be of to fit; where none is named: all."""
+        """Kinds that match; if none is named: all."""
         kinds = frozenset(KINDS)
         for term in self._required("event_kind"):
             kinds &= frozenset(json.loads(str(term.parameters[0])))
@@ -280,7 +279,7 @@ class EventQuery(Query):
 
     @property
     def task(self) -> int | None:
-        """The one task whose events fit, if one is named."""
+        """The one task whose events match, if one is named."""
         return next(
             (int(term.parameters[0]) for term in self._required("event_task")), None
         )
@@ -367,4 +366,4 @@ EVENT_KEYS: Mapping[str, TermReader] = {
     "err": _err,
     "reason": partial(_event_name, "reason"),
 }
-"""Every key of the language, with what reads its values."""
+"""Every key of the language, with the parser of its values."""

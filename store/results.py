@@ -1,8 +1,8 @@
 """Defines recorded results: milestones of scorings, and the early stopping rule.
 
 A `Milestone` is part of the event `ScoringRecorded`, small enough to be read of a
-thousand runs at once. What lies below its sums, the `ItemParts`, is stored beside the
-event and is read only of the runs that are compared.
+thousand runs at once. The values below its sums, `ItemParts`, are the event's payload
+and are read only for the compared runs.
 """
 
 from __future__ import annotations
@@ -15,36 +15,36 @@ import msgspec
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemScore:
-    """What one model reached on one item; its value is `got / of`."""
+    """Result of one model on one item; its value is `got / of`."""
 
     got: float
     of: float
     passed: bool
     tries: list[float] = field(default_factory=list)
-    """What each replicate alone would have got; empty where there is one."""
-    verdict: bool | None = None  #: of what is judged beside the value; None: it is not
+    """Results of each replicate separately; empty for a single one."""
+    verdict: bool | None = None  #: of a second judged value; None: not judged
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Milestone:
-    """What a scoring found, model by model and item by item."""
+    """Results of a scoring, by model and item."""
 
     job: str
-    measure: str  #: what a standing's value is, such as "recall"
-    item: str  #: what an item is called, such as "review"
-    part: str  #: what an item is made of, such as "study"
-    data: str = ""  #: hash of what was searched; empty: nothing was
+    measure: str  #: name of a standing's value, such as "recall"
+    item: str  #: name of an item, such as "review"
+    part: str  #: name of an item's parts, such as "study"
+    data: str = ""  #: hash of the searched corpus; empty: no search
     items: dict[str, str]
-    """Items, each with a hash of what two runs must share for it to be compared."""
+    """Items, each with a hash that must be equal in two runs to compare it."""
     standings: dict[str, dict[str, ItemScore]]  #: by model, then item
     partial: bool = False  #: it was of an unfinished run
     cost_usd: dict[str, float] = field(default_factory=dict)
-    """By model, as far as it is known; none of an import."""
+    """By model, if known; none for an import."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemPart:
-    """What became of one thing that an item asks for."""
+    """Outcome of one part of an item."""
 
     got: bool
     score: float | None = None
@@ -63,12 +63,12 @@ _DECODER = msgspec.json.Decoder(ItemParts)
 
 
 def parts_payload(parts: ItemParts) -> bytes:
-    """The parts as they stand beside an event."""
+    """Return the parts encoded as a payload."""
     return msgspec.json.encode(parts)
 
 
 def parts_of(payload: bytes) -> ItemParts:
-    """The parts of a payload.
+    """Decode the parts of a payload.
 
     Raises:
         msgspec.DecodeError: it holds something else.
@@ -89,10 +89,10 @@ class StoppingRule:
 
     @classmethod
     def of(cls, typed: str, alpha: float) -> StoppingRule:
-        """What was typed as `METRIC` or `METRIC>=MARGIN`.
+        """A rule written as `METRIC` or `METRIC>=MARGIN`.
 
         Raises:
-            ValueError: the margin is no share from 0 to below 1.
+            ValueError: the margin is not from 0 to below 1.
         """
         metric, _, margin = typed.partition(">=")
         try:
@@ -104,7 +104,7 @@ class StoppingRule:
         return cls(metric=metric.strip(), margin=share, alpha=alpha)
 
     def __str__(self) -> str:
-        """As it is typed."""
+        """Return the rule as typed."""
         return f"{self.metric}>={self.margin:g}" if self.margin else self.metric
 
 
@@ -112,8 +112,8 @@ class StoppingRule:
 class ComparisonDecided:
     """Sequential stopping decided between two models.
 
-    What it says follows from the answers alone: whoever looks again, however late,
-    finds it decided after the same documents.
+    The decision follows from the answers only: a later check finds it decided after the
+    same documents.
     """
 
     VERSION: ClassVar[int] = 1
@@ -121,10 +121,11 @@ class ComparisonDecided:
     stopping: StoppingRule
     a: str  #: model
     b: str
-    verdict: str  #: of B: "better", "worse", or "close", apart by less than the margin
+    #: of B: "better", "worse", or "close": the difference is below the margin
+    verdict: str
     clusters: int  #: documents that it took, from the first one planned on
-    cluster: str  #: what such a document is called, such as "paper"
+    cluster: str  #: name of such a document, such as "paper"
     difference: float  #: B minus A, mean over these documents
-    lo: float  #: what the mean difference lies between, whenever one looks
+    lo: float  #: interval of the mean difference, valid at any number of looks
     hi: float
     seq: int  #: the log's last event that was read

@@ -1,7 +1,7 @@
 """Locates runs on disk: their folders, names and other places.
 
-`runs/<run-id>/` holds everything of a run; `log.db` in it *is* the run, the rest can be
-rebuilt or was only said to somebody.
+`runs/<run-id>/` holds everything of a run; `log.db` in it *is* the run; the rest can be
+rebuilt or is only diagnostic output.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def places_in(file: Path) -> list[str]:
-    """Folders and URLs, in the order in which they were named; none without a file.
+    """Return folders and URLs in the order they were added; none without a file.
 
     Raises:
         CorruptLog: the file holds something else.
@@ -34,7 +34,7 @@ def places_in(file: Path) -> list[str]:
     try:
         return msgspec.json.decode(file.read_bytes(), type=list[str])
     except (FileNotFoundError, PermissionError):
-        return []  # a folder that may not be entered is told by who opens its log
+        return []  # an inaccessible folder is reported when its log is opened
     except msgspec.DecodeError as error:
         raise CorruptLog(
             f"{file} is no list of places ({error}): delete it, and name them again "
@@ -43,7 +43,7 @@ def places_in(file: Path) -> list[str]:
 
 
 def add_place(file: Path, address: str) -> None:
-    """Look in a further place from now on."""
+    """Add another place."""
     addresses = places_in(file)
     if address not in addresses:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -56,11 +56,11 @@ def add_place(file: Path, address: str) -> None:
 def sources_in(
     file: Path, notify: Callable[[str], None] | None = None
 ) -> list[UnionSource]:
-    """The logs in all of the places.
+    """Return the logs in all places.
 
     Args:
         file: the list of them.
-        notify: hears of whatever cannot be read, and is passed over.
+        notify: called for each unreadable file, which is skipped.
 
     Raises:
         PlaceAway: one of them cannot be read.
@@ -80,24 +80,24 @@ def sources_in(
     ]
 
 
-#: Ids become folder names and command lines: nothing to quote, nothing to climb with.
+#: Ids become folder names and command lines: no quoting, no path traversal.
 _ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
 #: A shard's log.
 _SHARD = re.compile(r"log\.([0-9]+)-([0-9]+)\.db")
-#: The name that stands for the run which was made last.
+#: The name of the most recently created run.
 LAST = "last"
 
 
 @dataclass(frozen=True, slots=True)
 class RunFolder:
-    """One run, or a shard of it, by its paths; made by whoever writes them."""
+    """Paths of one run or of a shard of it."""
 
     path: Path
-    part: str = ""  #: of a shard: what its own files have in their names
+    part: str = ""  #: of a shard: suffix of its file names
 
     @staticmethod
     def is_valid_id(name: str) -> bool:
-        """Whether a run may be called so."""
+        """Return whether a run may have this name."""
         return _ID.fullmatch(name) is not None and name != LAST
 
     @property
@@ -106,7 +106,7 @@ class RunFolder:
         return self.path.name
 
     def shard(self, index: int, count: int) -> RunFolder:
-        """The same folder for shard *index* of *count*, which has a log of its own."""
+        """Return the paths of shard *index* of *count*, which has its own log."""
         return RunFolder(self.path, f".{index}-{count}")
 
     @property
@@ -115,7 +115,7 @@ class RunFolder:
         return RunFolder(self.path)
 
     def shards(self) -> tuple[RunFolder, ...]:
-        """The shards whose logs lie in the folder, by their number."""
+        """Return the shards whose logs are in the folder, by their number."""
         shard_ids = {
             (int(name[2]), int(name[1]))
             for path in self.path.glob("log.*.db")
@@ -129,9 +129,9 @@ class RunFolder:
         return self.path / f"log{self.part}.db"
 
     def written_logs(self) -> list[Path]:
-        """The logs that were written here, gone ones of which a sidecar is left too.
+        """Return the logs written here, including missing ones with a sidecar.
 
-        Of a run that is split those of its shards, not their union.
+        For a split run: the logs of its shards, not their union.
         """
         if self.part:
             return [self.log]
@@ -139,10 +139,10 @@ class RunFolder:
         return sorted(noted | {shard.log for shard in self.shards()}) or [self.log]
 
     def ends(self) -> list[LogEnd]:
-        """How the ends of its logs compare with what was acknowledged.
+        """Compare the ends of its logs with the acknowledged events.
 
         Raises:
-            EventsLost: nothing can be read of a log in which events were acknowledged.
+            EventsLost: a log with acknowledged events cannot be read at all.
             StoreError: a log cannot be read.
         """
         ends = []
@@ -156,13 +156,13 @@ class RunFolder:
         return ends
 
     def check_ends(self, *, accept_loss: bool) -> list[LogEnd]:
-        """The same, before anything is sent for its open tasks.
+        """Do the same before anything is sent for its open tasks.
 
         Args:
-            accept_loss: go on although acknowledged events are missing.
+            accept_loss: continue although acknowledged events are missing.
 
         Raises:
-            EventsLost: they are, and nobody has accepted that.
+            EventsLost: they are missing, and that was not accepted.
             StoreError: a log cannot be read.
         """
         ends = self.ends()
@@ -173,17 +173,17 @@ class RunFolder:
 
     @property
     def lock(self) -> Path:
-        """What the writer holds."""
+        """The lock held by the writer."""
         return self.path / f"log{self.part}.lock"
 
     @property
     def driver_lock(self) -> Path:
-        """What is held by who places the shards of a run."""
+        """The lock held by the process that places the shards of a run."""
         return self.path / "placing.lock"
 
     @property
     def control(self) -> Path:
-        """Requests from outside; `store.control` alone reads and writes it."""
+        """Commands from other processes; only `store.control` reads and writes it."""
         return self.path / "control.jsonl"
 
     @property
@@ -193,7 +193,7 @@ class RunFolder:
 
     @property
     def diagnostics(self) -> Path:
-        """What a detached run has to say."""
+        """Output of a detached run."""
         return self.path / f"run{self.part}.log"
 
     @property
@@ -208,16 +208,16 @@ class RunFolder:
 
     @property
     def places(self) -> Path:
-        """Where else logs of the run are, as a JSON list of folders and URLs."""
+        """Other places of the run's logs, as a JSON list of folders and URLs."""
         return self.path / "places.json"
 
     def refresh(
         self, notify: Callable[[str], None] | None = None
     ) -> RefreshResult | None:
-        """Bring the union of a split run up to date; nothing to do for another.
+        """Update the union of a split run; do nothing for other runs.
 
         Args:
-            notify: hears of whatever in another place cannot be read.
+            notify: called for each unreadable file in another place.
 
         Raises:
             StoreError: its logs are not of one run, or cannot be read.
@@ -232,25 +232,25 @@ class RunFolder:
         return refresh(self.log, shards, others)
 
     def open_reader(self) -> LogReader:
-        """A connection that looks at its log.
+        """Open a read-only connection to its log.
 
         Raises:
-            StoreError: there is none, or it cannot be read.
+            StoreError: it does not exist, or it cannot be read.
         """
         return open_reader(self.log)
 
     def is_alive(self) -> bool:
-        """Whether a process of this machine works on it.
+        """Return whether a process of this machine works on it.
 
-        Who places its shards does, wherever these write.
+        The process that places its shards counts, wherever these write.
         """
         is_driven = not self.part and is_held(self.driver_lock)
         return is_driven or self.is_written()
 
     def is_written(self) -> bool:
-        """Whether a process of this machine is writing the log, or one of a shard."""
+        """Return whether a process of this machine writes the log or one of a shard."""
         shards = () if self.part else self.shards()
-        # who holds the union's lock merges or scores, and makes no calls
+        # a holder of the union's lock merges or scores, and makes no calls
         return any(is_held(folder.lock) for folder in shards or (self,))
 
 
@@ -264,7 +264,7 @@ def list_runs(runs_dir: Path) -> list[RunFolder]:
 
 
 def _holds_log(folder: RunFolder) -> bool:
-    """Whether there is a log in it; what may not be entered is as if it held none."""
+    """Return whether it holds a log; an inaccessible folder counts as empty."""
     try:
         return folder.log.is_file() or bool(folder.shards()) or folder.places.is_file()
     except PermissionError:
@@ -272,14 +272,14 @@ def _holds_log(folder: RunFolder) -> bool:
 
 
 def resolve(runs_dir: Path, name: str) -> RunFolder:
-    """The run that a person means: an id, its beginning, a folder, or `last`.
+    """Find a run by its id, a prefix of the id, a folder, or `last`.
 
-    Of one that is split, the union of its logs is brought up to date.
+    The union of a split run is updated.
 
     Raises:
-        NoSuchRun: nothing answers to the name.
-        AmbiguousRun: several runs begin like that.
-        NotALog: the folder is there and holds no run.
+        NoSuchRun: no run has the name.
+        AmbiguousRun: several runs have the prefix.
+        NotALog: the folder exists but holds no run.
     """
     folder = _find_run(runs_dir, name)
     folder.refresh()
@@ -317,7 +317,7 @@ def _find_run(runs_dir: Path, name: str) -> RunFolder:
 
 
 def _latest(runs: list[RunFolder], runs_dir: Path) -> RunFolder:
-    """The run whose log was made last; folders that cannot be read are passed over."""
+    """Return the run with the newest log; skip unreadable folders."""
     dated_runs: list[tuple[int, str, RunFolder]] = []
     for folder in runs:
         try:

@@ -1,12 +1,12 @@
 """Reads a run's answers in a fixed order for scoring, and stores verdicts.
 
-Families come by the number of their first-stage task; in each, that task stands first
-and what descends from it follows by number. The order depends on the plan alone and
-not on when answers arrived, so the same answers always come out the same way.
+Families are ordered by the number of their first-stage task; in each, that task comes
+first and its descendants follow by number. The order depends on the plan only, not on
+when answers arrived, so the same answers always give the same result.
 
-A small database beside the log, written once and replaced as a whole; the log itself
-never holds a verdict, because a better scorer changes them all. A task may have several
-verdicts: one of a batch call per question.
+Verdicts are stored in a small separate database, written once and replaced as a whole;
+the log itself never holds a verdict, because a better scorer changes them all. A task
+may have several verdicts: one of a batch call per question.
 """
 
 from __future__ import annotations
@@ -36,21 +36,21 @@ from store.task import TaskRow, TaskState
 
 #: First-stage tasks read at a time, with all that descends from them.
 FAMILIES = 256
-#: Replies read at a time: bodies are what takes memory.
+#: Replies read at a time: bodies take most of the memory.
 REPLIES = 256
 
 
 def families(
     conn: sqlite3.Connection, through_seq: int | None = None
 ) -> Iterator[tuple[TaskRow, StoredReply | None]]:
-    """Every task with the reply that counts for it, family by family.
+    """Yield every task with the reply that counts for it, family by family.
 
-    While the run goes on, *through_seq* holds the view still: later tasks are left out,
-    and a task that has moved since is shown as open.
+    During a live run *through_seq* fixes the view: later tasks are left out, and a task
+    that has changed since is shown as open.
 
     Args:
         conn: a reader.
-        through_seq: the last event to be seen; None: the last one there is.
+        through_seq: the last visible event; None: the last event of the log.
     """
     for rows in _pages(conn, through_seq):
         for start in range(0, len(rows), REPLIES):
@@ -97,7 +97,7 @@ def _numbered(conn: sqlite3.Connection, last_task: int) -> Iterator[list[TaskRow
 
 
 def _placed(conn: sqlite3.Connection, last_task: int) -> Iterator[list[TaskRow]]:
-    """The same in a union, where numbers come by the order of merging."""
+    """Do the same for a union, where numbers follow the order of merging."""
     after = -1
     while positions := conn.execute(
         UNION["places"], (after, last_task, FAMILIES)
@@ -144,7 +144,7 @@ class StoredVerdict:
     """One verdict of one task in one scoring."""
 
     task: int
-    value: str  #: what was read from the reply
+    value: str  #: the parsed reply
     expected: str
     correct: bool | None  #: None where there is no right or wrong
     rule: str  #: the parsing rule that fired, or the reason of the failure
@@ -152,7 +152,7 @@ class StoredVerdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score:
-    """How one task did in one scoring: its verdicts, counted."""
+    """Verdict counts of one task in one scoring."""
 
     verdicts: int  #: at least one
     judged: int  #: of them, those that are right or wrong
@@ -203,10 +203,10 @@ def _verdict(row: tuple[int, str, str, int | None, str]) -> StoredVerdict:
 
 
 def read_scores(path: Path, tasks: Iterable[int]) -> dict[int, Score]:
-    """The scores of some tasks; those without a verdict are left out.
+    """Return the scores of some tasks; omit those without a verdict.
 
     Raises:
-        sqlite3.Error: the file is not there, or is no database of verdicts.
+        sqlite3.Error: the file is missing or is not a database of verdicts.
     """
     tasks_json = json.dumps(list(tasks))
     with closing(_reader(path)) as db:

@@ -1,8 +1,8 @@
 """Reads what served an answer: model, build, provider, region and tier.
 
 An endpoint's name for a model is an alias. The reply says which dated model answered,
-which build of it, and, where a gateway stands before several providers, which of them
-was charged. All of it is recorded as the reply says it, and nothing is inferred.
+which build of it, and, behind a gateway, which provider was charged. All of it is
+recorded as reported, and nothing is inferred.
 """
 
 from __future__ import annotations
@@ -12,40 +12,40 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 LONGEST_NAME: Final = 120
-"""Of a name that is kept: it is shown in lists, and it is somebody else's text."""
+"""Maximum length of a stored name: it is untrusted and shown in lists."""
 
 REGIONS: Final = ("x-ms-region",)
 """Headers that name the region, in lower case."""
 
 REQUEST_IDS: Final = ("x-litellm-call-id", "x-request-id", "request-id", "cf-ray")
-"""Headers that name the request, the best known to the endpoint first: LiteLLM's proxy
-passes the provider's `request-id` on next to its own id, which its logs are kept by."""
+"""Headers with the request's id, the endpoint's own first: LiteLLM's proxy forwards the
+provider's `request-id` next to its own id, which its logs use."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServedBy:
-    """What one reply and its headers say of their origin; None: not said."""
+    """Origin of one reply, from its body and headers; None: not reported."""
 
     model: str | None = None  #: the dated name behind an alias
     fingerprint: str | None = None  #: of the build, OpenAI's `system_fingerprint`
     provider: str | None = None  #: behind a gateway, as OpenRouter names it
     region: str | None = None
     tier: str | None = None  #: of the service, which decides the price
-    request_id: str | None = None  #: what the provider's support asks for
+    request_id: str | None = None  #: the id that the provider's support needs
 
 
 SERVED_UNKNOWN: Final = ServedBy()
-"""Nothing is said."""
+"""No field is known."""
 
 COUNTED: Final = ("model", "fingerprint", "provider", "region", "tier")
 """Fields of which a run should have one value a model."""
 
 PREFIX: Final = "served "
-"""Begins the words under which the projections count them."""
+"""Prefix of the keys under which projections count them."""
 
 
 def served_keys(model: str, served: ServedBy | None) -> Iterator[tuple[str, str]]:
-    """Under what the projections count an answer of *model*."""
+    """Return the keys under which projections count an answer of *model*."""
     if served is not None:
         for field in COUNTED:
             name = getattr(served, field)
@@ -54,10 +54,10 @@ def served_keys(model: str, served: ServedBy | None) -> Iterator[tuple[str, str]
 
 
 def charge_differs(expected_usd: float, charged_usd: float) -> bool:
-    """Whether a reply charged something else than it should have cost.
+    """Return whether the charged cost differs from the expected cost.
 
-    Prices are given to some digits and charges are rounded: up to a hundredth, or a
-    millionth of a dollar, is the same.
+    Prices and charges are rounded: differences up to a hundredth, or a millionth of a
+    dollar, are ignored.
     """
     return abs(expected_usd - charged_usd) > max(
         1e-6, 0.01 * max(expected_usd, charged_usd)
@@ -65,11 +65,11 @@ def charge_differs(expected_usd: float, charged_usd: float) -> bool:
 
 
 def served_in(body: Mapping[str, Any]) -> ServedBy | None:
-    """What the fields of a reply's body say; None where they say nothing.
+    """Read the origin from a reply's body; None for missing fields.
 
     Args:
-        body: the top-level fields of a reply in any form, or some of them. What litellm
-            made of a reply has the reply itself under `received`.
+        body: the top-level fields of a reply in any form, or some of them. A reply
+            converted by litellm has the original under `received`.
     """
     original = body.get("received")
     inner = original if isinstance(original, dict) else {}
@@ -88,10 +88,10 @@ def served_in(body: Mapping[str, Any]) -> ServedBy | None:
 def with_headers(
     served: ServedBy | None, headers: Mapping[str, str]
 ) -> ServedBy | None:
-    """*served* with the region and the request's name that the headers tell.
+    """Return *served* with the region and the request id from the headers.
 
-    The name of the request in a header goes before the name of the reply in the body:
-    it is what a provider's support asks for.
+    A request id in a header takes precedence over the reply's id in the body, because a
+    provider's support needs it.
     """
     region = next((headers[name] for name in REGIONS if name in headers), None)
     request = next((headers[name] for name in REQUEST_IDS if name in headers), None)
@@ -106,7 +106,7 @@ def with_headers(
 
 
 def _word(name: object) -> str | None:
-    """A name, cut short; None for what is no name."""
+    """Return a truncated name; None for any other value."""
     if not isinstance(name, str):
         return None
     return name.strip()[:LONGEST_NAME] or None

@@ -1,8 +1,8 @@
 """Divides a run's items into a fixed number of slices, and names its shards.
 
-An item belongs to one slice for ever, by its name alone; a shard takes some of the
-slices. How many shards there are may so change from one submission to the next, and
-every item stays with its slice.
+An item always belongs to one slice, determined by its name; a shard takes some of the
+slices. So the number of shards can change between submissions while every item stays in
+its slice.
 
 A `Shard` is part of the event `RunStarted` of a log that plans a part of the run only.
 """
@@ -17,8 +17,8 @@ from itertools import pairwise
 from typing import Self
 
 SLICES = 1024
-"""Of every run that is split: many more than there will be shards, so that each takes
-about as many items, and few enough to be counted one by one."""
+"""Slices of every split run: many more than shards, so each shard has about the same
+number of items, and few enough to be tracked individually."""
 
 _PART = re.compile(r"(\d{1,4})(?:-(\d{1,4}))?")
 
@@ -37,10 +37,10 @@ class Slices:
 
     @classmethod
     def of(cls, index: int, count: int) -> Self:
-        """Those of shard *index* of *count*, from 0: an even part, without gaps.
+        """Return the slices of shard *index* of *count*, from 0: a contiguous part.
 
         Raises:
-            ValueError: there is no such shard.
+            ValueError: no such shard exists.
         """
         if not 0 <= index < count <= SLICES:
             raise ValueError(
@@ -52,10 +52,10 @@ class Slices:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """The set that is written as "0-63,128".
+        """Parse a set written as "0-63,128".
 
         Raises:
-            ValueError: it is written in another way, or names what there is not.
+            ValueError: it has another form, or a slice that does not exist.
         """
         numbers: set[int] = set()
         for part in filter(None, text.split(",")):
@@ -106,18 +106,18 @@ ALL = Slices(((0, SLICES - 1),))
 
 
 def left_by(parts: Iterable[Slices]) -> Slices:
-    """What none of *parts* holds."""
+    """Return the slices in none of *parts*."""
     covered = {number for part in parts for number in part}
     return Slices.holding(number for number in ALL if number not in covered)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shard:
-    """A part of a run, as it was asked for."""
+    """A requested part of a run."""
 
     index: int  #: from 0
     count: int  #: of how many
-    slices: str  #: what it plans, as `store.slices.Slices` writes it
+    slices: str  #: planned slices, as `store.slices.Slices` writes them
 
     def __str__(self) -> str:
         return f"{self.index}/{self.count}"

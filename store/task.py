@@ -94,7 +94,7 @@ class TaskState(enum.IntEnum):
 
     @property
     def is_open(self) -> bool:
-        """Return whether the task can still get a reply without manual action."""
+        """Whether the task can still get a reply without manual action."""
         return self < TaskState.COMPLETED
 
 
@@ -168,7 +168,7 @@ class TaskRow:
 
     @property
     def is_held(self) -> bool:
-        """Return whether it was abandoned with `hold` and waits for a person."""
+        """Whether it was abandoned with `hold` and waits for a person."""
         return self.state is TaskState.WAITING and self.not_before_us is None
 
 

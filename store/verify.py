@@ -74,7 +74,7 @@ class VerifyReport:
 
     @property
     def is_sound(self) -> bool:
-        """Return whether no fault was found."""
+        """Whether no fault was found."""
         return not self.faults
 
 

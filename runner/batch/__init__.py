@@ -1,1 +1,1 @@
-"""Requests that a provider answers together, within a day and at half the price."""
+"""Sends requests through providers' batch APIs: within a day, at half the price."""

@@ -1,8 +1,8 @@
-"""Batches of Anthropic's form: the requests go with the batch, the results are a page.
+"""Implements Anthropic's batches: requests are part of the batch, results are one page.
 
-Nothing of ours stands with a batch but the ids of its requests, which only its results
-show again. So a batch that may be ours is one of as many requests that no other key is
-known for, and whether it is ours shows once it has ended.
+A batch holds nothing of siftlog except the ids of its requests, which only the results
+show. So a candidate is a batch with the same number of requests and no known key; it
+can be confirmed only after it has ended.
 """
 
 from __future__ import annotations

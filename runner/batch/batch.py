@@ -1,12 +1,11 @@
-"""Describes one batch: its calls, stages, ids, endpoint and cancelling.
+"""Describes one batch: its calls, states, ids, endpoint and cancellation.
 
-A provider has the batch from some moment between `PREPARED` and `OPEN` on, and which
-moment a process that is killed there cannot know. Hence `SOUGHT`: whoever does not know
-looks for the batch before anything of it is sent again.
+The provider creates the batch at some moment between `PREPARED` and `OPEN`, and a
+process killed in between cannot know whether it did. Hence `SOUGHT`: such a batch is
+looked up before any of its requests is sent again.
 
-A provider keeps a batch's key with the batch, or, where it keeps nothing of ours, in
-the ids of the items, which begin with it. A process that finds a batch again thus knows
-whose it is, and what is in it, without having been there when it was made.
+The batch's key is stored with the batch, or, if the provider stores no metadata, as the
+prefix of the items' ids. So a later process can identify a batch and its content.
 """
 
 from __future__ import annotations
@@ -170,15 +169,15 @@ class BatchEvent(enum.Enum):
 
     RECORDED = "the log has it"
     CREATED = "the provider gave it an id"
-    POSTPONED = "the provider took nothing, and is to be asked later"
+    POSTPONED = "the provider accepted nothing; it is tried again later"
     UNSURE = "the provider may have taken it"
     DECLINED = "the provider will not take it"
     LISTED = "the provider's list has it"
     ABSENT = "the provider's list has it not"
-    UNDECIDED = "the provider's list does not tell yet"
+    UNDECIDED = "the provider's list is not conclusive yet"
     SEEN = "the provider is at work on it"
     DONE = "the provider has ended it"
-    TURNED_AWAY = "too much waits there already: the provider did nothing of it"
+    TURNED_AWAY = "too many requests are queued there: the provider rejected it"
     GONE = "the provider knows no such batch"
     BROKEN = "its results did not come whole"
     READ = "its results were read to the end"
@@ -473,7 +472,7 @@ class BatchCancellation:
             now = self.clock.monotonic()
             search = await endpoint.find(query)
             if not search.is_settled:
-                raise Expired("its list does not tell yet which one it is")
+                raise Expired("its list does not show yet which one it is")
             if search.id is not None or now >= settled_at:
                 return search.id
             if not is_announced:

@@ -1,12 +1,11 @@
-"""Carries one batch after another from stage to stage, until its calls are answered.
+"""Moves batches from state to state until their calls are answered.
 
-What a provider has of a run whose log is lost is adopted on the way: answers that are
-paid for.
+It also adopts batches of a run whose log is lost, because their answers are paid for.
 
-A log that went with its disk knows no batches, but the provider has them still. The
-ids of their items begin with the run's tag and end with the hash of what was asked, so
-a call that asks the same, of the same run, may have that item's answer for its own.
-Each item is claimed once: calls that ask alike are different samples.
+If a log is lost with its disk, the provider still has the batches. The ids of their
+items start with the run's tag and end with the hash of the request, so a call of the
+same run with an equal request can take that item's answer. Each item is claimed once:
+equal calls are different samples.
 """
 
 from __future__ import annotations
@@ -246,9 +245,9 @@ class BatchCarrier:
         if not batch.is_troubled:
             batch.is_troubled = True
             self._run.notify(
-                f"Batch {batch.id or batch.key} {reason}, which may lag behind: "
-                f"looking again for {left_s:.0f} seconds before anything of it is "
-                "asked again."
+                f"Batch {batch.id or batch.key} {reason}, which may lag "
+                f"behind: checking for {left_s:.0f} seconds before any of "
+                "its requests are sent again."
             )
         await self._run.pause(min(self._poll_s, left_s))
         return True
@@ -456,7 +455,7 @@ class ItemAdoption:
                 if orphans is not None:
                     self._announce(orphans)
                     return orphans
-                reason = "batches that are at work may be of this run"
+                reason = "open batches may belong to this run"
             if not is_announced:
                 is_announced = True
                 self._run.notify(

@@ -1,13 +1,12 @@
-"""Asks by batches: calls are gathered, sent together, and answered as the batch ends.
+"""Sends calls in batches: collects them, sends them together, answers them later.
 
-A client like any other, but for three things. It keeps its own record, because a batch
-outlives the process: what it is about to send stands in the log before it is sent. It
-waits, because a batch takes a day, and asks again by itself whatever concerns a batch
-and none of its calls. And it lets go: where the process ends, calls are left at the
-provider for a later one (`CallLeft`).
+It differs from other clients in three ways. It records its own events, because a batch
+outlives the process: a batch is in the log before it is sent. It waits up to a day, and
+retries requests about a batch itself. And it detaches: when the process ends, calls are
+left at the provider for a later process (`CallLeft`).
 
-The first call of a batch leads it: in its coroutine the batch is carried from stage to
-stage, so nothing goes on that the engine does not know of.
+The first call of a batch drives it: the batch moves from state to state in that call's
+coroutine, so nothing runs outside the engine's control.
 """
 
 from __future__ import annotations
@@ -236,7 +235,7 @@ class BatchClient:
         if not isinstance(call.request, ChatRequest):
             raise BadRequest("Batches take chats only.")
         if call.is_stale:
-            raise Expired("What is asked has changed since; it was never sent.")
+            raise Expired("Its request has changed since; it was never sent.")
         attempt = BatchedAttempt(call.task.number, call.attempt, call.request_sha256)
         adoption = self._adoption
         orphan = None if adoption is None else adoption.claim(call.request_sha256)

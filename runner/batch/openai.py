@@ -1,6 +1,6 @@
-"""Batches of OpenAI's form: a file of requests goes up, files of results come down.
+"""Implements OpenAI's batches: uploads a file of requests, downloads files of results.
 
-Our key stands in the batch's metadata, where the list of batches shows it.
+The batch's key is in its metadata, which the list of batches shows.
 """
 
 from __future__ import annotations
@@ -147,7 +147,8 @@ class BatchConnection:
             return msgspec.json.decode(body, type=into)
         except UNREADABLE as error:
             raise MalformedReply(
-                f"{self._base_url}: what was said of a batch cannot be read ({error}).",
+                f"{self._base_url}: the description of a batch cannot be "
+                f"read ({error}).",
                 body=body,
             ) from error
 

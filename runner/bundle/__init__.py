@@ -1,1 +1,1 @@
-"""A scoring with all that it takes to make it again, in one file (design/bundle.md)."""
+"""Packs a scoring and everything needed to reproduce it (design/bundle.md)."""

@@ -1,4 +1,4 @@
-"""Writes and unpacks the zip archive of a bundle; an unpacked one is not trusted."""
+"""Writes and unpacks the zip archive of a bundle; the input is untrusted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Packs a scoring and everything behind it in one file: `siftlog bundle RUN`."""
+"""Packs a scoring and all its inputs in one file: `siftlog bundle RUN`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks a bundle and makes its scorecard again without a network: `siftlog verify`."""
+"""Checks a bundle and recomputes its scorecard offline: `siftlog verify`."""
 
 from __future__ import annotations
 
@@ -318,7 +318,7 @@ class _Check:
                     yield LogFault(
                         what="chain",
                         where=f"event {self.log.events}",
-                        message="is not the last one that bundle.json tells of",
+                        message="is not the last one named in bundle.json",
                     )
                 digests = {
                     scoring.number: scoring.digest for scoring in scorings(reader)

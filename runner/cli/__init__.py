@@ -1,1 +1,1 @@
-"""The command line: one module a family of verbs, loaded one verb at a time."""
+"""The command line: one module per command family, loaded on demand."""

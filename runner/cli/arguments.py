@@ -1,4 +1,4 @@
-"""Options and arguments that several commands share, and where their values come from.
+"""Defines options and arguments that several commands share, and their sources.
 
 The order is: command line, environment (`SIFTLOG_<OPTION>`), configuration file,
 default. click resolves the first two, `run_steps.engine_options` the rest.

@@ -1,4 +1,4 @@
-"""The command budget: shows what a run has spent, or adds to its budget."""
+"""The command budget: shows the cost of a run, or adds to its budget."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command bundle: packs a scoring and all behind it in one file."""
+"""The command bundle: packs a scoring and all its inputs in one file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prints what commands say: data to stdout, sentences to stderr; names exit codes."""
+"""Prints output of commands: data to stdout, messages to stderr; names exit codes."""
 
 from __future__ import annotations
 

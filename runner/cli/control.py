@@ -1,6 +1,6 @@
 """Commands that control a live run: pause, drain, cancel, retry, commands.
 
-A command is one line in the run's control log; the answer of the run is waited for.
+A command appends one line to the run's control log and waits for the run's answer.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The verb that checks this machine, and what an endpoint does with requests."""
+"""The command doctor: checks this machine, or probes an endpoint."""
 
 from __future__ import annotations
 

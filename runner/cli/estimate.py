@@ -1,4 +1,4 @@
-"""The command estimate: what a job would take, or a recorded run under other limits."""
+"""The command estimate: estimates a job, or a recorded run under other limits."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def _assumed(run_estimate: Estimate, *, counts: bool) -> list[str]:
         "replies are as long as in earlier runs, else as the baseline's",
         "the longest reply is what requests allow; hidden reasoning comes on top",
         f"a reply begins after {low:g}, {expected:g} or {high:g} s",
-        "and goes on at 150, 60 or 20 tokens a second",
+        "and continues at 150, 60 or 20 tokens a second",
         "no call fails, no prompt cache helps, and the limits given here are met",
     ]
 

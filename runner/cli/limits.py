@@ -1,4 +1,4 @@
-"""The command limits: shows the limits of a run, or sets them while it goes on."""
+"""The command limits: shows the limits of a run, or changes them during the run."""
 
 from __future__ import annotations
 

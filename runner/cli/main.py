@@ -1,8 +1,8 @@
-"""The command `siftlog`: which module has which command, and exit codes of errors.
+"""The command `siftlog`: maps commands to modules and errors to exit codes.
 
-Commands are loaded one at a time, so that `--help` and `status` start fast; the table
-below holds the line of help of each for that reason. Commands of other packages are
-entry points (group `siftlog.commands`).
+Commands are loaded one at a time, so that `--help` and `status` start fast; therefore
+the table below holds the help line of each. Commands of other packages are entry points
+(group `siftlog.commands`).
 """
 
 from __future__ import annotations

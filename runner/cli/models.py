@@ -1,4 +1,4 @@
-"""The verb about models: those that are known by name, or those of a run."""
+"""The command models: lists known models, or those of a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verb about prompts: those that a job ships, or those that a run sent."""
+"""The command prompts: prints the prompts of a job, or those that a run sent."""
 
 from __future__ import annotations
 

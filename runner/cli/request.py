@@ -1,8 +1,8 @@
-"""Holds what was typed for a run: click's options are turned into a `RunRequest` once.
+"""Holds the typed options of a run: click's options become a `RunRequest` once.
 
-Nothing is validated here: `RunOptions` validates how calls are sent, the job its own
-settings, each over a configuration file. A group has the fields of click's parameters
-of the same name, and belongs to those who read it.
+Nothing is validated here: `RunOptions` validates how calls are sent and the job its
+settings, each merged with a configuration file. A group has the fields of click's
+parameters of the same name.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Commands that start a run or resume one: run, generate (without scoring), resume.
 
-With `--detach` the process forks before it does anything else. The child is in the
-foreground until the run has begun, so that whatever is wrong is printed at once and
-nothing half made is left; then it moves to a session of its own, away from the
-terminal. Nothing is passed on a command line, least of all a key.
+With `--detach` the process forks before it does anything else. The child stays in the
+foreground until the run has started, so errors are printed at once and no partial state
+is left; then it moves to a separate session, detached from the terminal. No options or
+keys are passed on a command line.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Steps that run, resume and import share: from typed words to a scored run."""
+"""Steps that run, resume and import share: from typed options to a scored run."""
 
 from __future__ import annotations
 

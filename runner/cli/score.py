@@ -1,7 +1,6 @@
 """The commands score and scores: score the answers of a run, list its scorings.
 
-Checks of a scoring that were asked for come last: everything was printed and written
-before.
+Requested checks of a scoring run last, after everything is printed and written.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Split runs on the command line: a shard of one, all shards resumed, or `--engine`."""
+"""Runs split runs from the command line: one shard, all shards, or `--engine`."""
 
 from __future__ import annotations
 

@@ -193,7 +193,7 @@ def estimate_accuracy_lines(estimate_accuracy: EstimateAccuracy) -> list[str]:
 def _prospect_text(
     p: EstimatedFigure, done: float, show: Callable[[float], str]
 ) -> str:
-    would = "" if p.comes_to is None else f": would come to {show(p.comes_to)}"
+    would = "" if p.comes_to is None else f": projected {show(p.comes_to)}"
     return (
         f"{show(p.expected)} ({show(p.low)} to {show(p.high)}), so far "
         f"{show(p.so_far)} at {100 * done:.0f} %{would}"
@@ -490,7 +490,7 @@ def parts_text(parts: UnionProgress) -> str:
     """How far the parts of a split run are."""
     text = logs_text(len(parts.parts), parts.ended, has_all=not parts.unfinished)
     if parts.missing:
-        text += f"; slices {parts.missing} have not begun"
+        text += f"; slices {parts.missing} have not started"
     if parts.repeated:
         text += f"; {parts.repeated:,} answers paid for more than once"
     return text
@@ -538,7 +538,7 @@ def limits_text(limits: Mapping[str, Any]) -> str:
 def _wait(limits: Mapping[str, Any], now_us: int) -> str:
     """How long its endpoint still asks to be left alone."""
     wait_s = ((limits["paused_until_us"] or 0) - now_us) / 1e6
-    return f"; asks to wait another {duration(wait_s)}" if wait_s > 0 else ""
+    return f"; it asked to wait {duration(wait_s)} more" if wait_s > 0 else ""
 
 
 def _cost(status: Status) -> str:

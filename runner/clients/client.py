@@ -1,8 +1,8 @@
-"""Defines the clients of models: what one does, how one is configured and opened.
+"""Defines the client protocol, and how a client is configured and opened.
 
 A client sends one attempt and nothing more: it neither retries nor waits for a limit,
-writes no log, and tells no time. Whatever ends an attempt without a usable reply is
-raised as an `AttemptError` of `runner.errors`; any other exception is a bug.
+writes no log, and measures no time. Every failure without a usable reply is raised as
+an `AttemptError` of `runner.errors`; any other exception is a bug.
 """
 
 from __future__ import annotations

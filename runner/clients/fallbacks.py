@@ -1,13 +1,13 @@
-"""Learns what an endpoint accepts of the requests to one model, from its refusals.
+"""Learns from refusals which parameters an endpoint accepts for one model.
 
-Endpoints that speak the same form differ in the parameters they accept, and none says
-beforehand which. A request therefore begins with what most of them take, or with what
-the model's family is known to take. A refusal names a parameter, and the table `STEPS`
-of `runner.clients.fallbacks` has what is sent instead from then on. Each such step is a
+Endpoints that speak the same form differ in the parameters they accept, and none lists
+them in advance. So the first request uses parameters that most accept, or that the
+model's family is known to accept. A refusal names a parameter, and the table `STEPS` of
+`runner.clients.fallbacks` gives the replacement used from then on. Each such step is a
 fact of the run (`ParameterRefused`), which a later process reads, so it is paid for
 with one refused call.
 
-What a person set is not left out without a word: that refusal stops the endpoint,
+A parameter set by the user is never dropped silently: its refusal stops the endpoint,
 unless `--drop-refused` was given.
 """
 

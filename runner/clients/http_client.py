@@ -8,8 +8,8 @@ retries and the pool of `httpx.AsyncClient` cost more CPU than the whole engine 
 are of no use here (`design/clients.md` has the figures).
 
 Every client that speaks HTTP sends through here, so that timeouts, proxies, broken
-connections, endless replies and echoed keys are met in one way. No request is built
-and no reply is read in here.
+connections, endless replies and echoed keys are handled in one place. This module
+neither builds requests nor parses replies.
 """
 
 from __future__ import annotations

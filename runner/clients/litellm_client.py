@@ -1,17 +1,17 @@
 """Reaches every provider that litellm knows, by its model names `provider/model`.
 
 litellm writes the request and reads the reply; sending, timeouts, masking and the
-meaning of a refusal are those of the direct way. What it made of the reply is stored in
-OpenAI's form of its kind, with the reply as it came inside (`design/clients.md`).
+classification of refusals are those of `http_client`. The converted reply is stored in
+OpenAI's format of its kind, with the original reply inside (`design/clients.md`).
 
-The library's requests arrive here as they would at a socket, and each goes out once:
-a second one that is paid for would stand in no log. What came of the last one is kept:
-that, and not what the library makes of it, says how the attempt ended.
+The library's requests arrive here as they would at a socket, and only one is sent per
+attempt: a second paid one would be in no log. The result of the last request, not the
+library's view of it, determines how the attempt ended.
 
 litellm knows how some hundred providers want a request written and how they write a
-reply. Its retries, caches, callbacks, price download and `.env` reader are off, and
-its sockets are ours: whatever HTTP client it builds hands its requests to the attempt
-under way (`design/clients.md` says why). It is imported when the first model needs it,
+reply. Its retries, caches, callbacks, price download and `.env` reader are off, and its
+sockets are replaced: every HTTP client it builds passes its requests to the current
+attempt (`design/clients.md` says why). It is imported when the first model needs it,
 which takes two to three seconds.
 """
 

@@ -1,10 +1,10 @@
-"""Answers without a network: from a job's baseline, a function, a file or another run.
+"""Answers calls offline: from a job's baseline, a function, a file or another run.
 
 A file holds JSON objects, one a line or spread over lines: `key` and `response`, and
-where they matter `stage`, `model`, `replicate` and `finish_reason`. A run gives its
-replies byte for byte, as they were received.
+optionally `stage`, `model`, `replicate` and `finish_reason`. A run gives its replies
+byte for byte, as they were received.
 
-Where several models answered, the name goes on with `#` and the one that is meant:
+If several models answered, append `#` and the name of one:
 `recorded:answers.jsonl#openai/gpt-x`.
 """
 
@@ -322,9 +322,10 @@ class RecordedClient:
             reply = decode_reply(form, body)
             if not isinstance(reply, REPLIES[type(call.request)]):
                 raise BadRequest(
-                    f"What {self._name} holds for {call.task.stage} {call.task.key} is "
-                    "no reply of that kind; name a run that asked the same, since a "
-                    "file of recordings has texts only."
+                    f"What {self._name} holds for {call.task.stage} "
+                    f"{call.task.key} is not a reply of that kind; name a run "
+                    "with the same requests, since a file of recordings has "
+                    "texts only."
                 )
             return Received(body=body, form=form, reply=reply)
 

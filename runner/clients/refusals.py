@@ -1,10 +1,10 @@
-"""Reads what an HTTP status, its headers and its body say about an attempt; pure.
+"""Classifies HTTP errors from status, headers and body; pure.
 
 The table `REFUSAL_RULES` is read from the top, and the first rule that fits decides. It
 knows the codes that OpenAI, vLLM, Ollama and the common gateways use.
 
-The words of many servers are read here and nothing is decided: what is sent instead is
-the business of `runner.clients.fallbacks`.
+It only recognises the messages of many servers; `runner.clients.fallbacks` chooses what
+is sent instead.
 """
 
 from __future__ import annotations

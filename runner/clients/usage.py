@@ -1,16 +1,16 @@
-"""Reads the tokens that are billed for a reply from an endpoint's counts; never raises.
+"""Computes the billed tokens of a reply from an endpoint's counts; never raises.
 
 Endpoints of one form count in different ways. `USAGE_FORMS` has a row for each way, and
 one arithmetic reads them all:
 
 - input is the prompt's count, plus what the cache read and wrote where the form counts
   those apart, and never less than what the cache read and wrote;
-- output is the largest of the completion, of completion and reasoning where they stand
-  side by side, and of the total less the prompt.
+- output is the largest of the completion, of completion and reasoning if these are
+  separate, and of the total less the prompt.
 
 Counts come as integers, floats or strings, and any may be null or missing. A count that
-cannot be read is treated as missing. Where input or output stays unknown, so does the
-whole usage: a guess would be summed as if it had been counted.
+cannot be read is treated as missing. If input or output is unknown, the whole usage is
+unknown, because a guess would be summed like a count.
 """
 
 from __future__ import annotations

@@ -1,16 +1,16 @@
-"""The wire forms: requests to bytes, stored bytes to replies; pure.
+"""Encodes requests and decodes stored replies in all wire forms; pure.
 
 A form is how one family of endpoints writes a reply. Its name is stored with every
 answer, and its decoder is kept forever, because scoring reads the bytes as they came.
 Answers that never crossed a wire (baselines, recordings, imports) are written in the
-same forms by `encode_answer`, so that replay knows one way only.
+same forms by `encode_answer`, so replay has a single code path.
 
 `FORMS` has them all. OpenAI's chats are in `wire_openai`, what all forms share in
-`wire_shared`; Anthropic's messages, embeddings and rerank are here. No sockets, errors
-of HTTP or keys are.
+`wire_shared`; Anthropic's messages, embeddings and rerank are here. It has no sockets,
+HTTP errors or keys.
 
-A vector comes as a list of numbers, or in base64 as packed float32. Base64 is asked for
-where the endpoint is known to have it (`design/clients.md`); both are read.
+A vector comes as a list of numbers, or in base64 as packed float32. Base64 is requested
+if the endpoint is known to support it (`design/clients.md`); both are read.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Writes requests and reads bodies in the ways that all wire forms share; pure.
+"""Holds what all wire forms share of encoding and decoding; pure.
 
-A `Shape` says how a request is put to an endpoint, a `Skeleton` is the request as it is
-stored: parameters, and its texts by their hashes.
+A `Shape` describes the variant of a request for an endpoint; a `Skeleton` is the stored
+request: parameters, and its texts by their hashes.
 
-The defaults are what most endpoints take. Which other forms there are of each, and in
-which order they are tried, is the business of `runner.clients.fallbacks`.
+The defaults suit most endpoints. `runner.clients.fallbacks` defines the alternatives
+and their order.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""From a planned task to a durable answer: deciding, sending, recording, growing."""
+"""The engine: turns planned tasks into durable answers."""

@@ -1,24 +1,23 @@
-"""Answers tasks from the response cache, from other logs and from the own log.
+"""Answers tasks from the response cache, from other logs and from the run's own log.
 
-`AnswerLookup` records such answers like all others, and nothing is sent for them.
-`ResponseCache` finds the answers of other runs and keeps those of this one; `cache_key`
-says when an answer of another run is the answer to this request.
+`AnswerLookup` records such answers like all others, without a call. `ResponseCache`
+finds answers of other runs and stores those of this one; `cache_key` defines when an
+answer of another run answers this request.
 
-Besides the response cache and the run's other logs, the run's own log may have it: a
-task whose `follow_up` raised has failed, and kept its answer for a `retry`.
+The run's own log can also hold an answer: a task whose `follow_up` raised has failed,
+but its answer is kept for a `retry`.
 
-A hit waits for no slot, limit or budget: it is taken while its page is loaded. It goes
-into the log as an attempt with its answer, its end and what follows from it, in one
-unit with others, so a crash leaves a task that is answered or one that was never
-touched.
+A hit waits for no slot, limit or budget: it is used when its page is loaded. The log
+gets an attempt with its answer, the task's end and its follow-ups in one unit, so after
+a crash a task is either answered or untouched.
 
-Whatever is wrong with it, the run goes on: it says one sentence and asks its endpoint.
-Replies are written by a task of their own, in batches, so that no call waits for the
-cache's disk; what is not written when the process dies was not cached.
+If the cache fails, the run shows one message and continues with its endpoint. A
+background task writes replies in batches, so no call waits for the cache's disk;
+replies not yet written when the process dies are not cached.
 
-It is when everything that may change the answer is the same. What only may change it
-counts as changing it: a key that is too fine costs a call, one that is too coarse gives
-a wrong answer (`design/time-travel.md` names what is in it and what is not).
+A key covers everything that can change the answer, even if it only might: a key that is
+too fine costs a call, one that is too coarse gives a wrong answer (`design/time-travel.md`
+names what is in it and what is not).
 """
 
 from __future__ import annotations
@@ -68,12 +67,12 @@ from store.events import (
 from store.task import TaskRow
 
 LOOKUP_BATCH = 64
-"""Tasks looked up and recorded as one unit: enough that the disk's sync is nothing,
-few enough that a heartbeat is not late and their bodies are a small thing to hold."""
+"""Tasks looked up and recorded as one unit: enough to amortise the disk sync, few
+enough to keep heartbeats on time and memory small."""
 
 
 class AnswerLookup:
-    """Takes what is answered already out of the pages of one run."""
+    """Answers tasks of one run's pages that already have an answer."""
 
     def __init__(
         self,
@@ -86,13 +85,13 @@ class AnswerLookup:
         self._services = services
         self._endpoints = endpoints
         self._other_logs = sources.other_logs
-        # what the run has itself goes before what others had
+        # the run's own answers take precedence
         self._sources = [
             source for source in (sources.other_logs, sources.cache) if source
         ]
         self._reask = reask
         self.adopted = 0  #: tasks that the run's other logs answered
-        self.reused = 0  #: tasks whose own answer was taken up after a `retry`
+        self.reused = 0  #: tasks whose own answer was reused after a `retry`
         self.cached = 0  #: tasks that the response cache answered
 
     async def take(self, rows: Sequence[TaskRow]) -> frozenset[int]:
@@ -137,7 +136,7 @@ class AnswerLookup:
         return [end.row.task for end in ended]
 
     async def _take_reusable(self, rows: Sequence[TaskRow]) -> list[int]:
-        """Take up the answers of tasks that failed in the job's `follow_up`."""
+        """Reuse the answers of tasks that failed in the job's `follow_up`."""
         services, ended = self._services, []
         for row in rows:
             if not row.attempts or row.tries:
@@ -179,17 +178,17 @@ class AnswerLookup:
         return Received(body=body, form=form, reply=decode_reply(form, body))
 
     async def _finish(self, ended: Sequence[TaskEnd]) -> None:
-        """Record ends, and tell the scheduler what follows."""
+        """Record ends, and notify the scheduler of follow-ups."""
         services = self._services
         grown = await services.planner.finish_all(ended)
         for stage, model in grown.pairs:
             services.scheduler.planned(stage, model)
 
     async def _was_answered(self, row: TaskRow) -> bool:
-        """Whether this run has an answer already, and yet the task is open.
+        """Return whether this run has an answer although the task is open.
 
-        Then a person said `retry`, or the answer was refused and is asked for again:
-        either way another one is wanted.
+        Then a user retried it, or the answer was refused: either way a new one is
+        needed.
         """
         if not row.attempts:
             return False
@@ -205,9 +204,9 @@ class AnswerLookup:
         *,
         reused: bool = False,
     ) -> TaskEnd | None:
-        """How the task ends with this reply; None if it would be asked again.
+        """Return how the task ends with this reply; None if it would be sent again.
 
-        What the run has once settled for, in another log, it does not ask again.
+        A reply that the run accepted in another log is not requested again.
         """
         services, reply = self._services, received.reply
         is_adopted = received.adopted is not None
@@ -257,13 +256,13 @@ KEY_VERSION: Final = 1
 ADDRESS: Final = re.compile(
     r"_(API_BASE|BASE_URL|API_VERSION|REGION|REGION_NAME|LOCATION|PROJECT)$"
 )
-"""Names of the variables that say where, and as which version, litellm's providers are
-asked. Whose they are only litellm knows, so all that are set count."""
+"""Patterns of environment variables with addresses and versions of litellm's providers.
+Only litellm knows their provider, so all that are set count."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerOrigin:
-    """Where the answers of one model come from."""
+    """The origin of one model's answers."""
 
     model: str
     endpoint: str  #: as shown to people: an address, or a provider's name
@@ -273,7 +272,7 @@ class AnswerOrigin:
 
 
 def origin_of(model: str, options: ClientOptions) -> AnswerOrigin | None:
-    """Where *model*'s answers come from; None: from no endpoint, so never cached."""
+    """Return the origin of *model*'s answers; None: no endpoint, so never cached."""
     match route(model, has_base_url=options.base_url is not None):
         case Route.BASELINE | Route.RECORDED:
             return None
@@ -308,13 +307,13 @@ def _addresses(environment: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
 
 
 def cache_key(origin: AnswerOrigin, *, request_sha256: str, replicate: int) -> bytes:
-    """The key of an answer.
+    """Return the key of an answer.
 
     Args:
-        origin: where the answer comes from.
+        origin: the origin of the answer.
         request_sha256: of the request's skeleton, which holds its kind, the model,
             every parameter, and its texts and schema by hash.
-        replicate: asking again is meant to get another answer.
+        replicate: replicates must have different answers.
     """
     key_parts = (
         KEY_VERSION,
@@ -324,21 +323,21 @@ def cache_key(origin: AnswerOrigin, *, request_sha256: str, replicate: int) -> b
         origin.addresses,
         request_sha256,
         replicate,
-        # last, and only where it is another one: the keys of chats stay what they were
+        # last, and only if it differs, so the keys of chats do not change
         *(() if origin.api == "chat" else (origin.api,)),
     )
     return hashlib.sha256(msgspec.json.encode(key_parts)).digest()
 
 
 WAITING_BYTES: Final = 64 * 2**20
-"""Bodies that may wait to be written; more are not cached, rather than held."""
+"""Limit of bodies that wait to be written; more are not cached."""
 
 WRITTEN_AT_ONCE: Final = 256
-"""Entries in one transaction, which holds other processes up for some milliseconds."""
+"""Entries in one transaction, which blocks other processes for some milliseconds."""
 
 
 class ResponseCache:
-    """Finds replies of other runs, and keeps those of this one."""
+    """Finds replies of other runs, and stores those of this one."""
 
     def __init__(
         self,
@@ -350,7 +349,7 @@ class ResponseCache:
         clock: Clock,
         notify: Callable[[str], None],
     ) -> None:
-        """Use what *thread* has opened at *path*, for the models in *origins*."""
+        """Use the cache opened by *thread* at *path*, for the models in *origins*."""
         self._path = path
         self._thread = thread
         self._origins = origins
@@ -364,7 +363,7 @@ class ResponseCache:
         self._changed = asyncio.Event()
 
     def serves(self, model: str) -> bool:
-        """Whether *model*'s answers are looked for and kept."""
+        """Return whether *model*'s answers are looked up and stored."""
         return model in self._origins and not self._is_off
 
     async def find(self, requests: Sequence[tuple[Task, str]]) -> list[Received | None]:
@@ -416,14 +415,14 @@ class ResponseCache:
         )
 
     async def write_on(self) -> None:
-        """Write what is to be kept as it comes; ends only by being cancelled."""
+        """Write queued replies until cancelled."""
         while True:
             await self._changed.wait()
             self._changed.clear()
             await self.flush()
 
     async def flush(self) -> None:
-        """Write what waits, unless another process takes its time with the file."""
+        """Write queued replies, unless another process holds the file for long."""
         while (self._unwritten or self._used) and not self._is_off:
             batch = self._unwritten[:WRITTEN_AT_ONCE]
             used = +self._used
@@ -432,7 +431,7 @@ class ResponseCache:
             except sqlite3.Error as error:
                 self._failed(error)
                 return
-            # only now: a flush that is cancelled leaves it to the next
+            # only now: a cancelled flush leaves it to the next
             del self._unwritten[: len(batch)]
             self._used -= used
             self._waiting_bytes -= sum(len(entry.reply.body) for entry in batch)
@@ -455,14 +454,14 @@ async def response_cache(
     clock: Clock,
     notify: Callable[[str], None],
 ) -> AsyncIterator[ResponseCache | None]:
-    """A run's cache while the body runs; None if none is wanted or it cannot be used.
+    """Open a run's cache for the block; None if it is off or unusable.
 
     Args:
-        options: say whether and where.
-        clients: how each model is reached.
-        run: id of the run, kept with its answers.
+        options: whether to use a cache, and its folder.
+        clients: the clients of the models.
+        run: id of the run, stored with its answers.
         clock: dates the entries.
-        notify: shows a sentence to people.
+        notify: shows a message to the user.
     """
     cache: ResponseCache | None = None
     origins = {m: o for m, c in clients.items() if (o := origin_of(m, c)) is not None}
@@ -492,7 +491,7 @@ async def response_cache(
 
 
 def cache_path(folder: Path | None) -> Path:
-    """Where the cache lies: in *folder*, or in the user's folder of caches."""
+    """Return the path of the cache: in *folder*, or in the user's cache folder."""
     return (folder or user_cache_path("siftlog", appauthor=False)) / "cache.db"
 
 
@@ -501,7 +500,7 @@ def _without(error: CacheUnusable) -> str:
 
 
 def _received(cached: CachedReply) -> Received | None:
-    """The reply as if it had just come; None if its body cannot be read (any more)."""
+    """Decode a stored reply; None if its body cannot be read."""
     try:
         reply = decode_reply(cached.form, cached.body)
     except MalformedReply:

@@ -1,9 +1,9 @@
-"""Builds the events that end an attempt: answered, asked again, or abandoned.
+"""Builds the events that end an attempt: answered, re-asked, or abandoned.
 
-A call, the response cache and an import write a reply alike, so that whoever reads a
-log need not know the difference. A reply that cannot be read is asked for again in a
-dialogue. The outcome of an attempt that an earlier process had in flight is unknown: it
-is recorded as abandoned.
+Calls, the response cache and imports record replies in the same way, so readers of a
+log need not distinguish them. An unreadable reply is requested again in a dialogue. The
+outcome of an attempt that an earlier process had in flight is unknown: it is recorded
+as abandoned.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ def answered_event(
     cached: bool = False,
     reused: bool = False,
 ) -> AttemptAnswered:
-    """The attempt that brought a reply; its body is the entry's payload.
+    """Return the event of an answered attempt; the reply is the entry's payload.
 
     Args:
-        received: the reply as it came.
+        received: the received reply.
         task: its task's number.
-        attempt: its number; 0 for one that was no request of ours.
+        attempt: its number; 0 if no request was sent.
         latency_ms: None: it came without a call.
         cost_usd: None: not known.
-        possible_usd: what it may have cost, where the price is known and usage is not.
-        cached: whether it was there already: nothing was sent.
+        possible_usd: its maximum cost, if the price is known and usage is not.
+        cached: whether it came from the response cache, without a call.
         reused: whether it is the task's own earlier answer.
     """
     reply = received.reply
@@ -86,7 +86,7 @@ def answered_event(
 def completed_event(
     task: int, attempt: int, parsed: object, *, adopted: bool = False
 ) -> TaskCompleted:
-    """The end of a task whose reply the parser made *parsed* of."""
+    """Return the end of a task from its *parsed* reply."""
     failure = parsed if isinstance(parsed, ParseFailure) else None
     return TaskCompleted(
         task=task,
@@ -105,7 +105,7 @@ DEFAULT_REASK: Final = PromptBook(
         "again, only in the form that was asked for."
     }
 )
-"""How a job asks again that ships no text of its own for it."""
+"""The default text of a re-ask, for jobs that ship none."""
 
 
 def refused_answers(history: Iterable[RecordedEvent]) -> list[RecordedEvent]:
@@ -125,10 +125,10 @@ def refused_answers(history: Iterable[RecordedEvent]) -> list[RecordedEvent]:
 def may_reask(
     reply: AnyReply, failure: ParseFailure, *, reasks: int, most: int
 ) -> bool:
-    """Whether a reply that cannot be read is asked for again, after *reasks* times.
+    """Return whether an unreadable reply is requested again, after *reasks* re-asks.
 
-    Only chats are. A cut one is not: the same limit would cut it again. Nor is one
-    whose parser raised: the model cannot mend that.
+    Only chats are. A truncated one is not, because the same limit would cut it again.
+    Nor is one whose parser raised, because the model cannot fix that.
     """
     is_mendable = isinstance(reply, Reply) and not reply.is_truncated
     return reasks < most and is_mendable and failure.reason != PARSER_ERROR
@@ -137,12 +137,12 @@ def may_reask(
 def reask_messages(
     reply: Reply, failure: ParseFailure, dataset: object = None
 ) -> tuple[Message, ...]:
-    """The unreadable reply and what was wrong with it, as two further messages.
+    """Return two further messages: the unreadable reply and its error.
 
     Args:
-        reply: that could not be read.
-        failure: what its parser says.
-        dataset: of the job; its prompts say how to ask again, where it has any.
+        reply: the unreadable reply.
+        failure: the parser's error.
+        dataset: the job's data; its prompts may have a text for re-asks.
     """
     prompts = getattr(dataset, "prompts", None)
     prompt_book = prompts if isinstance(prompts, PromptBook) else DEFAULT_REASK
@@ -159,12 +159,12 @@ def reask_messages(
 async def abandoned_attempts(
     log: Log, *, hold: bool, carried: Collection[AttemptStarted] = ()
 ) -> AttemptsAbandoned | None:
-    """The attempts without an outcome, with what they may have cost; None: none.
+    """Return attempts without an outcome, with their maximum cost; None: none.
 
     Args:
         log: The run's log, before this process has sent anything.
         hold: Whether their tasks wait for a person instead of being sent again.
-        carried: Those that go on, because they leave in batches, which the log knows.
+        carried: Those that continue in batches, which are in the log.
     """
     ongoing = {(start.task, start.attempt) for start in carried}
     unknown = [attempt for attempt in await log.in_flight() if attempt not in ongoing]
@@ -178,7 +178,7 @@ async def abandoned_attempts(
 
 
 def abandoned_text(run_id: str, unknown: AttemptsAbandoned) -> str:
-    """A sentence for whoever resumes the run."""
+    """Return a message for the user who resumes the run."""
     worst = unknown.possible_usd
     cost = f" (they may have cost up to {dollars(worst)})" if worst else ""
     next_step = (
@@ -197,11 +197,11 @@ class AttemptStart:
     """The start of an attempt without an outcome."""
 
     at_us: int
-    worst_usd: float  #: what it had reserved; 0 where its price was unknown
+    worst_usd: float  #: its reservation; 0 if its price was unknown
 
 
 async def attempt_start(log: Log, task: int, attempt: int) -> AttemptStart:
-    """When an attempt that is in flight was sent, and what it may cost."""
+    """When an attempt in flight was sent, and its maximum cost."""
     for recorded in reversed(await log.task_events(task)):
         event = recorded.event
         if isinstance(event, AttemptStarted) and event.attempt == attempt:

@@ -1,10 +1,10 @@
-"""One attempt, from a loaded task to a durable outcome.
+"""Runs one attempt, from a loaded task to a durable outcome.
 
 The order is the promise: request built -> `AttemptStarted` durable -> sent -> outcome
-queued for the log before its slot is used again -> read -> the task's end durable
-together with the tasks that follow from it. A crash at any point therefore leaves an
-attempt that never left, one that is answered and is never asked again, or one whose
-outcome is unknown; of these there are never more than slots.
+queued for the log before its slot is used again -> parsed -> the task's end durable
+together with its follow-up tasks. So after a crash at any point an attempt was never
+sent, or is answered and never sent again, or its outcome is unknown; there are never
+more of these than slots.
 """
 
 from __future__ import annotations
@@ -57,12 +57,12 @@ from store.task import TaskRow, usd
 NOT_SENT = "not sent: the lease on this part of the run had ended"
 
 BODY_LIMIT = 64 * 1024
-"""Bytes kept of what came with a failure; an error page says it all in fewer."""
+"""Bytes kept of a failure's response; longer error pages add nothing."""
 
 
 @dataclass(slots=True, kw_only=True)
 class _Item:
-    """A loaded task with what its next attempt needs."""
+    """A loaded task with the data of its next attempt."""
 
     work: QueuedTask
     row: TaskRow
@@ -75,12 +75,12 @@ class _Item:
     most_out: int = 0  #: tokens of a reply that money was reserved for; 0: for none
     is_ending: bool = False  #: its end is on its way to the log, or there
     refused: tuple[TaskCompleted, Answer] | None = None
-    """How the task ends if asking again brings no reply: with the last that came."""
+    """End of the task if the re-ask brings no reply: that of the last one."""
 
     def refuse(
         self, attempt: int, reply: Reply, failure: ParseFailure, dataset: object
     ) -> None:
-        """Ask again, showing the reply of *attempt* and why it was refused."""
+        """Request a new reply, with the reply of *attempt* and why it was refused."""
         self.reasks += 1
         self.extra += reask_messages(reply, failure, dataset)
         self.refused = (
@@ -90,7 +90,7 @@ class _Item:
 
 
 class Attempts:
-    """Sends the loaded tasks of one run and records what comes of them."""
+    """Sends the loaded tasks of one run and records the outcomes."""
 
     def __init__(
         self,
@@ -119,15 +119,15 @@ class Attempts:
         self.counts: Counter[str] = Counter()
 
     def holds(self, task: int) -> bool:
-        """Whether a task is taken in and not settled."""
+        """Return whether a task is loaded and not settled."""
         return task in self._items
 
     def is_ending(self, task: int) -> bool:
-        """Whether a task's end may stand in the log and is not settled yet."""
+        """Return whether a task's end may be in the log without being settled."""
         return task in self._items and self._items[task].is_ending
 
     async def admit(self, row: TaskRow) -> QueuedTask:
-        """Take a task in, for as long as it is not settled."""
+        """Hold a task until it is settled."""
         if row.task in self._items:
             return self._items[row.task].work
         work = QueuedTask(
@@ -141,7 +141,7 @@ class Attempts:
         return work
 
     async def _take_up_dialogue(self, item: _Item) -> None:
-        """Go on with a re-ask that an earlier process began."""
+        """Continue a re-ask that an earlier process started."""
         for recorded in refused_answers(await self._log.task_events(item.work.number)):
             event = recorded.event
             if isinstance(event, AttemptAnswered):
@@ -152,14 +152,14 @@ class Attempts:
                     item.refuse(event.attempt, reply, failure, self._services.dataset)
 
     def _failure(self, item: _Item, reply: Reply, reason: str) -> ParseFailure:
-        """Why a reply was refused by an earlier process, in as many words as then."""
+        """Return why an earlier process refused a reply, in the same words."""
         parsed = self._parsed(item, reply)
         if isinstance(parsed, ParseFailure) and parsed.reason == reason:
             return parsed
         return ParseFailure(reason=reason)  # the parser is another one by now
 
     def _parsed(self, item: _Item, reply: AnyReply) -> object | ParseFailure:
-        """What the job's parser makes of a reply."""
+        """Return the parser's result for a reply."""
         services, stage = self._services, self._stages[item.work.stage]
         return read_reply(stage, services.dataset, item.task, reply, services.faults)
 
@@ -167,7 +167,7 @@ class Attempts:
         return self._prices.get(work.model)
 
     def _weigh(self, item: _Item) -> None:
-        """Say what the next attempt takes of limits and budget at worst."""
+        """Estimate limits and budget of the next attempt, at worst."""
         work = item.work
         price = self._price(work)
         is_paid = price is not None and not price.is_free
@@ -192,13 +192,13 @@ class Attempts:
         return None if ladder is None else ladder.most_output
 
     def _weigh_again(self, model: str) -> None:
-        """Reserve by what is known now for every task of *model* that is loaded."""
+        """Update the reservations of every loaded task of *model*."""
         for item in self._items.values():
             if item.work.model == model:
                 self._weigh(item)
 
     def _learn(self, item: _Item, reply: AnyReply) -> None:
-        """Take in what a reply says of how long the next ones may be."""
+        """Learn from a reply how long later ones may be."""
         model, bounds = item.work.model, self._bounds[item.work.model]
         previous_most, usage = bounds.most_output, reply.usage
         is_refusal = isinstance(reply, Reply) and reply.is_refused
@@ -211,8 +211,7 @@ class Attempts:
             and bounds.most_output != previous_most
         ):
             ladder.unbounded(usage.tokens_out, bounds.most_output)
-        # those in flight were reserved too little for as well; what they turn out to
-        # cost says no more than this one does
+        # calls in flight were also reserved too little; their cost adds no information
         self._weigh_again(model)
 
     def _request(self, item: _Item) -> Request:
@@ -234,16 +233,16 @@ class Attempts:
         except e.JobFault as error:
             await self._faulted(item, error)
             return
-        # once more: the process may have been stopped while the start was written
+        # again: the process may have been stopped while the start was written
         if not self._scheduler.may_send(self._clock.monotonic()):
             await self._failed(item, e.Cancelled(NOT_SENT, was_sent=False), 0.0)
             return
         coming = self._endpoints.clients[work.model].call(call)
-        del call  # what comes may take a day, and the texts are not needed for it
+        del call  # a reply may take a day and does not need the texts
         await self._receive(item, coming)
 
     async def _begin(self, item: _Item) -> Call:
-        """Record that an attempt begins; what is to be sent."""
+        """Record the start of an attempt; return the request."""
         work, request = item.work, self._request(item)
         payload, blobs, item.request_sha256 = skeleton(request, work.model)
         item.has_schema = isinstance(request, ChatRequest) and bool(request.schema)
@@ -265,7 +264,7 @@ class Attempts:
         )
 
     async def go_on(self, started: AttemptStarted) -> None:
-        """One attempt of an admitted task, which an earlier process has begun."""
+        """Run an attempt of an admitted task that an earlier process started."""
         item = self._items[started.task]
         item.request_sha256 = started.request_sha256
         await self._receive(item, self._call_again(item))
@@ -276,7 +275,7 @@ class Attempts:
             request = self._request(item)
             is_stale = skeleton(request, item.work.model).sha256 != item.request_sha256
         except e.JobFault:
-            # what the provider has is taken in all the same; nothing else is sent
+            # results at the provider are still collected; nothing else is sent
             request, is_stale = ChatRequest(messages=(), max_tokens=1), True
         call = Call(
             task=item.task,
@@ -290,7 +289,7 @@ class Attempts:
     async def _receive(
         self, item: _Item, coming: Coroutine[Any, Any, Received]
     ) -> None:
-        """Wait for what comes of an attempt, and record it."""
+        """Wait for the outcome of an attempt, and record it."""
         began = self._clock.monotonic()
         while True:
             try:
@@ -299,7 +298,7 @@ class Attempts:
                 coming = self._call_again(item)
                 continue
             except CallLeft as left:
-                # nothing is known of it yet: another process will be told
+                # its outcome is unknown yet: a later process will collect it
                 now = self._clock.monotonic()
                 notice = self._scheduler.left(item.work, left.error, now)
                 self._wake()
@@ -313,7 +312,7 @@ class Attempts:
             return
 
     async def _faulted(self, item: _Item, error: e.JobFault) -> None:
-        """The job could not say what to ask: the task fails, and nothing was sent."""
+        """Fail a task whose request the job could not build; nothing was sent."""
         now = self._clock.monotonic()
         self._scheduler.failed(item.work, error, now, self._chance.random())
         self._wake()
@@ -361,7 +360,7 @@ class Attempts:
             await self._log.append(*facts, entry)
             self._scheduler.settled(work, retry_at=now + decision.retry_in_s)
         elif item.refused is None:
-            # nothing follows from it, so it is queued before anything is awaited
+            # it has no follow-up, so it is queued before any await
             end = TaskFailed(task=work.number, attempt=item.attempt, error=name)
             flaws = {Flaw.FAILED}
             if isinstance(error, e.ContentFiltered):
@@ -377,13 +376,13 @@ class Attempts:
             await self._finish(item, [completion], answer, None)
 
     def _facts(self, model: str) -> list[ParameterRefused]:
-        """What was found out of an endpoint since, to be recorded; people hear it."""
+        """Return new facts about an endpoint to record; show them to the user."""
         ladder = self._endpoints.ladders.get(model)
         facts = [] if ladder is None else ladder.take_facts()
         for fact in facts:
             self._services.notify(fact.sentence)
         if ladder is not None and facts and ladder.most_output is not None:
-            # without a limit of ours a reply may be longer than what was to be reserved
+            # without a limit in the request a reply may exceed the reservation
             self._weigh_again(model)
         return facts
 
@@ -416,7 +415,7 @@ class Attempts:
             received,
             task=work.number,
             attempt=item.attempt,
-            # what a batch takes says nothing of the model
+            # the duration of a batch is unrelated to the model
             latency_ms=None
             if work.model in self._endpoints.batched
             else round(duration_s * 1e3, 3),
@@ -426,8 +425,8 @@ class Attempts:
         parsed = self._parsed(item, reply)
         flaws = flaws_of(reply, parsed)
         failure = parsed if isinstance(parsed, ParseFailure) else None
-        # nothing was awaited since the slot was given back: the answer stands in the
-        # log before the attempt that takes the slot over
+        # no await since the slot was released: the answer is in the log before the next
+        # attempt in the slot
         if (
             failure is not None
             and isinstance(reply, Reply)
@@ -445,7 +444,7 @@ class Attempts:
             return
         await self._log.append(*facts, Entry(event=event, payload=received.body))
         if self._cache is not None and not item.extra:
-            # a dialogue's last reply answers a question that no run begins with
+            # the last reply of a dialogue does not answer a first request
             self._cache.keep(item.task, item.request_sha256, received)
         answer = Answer(task=item.task, reply=reply, parsed=parsed)
         end = completed_event(work.number, item.attempt, parsed)
@@ -466,13 +465,13 @@ class Attempts:
         answer: Answer,
         flaws: Collection[Flaw] | None,
     ) -> None:
-        """Record a task's end together with the tasks that follow from it.
+        """Record a task's end together with its follow-up tasks.
 
         Args:
             item: the task.
-            entries: its end, and what else is to be recorded with it.
-            answer: what came of it.
-            flaws: what was wrong with the outcome; None: it was judged before.
+            entries: its end and further events.
+            answer: its answer.
+            flaws: its faults; None: already counted.
         """
         item.is_ending = True
         grown = await self._services.planner.finish(item.row, answer, entries)

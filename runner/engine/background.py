@@ -1,7 +1,7 @@
 """Runs work alongside a block, wakes runs that share, and obeys signals.
 
-Runs share endpoints or a budget. What one of them gives back, a slot, a share of the
-minute, reserved money, another may wait for.
+Runs can share endpoints or a budget, so a slot, rate credit or money that one releases
+may be what another waits for.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import Any, Protocol
 async def run_alongside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
     """Run *work* while the body runs; cancel it when the body ends.
 
-    An error of either ends both and comes out bare, not in an exception group: there
-    are only two parties, and whoever catches it wants to know its class.
+    An error of either ends both and is raised without an exception group, because
+    callers catch it by class.
     """
     try:
         async with asyncio.TaskGroup() as group:
@@ -32,7 +32,7 @@ async def run_alongside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
 
 
 class WakeUps:
-    """One wake-up call for each run; a run on its own has one to itself."""
+    """Wake-up calls of runs; a single run has its own."""
 
     def __init__(self) -> None:
         self._calls: list[asyncio.Event] = []
@@ -44,11 +44,11 @@ class WakeUps:
         return call
 
     def unregister(self, call: asyncio.Event) -> None:
-        """Wake that one no more."""
+        """Stop waking that one."""
         self._calls.remove(call)
 
     def wake_all(self, *, by: asyncio.Event | None = None) -> None:
-        """Wake all, but whoever it is rung *by*."""
+        """Wake all except the caller *by*."""
         for call in self._calls:
             if call is not by:
                 call.set()
@@ -58,7 +58,7 @@ STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
 
 
 class Interruptible(Protocol):
-    """A run at work, or several."""
+    """One or several live runs."""
 
     def drain(self) -> None:
         """Start nothing more; calls in flight get the grace time."""
@@ -72,9 +72,8 @@ class Interruptible(Protocol):
 def obey_signals(worker: Interruptible, notify: Callable[[str], None]) -> None:
     """Drain at the first signal, stop at the second.
 
-    A terminal that is closed only ever drains: its hang-up comes twice, from the shell
-    and from the kernel, and nobody meant the second. Where a hang-up is ignored
-    (nohup), it stays so.
+    A closed terminal only drains: its hang-up arrives twice, from the shell and from
+    the kernel. If hang-ups are ignored (nohup), they stay ignored.
     """
     loop = asyncio.get_running_loop()
     seen: list[int] = []

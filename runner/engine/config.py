@@ -1,4 +1,4 @@
-"""Holds what a run is carried out with, in groups that each have one owner."""
+"""Holds the configuration of the engine, in groups with one owner each."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from store.log.interface import Log
 
 
 class AnswerSource(Protocol):
-    """Where a task's answer may be found."""
+    """A source of answers."""
 
     def serves(self, model: str) -> bool:
-        """Whether answers of *model* are looked for."""
+        """Return whether it may have answers of *model*."""
         ...
 
     async def find(self, requests: Sequence[tuple[Task, str]]) -> list[Received | None]:
@@ -37,7 +37,7 @@ class AnswerSource(Protocol):
 
 
 class AnswerStore(AnswerSource, Protocol):
-    """Where answers are looked for, and kept for later runs."""
+    """A source of answers that also stores them for later runs."""
 
     def keep(self, task: Task, request_sha256: str, received: Received) -> None:
         """Have the reply to *task*'s request written some time."""
@@ -55,28 +55,28 @@ class EngineServices:
     scheduler: Scheduler
     planner: Planner
     notify: Callable[[str], None]  #: shows a sentence to people
-    faults: JobFaults | None = None  #: takes exceptions of the job's own code
+    faults: JobFaults | None = None  #: receives exceptions of the job's own code
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelEndpoints:
-    """What sends the calls of each model, and what its endpoint accepts."""
+    """Clients of the models, and the parameters their endpoints accept."""
 
     clients: Mapping[str, ModelClient]
     terms: Mapping[str, ModelTerms] = field(default_factory=dict)
     ladders: Mapping[str, Fallbacks] = field(default_factory=dict)
     """Forms of request that are accepted; none of models that answer offline."""
-    batched: Collection[str] = ()  #: models whose calls leave in batches
+    batched: Collection[str] = ()  #: models whose calls are sent in batches
 
     def request(self, services: EngineServices, task: Task) -> Request:
-        """What is sent for *task*."""
+        """Return the request of *task*."""
         terms = self.terms.get(task.model, USUAL)
         return terms.request(services.job, services.dataset, task)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerSources:
-    """Where answers are taken from before a call is made."""
+    """Sources of answers that avoid a call."""
 
     other_logs: AnswerSource | None = None  #: answers that other logs of the run have
     cache: AnswerStore | None = None  #: answers of other runs
@@ -84,7 +84,7 @@ class AnswerSources:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CostBounds:
-    """What bounds the money that a call may cost, by model."""
+    """Bounds of a call's cost, by model."""
 
     prices: Mapping[str, Price | None] = field(default_factory=dict)
     """None, or none at all: unknown."""
@@ -93,34 +93,34 @@ class CostBounds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryOptions:
-    """When a task is sent again, and when a model is given up."""
+    """Rules for retries and for stopping a model."""
 
-    seed: int = 0  #: of the jitter; never touches a result
-    reask: int = 0  #: how often an unreadable reply is asked for again
+    seed: int = 0  #: of the jitter; never affects results
+    reask: int = 0  #: maximum re-asks of an unreadable reply
     futility: FutilityMonitor = field(default_factory=FutilityMonitor)
-    """Judges replies; stops a model whose replies are of no use."""
+    """stops a model whose replies are useless"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TakeoverOptions:
-    """What is taken over from earlier processes of the run."""
+    """State from earlier processes of the run."""
 
-    frees_held: bool = False  #: send what an earlier process held as unknown
+    frees_held: bool = False  #: send again what an earlier process held as unknown
     carried: Sequence[AttemptStarted] = ()  #: attempts that go on in batches
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrainOptions:
-    """How a run drains."""
+    """Draining of a run."""
 
     grace_s: float = 30.0  #: how long a drain waits for calls in flight
     leaving: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set as the run drains: batches are then left to a later process."""
+    """Set when the run drains: batches are then left to a later process."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedWithRuns:
-    """What a run shares with other runs of this process."""
+    """Resources shared with other runs of this process."""
 
     has_budget: bool = False
     wakeups: WakeUps = field(default_factory=WakeUps)  #: wakes all that share
@@ -128,7 +128,7 @@ class SharedWithRuns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineConfig:
-    """What a run is carried out with."""
+    """Configuration of the engine for one run."""
 
     services: EngineServices
     endpoints: ModelEndpoints

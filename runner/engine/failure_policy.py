@@ -6,18 +6,18 @@ by the task's overall deadline.
 
 `Refusals` tells a refusal that all tasks of a model share from one of a single prompt.
 
-`FutilityMonitor` stops a model whose replies are of no use (`--stop-if`).
+`FutilityMonitor` stops a model whose replies are useless (`--stop-if`).
 
 A wrong model name, a missing route or an option that the endpoint does not take is
-refused in every request alike. Failing task after task for it would lose the plan; so
-the model is stopped and its tasks stay open. A model that has never answered is
-stopped by a first unknown model or route, and by the same words to a few different
-requests. One that has answered needs more, in a row: a gateway may lose a model for a
-moment, and the request may be at fault.
+refused in every request. Failing every task would lose the plan, so the model is
+stopped and its tasks stay open. A model that has never answered is stopped by a first
+unknown model or route, and by the same words to a few different requests. One that has
+answered needs more, in a row: a gateway may lose a model for a moment, and the request
+may be at fault.
 
-A rule names a kind of outcome and a share, such as `unparsed>50%`. Outcomes are looked
-at one by one as they come, per model and rule, and the rule fires as soon as the share
-is above the limit beyond chance. The test may look after every outcome, so it is
+A rule names a kind of outcome and a share, such as `unparsed>50%`. Outcomes are tested
+one by one as they arrive, per model and rule, and the rule fires as soon as the share
+is significantly above the limit. The test runs after every outcome, so it is
 sequential. Let p0 be the limit and let S of the n outcomes so far be of the kind. Then
 
     E_n = mean over q of (q / p0)^S * ((1 - q) / (1 - p0))^(n - S)
@@ -25,12 +25,12 @@ sequential. Let p0 be the limit and let S of the n outcomes so far be of the kin
 with q on a fixed grid between p0 and 1 is a mixture of likelihood ratios (Wald,
 "Sequential Analysis", 1947; Robbins, "Statistical methods related to the law of the
 iterated logarithm", 1970). As long as every outcome is of the kind with a chance of at
-most p0, given those before it, E is a non-negative supermartingale that begins at 1.
-By Ville's inequality the chance that it ever reaches 1 / alpha is at most alpha. So a
+most p0, given those before it, E is a non-negative supermartingale that starts at 1. By
+Ville's inequality the chance that it ever reaches 1 / alpha is at most alpha. So a
 model whose true share is at the limit or below is stopped by mistake in at most one of
 1 / alpha runs, however many outcomes there are.
 
-The bound assumes that order says nothing about quality. Under concurrency the fastest
+The bound assumes that order is unrelated to quality. Under concurrency the fastest
 replies come first, so the first verdict waits for `LEAST_OUTCOMES` outcomes.
 """
 

@@ -1,7 +1,6 @@
-"""Keeps all that the scheduler knows of one model: its queues, its limits, its turn.
+"""Holds the scheduler's state of one model: its queues, its limits, its turn.
 
-Plain state with the questions that it answers; what is done with it stands in
-`runner.engine.scheduler`.
+State and queries only; decisions are in `runner.engine.scheduler`.
 """
 
 from __future__ import annotations

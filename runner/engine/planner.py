@@ -1,7 +1,7 @@
 """Grows the plan of a run: first stage, follow-ups of answers, follow-ups of groups.
 
 Each growth is durable together with the event that caused it, so a crash can neither
-lose nor repeat it. Where the parsers or settings changed since the answers were read,
+lose nor repeat it. If the parsers or settings changed since the answers were parsed,
 `_catch_up` derives the follow-ups again and adds exactly those that are missing.
 """
 

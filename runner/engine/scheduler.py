@@ -1,11 +1,11 @@
-"""Which task is sent next: the sans-IO core of the engine.
+"""Decides which task is sent next: the sans-IO core of the engine.
 
-The scheduler owns no task, socket, clock or database. It is told what happened
-(`loaded`, `received`, `failed`, `settled`, `planned`, ...) with the time it happened,
-and `step(now)` says what to do: which tasks to start, which pages of open tasks to
-fetch, and when to look again. One driver performs that (`runner/engine/driver.py`).
+The scheduler owns no task, socket, clock or database. It receives events (`loaded`,
+`received`, `failed`, `settled`, `planned`, ...) with their time, and `step(now)`
+returns actions: tasks to start, pages of open tasks to fetch, and when to call it
+again. One driver performs them (`runner/engine/driver.py`).
 
-Rules that hold here:
+Rules:
 
 1. Memory is bounded: per model and stage at most `window` tasks are loaded, whatever
    the run's size; the rest waits in the log.
@@ -13,22 +13,22 @@ Rules that hold here:
    retry that has been due for a minute goes before them, the oldest first: it starts
    after those that were due before it.
 3. Models at one endpoint take turns by weight; one that could not use its turns, for
-   want of tasks or slots, does not make up for them later. Between two starts of a
+   lack of tasks or slots, does not make up for them later. Between two starts of a
    model that could always start, one of w times its weight starts at most 1 + w times.
 4. A slot is held from the start of an attempt until its outcome is known; the task
    stays *unsettled* until that outcome is durable, and new starts wait while too many
    are unsettled, so a slow disk slows the calls instead of filling memory.
-5. A task whose worst case finds no room in the budget holds up its model's later ones:
-   within a model nothing smaller overtakes it. Other models go on; what they overtake
-   by costs money too, so it ends.
+5. A task whose worst case exceeds the remaining budget blocks its model's later ones:
+   within a model no smaller task overtakes it. Other models continue; their calls cost
+   money too, so this ends.
 6. Several runs of one process may share endpoints and a budget: the turns of rule 3 go
    over the models of all of them. A scheduler whose turn it is not `yields`.
 7. The first call of a stage that an endpoint may refuse goes alone (`probe`), for two
    seconds at most: what is refused is paid for once, and not by every slot.
-8. Where a process takes part in a run on somebody's word, nothing starts once that is
-   not known to hold: another process may have its part by then.
-9. A model is stopped by itself where all its tasks would be refused, or its replies are
-   of no use: nothing more of it starts, its tasks stay open, other models go on.
+8. If a process works under a lease, nothing starts once the lease may have expired,
+   because another process may then own its part.
+9. A single model is stopped if all its tasks would be refused or its replies are
+   useless: none of its tasks starts, they stay open, and other models continue.
 """
 
 from __future__ import annotations

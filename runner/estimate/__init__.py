@@ -1,1 +1,1 @@
-"""Estimates what a run takes, before any call or under other limits."""
+"""Estimates runs: before any call, or under other limits."""

@@ -1,9 +1,9 @@
-"""Answers a few items of a plan offline to learn what an item takes.
+"""Answers a few items of a plan offline to measure the cost of an item.
 
 An item is a first-stage task, or all those in a row that share a group. A sample of
 them is answered by the job's own baseline, through the real requests, parsers and
 follow-ups, in memory. Nothing is sent and nothing recorded. A task whose `request`,
-`follow_up` or baseline raises is counted as failing, and the sample goes on.
+`follow_up` or baseline raises is counted as failing, and the sample continues.
 """
 
 from __future__ import annotations

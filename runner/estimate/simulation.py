@@ -91,7 +91,7 @@ CALL_S: Final = 0.00035
 
 ASSUMED: Final = (
     "an attempt takes as long as it took in the recorded run, under that run's load",
-    "failures come to the attempts that they came to then",
+    "failures occur at the same attempts as in the run",
     "follow-ups leave once all earlier stages of their first-stage task have ended",
     f"the engine itself starts at most {round(1 / CALL_S, -2):,.0f} calls a second",
 )

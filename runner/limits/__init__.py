@@ -1,1 +1,1 @@
-"""What an endpoint allows, found out: rates, calls at a time, waits, and its health."""
+"""Learns and enforces an endpoint's limits: rates, concurrency, waits and health."""

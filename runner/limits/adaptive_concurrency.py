@@ -1,4 +1,4 @@
-"""Adapts the calls at a time: up while that is worth it, down where calls are refused.
+"""Adapts concurrency: increases it while that helps, decreases it after refusals.
 
 `AdaptiveConcurrency` starts slowly and grows in small steps, by latency;
 `LearnedConcurrency` learns the limit of an endpoint from its refusals. Sans-IO.
@@ -6,9 +6,9 @@
 A round is the time in which half as many calls as there are slots were sent and came
 back. While the slots are used the limit doubles each round, until that makes calls much
 slower; from then on it grows by a twentieth (the figures are those of inspect_ai's
-adaptive concurrency). In a round in which something was refused it does not grow, nor
-where less than four fifths of it were used: that says nothing. What refusals show of
-calls at a time is left to `LearnedConcurrency`.
+adaptive concurrency). It does not grow in a round with a refusal, or in one that used
+less than four fifths of it, which shows nothing. `LearnedConcurrency` handles what
+refusals show about concurrency.
 
 At a refusal the endpoint is full: what is in flight then *is* the limit. A limit that
 is refused again before it was raised was taken too high (replies are on their way for a

@@ -1,10 +1,10 @@
-"""Stops hammering an endpoint that fails the same way every time.
+"""Stops calls to an endpoint that fails in the same way every time.
 
-Sans-IO. Closed: requests flow. Open: the last attempts all failed alike; one probe at
-a time leaves, at growing distance. Stopped: nothing leaves any more in this process,
-because the endpoint never worked, or has not for an hour, or refuses the key.
+Sans-IO. Closed: requests flow. Open: the last attempts all failed alike; one probe at a
+time is sent, at growing intervals. Stopped: this process sends nothing more, because
+the endpoint never worked, or has not for an hour, or refuses the key.
 
-A 429 says that the endpoint works, and a prompt that is too long says nothing about
+A 429 shows that the endpoint works, and a prompt that is too long shows nothing about
 it: such failures neither open the breaker nor close it.
 """
 

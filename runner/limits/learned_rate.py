@@ -1,33 +1,33 @@
 """Learns the request rate that an endpoint allows from its refusals; sans-IO.
 
 Most servers hold a bucket of credit. At a 429 the bucket is empty; at the next 429 it
-is empty again; so what was let through between the two, divided by the time between,
-*is* the rate at which the bucket fills, whatever its size. That holds as long as the
-bucket never ran over in between, that is, while requests were held back by this pace
-alone and it stood no lower than the truth: such a window is *firm*.
+is empty again; so the number of accepted requests between the two, divided by the time
+between, *is* the rate at which the bucket fills, whatever its size. That is true as
+long as the bucket never overflowed in between, that is, while only this rate held
+requests back and it was not below the true rate: such a window is *firm*.
 
-After a refusal nothing is sent for a moment. What was under way comes back, the count
-is settled, and the server gathers a little credit. The new pace is a trifle above the
-estimate: it eats up that credit slowly, at the cost of one or two refusals when it is
-gone, and measures again. Between two refusals nothing of the allowed rate is lost.
+After a refusal nothing is sent for a moment. Calls in flight return, the count is
+complete, and the server accumulates a little credit. The new rate is slightly above the
+estimate: it uses up that credit slowly, at the cost of one or two refusals at the end,
+and measures again. Between two refusals nothing of the allowed rate is lost.
 
-A pace that is refused again before it was raised is lowered a little each time. If even
-that does not help, the refusals are no matter of the rate, and the pace is *doubtful*.
+A rate that is refused again before it was raised is lowered a little each time. If that
+does not help, the refusals do not depend on the rate, and the rate is *doubtful*.
 
-A limit that was refused is left alone for a while. If nothing is refused then, it may
-have risen, or was taken too low, and it is tried with 5 % more, 10 %, 20 %, ... as long
-as it is what holds requests back.
+After a refusal a limit stays unchanged for a while. If nothing is refused then, the
+true limit may be higher, and it is tried with 5 % more, 10 %, 20 %, ... as long as this
+limit is the bottleneck.
 
-Where calls at a time are limited, every refused call found as many others in flight as
-the one refused before, and none that found as many passed. Where the rate is limited,
-or chance refuses, the refused call is one like any other: its rank among those let
-through, by calls in flight at the sending, is evenly distributed.
+If concurrency is limited, every refused call found as many others in flight as the
+previous refused one, and no accepted call did. If the rate is limited, or refusals are
+random, the refused call is like any other: its rank among those let through, by calls
+in flight at the sending, is evenly distributed.
 
-Some endpoints refuse one request in fifty whatever is sent. Once such a share is known,
-a single refusal says nothing any more; what counts is a share that has grown. Page's
-cumulative sum (Biometrika 41, 1954) finds that in the fewest requests: every refusal
-adds to it, every request let through takes away, each as much as it is likelier under
-a grown share than under the usual one.
+Some endpoints refuse one request in fifty at random. Once such a share is known, a
+single refusal shows nothing; only a larger share does. Page's cumulative sum
+(Biometrika 41, 1954) finds that in the fewest requests: every refusal adds to it, every
+request let through takes away, each as much as it is likelier under a grown share than
+under the usual one.
 """
 
 from __future__ import annotations

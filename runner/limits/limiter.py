@@ -1,14 +1,14 @@
-"""Decides when a request may start: requests and tokens a minute, and calls at a time.
+"""Decides when a request may start, by requests and tokens per minute and concurrency.
 
-Sans-IO: every method takes `now` (monotonic seconds) and nothing here sleeps. A
-limiter says when the next request may leave; the scheduler waits.
+Sans-IO: every method takes `now` (monotonic seconds) and nothing here sleeps. A limiter
+returns when the next request may be sent; the scheduler waits.
 
-Three sources are heard, and the lowest limit counts: what a person set, what the
-endpoint states in its headers (`rate_limits`), and what its replies show: refusals
+It combines three sources, and the lowest limit counts: limits set by the user, limits
+in the endpoint's headers (`rate_limits`), and limits learned from its replies: refusals
 (`LearnedLimits`) and latencies (`adaptive_concurrency`).
 
-A refusal does not say what was too much. So one explanation after the other is acted
-on, the usual one first, and given up if acting on it does not end the refusals:
+A refusal does not name the exceeded limit. So one explanation after the other is tried,
+the most common first, and rejected if it does not end the refusals:
 
     429        the rate; then calls at a time, if refusals come when most are in flight
     503, 529   calls at a time; likewise where this process has too many files open

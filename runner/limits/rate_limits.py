@@ -1,21 +1,21 @@
-"""Reads limits a minute from headers, and enforces them with token buckets; sans-IO.
+"""Reads limits per minute from headers, and enforces them with token buckets; sans-IO.
 
 Three families: `x-ratelimit-limit-requests` with `-remaining-` and `-reset-` (OpenAI
 and its followers, reset as `6m0s`), and `anthropic-ratelimit-requests-limit` with
-`-remaining` and `-reset` (a moment, RFC 3339). Where Anthropic tells of tokens of
-several kinds, the sum of both kinds is what counts here, else those of the prompt.
-The third is the drafts of the IETF: `ratelimit-limit` with `-remaining` and `-reset` in
-seconds, or `ratelimit: "name";r=50;t=30` with `ratelimit-policy: "name";q=100;w=60`.
+`-remaining` and `-reset` (a moment, RFC 3339). If Anthropic reports tokens of several
+kinds, the sum of both kinds is used, else those of the prompt. The third is the drafts
+of the IETF: `ratelimit-limit` with `-remaining` and `-reset` in seconds, or `ratelimit:
+"name";r=50;t=30` with `ratelimit-policy: "name";q=100;w=60`.
 
 LiteLLM's proxy sends the limits of a key, a user or a team as
 `x-ratelimit-api_key-limit-requests`, next to those of the provider behind it. All of
-them hold, so the narrowest counts.
+them apply, so the lowest is used.
 
 Virtual-schedule token buckets (GCRA, ITU-T I.371): credit grows steadily up to a small
-depth, and a request leaves when its share is there.
+depth, and a request is sent when its share is available.
 
-Where several processes share a limit, whoever lends it to them makes the gates
-(`runner.leasing`); a process by itself has gates of its own.
+If several processes share a limit, the leases provide the gates
+(`runner.shards.lease_shares`); a single process has its own.
 """
 
 from __future__ import annotations

@@ -1,14 +1,13 @@
-"""What a run may still spend: each call reserves its worst case before it is sent.
+"""Enforces the budget: each call reserves its worst case before it is sent.
 
-Sans-IO, in whole pico-dollars. Three sums are held against the cap: what is known to
-be spent; what may have been billed although no reply arrived or none told its usage,
-at its worst case; and the worst case of the calls in flight. A call is sent only if
-its worst case fits, so spending cannot pass the cap, whatever comes back in which
-order.
+Sans-IO, in whole pico-dollars. Three sums count against the cap: the known cost; the
+worst case of calls that may have been billed without a reply or usage; and the worst
+case of the calls in flight. A call is sent only if its worst case fits, so spending
+cannot exceed the cap, in any order of replies.
 
-How long a prompt is in tokens only the provider knows exactly. Where a call turns out
-to cost more than its worst case, it is counted in full, and all later ones reserve
-more by that factor.
+Only the provider knows the exact number of tokens of a prompt. If a call costs more
+than its worst case, it is counted in full, and all later calls reserve more by that
+factor.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""Prices of models: those that people set, then those of the table that litellm ships.
+"""Finds prices of models: set by the user, else from the table that litellm ships.
 
 The table is read from litellm's file without importing litellm, which takes seconds; a
-model's row is decoded when it is asked for. An unknown price is unknown and never 0,
-and zeros in the table are taken for unknown: whether a server is free its owner says
-(`--price 0,0`).
+model's row is decoded on demand. An unknown price is unknown and never 0, and zeros in
+the table count as unknown: only the user can declare a server free (`--price 0,0`).
 
 Money is counted in whole pico-dollars (`store.task.PICO_PER_USD`), so that sums are
 exact in any order.

@@ -1,4 +1,4 @@
-"""Counts the tokens of a call before it is sent: at most, and most likely."""
+"""Estimates the tokens of a call before it is sent: maximum and expected."""
 
 from __future__ import annotations
 

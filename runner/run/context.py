@@ -1,4 +1,4 @@
-"""What surrounds a run at work: clock, environment, progress."""
+"""The context of a run: clock, environment, progress."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads control commands of a live run, answers each by events, and carries it out."""
+"""Reads control commands of a live run, carries them out and answers with events."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ def _resume(command: Command, run: LiveRun) -> Act:
         raise CommandRefused("the run is not paused")
     if not any(is_within(pause.scope, (stage, model)) for pause in pauses):
         raise CommandRefused(
-            f"that is not what is paused: {', '.join(map(str, pauses))}"
+            f"it is not paused; paused is: {', '.join(map(str, pauses))}"
         )
     return act
 
@@ -314,7 +314,7 @@ def _budget(command: Command, run: LiveRun) -> Act:
 def _withdraw(command: Command, run: LiveRun) -> Act:
     """What could be taken back was, before it came to this: see `listen`."""
     del command, run
-    raise CommandRefused("there is no unanswered request of that id")
+    raise CommandRefused("no pending request has that id")
 
 
 def _scope(command: Command, run: LiveRun) -> Scope:

@@ -1,7 +1,7 @@
 """Ends a run of two models as soon as its answers decide which of them is better.
 
-What decides is found by entry point (group `siftlog.decisions`), as jobs are: which
-statistics it goes by is no business of the engine.
+The decision rule is found by entry point (group `siftlog.decisions`), like jobs; the
+engine does not know its statistics.
 """
 
 from __future__ import annotations

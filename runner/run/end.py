@@ -1,4 +1,4 @@
-"""Ends the work of a process on a run: its last events and its last sentence."""
+"""Ends the work of a process on a run: records the end and prints a summary."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Creates the folder of a run and its log, and finds the runs of a group.
 
-Other folders are written here so that they appear whole or not at all.
+Also replaces output folders atomically.
 """
 
 from __future__ import annotations
@@ -214,7 +214,9 @@ def replaced(target: Path, *, force: bool) -> Iterator[Path]:
             written.
     """
     if target.name in {"", ".."}:
-        raise UsageError(f"{target} is no folder of its own: name another --out.")
+        raise UsageError(
+            f"{target} is not a folder that can be replaced: name another --out."
+        )
     if target.is_symlink():
         target = target.resolve()  # the link stays, and what it names is replaced
     draft = target.with_name(f".{target.name}.{os.getpid()}{_DRAFT}")

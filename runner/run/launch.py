@@ -1,4 +1,4 @@
-"""Starts a run or resumes one: from a folder and a job to a driver at work."""
+"""Starts a run or resumes one: from a folder and a job to a working driver."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Compares a run that is resumed with its start: inputs, prompts, requests.
+"""Compares a resumed run with its start: inputs, prompts, requests.
 
-A run goes on only with what it began with, unless the changes are accepted.
+A run resumes only with its original inputs and prompts, unless changes are accepted.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Repeats a recorded scoring: its settings, its inputs, the log up to its event."""
+"""Repeats a recorded scoring: same settings, same inputs, same events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scores a run: replays the answers, asks the job, writes what it says."""
+"""Scores a run: replays the answers, calls the job, writes the results."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""A part of a run in a process of its own, which knows nothing of the other parts."""
+"""Runs parts of a run in separate processes, independent of each other."""

@@ -352,7 +352,7 @@ class _Drive:
         if ShardVerdict.INTERRUPTED in verdicts:
             seen = self.union.status
             if seen is None:
-                raise RunnerError(f"Ended before a shard had begun; {go_on}")
+                raise RunnerError(f"Ended before a shard had started; {go_on}")
             if seen.signs.phase == "run_cancelled":
                 return cancelled(run_id, seen.skips.get(REASON, 0))
             return RunOutcome(outcome="drained", reason=f"Interrupted; {go_on}")

@@ -55,7 +55,7 @@ class ShardHost:
         """Carry the shard to its end; a sentence, if it could not be started."""
         with self._lock:
             if self._is_stopped:
-                return ExitKind.DIED, -signal.SIGTERM, "stopped before it began"
+                return ExitKind.DIED, -signal.SIGTERM, "stopped before it started"
             try:
                 self._process = ShardProcess(spec, passed_on, orphaned=signal.SIGKILL)
             except OSError as error:

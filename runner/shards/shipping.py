@@ -94,8 +94,9 @@ def check_same(
     wrong = next((name for name, is_other in differs.items() if is_other), None)
     if wrong is not None:
         raise UsageError(
-            f"{log} was begun with another {wrong!r}: the shards of a run ask "
-            "the same of different items; type what it was, or choose another --run-id."
+            f"{log} was started with another {wrong!r}: the shards of a "
+            "run must have the same settings; restore it, or choose "
+            "another --run-id."
         )
     check_inputs(first, work)
 

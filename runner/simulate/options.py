@@ -105,7 +105,7 @@ class SimulateOptions:
         yield (
             self.rps_after is not None
             and (self.rps is None or min(self.rps_after) <= 0),
-            "--rps-after changes --rps after so many seconds; give both, more than 0.",
+            "--rps-after changes --rps after that many seconds; give both, above 0.",
         )
         yield (
             not 0 <= self.rate_refuse <= 1,

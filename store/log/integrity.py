@@ -313,7 +313,7 @@ class LogEnd:
 
     @property
     def has_loss(self) -> bool:
-        """Return whether acknowledged events are missing or changed."""
+        """Whether acknowledged events are missing or changed."""
         return self.missing_events > 0 or self.is_last_changed
 
     def refuse_loss(self) -> None:

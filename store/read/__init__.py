@@ -1,1 +1,1 @@
-"""Reads a run's log for people and programs; it never writes."""
+"""Reads a run's log for people and programs; read-only."""

@@ -1,13 +1,13 @@
 """Forecasts the end and cost of a run, and checks its initial estimate.
 
-Both follow from the last whole minutes: how many tasks of each stage ended in them, and
-at what cost. The interval is of a block bootstrap of those minutes (Künsch 1989,
-"The jackknife and the bootstrap for general stationary observations"): blocks, because
-a slow minute seldom comes alone.
+Both are computed from the last whole minutes: the number of tasks of each stage that
+ended, and their cost. The interval is from a block bootstrap of those minutes (Künsch
+1989, "The jackknife and the bootstrap for general stationary observations"): blocks,
+because slow minutes are correlated.
 
-What a run would come to is told by what it has come to, and by how much of it is done.
-Follow-ups of items that are still open are not planned yet: they are taken to be as
-many as those of the items that have ended.
+The estimate check extrapolates from the finished part of the run. Follow-ups of open
+items are not planned yet: their number per item is assumed to equal that of finished
+items.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ class QueueProgress(Protocol):
 
     @property
     def states(self) -> Mapping[TaskState, int]:
-        """Tasks by where they stand."""
+        """Tasks by state."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EstimatedFigure:
-    """One figure: as it was estimated, as it is, and as it would become."""
+    """One figure: estimated, actual so far, and projected."""
 
     low: float
     expected: float
     high: float
     so_far: float
-    comes_to: float | None  #: None: nothing is done yet
+    comes_to: float | None  #: None: nothing is finished yet
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +60,7 @@ class EstimateAccuracy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageSoFar:
-    """What a run has come to."""
+    """Actual figures of a run so far."""
 
     calls: int  #: attempts that an endpoint answered
     tokens_in: int
@@ -74,7 +74,7 @@ def estimate_accuracy(
     queues: Iterable[QueueProgress],
     so_far: UsageSoFar,
 ) -> EstimateAccuracy:
-    """The estimate of a plan of *items* specs beside what has come of it."""
+    """Compare the estimate of a plan of *items* specs with the actual figures."""
     done = _done(expected, queues)
 
     def prospect(per_item: tuple[float, float, float], now: float) -> EstimatedFigure:
@@ -113,9 +113,9 @@ def _done(expected: ExpectedUsage, queues: Iterable[QueueProgress]) -> float:
     return (ended[True] + ended[False]) / (planned[True] + followed)
 
 
-#: Fewer ended tasks than this say nothing of a stage.
+#: Minimum of ended tasks for a forecast of a stage.
 COMPLETIONS = 30
-#: Minutes looked back on: as few as hold enough completions.
+#: Minutes to look back: as few as hold enough completions.
 MINUTES = (2, 30)
 #: The middle 90 % of the draws.
 SHARE = (0.05, 0.95)
@@ -125,7 +125,7 @@ SEED = 20260118
 
 
 class MinuteFigures(Protocol):
-    """What the forecast needs of `store.read.live.MinuteRow`."""
+    """The fields of `store.read.live.MinuteRow` that the forecast needs."""
 
     @property
     def t(self) -> int:
@@ -139,12 +139,12 @@ class MinuteFigures(Protocol):
 
     @property
     def ended(self) -> int:
-        """Tasks that came to an end."""
+        """Tasks that ended."""
         ...
 
     @property
     def cost_usd(self) -> float:
-        """What its answers cost."""
+        """Cost of its answers."""
         ...
 
 
@@ -154,27 +154,27 @@ class ForecastInterval:
 
     low: float
     expected: float
-    high: float | None  #: None: it may never come to an end
+    high: float | None  #: None: it may never end
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageForecast:
-    """How long one stage still takes."""
+    """Remaining time of one stage."""
 
     stage: str
     left: int  #: tasks, expected follow-ups included
     seconds: ForecastInterval | None  #: None: too few tasks have ended
-    needs: int  #: further completions until something can be said
+    needs: int  #: further completions until a forecast is possible
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forecast:
-    """How long a run still takes, and what it comes to."""
+    """Remaining time of a run and its projected cost."""
 
     stages: tuple[StageForecast, ...]
     cost_usd: (
         ForecastInterval | None
-    )  #: of the whole run, beyond what has been spent already
+    )  #: of the whole run, in addition to the money already spent
 
     @property
     def seconds(self) -> ForecastInterval | None:
@@ -199,15 +199,15 @@ class Forecast:
 def left_by_stage(
     queues: Iterable[QueueProgress], first: Collection[str]
 ) -> dict[str, int]:
-    """Tasks still to be ended, by stage, in order of the lanes.
+    """Return the number of remaining tasks by stage, in the order of the queues.
 
-    Follow-ups that are not planned yet are taken to be as many for every open task of
-    the first stages as for every one that has ended, as in `estimate_accuracy`.
+    Follow-ups that are not planned yet are assumed to be as many per open first-stage
+    task as per finished one, as in `estimate_accuracy`.
 
     Args:
         queues: tasks by stage, model and state.
-        first: the stages that the plan begins with; empty where it is not known, and
-            only what is planned is counted.
+        first: the stages that the plan starts with; empty if unknown, then only planned
+            tasks are counted.
     """
     open_: dict[str, int] = defaultdict(int)
     planned: dict[str, int] = defaultdict(int)
@@ -228,13 +228,13 @@ def left_by_stage(
 def forecast(
     rows: Sequence[MinuteFigures], left: Mapping[str, int], *, since: int, until: int
 ) -> Forecast:
-    """What the minutes in ``[since, until)`` say of the tasks that are *left*.
+    """Forecast the *left* tasks from the minutes in ``[since, until)``.
 
     Args:
-        rows: minutes, ascending; others than those are passed over.
-        left: tasks still to be ended, by stage.
-        since: the first whole minute of the present work.
-        until: the minute that is not over yet.
+        rows: minutes, ascending; others are skipped.
+        left: remaining tasks by stage.
+        since: the first whole minute of the current session.
+        until: the current, unfinished minute.
     """
     stages, costs = [], []
     for stage, n in left.items():
@@ -273,13 +273,13 @@ def forecast(
 
 
 BEST_MINUTES = 10
-"""In a row, whose rate is the best that a run has seen."""
+"""Length of the window, in minutes, for a run's best throughput."""
 
 
 def best_rate(by_minute: Mapping[int, int]) -> float | None:
-    """The most tasks a minute that any ten minutes in a row have seen.
+    """Return the highest mean throughput of any ten consecutive minutes.
 
-    None while there are not that many.
+    None if there are fewer minutes.
     """
     if not by_minute or max(by_minute) - min(by_minute) + 1 < BEST_MINUTES:
         return None
@@ -293,7 +293,7 @@ def best_rate(by_minute: Mapping[int, int]) -> float | None:
 
 
 def _window(ended: Mapping[int, int], since: int, until: int) -> range:
-    """The last minutes, as few as hold enough completions."""
+    """Return the last minutes, as few as hold enough completions."""
     shortest, longest = MINUTES
     counted = 0
     for begin in range(until - 1, max(since, until - longest) - 1, -1):
@@ -304,9 +304,9 @@ def _window(ended: Mapping[int, int], since: int, until: int) -> range:
 
 
 def _draws(minutes: Sequence[tuple[int, float]]) -> list[tuple[float, float]]:
-    """Tasks and dollars a minute, drawn again from blocks of the minutes seen.
+    """Resample tasks and dollars per minute from blocks of the observed minutes.
 
-    Blocks go round from the end to the beginning, so that every minute counts alike.
+    Blocks wrap around from the end to the start, so every minute has equal weight.
     """
     n = len(minutes)
     # in a short window longer blocks would all be alike, and the interval a point

@@ -1,15 +1,16 @@
 """Reads a run's past: minutes in buckets, latest answers, matching events.
 
-The minutes of a week are joined in SQL: what comes out is as many rows as a chart has
-columns, whatever the length of the run.
+Minutes are aggregated in SQL, so the result has as many rows as a chart has columns,
+for a run of any length.
 
-Read from the end of the log in bounded steps, since projections that kept latencies by
-the minute would cost every commit. A reader keeps an `AnswerTail` and asks it again.
+Latencies are read from the end of the log in bounded steps, since projections of
+latencies by minute would slow every commit. A reader keeps an `AnswerTail` and polls
+it.
 
-A step reads by key and ends after some events, found or not, so that it lasts some
-milliseconds; it says what is left to be looked at, and whoever asked goes on or leaves
-it at that. Kinds that are rare are found by their marks, and the events of one task by
-its chain, however long the log is.
+A step of an event search reads by key and ends after a bounded number of events, so it
+takes some milliseconds; it returns the remaining range, so the caller can continue.
+Rare kinds are found by an index, and the events of one task by their chain, regardless
+of the log's length.
 """
 
 from __future__ import annotations
@@ -31,13 +32,13 @@ from store.tables import damaged, event_in, last_seq, recorded_rows, task_events
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BucketRow(Traffic):
-    """What happened in some minutes on end, of one model or of all together."""
+    """Counts of a bucket of minutes, of one model or of all."""
 
-    number: int  #: it begins at so many widths after 1970 UTC
+    number: int  #: its start, in widths since 1970 UTC
 
     @property
     def net(self) -> int:
-        """By how many calls more were under way at its end than at its beginning.
+        """Change of the number of calls in flight from its start to its end.
 
         Every attempt that is started completes or fails its task, leads to another
         attempt, or is abandoned, which no bucket counts.
@@ -47,7 +48,7 @@ class BucketRow(Traffic):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConcurrencyLimit:
-    """How many calls at a time a model was allowed, from a moment on."""
+    """Concurrency limit of a model from a moment on."""
 
     at_us: int
     model: str
@@ -57,13 +58,13 @@ class ConcurrencyLimit:
 def minute_buckets(
     conn: sqlite3.Connection, since: int, until: int, *, width: int, model: str | None
 ) -> list[BucketRow]:
-    """The minutes from *since* to before *until*, ascending; empty buckets left out.
+    """Return buckets from *since* to before *until*, ascending; omit empty ones.
 
     Args:
         conn: the log.
         since: minutes since 1970 UTC.
-        until: likewise.
-        width: minutes a bucket.
+        until: minutes since 1970 UTC.
+        width: minutes per bucket.
         model: None: all models.
     """
     parameters = {"since": since, "until": until, "width": width, "model": model}
@@ -86,13 +87,13 @@ def sent_before(conn: sqlite3.Connection, minute: int, model: str | None) -> int
 
 
 def running_now(conn: sqlite3.Connection, model: str | None) -> int:
-    """Calls under way."""
+    """Calls in flight."""
     (running,) = conn.execute(SQL["running_now"], {"model": model}).fetchone()
     return int(running)
 
 
 def heartbeat_us(conn: sqlite3.Connection) -> int | None:
-    """When the run's process last said that it is alive; None: it never did."""
+    """The last heartbeat of the run's process; None: there was none."""
     row = conn.execute(SQL["heartbeat"]).fetchone()
     return None if row is None else int(row[0])
 
@@ -116,14 +117,14 @@ def limits_observed(
 LATENCY_WINDOW = 1_000
 """Answers that percentiles of the present are taken over."""
 READ_STEP = 1_000
-"""Events read by one look; where more have come, those between are passed over."""
+"""Events read per poll; if more have arrived, those in between are skipped."""
 FIRST_READ = 3_000
-"""Events read by the first look: an answer is one of three."""
+"""Events read by the first poll: an answer is one of three."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecentLatencies:
-    """How long a model's latest answers took, exactly."""
+    """Exact latencies of a model's latest answers."""
 
     model: str
     n: int
@@ -136,16 +137,16 @@ class RecentLatencies:
 class RepeatedFailure:
     """A failure that came again and again, without another one between."""
 
-    n: int  #: at least: earlier ones were not looked at
+    n: int  #: lower bound: earlier ones were not read
     task: int  #: of the last time
     error: str
-    message: str  #: as the endpoint said it: make it printable before it is shown
+    message: str  #: as sent by the endpoint: make it printable before display
     at_us: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecentAnswers:
-    """What the end of a log says."""
+    """Content of the end of a log."""
 
     n: int  #: answers that the latencies are of
     since_us: int | None  #: when the first of them came; None: there is none
@@ -170,7 +171,7 @@ class AnswerTail:
         self._failure: RepeatedFailure | None = None
 
     def read(self, conn: sqlite3.Connection) -> RecentAnswers:
-        """Take in what has come since, and say what there is."""
+        """Read new events and return the current statistics."""
         last = last_seq(conn)
         after = max(self._seq, last - (READ_STEP if self._seq else FIRST_READ))
         rows = conn.execute(SQL["outcomes"], (after, last)).fetchall()
@@ -230,13 +231,13 @@ def nearest_rank(ordered: Sequence[float], share: float) -> float:
     return ordered[max(0, at - 1)]
 
 
-#: Events that one step looks at where it has no index: 5 to 30 ms (design/monitor.md).
+#: Events that one step scans without an index: 5 to 30 ms (design/monitor.md).
 SPAN = 20_000
 
 
 @dataclass(frozen=True, slots=True)
 class SeqRange:
-    """Events by seq, from the first to the last of them; the last may be the lower."""
+    """A range of events by seq, inclusive; empty if `last` is below `first`."""
 
     first: int
     last: int
@@ -247,10 +248,10 @@ class SeqRange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventMatches:
-    """What one step has found."""
+    """Result of one step."""
 
     events: tuple[RecordedEvent, ...]  #: ascending
-    rest: SeqRange  #: what it has not looked at; without length: nothing
+    rest: SeqRange  #: the range not searched yet; without length: none
 
 
 def find_events(
@@ -261,14 +262,14 @@ def find_events(
     limit: int,
     is_backward: bool,
 ) -> EventMatches:
-    """The next events of a stretch that a filter lets through.
+    """Return the next events of a range that match a filter.
 
     Args:
-        conn: from `open_reader`; another thread may stop it.
+        conn: from `open_reader`; another thread may interrupt it.
         query: which events.
-        seq_range: where to look; for the next step, the `rest` of this one.
-        limit: at most so many.
-        is_backward: whether to begin at its last event, instead of its first.
+        seq_range: range to search; for the next step, the `rest` of this one.
+        limit: maximum number of events.
+        is_backward: start at the last event instead of the first.
     """
     pointed = _pointed(conn, query, seq_range, limit=limit, is_backward=is_backward)
     part = seq_range
@@ -325,7 +326,7 @@ def _pointed(
 
 
 def _near(seq_range: SeqRange, length: int, *, is_backward: bool) -> SeqRange:
-    """The part of a stretch that a step begins with."""
+    """Return the part of a range that a step starts with."""
     if is_backward:
         return SeqRange(
             max(seq_range.first, seq_range.last - length + 1), seq_range.last
@@ -334,7 +335,7 @@ def _near(seq_range: SeqRange, length: int, *, is_backward: bool) -> SeqRange:
 
 
 def _up_to(part: SeqRange, seq: int, *, is_backward: bool) -> SeqRange:
-    """As much of a part as was looked at when *seq* was found last."""
+    """Return the part of a range that was searched when *seq* was found last."""
     return SeqRange(seq, part.last) if is_backward else SeqRange(part.first, seq)
 
 

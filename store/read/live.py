@@ -1,10 +1,10 @@
 """Reads a run as it is now: throughput, latencies, forecast, its shards.
 
-The verb `status`, plain lines and the monitor all take their figures from here, so that
-one number has one value wherever it is read.
+The command `status`, plain lines and the monitor all take their figures from here, so a
+number has the same value everywhere.
 
-Like `store.read.status` from projections alone; a monitor reads both at one moment,
-inside one transaction, so that its figures belong together.
+Like `store.read.status`, this reads projections only; a monitor reads both at one
+moment, inside one transaction, so that its figures belong together.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from store.slices import ALL, Slices
 from store.task import usd
 
 MANY = 2_000
-"""Waiting tasks that are looked through for the next retry: a millisecond or two."""
+"""Waiting tasks that are searched for the next retry: a millisecond or two."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traffic:
-    """What happened in a stretch of time."""
+    """Counts of a period."""
 
     started: int  #: attempts
     succeeded: int  #: tasks completed
@@ -57,7 +57,7 @@ _COUNTED = ("started", "succeeded", "failed", "retried", "tokens_in", "tokens_ou
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MinuteRow(Traffic):
-    """What happened in one minute of one stage and model."""
+    """Counts of one minute, stage and model."""
 
     t: int  #: minutes since 1970 UTC
     stage: str
@@ -65,13 +65,13 @@ class MinuteRow(Traffic):
 
     @property
     def ended(self) -> int:
-        """Tasks that came to an end."""
+        """Tasks that ended."""
         return self.succeeded + self.failed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Latencies:
-    """How long a model's answers took, over the whole run, to 2 %."""
+    """Latencies of a model's answers over the whole run, to 2 %."""
 
     model: str
     p50_ms: float | None
@@ -81,7 +81,7 @@ class Latencies:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InFlight:
-    """A call without an outcome so far."""
+    """A call without a recorded outcome."""
 
     task: int
     stage: str
@@ -93,16 +93,16 @@ class InFlight:
 
 
 def data_version(conn: sqlite3.Connection) -> int:
-    """A number that changes with every commit of others: what is unread is told by it.
+    """Return a number that changes with every commit of other connections.
 
-    It says nothing of other connections' numbers, and costs microseconds.
+    It is not comparable between connections, and costs microseconds.
     """
     (version,) = conn.execute(SQL["data_version"]).fetchone()
     return int(version)
 
 
 def minutes(conn: sqlite3.Connection, since: int) -> list[MinuteRow]:
-    """The minutes from *since* on, ascending; those without any event are left out."""
+    """Return the minutes from *since* on, ascending; omit those without any event."""
     return [
         MinuteRow(t=t, stage=stage, model=model, **traffic(columns))
         for t, stage, model, *columns in conn.execute(
@@ -151,11 +151,11 @@ def oldest_in_flight(conn: sqlite3.Connection, limit: int) -> tuple[InFlight, ..
 def next_retries(
     conn: sqlite3.Connection, waiting: int
 ) -> Mapping[tuple[str, str], int]:
-    """When the next retry of each stage and model is due, microseconds since 1970 UTC.
+    """Return when each stage and model retries next, microseconds since 1970 UTC.
 
     Args:
         conn: a reader.
-        waiting: how many tasks wait; with more than `MANY` of them nothing is read.
+        waiting: number of waiting tasks; nothing is read above `MANY`.
     """
     if not waiting or waiting > MANY:
         return {}
@@ -171,13 +171,13 @@ class PartProgress:
     """One log of the run."""
 
     log: str  #: id of its first writer, in hex
-    slices: Slices  #: what it plans
-    phase: str  #: kind of the last event that began or ended work in it
+    slices: Slices  #: its planned slices
+    phase: str  #: kind of the last event that started or ended work in it
     events: int  #: of it, in the union
 
     @property
     def has_ended(self) -> bool:
-        """Whether it has come to the end of what it plans."""
+        """Whether it has finished its plan."""
         return self.phase == "run_finished"
 
 
@@ -186,14 +186,14 @@ class UnionProgress:
     """The parts of a run."""
 
     parts: tuple[PartProgress, ...]  #: by the first of their slices
-    missing: Slices  #: what no log plans yet
-    unfinished: Slices  #: what none of the logs has come to the end of
+    missing: Slices  #: slices that no log plans yet
+    unfinished: Slices  #: slices unfinished in every log
     repeated: int  #: answers that were paid for although another log had one
     digest: str  #: SHA-256 over the logs and where each ends, in hex
 
     @property
     def ended(self) -> int:
-        """Logs that have come to their end."""
+        """Logs that are finished."""
         return sum(part.has_ended for part in self.parts)
 
 
@@ -234,7 +234,7 @@ def union_progress(conn: sqlite3.Connection) -> UnionProgress | None:
 
 
 HOUR = 60
-"""Minutes that charts and the forecast look back on."""
+"""Minutes that charts and the forecast cover."""
 RECENT = 5
 """Whole minutes that a rate of the present is taken over, at most: long enough to even
 out waits and retries, short enough to show a change."""
@@ -242,20 +242,20 @@ out waits and retries, short enough to show a change."""
 AT_WORK = frozenset({"live", "quiet", "draining", "stalled"})
 """States in which calls are made, or should be."""
 FORECASTABLE = frozenset({"live", "quiet"})
-"""States whose end can be foretold: nothing holds the run back."""
+"""States with a forecast: nothing blocks the run."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LiveStatus:
-    """A run's figures of the present.
+    """Current figures of a run.
 
-    Without slots, because what is reckoned from it is kept with it.
+    Without slots, because derived values are cached on it.
     """
 
     status: Status
     rows: Sequence[MinuteRow]  #: of the last hour, ascending
     now_us: int
-    is_alive: bool | None  #: whether its process holds the log; None: not known
+    is_alive: bool | None  #: whether its process holds the log; None: unknown
     parts: UnionProgress | None = None  #: of a run that is split
 
     @cached_property
@@ -270,11 +270,11 @@ class LiveStatus:
 
     @cached_property
     def forecast(self) -> Forecast | None:
-        """When it ends and what it costs; None where nothing moves, or is left."""
+        """End and cost of the run; None if it is blocked or finished."""
         if self.state not in FORECASTABLE or not self.status.tasks.open:
             return None
         if self.status.batches.count:
-            return None  # they come all at once, and nobody knows when
+            return None  # they arrive together, at an unknown time
         return forecast(
             self.rows,
             left_by_stage(self.status.queues, self.status.first),
@@ -284,7 +284,7 @@ class LiveStatus:
 
     @property
     def comes_to_usd(self) -> ForecastInterval | None:
-        """Dollars that the whole run will have cost; None: that cannot be said."""
+        """Projected total cost in dollars; None: unknown."""
         spent = self.status.cost_usd
         beyond = self.forecast.cost_usd if self.forecast else None
         if spent is None or beyond is None:
@@ -297,29 +297,29 @@ class LiveStatus:
 
     @property
     def recent_minutes(self) -> int:
-        """Whole minutes that rates of the present are taken over; 0 at first.
+        """Number of whole minutes for current rates; 0 at first.
 
-        What is not whole would make a run look slower than it is.
+        A partial minute would make a run seem slower than it is.
         """
         return max(0, min(RECENT, self.now_us // US_PER_MINUTE - self._since))
 
     @property
     def recent(self) -> list[MinuteRow]:
-        """What happened in them."""
+        """Counts of these minutes."""
         now = self.now_us // US_PER_MINUTE
         first = now - self.recent_minutes
         return [row for row in self.rows if first <= row.t < now]
 
     @property
     def rate(self) -> float | None:
-        """Tasks completed a minute, of late; None where nobody works, or not yet."""
+        """Recent throughput in tasks per minute; None without a process or data."""
         if self.state not in AT_WORK or not self.recent_minutes:
             return None
         return sum(row.succeeded for row in self.recent) / self.recent_minutes
 
     @property
     def cost_an_hour(self) -> float | None:
-        """Dollars an hour, of late; None where nobody works, or a price is unknown."""
+        """Recent dollars per hour; None without a process or a known price."""
         if self.rate is None or self.status.cost_usd is None:
             return None
         return cost_of(self.recent) * 60 / self.recent_minutes
@@ -331,16 +331,16 @@ def cost_of(rows: Iterable[MinuteRow]) -> float:
 
 
 def live_status(conn: sqlite3.Connection, now_us: int, *, is_held: bool) -> LiveStatus:
-    """A run at the moment *now_us*.
+    """Read a run at the moment *now_us*.
 
     Args:
         conn: a reader.
         now_us: microseconds since 1970 UTC.
-        is_held: whether a process of this machine held the log, asked before; what a
-            dying writer committed last is then not missed.
+        is_held: whether a process of this machine held the log, checked before the
+            read, so the last commit of a dying writer is not missed.
 
     Raises:
-        NotALog: it never began.
+        NotALog: the run never started.
     """
     with read_transaction(conn):
         run_status = status(conn)
@@ -354,9 +354,9 @@ def live_status(conn: sqlite3.Connection, now_us: int, *, is_held: bool) -> Live
 
 
 def is_working(is_held: bool, heartbeat: Heartbeat | None) -> bool | None:
-    """Whether the run's process is there; None where it is another machine's.
+    """Return whether the run's process is alive; None if it is on another machine.
 
-    A lock that is not held says nothing of a process elsewhere.
+    A free lock does not rule out a process on another machine.
     """
     is_elsewhere = heartbeat is not None and heartbeat.host != socket.gethostname()
     return None if is_elsewhere and not is_held else is_held
@@ -369,11 +369,11 @@ class LogSpending:
     log: bytes  #: id of its first writer
     slices: Slices
     spent_pico: int  #: known to be spent
-    possible_pico: int  #: may be billed beyond that
+    possible_pico: int  #: may be billed in addition
 
 
 def spent_by_log(union: sqlite3.Connection) -> Iterator[LogSpending]:
-    """What each log has spent, by its id; reads every event of the union."""
+    """Return the spend of each log by its id; reads every event of the union."""
     for log, slices, spent, possible in union.execute(UNION["spent_by_log"]).fetchall():
         yield LogSpending(
             log=log,

@@ -42,31 +42,31 @@ STALL_LATENCIES = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LivenessSigns:
-    """What the state of a run is judged by."""
+    """Signs from which the state of a run is derived."""
 
-    phase: str  #: kind of the last event that began or ended work
+    phase: str  #: kind of the last event that started or ended work
     phase_by: str | None
     phase_us: int  #: when that was, or when a pause in it was last lifted
     paused_by: str | None
     draining_by: str | None
     heartbeat_us: int | None
     success_us: int | None  #: when a task was last completed
-    running: int  #: tasks with an attempt under way
+    running: int  #: tasks with an attempt in flight
     p95_ms: float | None
     batches: int = 0  #: open at a provider, who has a day to answer
 
 
 def liveness(signs: LivenessSigns, now_us: int, *, is_alive: bool | None) -> str:
-    """The state of a run in one word.
+    """Return the state of a run in one word.
 
     `live`, `quiet`, `lost`, `stalled`, `paused`, `draining`, `drained`, `cancelled`,
-    `finished` or `budget_stop`: never more than the signs show. A run that makes calls
+    `finished` or `budget_stop`: never more than the signs prove. A run that makes calls
     without any success is `stalled`, whatever its heartbeat says.
 
     Args:
         signs: what the log shows.
-        now_us: the present, microseconds since 1970 UTC.
-        is_alive: whether its process holds the log; None where that cannot be known.
+        now_us: the current time, microseconds since 1970 UTC.
+        is_alive: whether its process holds the log; None if unknown.
     """
     seen = _Seen(signs, now_us, is_alive)
     return next((word for word, holds in _RULES if holds(seen)), "live")
@@ -81,12 +81,12 @@ class _Seen:
     is_alive: bool | None
 
     def ended(self, phase: str, by: str | None = None) -> bool:
-        """Whether the last word was that the work ended so."""
+        """Return whether the last such event ended the work in this way."""
         return self.signs.phase == phase and by in {None, self.signs.phase_by}
 
     @property
     def silence_s(self) -> float:
-        """Since the last sign of life; beginning to work is one."""
+        """Time since the last sign of life, which may be the start of work."""
         last_sign_us = max(self.signs.heartbeat_us or 0, self.signs.phase_us)
         return (self.now_us - last_sign_us) / US_PER_S
 
@@ -101,7 +101,7 @@ class _Seen:
         return signs.running > 0 and (self.now_us - success_us) / US_PER_S > timeout_s
 
 
-#: The first that holds is the state; none of them: live.
+#: The first one that applies is the state; none of them: live.
 _RULES: tuple[tuple[str, Callable[[_Seen], bool]], ...] = (
     ("finished", lambda seen: seen.ended("run_finished")),
     ("cancelled", lambda seen: seen.ended("run_cancelled")),
@@ -115,12 +115,12 @@ _RULES: tuple[tuple[str, Callable[[_Seen], bool]], ...] = (
 )
 
 STATES = (*(word for word, _ in _RULES), "live")
-"""Every word that `liveness` may say."""
+"""Every value that `liveness` may return."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pause:
-    """What a person holds back; None: every stage, every model."""
+    """A pause by a user; None: every stage, every model."""
 
     stage: str | None
     model: str | None
@@ -132,11 +132,11 @@ class Pause:
         return self.stage, self.model
 
     def holds(self, stage: str, model: str) -> bool:
-        """Whether nothing of this stage and model is started."""
+        """Return whether nothing of this stage and model is started."""
         return self.stage in {None, stage} and self.model in {None, model}
 
     def __str__(self) -> str:
-        """What is held back, and by whom, in a few words."""
+        """Describe what is paused, and by whom, in a few words."""
         names = [
             f"{label} {name}"
             for label, name in (("stage", self.stage), ("model", self.model))
@@ -146,7 +146,7 @@ class Pause:
 
 
 def pauses(conn: sqlite3.Connection, run: RunState) -> tuple[Pause, ...]:
-    """What is held back at present, the whole run first."""
+    """Return the active pauses, that of the whole run first."""
     whole = [] if run.paused_by is None else [("", "", run.paused_by)]
     return tuple(
         Pause(stage=stage or None, model=model or None, by=by)
@@ -157,7 +157,7 @@ def pauses(conn: sqlite3.Connection, run: RunState) -> tuple[Pause, ...]:
 def paused_by(
     active_pauses: Sequence[Pause], open_keys: Iterable[tuple[str, str]]
 ) -> str | None:
-    """Who holds the run back as a whole: by one pause, or lane by lane.
+    """Return who paused the whole run, by one pause or queue by queue.
 
     Args:
         active_pauses: the pauses.
@@ -173,7 +173,7 @@ def paused_by(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskCounts:
-    """Tasks by where they stand; `planned` is their sum."""
+    """Tasks by state; `planned` is their sum."""
 
     planned: int
     completed: int
@@ -192,7 +192,7 @@ class AttemptCounts:
     started: int
     answered: int
     cached: int  #: of the answered ones, those that the response cache answered
-    reused: int  #: of the answered ones, earlier answers taken up again after a `retry`
+    reused: int  #: of the answered ones, earlier answers reused after a `retry`
     failed: int
     unknown: int  #: sent by a process that was gone before the outcome was recorded
 
@@ -218,7 +218,7 @@ class QueueCounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObservedLimits:
-    """What held one model back when last observed, learned limits included."""
+    """Last observed limits of one model, learned limits included."""
 
     model: str
     concurrency: int  #: calls at a time
@@ -236,7 +236,7 @@ class Status:
     job_version: str
     siftlog_version: str
     models: Mapping[str, list[str]]  #: role -> models
-    first: tuple[str, ...]  #: stages that the plan begins with; empty: not known
+    first: tuple[str, ...]  #: stages that the plan starts with; empty: unknown
     replicates: int
     imported: bool
     created_us: int
@@ -250,45 +250,46 @@ class Status:
     errors: Mapping[str, int]  #: failed attempts by class
     skips: Mapping[str, int]  #: skipped tasks by reason, most frequent first
     parse_failures: Mapping[str, int]  #: unparsed tasks by reason
-    reasked: Mapping[str, int]  #: answers refused and asked again, by reason
+    reasked: Mapping[str, int]  #: answers refused and requested again, by reason
     tokens_in: int  #: used by this run: the response cache's answers used none
     tokens_out: int
     tokens_cached: int
     billing: Billing
     served: tuple[ServedCount, ...]  #: by model and field
     cost_usd: float | None  #: None while the price of an answer is unknown
-    possible_usd: float  #: may be billed beyond that, for what never arrived
+    possible_usd: float  #: may be billed in addition, for replies that never arrived
     in_flight_usd: float  #: and for the calls without an outcome, at most
     budget_usd: float | None  #: cap of the whole run; None: no cap
     group: str | None  #: of the runs that it was started with, which share the cap
-    model_cost_usd: Mapping[str, float]  #: what is known to be spent, by model
-    planning_exhausted: bool  #: nothing is left to plan of the first stage
+    model_cost_usd: Mapping[str, float]  #: known cost by model
+    planning_exhausted: bool  #: no first-stage task is left to plan
     heartbeat: Heartbeat | None
     scorings: tuple[int, ...]  #: numbers of the recorded scorings
-    signs: LivenessSigns  #: what `store.read.status.liveness` judges by
+    signs: LivenessSigns  #: input of `store.read.status.liveness`
     why: str | None  #: why it was drained, as a sentence
     batches: OpenBatches  #: at a provider
     estimate_accuracy: (
         EstimateAccuracy | None
     )  #: None: there was no estimate, or not all is planned
-    refused: tuple[ParameterRefused, ...] = ()  #: what endpoints do not take
+    #: parameters that endpoints do not accept
+    refused: tuple[ParameterRefused, ...] = ()
 
     @property
     def mixed(self) -> tuple[str, ...]:
-        """Models that more than one thing served: sentences without their ends."""
+        """Models served by several origins, as sentences without full stops."""
         return tuple(str(count) for count in self.served if count.is_mixed)
 
     @property
     def findings(self) -> tuple[str, ...]:
-        """What readers of the run's figures should know of its replies."""
+        """Notes on the run's replies for readers of its figures."""
         return (*self.billing.findings, *self.mixed)
 
 
 def run_started(conn: sqlite3.Connection) -> RunStarted:
-    """How the run began.
+    """Return the run's first event.
 
     Raises:
-        NotALog: it never did.
+        NotALog: the run never started.
     """
     return _beginning(conn)[0]
 
@@ -341,10 +342,10 @@ def newest_scoring(conn: sqlite3.Connection) -> RecordedEvent | None:
 
 
 def status(conn: sqlite3.Connection) -> Status:
-    """The run at a glance.
+    """Return the status of the run.
 
     Raises:
-        NotALog: it never began.
+        NotALog: the run never started.
     """
     first, started_us = _beginning(conn)
     run_id, created_us, last_seq = conn.execute(SQL["run_header"]).fetchone()
@@ -372,7 +373,7 @@ def status(conn: sqlite3.Connection) -> Status:
     money = spending(conn)
     batches = open_batches(conn)
     so_far = UsageSoFar(
-        # what was there already was no call, and used no token
+        # cached answers were no calls and used no tokens
         calls=counters.get("attempts_answered", 0) - counters.get("answers_cached", 0),
         tokens_in=counters.get("tokens_in", 0),
         tokens_out=counters.get("tokens_out", 0),
@@ -489,7 +490,7 @@ def _queue_counts(rows: Iterable[tuple[str, str, int, int]]) -> tuple[QueueCount
 
 
 def percentile_ms(buckets: Iterable[tuple[int, int]], share: float) -> float | None:
-    """The latency that *share* of the answers stay below, to the bucket's 2 %.
+    """Return the latency below which *share* of the answers are, to the bucket's 2 %.
 
     Args:
         buckets: (bucket, count) in ascending order.
@@ -510,11 +511,11 @@ UNITS: Mapping[str, str] = {
     "rpm": "requests a minute",
     "tpm": "tokens a minute",
 }
-"""Of what a person may limit, by its name in `runner.limits.limiter.Limits`."""
+"""Limits that a user can set, by their names in `runner.limits.limiter.Limits`."""
 
 
 def limits_in_words(values: Mapping[str, float | None]) -> str:
-    """Limits by their names, in a few words; None: no such limit."""
+    """Describe limits in a few words; None: no such limit."""
     return ", ".join(
         f"no limit of {unit}"
         if values[name] is None

@@ -1,15 +1,15 @@
 """Reads tasks, their attempts and their events page by page.
 
-Every function takes a connection from `open_reader`, answers from projections or by
-key, fetches all at once and leaves no cursor open, so that looking never holds the
-writer up. Pages go by key: the next one starts after the last row of this one.
+Every function takes a connection from `open_reader`, reads projections or by key,
+fetches all rows at once and leaves no cursor open, so reading never blocks the writer.
+Pages go by key: the next one starts after the last row of this one.
 
-A list keeps numbers and not rows: they are read once, page after page by key, and what
-happens to a task afterwards changes its line and never its place. Unfiltered and by
-number nothing is read at all, since numbers are dense from 1.
+A list keeps numbers, not rows: they are read once, page by page, and later changes of a
+task change its line, never its position. An unfiltered list by number reads nothing,
+since numbers are dense from 1.
 
-Families come as in `store.scoring`, page by page and one model at a time, so that who
-reads them may ask for the models' pages in any order and holds one page of each.
+Families are ordered as in `store.scoring`, page by page and one model at a time, so a
+caller can request the models' pages in any order and hold one page of each.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ from store.tables import (
 )
 from store.task import PICO_PER_USD, TaskRow
 
-#: How many tasks the orders without an index show.
+#: Number of tasks shown in orders without an index.
 TOP = 1_000
 #: Numbers of one step: some milliseconds where the filter has an index.
 STEP = 10_000
-#: Changed tasks are looked for up to so many; a view says "1,000 or more" then.
+#: Limit of the search for changed tasks; a view shows "1,000 or more" then.
 NEW = 1_000
 #: Above every number and seq of a log.
 _LAST = (1 << 62, 1 << 62)
@@ -59,7 +59,7 @@ _FIRST = (0, 0)
 
 
 class TaskOrder(enum.Enum):
-    """How a list of tasks is sorted; the value is what a person reads."""
+    """Sort order of a list of tasks; the value is its label."""
 
     NUMBER = "by number"
     NEWEST = "newest first"
@@ -69,7 +69,7 @@ class TaskOrder(enum.Enum):
 
     @property
     def is_top(self) -> bool:
-        """Whether it has no index, so that only its first tasks are shown."""
+        """Whether it has no index, so only its first tasks are shown."""
         return self in _TOPS
 
 
@@ -82,10 +82,10 @@ _TOPS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskListStep:
-    """Some numbers of a list, and where the next step goes on."""
+    """Some numbers of a list, and where the next step continues."""
 
     numbers: Sequence[int]
-    #: seq and number that the next step goes on after; None: the list is whole
+    #: seq and number after which the next step continues; None: complete
     after: tuple[int, int] | None
     seq: int  #: the log's last event when this was read
 
@@ -98,14 +98,14 @@ def list_tasks(
     after: tuple[int, int] | None = None,
     limit: int = STEP,
 ) -> TaskListStep:
-    """The next numbers of a list, at most *limit* unless they cost nothing.
+    """Return the next numbers of a list, at most *limit* unless they are free.
 
     Args:
         conn: from `open_reader`; another thread may `interrupt` it.
         query: which tasks.
         order: how they are sorted.
-        after: of the step before; None for the first.
-        limit: how many to look up at once.
+        after: from the previous step; None for the first.
+        limit: maximum number of rows to read.
     """
     seq = last_seq(conn)
     if order is TaskOrder.NUMBER and not query.terms:
@@ -157,12 +157,12 @@ class AttemptRow:
 
     attempt: int
     started_us: int | None  #: None: it came without a request of ours
-    ended_us: int | None  #: None: under way, or never known
+    ended_us: int | None  #: None: in flight, or never known
     started_seq: int | None  #: its payload is the request's skeleton
-    ended_seq: int | None  #: its payload is the reply, or what came instead
+    ended_seq: int | None  #: its payload is the reply, or the error
     outcome: AttemptAnswered | AttemptFailed | None
     unparsed: str | None = None  #: why its reply, with which the task ended, is unread
-    fault: str | None = None  #: what of the reply could not be read, if that was told
+    fault: str | None = None  #: the part of the reply that could not be read, if known
 
 
 def tasks(
@@ -178,18 +178,18 @@ def tasks(
 
 
 def count_by_queue(conn: sqlite3.Connection, query: Query) -> dict[QueueKey, int]:
-    """How many tasks a filter lets through, by stage and model."""
+    """Count the tasks that match a filter, by stage and model."""
     statement = SQL["tasks_by_lane"].format(query.condition())
     rows = conn.execute(statement, query.parameters()).fetchall()
     return {(stage, model): n for stage, model, n in rows}
 
 
 def mean_costs(conn: sqlite3.Connection) -> dict[QueueKey, float]:
-    """Dollars that a reply has cost so far, by stage and model.
+    """Return the mean cost of a reply in dollars, by stage and model.
 
-    Failed attempts and re-asks are in it, tasks that the response cache answered are
-    not; answers without a price count as free, so it says something only where all of
-    them have one (`Status.cost_usd`).
+    It includes failed attempts and re-asks, but not tasks that the response cache
+    answered. Answers without a price count as free, so it is valid only if all have one
+    (`Status.cost_usd`).
     """
     return {
         (stage, model): cost_pico / n / PICO_PER_USD
@@ -209,7 +209,7 @@ def events(
 
 
 def event_times(conn: sqlite3.Connection, seqs: Iterable[int]) -> dict[int, int]:
-    """When events were recorded, in microseconds since 1970 UTC, by seq."""
+    """Return when events were recorded, in microseconds since 1970 UTC, by seq."""
     seqs_json = json.dumps(list(seqs))
     return dict(conn.execute(SQL["event_times"], (seqs_json,)).fetchall())
 
@@ -256,7 +256,7 @@ def model_calls(conn: sqlite3.Connection) -> dict[str, int]:
 
 
 def parts(conn: sqlite3.Connection, hashes: Iterable[bytes]) -> dict[bytes, bytes]:
-    """Message parts by their hash; those that are not there are left out.
+    """Return message parts by their hash; omit missing ones.
 
     Raises:
         CorruptLog: one of them cannot be restored.
@@ -286,7 +286,7 @@ class AttemptEnd:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptHistory:
-    """A task with those of its attempts whose outcome is known, in order."""
+    """Return a task with its attempts of known outcome, in order."""
 
     row: TaskRow
     attempts: tuple[AttemptEnd, ...]
@@ -295,10 +295,10 @@ class AttemptHistory:
 def attempt_histories(
     conn: sqlite3.Connection, model: str, *, after: int = 0, limit: int = 256
 ) -> list[tuple[AttemptHistory, ...]]:
-    """Families of a model's first-stage tasks numbered above *after*, ascending.
+    """Return families of a model's first-stage tasks numbered above *after*, ascending.
 
-    In each, the first-stage task stands first and its descendants follow by number,
-    whichever model they are for.
+    In each, the first-stage task comes first and its descendants of all models follow
+    by number.
     """
     roots = task_rows(conn, SQL["roots_of_model"], (model, after, limit))
     numbers = [row.task for row in roots]

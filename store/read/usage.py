@@ -1,8 +1,8 @@
 """Reads what a run used: money, tokens, faulty replies, failures, batches.
 
-A split run can have calls that one log has no outcome of, and whose tasks another log
-has ended: the outcome is lost. They may be billed, like those that a process left
-behind on one machine.
+A split run can have calls without an outcome in one log whose tasks another log has
+ended: their outcome is lost. They may be billed, like calls in flight when a process
+died on one machine.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ BATCH_KINDS = ("batch_prepared", "batch_created", "batch_ended")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedBatch:
-    """A batch as its latest events tell of it."""
+    """A batch according to its latest events."""
 
     key: str
     model: str
@@ -50,12 +50,12 @@ class RecordedBatch:
     seq: int  #: of the event that prepared it
     id: str | None = None  #: the provider's; None: it may have it or not
     is_open: bool = True  #: its end is not recorded
-    is_listed: bool = False  #: the provider's list told of it, not its creation
+    is_listed: bool = False  #: found in the provider's list, not through its creation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenBatches:
-    """How many batches are open, and what waits in them."""
+    """Number of open batches and of requests waiting in them."""
 
     count: int = 0
     requests: int = 0  #: in all of them together
@@ -73,7 +73,7 @@ def batches(conn: sqlite3.Connection) -> tuple[RecordedBatch, ...]:
     for row in sorted(rows, key=attrgetter("seq")):
         match row.event:
             case BatchPrepared() as event:
-                # one that the provider never had may be prepared again as it was
+                # one that the provider never received may be prepared again unchanged
                 by_key.pop(event.batch, None)
                 by_key[event.batch] = RecordedBatch(
                     key=event.batch,
@@ -93,7 +93,7 @@ def batches(conn: sqlite3.Connection) -> tuple[RecordedBatch, ...]:
 
 
 def items_of(conn: sqlite3.Connection, batch: RecordedBatch) -> list[BatchItem]:
-    """What is in a batch.
+    """Return the items of a batch.
 
     Raises:
         CorruptLog: its list is damaged.
@@ -105,7 +105,7 @@ def items_of(conn: sqlite3.Connection, batch: RecordedBatch) -> list[BatchItem]:
 
 
 def open_batches(conn: sqlite3.Connection) -> OpenBatches:
-    """The open batches at a glance; costs nothing where there never was one."""
+    """Summarize the open batches; free if there never was one."""
     return _at_a_glance(batch for batch in batches(conn) if batch.is_open)
 
 
@@ -119,7 +119,7 @@ def _at_a_glance(still_open: Iterable[RecordedBatch]) -> OpenBatches:
 
 
 def sent_starts(conn: sqlite3.Connection) -> list[AttemptStarted]:
-    """The starts of the attempts whose outcome is not recorded, by task."""
+    """Return the starts of attempts without a recorded outcome, by task."""
     starts = (
         event_in(seq, "attempt_started", version, facts)
         for seq, version, facts in conn.execute(SQL["sent_starts"]).fetchall()
@@ -128,9 +128,9 @@ def sent_starts(conn: sqlite3.Connection) -> list[AttemptStarted]:
 
 
 def lost_starts(conn: sqlite3.Connection) -> list[AttemptStarted]:
-    """The starts of calls whose outcome was lost with a log, ascending.
+    """Return the starts of calls whose outcome was lost with a log, ascending.
 
-    None where a run is not split.
+    Empty for a run that is not split.
     """
     if not has_plan_positions(conn):
         return []
@@ -143,10 +143,10 @@ def lost_starts(conn: sqlite3.Connection) -> list[AttemptStarted]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spending:
-    """Money in whole pico-dollars, so that a budget goes on from it exactly."""
+    """Money in whole pico-dollars, so a resumed budget is exact."""
 
     spent_pico: int  #: known to be spent
-    possible_pico: int  #: worst case of what may be billed and never arrived
+    possible_pico: int  #: worst case of calls that may be billed and never arrived
     in_flight_pico: int  #: worst case of the calls without an outcome in the log
     cap_pico: int | None  #: for the whole run; None: no cap
     is_whole: bool  #: the price of every answer is known
@@ -158,12 +158,12 @@ class Spending:
 
     @property
     def possible_usd(self) -> float:
-        """Dollars that may be billed beyond that."""
+        """Dollars that may be billed in addition."""
         return usd(self.possible_pico)
 
     @property
     def in_flight_usd(self) -> float:
-        """Dollars that calls may cost which are under way, or were when it ended."""
+        """Maximum cost of calls that are in flight, or were at the end."""
         return usd(self.in_flight_pico)
 
     @property
@@ -187,12 +187,12 @@ def spending(conn: sqlite3.Connection) -> Spending:
 
 
 def _worst(starts: Iterable[AttemptStarted]) -> int:
-    """What calls reserved whose outcome is not recorded: there are few of them."""
+    """Reservations of calls without a recorded outcome: there are few of them."""
     return sum(pico(start.worst_usd or 0.0) for start in starts)
 
 
 def _cap_pico(conn: sqlite3.Connection) -> int | None:
-    """The cap that the last start recorded, and what was added since.
+    """Return the cap at the last start plus later additions.
 
     `siftlog budget RUN --add USD` is a command `budget` with `add_usd`. It counts from
     where it was applied: one that a crash left accepted is carried out by the next
@@ -223,23 +223,24 @@ def _cap_pico(conn: sqlite3.Connection) -> int | None:
 
 
 def dollars(amount: float | None) -> str:
-    """Dollars for people, to a hundredth of a cent; what is unknown is never zero."""
+    """Format dollars for people, to a hundredth of a cent; unknown is never zero."""
     return "?" if amount is None else f"${amount:,.4f}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Billing:
-    """What replies left open, or contradicted, of their usage."""
+    """Gaps and contradictions in the usage of replies."""
 
     unknown: int  #: answers without a readable usage; their worst case stays reserved
-    doubtful: int  #: answers whose total is smaller than its parts, which were counted
-    charged: int  #: answers that said what they cost
+    #: answers whose total is smaller than the sum of its parts, which was used
+    doubtful: int
+    charged: int  #: answers that reported their cost
     charged_usd: float  #: the sum of that
     differing: int  #: of these answers, those that cost something else by the prices
 
     @property
     def findings(self) -> tuple[str, ...]:
-        """What is not certain of tokens and cost: sentences without their ends."""
+        """Describe uncertain tokens and cost in sentences without full stops."""
         sentences: list[str] = []
         if self.unknown:
             sentences.append(
@@ -264,7 +265,7 @@ class Billing:
 class UsageCount:
     """Tokens of one stage and model over all its replies, refused ones included.
 
-    Answers of the response cache are no replies: they used nothing.
+    Answers of the response cache are not replies: they used nothing.
     """
 
     stage: str
@@ -276,10 +277,10 @@ class UsageCount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplyShares:
-    """Replies and failed tasks of one model, by what was wrong with them.
+    """Replies and failed tasks of one model, by their faults.
 
-    A reply may count under several headings. Everything that ever came is counted,
-    replies that were asked for again included.
+    A reply may count under several faults. All replies are counted, including those
+    that were requested again.
     """
 
     model: str
@@ -309,7 +310,7 @@ def usage_counts(conn: sqlite3.Connection) -> list[UsageCount]:
 
 
 def reply_shares(conn: sqlite3.Connection) -> tuple[ReplyShares, ...]:
-    """What was wrong with the replies of each model."""
+    """Count the faults of each model's replies."""
     return tuple(
         ReplyShares(
             model=model,
@@ -336,9 +337,9 @@ def reply_shares(conn: sqlite3.Connection) -> tuple[ReplyShares, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServedCount:
-    """Answers of one model by one field of what served them."""
+    """Answers of one model by one field of their origin."""
 
-    model: str  #: as it was asked for
+    model: str  #: as requested
     field: str  #: of `COUNTED`
     answers: Mapping[str, int]
     """By name, the most frequent first; under the empty name those that came after the
@@ -346,7 +347,7 @@ class ServedCount:
 
     @property
     def is_mixed(self) -> bool:
-        """Whether more than one served it."""
+        """Whether several values occurred."""
         return len(self.answers) > 1
 
     def __str__(self) -> str:
@@ -363,10 +364,10 @@ MOST_NAMES: Final = 4
 
 
 def served_counts(counted: Iterable[tuple[str, str, int]]) -> tuple[ServedCount, ...]:
-    """What served a run, by model and field.
+    """Return the origins of a run's answers, by model and field.
 
     Args:
-        counted: words of `served_keys` with the answers that were counted under them.
+        counted: answers counted by the keys of `served_keys`.
     """
     names: dict[tuple[str, str], Counter[str]] = {}
     for kind, word, n in counted:
@@ -393,7 +394,7 @@ class ErrorCount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailureRow:
-    """What went wrong in one minute of one class, stage, model and outcome."""
+    """Failures of one minute by class, stage, model and outcome."""
 
     t: int  #: minutes since 1970 UTC
     error: str  #: a class, or the reason why a reply was refused or not read
@@ -423,9 +424,9 @@ def error_counts(conn: sqlite3.Connection) -> list[ErrorCount]:
 
 
 def failures(conn: sqlite3.Connection, since: int) -> tuple[FailureRow, ...] | None:
-    """What went wrong from minute *since* on, ascending.
+    """Return failures from minute *since* on, ascending.
 
-    None where that is not known: the log was last written by an older siftlog.
+    None if unknown: the log was last written by an older siftlog.
     """
     if conn.execute(SQL["is_older"]).fetchone()[0]:
         return None

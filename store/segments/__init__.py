@@ -1,1 +1,1 @@
-"""What a log has recorded, carried elsewhere while it is written: immutable files."""
+"""Ships a live log elsewhere as immutable files."""

@@ -1,11 +1,11 @@
-"""Where segments are kept: a folder, or whatever fsspec has an address for.
+"""Stores segments: in a folder, or at any fsspec URL.
 
-A place holds files under names with slashes. They are made once and never changed, so
-that who reads one has it all. In a folder a file appears whole or not at all, and
-survives a power cut once `put_new` has returned. An object store does the same by its
-own nature; whether it can refuse to overwrite in one step, or is asked beforehand,
-depends on its package. Nothing depends on that here: a segment's name says which events
-of which log it holds, and two who write it write the same events.
+A place holds files under names with slashes. They are created once and never changed,
+so a reader always sees complete files. In a folder a file appears complete or not at
+all, and survives a power cut once `put_new` has returned. Object stores guarantee the
+same; whether one can refuse to overwrite atomically, or needs a check first, depends on
+its package. Either is safe here: a segment's name determines its events, so two writers
+of a name write the same events.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from store.filesystem import make_folder, sync_folder
 
 _TMP = ".tmp"
 
-#: What a file system says that knows no second name of a file (FAT, some of FUSE).
+#: Error numbers of file systems without hard links (FAT, some of FUSE).
 _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
 
 
@@ -34,9 +34,9 @@ def address_of(location: str) -> str:
 
 
 class Place(ABC):
-    """Files that are made once: what is asked of it, wherever it is.
+    """A store of files that are created once.
 
-    Two of one address are equal: what was read from one is what the other has.
+    Places with equal addresses are equal, because they hold the same files.
     """
 
     def __init__(self, address: str) -> None:
@@ -51,10 +51,10 @@ class Place(ABC):
 
     @staticmethod
     def of(address: str) -> Place:
-        """The place at a folder's path or at a URL; it need not be there yet.
+        """Return the place at a folder's path or URL, which may not exist yet.
 
         Raises:
-            StoreError: no package for such URLs is installed, or there is none.
+            StoreError: no package for such URLs is installed or known.
         """
         if "://" not in address:
             return _Folder(Path(address))
@@ -70,15 +70,15 @@ class Place(ABC):
 
     @abstractmethod
     def put_new(self, name: str, data: bytes) -> bool:
-        """Keep *data* under *name*; False: there is such a file, which stays.
+        """Store *data* under *name*; return False if the file exists, which stays.
 
         Raises:
-            PlaceAway: it cannot be kept now.
+            PlaceAway: it cannot be stored now.
         """
 
     @abstractmethod
     def get(self, name: str) -> bytes | None:
-        """What is kept under *name*; None: nothing is.
+        """Return the data under *name*; None if there is none.
 
         Raises:
             PlaceAway: it cannot be read now.
@@ -86,28 +86,28 @@ class Place(ABC):
 
     @abstractmethod
     def names(self, under: str) -> list[str]:
-        """All names that begin with *under* and a slash, sorted.
+        """Return all names below *under*, sorted.
 
         Raises:
-            PlaceAway: it cannot be looked at now.
+            PlaceAway: it cannot be listed now.
         """
 
     @abstractmethod
     def remove(self, name: str) -> None:
-        """Keep *name* no longer; harmless where nothing is kept under it.
+        """Delete *name*; harmless if it does not exist.
 
         Raises:
             PlaceAway: it cannot be removed now.
         """
 
     def prove(self) -> None:
-        """See that it takes a file, and gives it up again.
+        """Check that a file can be written and deleted.
 
-        A listing does not tell: some places are listed as empty while they cannot be
-        reached, and not everybody who may look may write.
+        A listing is no proof: some unreachable places are listed as empty, and read
+        access does not imply write access.
 
         Raises:
-            PlaceAway: it does not.
+            PlaceAway: the check failed.
         """
         name = f"trial-{os.urandom(8).hex()}"
         self.put_new(name, b"")
@@ -130,7 +130,7 @@ class _Folder(Place):
 
     def put_new(self, name: str, data: bytes) -> bool:
         path = self._root / name
-        # of its own name: another process may be writing the same file
+        # with a unique name: another process may be writing the same file
         token = f"{os.getpid()}-{os.urandom(4).hex()}"
         unfinished = path.with_name(f".{path.name}.{token}{_TMP}")
         with self._translated():
@@ -205,12 +205,12 @@ def _name(unfinished: Path, path: Path) -> None:
 _WITHOUT_FOLDERS: Final = frozenset(
     {"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl", "oci", "oss", "obs"}
 )
-"""Protocols of object stores. Making the folder of an object there would make a bucket
-whose name was mistyped, which nobody looks into later."""
+"""Protocols of object stores. Creating an object's folder there would create a bucket
+if its name was mistyped, and the data would be lost from sight."""
 
 
 def _options(protocol: str) -> dict[str, Any]:
-    """What a protocol's file system is opened with.
+    """Options of a protocol's file system.
 
     s3fs tries five times, and the client that it uses five times each time: a dead
     endpoint took 24.6 s to fail. One of the two is enough.
@@ -281,7 +281,7 @@ class _Remote(Place):
         try:
             yield
         except Exception as error:
-            # each of fsspec's file systems raises what its own client does
+            # each fsspec file system raises the errors of its own client
             raise self._away(error) from error
 
 

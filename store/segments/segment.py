@@ -2,12 +2,12 @@
 
 SIFTSEG, format version | SHA-256 of the rest | zstd of MessagePack
 
-It says by itself which log of which run it is from and who carried it, and holds the
-links of the log's chain, so that whoever reads it sees that its events are those that
-were committed, and that it follows on from the segment before it.
+A segment names its run, its log and the process that shipped it, and holds the links of
+the log's chain, so a reader can check that its events are the committed ones and that
+it continues the previous segment.
 
-Pure: names in, names out. The same part may be held twice, in other cuts: small
-segments and the larger one they were rolled up into. A reader takes whichever leads on.
+Pure. The same range may exist twice, in different divisions: small segments and the
+larger one that combines them. A reader uses any that continues.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ _NAME = re.compile(
 
 
 class LogPosition(NamedTuple):
-    """How far a log has been read."""
+    """Read position in a log."""
 
     seq: int = 0  #: the last event
     parts: int = 0  #: the last message part, by its number in the log
 
     def reaches(self, other: LogPosition) -> bool:
-        """Whether nothing up to *other* lies beyond this one."""
+        """Return whether everything up to *other* is at or before this mark."""
         return self.seq >= other.seq and self.parts >= other.parts
 
     def joined(self, other: LogPosition) -> LogPosition:
@@ -55,7 +55,7 @@ class LogPosition(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentRange:
-    """What lies between two marks of a log: the name of a segment."""
+    """The range between two marks of a log: the name of a segment."""
 
     log: bytes
     start: LogPosition
@@ -64,7 +64,7 @@ class SegmentRange:
 
     @property
     def name(self) -> str:
-        """Where it is kept in a place: first and last event, then the parts."""
+        """Name of the file in a place: first and last event, then the parts."""
         events = f"{self.start.seq + 1:012}-{self.end.seq:012}"
         parts = f"{self.start.parts}-{self.end.parts}"
         rolled = ".rolled" if self.is_rolled else ""
@@ -88,9 +88,9 @@ class SegmentRange:
 def contiguous_from(
     spans: Iterable[SegmentRange], mark: LogPosition
 ) -> list[SegmentRange]:
-    """Those of one log's *spans* that lead on from *mark* without a gap, in order.
+    """Return one log's *spans* that continue from *mark* without a gap, in order.
 
-    Of several that begin at one mark the one that leads furthest is taken.
+    Of several that start at one mark, the longest is used.
     """
     waiting = sorted(
         spans, key=lambda span: (span.start, -span.end.seq, -span.end.parts)
@@ -109,7 +109,7 @@ def contiguous_from(
 
 
 def contiguous_end(led: Iterable[SegmentRange]) -> LogPosition:
-    """How far segments lead that lead on from a log's beginning."""
+    """Return the end of the contiguous segments from a log's start."""
     return reduce(LogPosition.joined, (span.end for span in led), LogPosition())
 
 
@@ -119,10 +119,10 @@ _DIGEST = hashlib.sha256().digest_size
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentOrigin:
-    """Whose events a segment holds, and who carried them."""
+    """The log of a segment's events, and the process that shipped them."""
 
     log: LogIdentity
-    shard: Shard | None  #: what the log plans; None: a whole run
+    shard: Shard | None  #: slices planned by the log; None: a whole run
     host: str
     pid: int
     siftlog_version: str
@@ -130,7 +130,7 @@ class SegmentOrigin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Segment:
-    """A stretch of a log, and what stands before it."""
+    """A range of a log, and the state before it."""
 
     origin: SegmentOrigin
     made_us: int  #: microseconds since 1970 UTC
@@ -141,7 +141,7 @@ class Segment:
 
     @property
     def end(self) -> LogPosition:
-        """How far who has read it has read."""
+        """Read position after this segment."""
         rows = self.stretch.rows
         return LogPosition(
             rows[-1].seq if rows else self.start.seq,
@@ -150,7 +150,7 @@ class Segment:
 
     @property
     def link(self) -> bytes:
-        """Of its last commit: what the next segment has before it."""
+        """Link of its last commit, on which the next segment builds."""
         links = self.stretch.links
         return links[-1][1] if links else self.link_before
 
@@ -161,7 +161,7 @@ class Segment:
         return dict(self.stretch.links).get(seq)
 
     def span(self, *, is_rolled: bool = False) -> SegmentRange:
-        """What it is kept as."""
+        """Name of its file."""
         return SegmentRange(
             log=self.origin.log.log,
             start=self.start,
@@ -183,10 +183,10 @@ def encode_segment(segment: Segment) -> bytes:
 
 
 def decode_segment(data: bytes, span: SegmentRange, address: str) -> Segment:
-    """The segment in a file that is kept as *span* in the place at *address*.
+    """Decode the segment stored as *span* in the place at *address*.
 
     Raises:
-        CorruptLog: it is not what was written, not of this format, or not of this span.
+        CorruptLog: it is damaged, of another format, or of another span.
     """
     path = f"{address}/{span.name}"
     head = len(_FORMAT)
@@ -235,7 +235,7 @@ def _check_chain(segment: Segment, path: str) -> None:
 
 
 def commits_after(commits: CommitRange, seq: int) -> CommitRange:
-    """What of a stretch follows event *seq*, the end of a commit."""
+    """Return the part of a range after event *seq*, the end of a commit."""
     first_selected = bisect_right(commits.rows, seq, key=lambda row: row.seq)
     rows = commits.rows[first_selected:]
     epochs = {row.epoch for row in rows}
@@ -293,28 +293,28 @@ class CompleteLog:
 
     log: str  #: its id, in hex
     run_id: str
-    shard: Shard | None  #: what it planned; None: a whole run
+    shard: Shard | None  #: its planned slices; None: a whole run
     last_seq: int
     link: str  #: of its last commit, in hex
 
     @property
     def name(self) -> str:
-        """Where it is kept: a log that was taken up again ends more than once."""
+        """Name of its file: a resumed log ends more than once."""
         return f"{_FOLDER}/{self.log}-{self.last_seq:012}.json"
 
     def encoded(self) -> bytes:
-        """As it is kept."""
+        """Encode it for storage."""
         return msgspec.json.format(msgspec.json.encode(self)) + b"\n"
 
 
 def complete_logs(
     place: Place, notify: Callable[[str], None] = ignore_progress
 ) -> list[CompleteLog]:
-    """The logs that have come to an end, each with its last word.
+    """Return the logs that have ended, each with its end record.
 
     Args:
-        place: where they are kept.
-        notify: hears of each file that cannot be read, and is passed over.
+        place: the place of the logs.
+        notify: called for each unreadable file, which is skipped.
 
     Raises:
         PlaceAway: the place cannot be read.
@@ -337,4 +337,4 @@ def complete_logs(
 
 
 ROLLED_BYTES = 16 << 20
-"""What a larger one holds, before it is compressed: it is read whole."""
+"""Uncompressed size limit of a combined segment: it is read as a whole."""

@@ -1,12 +1,12 @@
 """Ships a live log to a place in segments.
 
-All that reads or carries happens on a thread of its own, with a reader of its own: the
-event loop waits for neither disk nor network, and the writer notices nothing. The place
-being away is no reason to stop: the run goes on, what waits grows, and that is said
-once; only when more waits than may be lost with the machine does it come to an end.
+Reads and uploads happen on a separate thread with a separate reader: the event loop
+waits for neither disk nor network, and the writer is not affected. If the place is
+unreachable, the run continues, the backlog grows and one message is shown; the run ends
+only when the backlog exceeds its limit.
 
-Belongs to one thread and one connection, and knows no event loop. It begins where the
-place's own listing ends: nothing is remembered elsewhere.
+Belongs to one thread and one connection, and knows no event loop. The upload starts
+after the last segment in the place's listing: no other state is stored.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ file servers and listings are slow with many files."""
 
 @dataclass(slots=True, kw_only=True)
 class SentTotals:
-    """What has been carried since the sending began."""
+    """Amounts uploaded since the start."""
 
     segments: int = 0
     bytes: int = 0  #: as they were written
@@ -69,11 +69,11 @@ class SegmentSender:
         siftlog_version: str,
         now_us: Callable[[], int],
     ) -> None:
-        """Find out how far the place has the log.
+        """Find where the log ends in the place.
 
         Raises:
-            PlaceAway: it cannot be looked at.
-            CorruptLog: it holds events of the log which the log does not have.
+            PlaceAway: it cannot be read.
+            CorruptLog: it holds events that the log does not have.
         """
         self._reader = reader
         self._place = place
@@ -100,7 +100,7 @@ class SegmentSender:
             self._check_end(led[-1])
 
     def _check_end(self, last: SegmentRange) -> None:
-        """Refuse to go on from events that this log, put back in time, never had."""
+        """Refuse to continue from events that this log, restored from a copy, lacks."""
         data = self._place.get(last.name)
         if (
             data is None
@@ -121,10 +121,10 @@ class SegmentSender:
         return None if row is None else bytes(row[0])
 
     def measure(self) -> int | None:
-        """Look at how much waits to be carried.
+        """Measure the backlog.
 
         Returns:
-            When the first event that waits was recorded; None: none does.
+            The time of the first waiting event; None if none waits.
         """
         reader, seen = self._reader, self._measured.joined(self.mark)
         with read_transaction(reader):
@@ -138,17 +138,18 @@ class SegmentSender:
         return None if since is None else int(since[0])
 
     def send(self) -> None:
-        """Carry all that is committed, and roll small segments up if they are many.
+        """Upload everything committed, and combine small segments if there are many.
 
         Raises:
-            PlaceAway: the place refused; what it took is not carried again.
+            PlaceAway: the place refused; segments already stored are not uploaded
+                again.
         """
         self._carry(self.mark, RANGE_BYTES, is_rolled=False)
         if len(self._small) >= ROLL_UP_AFTER:
             self._roll_up()
 
     def finish(self) -> CompleteLog:
-        """Carry all there is, roll it up, and say that the log has come to its end.
+        """Upload everything, combine small segments, and record the log's end.
 
         Raises:
             PlaceAway: the place refused.
@@ -193,7 +194,7 @@ class SegmentSender:
         self._measured, self.unshipped_bytes = self.mark, 0
 
     def _roll_up(self) -> None:
-        """Hold in a few segments what many hold; those go once these are there."""
+        """Combine many segments into a few; delete the small ones afterwards."""
         if len(self._small) > 1:
             self._carry(self._rolled_end, ROLLED_BYTES, is_rolled=True)
         remaining = []
@@ -206,17 +207,18 @@ class SegmentSender:
 
 
 EVERY_S = 5.0
-"""Of what a machine recorded in this time half is paid for again, on average, if it is
-lost; at 64 calls in flight of 10 s each that is 16 calls beside the 64."""
+"""If the machine is lost, half of what it recorded in this time is paid for again on
+average; with 64 calls in flight of 10 s each, that is 16 calls in addition to the
+64."""
 
 SEGMENT_BYTES = 1 << 20
-"""What is carried without waiting for the next turn."""
+"""Backlog that is uploaded without waiting for the next interval."""
 
 MOST_BYTES = 1 << 30
-"""What may wait while the place is away."""
+"""Limit of the backlog while the place is unreachable."""
 
 POLL_S = 1.0
-"""How often it is seen how much waits; two short queries."""
+"""Interval for measuring the backlog; two short queries."""
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -224,18 +226,18 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShippingStatistics:
-    """How far a log has been carried."""
+    """Upload progress of a log."""
 
     shipped_seq: int  #: the last event that is in the place
-    unshipped_bytes: int  #: facts, bodies and parts that wait, as last seen
+    unshipped_bytes: int  #: waiting facts, bodies and parts at the last measurement
     unshipped_since_us: int | None  #: when the first of them was recorded
     segments: int  #: carried by this process
     segment_bytes: int
-    is_away: bool  #: the place took nothing when it was last tried
+    is_away: bool  #: the place stored nothing at the last attempt
 
 
 class Shipper:
-    """Carries a log that this process writes; made by `following`.
+    """Uploads a log that this process writes; created by `following`.
 
     async with Shipper.following(path, place, ...) as shipper:
         async with beside(shipper.run()):
@@ -281,24 +283,25 @@ class Shipper:
         every_s: float = EVERY_S,
         most_bytes: int = MOST_BYTES,
     ) -> AsyncIterator[Self]:
-        """The shipper of the log at *path*, from where the place has it.
+        """Create the shipper of the log at *path*.
 
-        The end of the block carries what is left, if the place takes it; enter it
-        after the log was opened for writing, and leave it before it is closed.
+        The end of the block uploads the rest, if the place is reachable. Enter the
+        block after the log is opened for writing, and leave it before the log is
+        closed.
 
         Args:
             path: a log that has been opened for writing.
-            place: where its segments go.
-            clock: says when.
-            notify: hears when the place is away, and when it is back.
+            place: destination of its segments.
+            clock: the clock.
+            notify: called when the place becomes unreachable or reachable.
             siftlog_version: written into each segment.
-            shard: what the log plans; None: a whole run.
-            every_s: how often segments are made.
-            most_bytes: what may wait before `run` gives up.
+            shard: slices planned by the log; None: a whole run.
+            every_s: interval between segments.
+            most_bytes: backlog at which `run` gives up.
 
         Raises:
-            PlaceAway: the place cannot be looked at.
-            CorruptLog: it holds events of the log which the log does not have.
+            PlaceAway: the place cannot be read.
+            CorruptLog: it holds events that the log does not have.
         """
         thread = WriterThread(lambda: open_reader(path))
         try:
@@ -330,10 +333,10 @@ class Shipper:
             await thread.close()
 
     async def run(self) -> None:
-        """Carry what is committed, every so often, until this is cancelled.
+        """Upload committed events periodically until cancelled.
 
         Raises:
-            Unshipped: more waits than may.
+            Unshipped: the backlog exceeds its limit.
             CorruptLog: the log cannot be read.
         """
         due = self._clock.monotonic() + self._every_s
@@ -353,18 +356,18 @@ class Shipper:
                 )
 
     async def flush(self) -> bool:
-        """Carry all that is committed now; False: the place takes nothing."""
+        """Upload everything committed now; return False if the place takes nothing."""
         return await self._carried(SegmentSender.send)
 
     async def finish(self) -> bool:
-        """Carry the last there is, and that it is the last; False: the place is away.
+        """Upload the rest and the end record; return False if the place is unreachable.
 
-        To be asked of a log whose tasks are all final, once its last event is in it.
+        Call it once all tasks of the log are final and its last event is recorded.
         """
         return await self._carried(SegmentSender.finish)
 
     def statistics(self) -> ShippingStatistics:
-        """How far the log has been carried."""
+        """Return the upload progress."""
         return ShippingStatistics(
             shipped_seq=self._sending.mark.seq,
             unshipped_bytes=self._sending.unshipped_bytes,
@@ -375,7 +378,7 @@ class Shipper:
         )
 
     async def _carried(self, carry: Callable[[SegmentSender], object]) -> bool:
-        """Whether the place took what it was to take; says when that changes."""
+        """Record whether the place is reachable; show a message on a change."""
         async with self._turn:
             try:
                 await self._on_thread(carry)

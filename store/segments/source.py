@@ -1,14 +1,14 @@
-"""Reads logs from their segments: to merge, survey or compact them.
+"""Reads logs from their segments, to merge, survey or compact them.
 
-Read is what leads on without a gap. What does not is told and left alone: a segment
-that is missing or damaged hides what follows it in its log, and nothing else.
+Only the contiguous part of a log is read; the rest is reported and skipped: a missing
+or damaged segment hides later segments of its log, nothing else.
 
-For a look from where no log may lie, such as a login node. Of each log its listing, its
-last segment and its last word are read.
+A survey works on machines without a local log, such as a login node. It reads the
+listing, the last segment and the end record of each log.
 
-A shard rolls its own segments up, from its log. One that died leaves up to 255 small
-ones, and a run of many shards that were ended often has thousands in the end, which
-file servers and listings are slow with.
+A live shard combines its own segments from its log. A dead one leaves up to 255 small
+segments, and a run with many interrupted shards accumulates thousands, which make file
+servers and listings slow. Compacting combines them.
 """
 
 from __future__ import annotations
@@ -54,16 +54,16 @@ class SegmentSource:
         spans: list[SegmentRange],
         notify: Callable[[str], None] = ignore_progress,
     ) -> None:
-        """The source over the *spans* of one log.
+        """Create a source over the *spans* of one log.
 
         Args:
-            place: where they are kept.
-            spans: what there is; of one log, and at least one.
-            notify: hears of each segment that cannot be read.
+            place: the place of the segments.
+            spans: the segments of one log, at least one.
+            notify: called for each unreadable segment.
 
         Raises:
             PlaceAway: the place cannot be read.
-            CorruptLog: none of the segments can.
+            CorruptLog: no segment can be read.
         """
         self._place = place
         self._log = spans[0].log
@@ -73,22 +73,22 @@ class SegmentSource:
         self.origin, recorded_us, self.last_kind = self._latest()
         origin = self.origin
         self.identity: LogIdentity = origin.log
-        self.shard: Shard | None = origin.shard  #: what it plans
+        self.shard: Shard | None = origin.shard  #: its planned slices
         self.heartbeat = Heartbeat(at_us=recorded_us, pid=origin.pid, host=origin.host)
 
     @property
     def spans(self) -> tuple[SegmentRange, ...]:
-        """What there was when it was listed last."""
+        """Content of the latest listing."""
         return tuple(self._spans)
 
     @property
     def mark(self) -> LogPosition:
-        """How far its segments lead without a gap, but for what cannot be read."""
+        """End of the contiguous readable segments."""
         read = (span for span in self._spans if span not in self._unread)
         return contiguous_end(contiguous_from(read, LogPosition()))
 
     def commit_ranges(self, after: int, blobs_after: int = 0) -> Iterator[CommitRange]:
-        """What follows event *after*, and the parts above the mark *blobs_after*.
+        """Yield rows after event *after*, and parts above the mark *blobs_after*.
 
         Raises:
             PlaceAway: the place cannot be read.
@@ -119,11 +119,11 @@ class SegmentSource:
             )
 
     def has_more(self, after: int, blobs_after: int) -> bool:
-        """Whether there is anything to read after these marks of `commit_ranges`."""
+        """Return whether anything is new after these marks of `commit_ranges`."""
         return next(iter(self.commit_ranges(after, blobs_after)), None) is not None
 
     def snapshot(self) -> AbstractContextManager[None]:
-        """Segments hold events alone."""
+        """Segments hold events only."""
         return nullcontext()
 
     def _latest(self) -> _Provenance:
@@ -141,7 +141,7 @@ class SegmentSource:
     def _tried(
         self, read: Callable[[Place, SegmentRange], _T], span: SegmentRange
     ) -> _T | None:
-        """What is read of a segment; None where it is no more, or not sound."""
+        """Return the rows of a segment; None if it is gone or damaged."""
         if span in self._unread:
             return None
         try:
@@ -154,7 +154,7 @@ class SegmentSource:
         return None
 
     def _list_spans(self) -> list[SegmentRange]:
-        """What there is now, but for what could not be read."""
+        """Return the current segments, except unreadable ones."""
         spans = map(
             SegmentRange.parse, self._place.names(f"{FOLDER}/{self._log.hex()}")
         )
@@ -169,18 +169,18 @@ def _segment(place: Place, span: SegmentRange) -> Segment:
 
 
 class _Provenance(NamedTuple):
-    """Who made a segment, and when."""
+    """Origin of a segment."""
 
     origin: SegmentOrigin
     at_us: int
-    last_kind: str | None  #: of the event that it ends with; None: it has parts alone
+    last_kind: str | None  #: time of its last event; None: it has parts only
 
 
 @lru_cache(maxsize=1024)
 def _provenance(place: Place, span: SegmentRange) -> _Provenance:
-    """Of a segment; remembered, since it never changes.
+    """Return the origin of a segment; cached, since it never changes.
 
-    A monitor looks every few seconds, and mostly at what it has seen before.
+    A monitor polls every few seconds, mostly for known segments.
     """
     segment = _segment(place, span)
     rows = segment.stretch.rows
@@ -190,11 +190,11 @@ def _provenance(place: Place, span: SegmentRange) -> _Provenance:
 def sources(
     place: Place, notify: Callable[[str], None] = ignore_progress
 ) -> list[SegmentSource]:
-    """The logs in a place, by their ids.
+    """Return the logs in a place, by their ids.
 
     Args:
-        place: where segments are kept.
-        notify: hears a sentence on whatever cannot be read, and is passed over.
+        place: the place of the segments.
+        notify: called with a sentence for each unreadable file, which is skipped.
 
     Raises:
         PlaceAway: the place cannot be read.
@@ -207,7 +207,7 @@ def sources(
         else:
             spans.append(span)
     segment_sources = []
-    # by name, hence by log
+    # sorted by name, hence by log
     for _, of_log in groupby(spans, attrgetter("log")):
         try:
             segment_sources.append(SegmentSource(place, list(of_log), notify))
@@ -221,24 +221,24 @@ _STOPPED: Final[Mapping[str | None, str]] = {
     "run_drained": "drained",
     "run_cancelled": "cancelled",
 }
-"""By the last event: where nobody is at work, and something is left."""
+"""State by the last event, for a log without a process and with open work."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShippedLog:
-    """One log, as far as it was carried."""
+    """One log, as far as it was uploaded."""
 
     log: str  #: its id, in hex
     run_id: str
-    slices: Slices  #: what it plans
-    events: int  #: that lead on from its beginning
+    slices: Slices  #: its planned slices
+    events: int  #: segments that are contiguous from its start
     host: str  #: of who carried the last of them
     carried_us: int  #: when; microseconds since 1970 UTC
-    state: str  #: as it was then: "ended", "drained", "cancelled", or else "open"
+    state: str  #: state at that event: "ended", "drained", "cancelled" or "open"
 
     @property
     def has_ended(self) -> bool:
-        """Whether it has come to the end of what it plans."""
+        """Whether it has finished its plan."""
         return self.state == _ENDED
 
 
@@ -250,23 +250,23 @@ class PlaceSurvey:
 
     @property
     def missing(self) -> Slices:
-        """What no log plans yet."""
+        """Slices that no log plans yet."""
         return left_by(log.slices for log in self.logs)
 
     @property
     def unfinished(self) -> Slices:
-        """What none of the logs has come to the end of."""
+        """Slices unfinished in every log."""
         return left_by(log.slices for log in self.logs if log.has_ended)
 
 
 def survey(
     place: Place, notify: Callable[[str], None] = ignore_progress
 ) -> PlaceSurvey:
-    """Look at what a place holds.
+    """Survey the content of a place.
 
     Args:
-        place: where segments are kept.
-        notify: hears a sentence on whatever cannot be read, and is passed over.
+        place: the place of the segments.
+        notify: called with a sentence for each unreadable file, which is skipped.
 
     Raises:
         PlaceAway: the place cannot be read.
@@ -294,21 +294,21 @@ def _carried(source: SegmentSource, ends: dict[str, int]) -> ShippedLog:
 
 
 FEWEST: Final = 2
-"""Small segments that are worth it: one is no fewer when it is put anew."""
+"""Minimum number of small segments for compacting: rewriting one saves nothing."""
 
 
 def compact(place: Place, source: SegmentSource) -> int:
-    """Hold in a few segments what many hold; those go once these are there.
+    """Combine many segments into a few; delete the small ones afterwards.
 
-    Harmless beside readers, and beside a process that carries the log after all: any
-    cut will do. What follows a gap, or cannot be read, is left alone.
+    Safe with concurrent readers and with a process that still uploads the log, because
+    any division is valid. Segments after a gap and unreadable ones are left alone.
 
     Returns:
-        How many small ones were removed.
+        The number of small segments removed.
 
     Raises:
         PlaceAway: the place refused.
-        CorruptLog: a large one is damaged, or the log went on in two ways; then none
+        CorruptLog: a large one is damaged, or the log has two continuations; then none
             is removed.
     """
     small = [span for span in source.spans if not span.is_rolled]

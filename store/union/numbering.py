@@ -110,7 +110,7 @@ class TaskNumbers:
 
     @property
     def meets(self) -> bool:
-        """Return whether a planned task was already planned by another log."""
+        """Whether a planned task was already planned by another log."""
         return len(self._planned) > len(self._fresh)
 
     def of_one(self, row: EventRow, log_task: int) -> tuple[int, bytes]:

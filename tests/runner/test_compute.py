@@ -62,7 +62,7 @@ def test_a_command_that_says_nothing_is_an_error_with_its_code(
     command_that_ends_with(monkeypatch, 1)
     compute.respond(["score"])
     assert response(capsys.readouterr().out)[1]["error"] == (
-        "siftlog score ended with code 1 and said nothing: run it yourself"
+        "siftlog score ended with code 1 and no output: run it yourself"
     )
 
 

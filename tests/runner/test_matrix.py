@@ -42,7 +42,7 @@ THERE = "[endpoints.there]\n"
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("", "[[jobs]], jobs: there is none; each names a job to run."),
+        ("", "[[jobs]], jobs: missing; each entry names a job to run."),
         ("[[jobs]]\n", "[[jobs]] 1, job: it is missing."),
         (f"{JOB}colour = 1\n", "[[jobs]] 1, colour: there is no such key; job, name,"),
         (f"{JOB}model = []\n", "[[jobs]] 1, model: Tuple should have at least 1 item"),
@@ -57,7 +57,7 @@ THERE = "[endpoints.there]\n"
         (f"endpoints = 3\n{JOB}", "the top, endpoints: write [endpoints.NAME] tables."),
         (
             f"{HERE}{JOB}",
-            "[endpoints.here], models: no run asks m; asked are baseline/",
+            "[endpoints.here], models: no run uses m; used are baseline/",
         ),
         (f"{HERE}rpm = 0\n{JOB}", "[endpoints.here], rpm: Input should be greater"),
         (
@@ -66,7 +66,7 @@ THERE = "[endpoints.there]\n"
         ),
         (
             f"model = 'm'\n{HERE}{THERE}base_url='http://i/v1'\nmodels=['m']\n{JOB}",
-            "[endpoints.there], models: m is asked at [endpoints.here] already.",
+            "[endpoints.there], models: m is already at [endpoints.here].",
         ),
         (
             f"{JOB}{JOB}",

@@ -115,7 +115,7 @@ WRONG: Final = {
         "prompts atlas prints the shipped ones)."
     ),
     "[sum]\nsystem = 3": "sum.system is not a text (put the text in quotes).",
-    "": "there is no prompt in it; siftlog prompts atlas prints the shipped ones",
+    "": "the file has no prompt; siftlog prompts atlas prints the shipped ones",
     "[sum\n": "is not a TOML file of prompts: ",
 }
 """By the file's text: what its error says."""

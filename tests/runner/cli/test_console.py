@@ -129,7 +129,7 @@ def test_a_run_that_was_split_is_one_run_again(tmp_path: Path, ran: Run) -> None
     assert "missing: slices 512-1023, which no shard has started" in half.stdout
     assert "slices 512-1023 are unfinished in every log" in half.stderr
     stand = ran("status", "r1").stdout
-    assert "shards    1 log, 1 ended; slices 512-1023 have not begun" in stand
+    assert "shards    1 log, 1 ended; slices 512-1023 have not started" in stand
     # another number of shards takes over what there is
     rest = ran(*JOB, "0/1")
     assert rest.returncode == DONE

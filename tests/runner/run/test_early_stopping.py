@@ -132,7 +132,7 @@ def test_what_is_taken_back_before_it_was_answered_is_never_carried_out(
             "withdraw-3",
         ]
         assert isinstance(answers[-1], CommandRejected)
-        assert answers[-1].reason == "there is no unanswered request of that id"
+        assert answers[-1].reason == "no pending request has that id"
         assert live.told[0] == "Waiting was limits (by ops): withdrawn by ops."
         await live.run(nothing)
         assert await live.answers() == answers, "a restart answers nothing again"

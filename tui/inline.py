@@ -34,7 +34,7 @@ def brief(snapshot: RunSnapshot, room: Room) -> Content:
     middle = Room(width=room.width, height=LINES - _AROUND, glyphs=room.glyphs)
     table = stages(snapshot, middle)
     missing = middle.height - len(table.plain.split("\n"))
-    last = f"q leaves, the run goes on · as of {utc(snapshot.now_us)[11:19]} UTC"
+    last = f"q quits, the run continues · as of {utc(snapshot.now_us)[11:19]} UTC"
     return Content("\n").join(
         [
             header(snapshot, room),

@@ -183,8 +183,7 @@ class ReplayedLog:
             self.last = last_seq(log)  #: event that it ends with
             if not self.last:
                 raise NotALog(
-                    "nothing was recorded yet: there is nothing to replay, but siftlog "
-                    "watch shows what comes"
+                    "nothing has been recorded yet: use siftlog watch to follow the run"
                 )
             self.moment = moment_of(log, 1)  #: that is shown
             self.span = LogTimeSpan(

@@ -136,7 +136,7 @@ COMMANDS = RunScreenEntry(
     name="asked",
     key="a",
     title="Commands log",
-    about="Show who asked what of the run, and what became of it",
+    about="Show control commands and their outcome",
     screen="tui.screens.commands:CommandsScreen",
     is_in_key_line=False,
 )

@@ -138,12 +138,12 @@ def _speed(
     """How fast to replay; None: what is to be watched is the present."""
     if speed_name is None:
         if moment_name is not None:
-            raise click.UsageError("--at is where a replay begins: add --replay 10x.")
+            raise click.UsageError("--at sets the start of a replay: add --replay 10x.")
         return None
     if not (is_screen and _is_screen()):
         raise click.UsageError(
-            "--replay needs a whole screen: without one, siftlog status RUN --at TIME "
-            "says how it stood."
+            "--replay needs a whole screen: without one, use siftlog "
+            "status RUN --at TIME."
         )
     from tui.replay import parse_speed
 

@@ -124,7 +124,7 @@ def _empty_pools(queries: Queries) -> Iterator[Violation]:
     yield Violation(
         rows=queries.pool == 0,
         where="pool",
-        message="Posts without a sentence have nothing to rank.",
+        message="Posts without sentences cannot be ranked.",
         values=lambda _: "0 candidates",
     )
 
@@ -292,8 +292,8 @@ def _other_edge(view: PredictionView) -> Iterator[Violation]:
             rows=contradicted[edge],
             where="state",
             message=(
-                f"States at a threshold follow the edge rule {other}, not {edge}, "
-                "which figures here go by."
+                f"States at a threshold follow the edge rule {other}, not "
+                f"{edge}, which this scoring uses."
             ),
             values=lambda i: _describe_state(view, i),
         )
@@ -318,7 +318,7 @@ def _crossed(view: PredictionView) -> Iterator[Violation]:
         yield Violation(
             rows=low > high,
             where="tau_neg",
-            message="tau_neg lies above tau_pos, so that no state can be told.",
+            message="tau_neg is above tau_pos, so no state can be assigned.",
             values=lambda i: f"tau_neg {low[i]}, tau_pos {high[i]}",
         )
 

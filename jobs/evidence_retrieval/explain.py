@@ -141,7 +141,7 @@ def _task(spec: TaskSpec) -> Task:
 
 def _prompt(dataset: EvidenceDataset, spec: TaskSpec, task: Task) -> Iterator[Block]:
     if spec.skip is not None:
-        yield f"  {spec.stage:<10}  not asked: {spec.skip}"
+        yield f"  {spec.stage:<10}  not sent: {spec.skip}"
         return
     request = prompts.request(dataset, task)
     tokens = plural(prompt_tokens(request), "token")
@@ -214,7 +214,11 @@ def _value(
             yield from _noted(parsed.noted)
             assessment = parsed.criteria.get(query.criterion_id)
             if assessment is None:
-                yield "read", "nothing of this criterion, which is asked alone"
+                yield (
+                    "read",
+                    "nothing about this criterion, which has a request of its ",
+                )
+                "own"
             else:
                 yield from _value(dataset, query, task, assessment)
         case Ordering():

@@ -249,7 +249,9 @@ def _notes(answered: Sequence[bool], config: Config) -> Iterator[str]:
     # a graph spreads what it is given, and says nothing of its own
     for title, is_answered, name in zip(ORDINALS, answered, stage_names, strict=False):
         if not is_answered and name != config.graph:
-            yield f"{title}: nothing of {name} could be used, so another order stands"
+            yield (
+                f"{title}: nothing of {name} could be used, so another order is shown"
+            )
 
 
 GATE_WIDTH = 18
@@ -357,7 +359,7 @@ def _choice(gate: FoldGate) -> Iterator[str]:
     if by is None:
         return
     if gate.on_tune[by] is None:
-        yield f"fold {one_line(gate.fold)} has nothing to choose constants by"
+        yield (f"fold {one_line(gate.fold)} has no data to choose constants from")
         return
     constants = ", ".join(f"{k} {v:g}" for k, v in gate.fitted["constants"].items())
     yield f"fold {one_line(gate.fold)} chose {constants} by {by}"

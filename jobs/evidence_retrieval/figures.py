@@ -281,10 +281,10 @@ CHARTS = (
     Chart(
         name="reliability",
         title="Calibration",
-        caption="Share of queries with evidence against their mean probability, bin by "
-        "bin; on the diagonal probabilities mean what they say. Bars: {percent:g}% "
-        "Wilson intervals, which take queries as independent. Below: how many queries "
-        "are in each bin.",
+        caption="Share of queries with evidence against their mean "
+        "probability, bin by bin; on the diagonal probabilities are "
+        "calibrated. Bars: {percent:g}% Wilson intervals, which treat "
+        "queries as independent. Below: number of queries per bin.",
         panels=curve_figures.reliability,
     ),
     Chart(
@@ -300,8 +300,8 @@ CHARTS = (
     Chart(
         name="k-by-state",
         title="Sentences shown",
-        caption="How many queries are shown how many sentences (K), by the state of "
-        "the query. Each panel has a scale of its own.",
+        caption="Number of queries by number of selected sentences (K) and "
+        "state. Each panel has its own scale.",
         panels=_k_by_state,
     ),
     Chart(

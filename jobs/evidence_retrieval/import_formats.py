@@ -152,8 +152,8 @@ class EvidenceFile:
 def _without_slash(criterion: str) -> str:
     if "/" in criterion:
         raise ValueError(
-            f"{criterion!r} holds '/', which stands between post and criterion in the "
-            "name of a query (rename the criterion)"
+            f"{criterion!r} contains '/', which separates post and "
+            "criterion in a query's key (rename the criterion)"
         )
     return criterion
 
@@ -229,7 +229,7 @@ def read_predictions(source: EvidenceFile) -> Iterator[ImportedQuery]:
         neg, pos = row.tau_neg, row.tau_pos
         if neg is not None and pos is not None and neg > pos:
             raise row.error(
-                f"tau_neg {neg} lies above tau_pos {pos} (were the two exchanged?)"
+                f"tau_neg {neg} is above tau_pos {pos} (were the two exchanged?)"
             )
         probs = row.__pydantic_extra__
         further_probs = {
@@ -456,8 +456,7 @@ def read_trec_run(source: EvidenceFile) -> Iterator[ImportedQuery]:
             "ranks_contradict_scores",
             "warn",
             source.name,
-            "The rank column says another order than the scores, which trec_eval goes "
-            "by.",
+            "The rank column contradicts the scores, which trec_eval uses.",
             example=run.first_contradicting or "",
             n=run.contradicting,
         )

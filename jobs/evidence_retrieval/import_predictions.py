@@ -310,8 +310,9 @@ def _compare_criteria(
             "criteria_differ",
             "warn",
             "criteria",
-            f"The file of criteria has {len(file_criteria)} and the import "
-            f"{len(queries.criteria)}; some stand in one of the two only.",
+            f"The file of criteria has {len(file_criteria)} and the "
+            f"import {len(queries.criteria)}; some are in only one of "
+            "the two.",
             example=odd[0],
             n=len(odd),
         )

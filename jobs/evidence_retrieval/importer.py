@@ -92,7 +92,7 @@ def joined(
             yield last
         last = seen.completed(part)
     if last is None:
-        raise DatasetError(f"{first.name}: no row in it (nothing to import).")
+        raise DatasetError(f"{first.name}: it has no rows (nothing to import).")
     seen.compare_criteria(first, findings)
     yield replace(last, truth=replace(last.truth, noticed=findings.findings()))
 
@@ -124,8 +124,8 @@ class _ImportedNames:
             line = lines.setdefault(part.query, part.location)
             if line is not part.location:
                 raise part.error(
-                    f"post {part.post} and criterion {part.criterion} stand at {line} "
-                    "already (keep one of the two)"
+                    f"post {part.post} and criterion {part.criterion} occur at "
+                    f"{line} already (keep one of the two)"
                 )
             fold = part.truth.fold
             if fold is not None and folds.setdefault(part.post, fold) != fold:
@@ -154,8 +154,8 @@ class _ImportedNames:
                     "criteria_differ",
                     "warn",
                     name,
-                    f"{first.name} has {len(first_criteria)} criteria and {name} has "
-                    f"{len(criteria)}; some stand in one of the two only.",
+                    f"{first.name} has {len(first_criteria)} criteria and {name}"
+                    f" has {len(criteria)}; some are in only one of the two.",
                     example=odd[0],
                     n=len(odd),
                 )
@@ -212,9 +212,9 @@ def _require_new(
     if twice:
         raise other.error(
             f"{twice[0]} of {model} for post {other.post} and criterion "
-            f"{other.criterion} stands at {part.location} already (give one of the two "
-            "files to another model with --rankings NAME=FILE, or import them as "
-            "separate runs)"
+            f"{other.criterion} occurs at {part.location} already (give "
+            "one of the two files to another model with --rankings "
+            "NAME=FILE, or import them as separate runs)"
         )
 
 
@@ -302,8 +302,8 @@ class EvidenceRetrievalImporter(FileImporter[EvidenceSettings]):
         "--gamma-sweep, --qrels and --run."
     )
     no_replicates = (
-        "These formats have no replicates; leave --replicate out, or import each as a "
-        "run of its own."
+        "These formats have no replicates; omit --replicate, or import "
+        "each replicate as a separate run."
     )
 
     def named(self, settings: EvidenceSettings) -> Iterator[ImportFile]:

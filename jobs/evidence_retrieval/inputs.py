@@ -105,7 +105,7 @@ def read_criteria(
                 "criterion in the key of a query (rename it)"
             )
         if not criterion.text.strip():
-            raise row.error(f"criterion {criterion.id} has no text (write what it is)")
+            raise row.error(f"criterion {criterion.id} has no text (add a description)")
         if criterion.id in criteria:
             raise row.error(f"criterion {criterion.id} occurs twice (remove one)")
         criteria[criterion.id] = criterion
@@ -368,9 +368,9 @@ def _refuse_ambiguous(posts: tuple[Post, ...], criteria: tuple[Criterion, ...]) 
             key = query_key(post.id, criterion.id)
             if key in ids:
                 raise DatasetError(
-                    f"Post {key} is called like criterion {criterion.id} of post "
-                    f"{post.id}, which batch=post cannot tell apart (rename one, or "
-                    "use --batch query)."
+                    f"Post {key} has the same key as criterion {criterion.id} "
+                    f"of post {post.id}, which batch=post cannot distinguish "
+                    "(rename one, or use --batch query)."
                 )
 
 

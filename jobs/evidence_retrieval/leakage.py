@@ -141,7 +141,7 @@ def gold_in_instructions(
                 yield _error(
                     "gold_in_prompt",
                     "prompts",
-                    f"The gold sentence {sentence.uid} stands in a prompt's "
+                    f"The gold sentence {sentence.uid} occurs in the prompt's "
                     "instructions.",
                     example=sentence.uid,
                 )
@@ -325,7 +325,7 @@ def _no_thresholds(
         column is not None and ((column > 0) & (column < np.inf)).any()
         for column in columns
     ):
-        yield "no threshold lies above 0 and below infinity"
+        yield "no threshold is above 0 and finite"
 
 
 def _first(*reasons: str) -> str:

@@ -273,7 +273,7 @@ _PLAIN: Mapping[str, Measure] = {
         for of in ("", ".{group}")
     },
     "sentences_extracted": Measure(
-        "Sentences to read", "Sentences that somebody has to read", "lower"
+        "Sentences to read", "Sentences that a person has to read", "lower"
     ),
     "evidence_recall@{k}": Measure(
         "Evidence recall at {k}",

@@ -155,7 +155,7 @@ def read_posts(
                 "empty_pool",
                 "warn",
                 source.name,
-                "Posts without a sentence are not asked about (see --empty-pool).",
+                "Posts without sentences are skipped (see --empty-pool).",
                 example=post.id,
             )
     pools = SentencePools(
@@ -232,7 +232,7 @@ def _in_order(post_id: str, pool: Mapping[int, PoolSentence]) -> Post:
 def _once(row: RowModel, label: str, lines: dict[str, int], id_: str) -> None:
     """Refuse what a file has twice."""
     if id_ in lines:
-        raise row.error(f"{label} stands on line {lines[id_]} already (remove one)")
+        raise row.error(f"{label} occurs on line {lines[id_]} already (remove one)")
     lines[id_] = row.line
 
 
@@ -257,7 +257,7 @@ def _compare(
                     "sentence_not_in_post",
                     "warn",
                     path.name,
-                    "Sentences do not occur in the text of their post as they stand.",
+                    "Some sentences do not occur verbatim in the text of their post.",
                     example=uid,
                 )
 

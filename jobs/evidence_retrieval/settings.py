@@ -126,7 +126,8 @@ class EvidenceSettings(ProfiledSettings):
     )
 
     tasks: tuple[TaskKind, ...] = Field(
-        ("assess",), description="what to ask, beside what the configurations need"
+        ("assess",),
+        description="requests to send besides those that the configurations need",
     )
     batch: Literal["query", "post"] = Field(
         "query", description="assess one criterion a call, or all of a post"
@@ -147,12 +148,12 @@ class EvidenceSettings(ProfiledSettings):
     embed_query_prefix: str = Field(
         "", description="text before each criterion, for models that want one"
     )
-    max_sentences: int = Field(200, ge=1, description="longest post that is asked")
+    max_sentences: int = Field(200, ge=1, description="longest post that is sent")
     max_prompt_tokens: int = Field(24000, ge=1, description="longest prompt, estimated")
     max_output_tokens: int = Field(1024, ge=1, description="output tokens a query")
     temperature: float | None = Field(0.0, ge=0.0, description="sampling temperature")
     structured: Literal["auto", "off"] = Field(
-        "auto", description="ask for JSON by schema where the endpoint can"
+        "auto", description="request JSON by schema if the endpoint supports it"
     )
     empty_pool: Literal["unscored", "zero"] = Field(
         "unscored", description="a post without sentences: unscored, or p = 0"

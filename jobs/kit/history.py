@@ -491,7 +491,7 @@ def no_comparison_reason(history: History) -> str:
         return "the run is unfinished (siftlog resume, then siftlog score)"
     if any(line.data_changed for line in history.lines):
         return "runs searched another database (--across-databases lets them in)"
-    return "no other finished run of it asked for the same"
+    return "no other finished run sent the same requests"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

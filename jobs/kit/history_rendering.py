@@ -109,8 +109,8 @@ def _left_out(history: History) -> Iterator[str]:
     if history.left_out:
         item = history.newest.milestone.item
         yield (
-            f"{plural(history.left_out, 'run')} left out, which did not ask for "
-            f"the same on any {item} of the newest."
+            f"{plural(history.left_out, 'run')} left out because they "
+            f"share no {item} with the newest."
         )
 
 
@@ -328,9 +328,9 @@ def history_figure(history: History) -> Figure:
     return Figure(
         name="history",
         title=f"{measure.capitalize()} by run",
-        caption=f"Mean {measure} over each run's {history.newest.milestone.item}s, "
-        "oldest run first. A vertical line stands where other data were searched: "
-        "runs on its two sides are not compared.",
+        caption=f"Mean {measure} over each run's {history.newest.milestone.item}"
+        "s, oldest run first. A vertical line marks a change of the "
+        "searched data: runs on its two sides are not compared.",
         panels=(
             Panel(
                 marks=tuple(_marks(history)),

@@ -39,8 +39,8 @@ def read_bench(
         first = papers.setdefault(paper.pmcid, paper)
         if first is not paper:
             raise row.error(
-                f"{paper.pmcid} stands on line {first.line} already "
-                "(keep one of the two)"
+                f"{paper.pmcid} occurs on line {first.line} already (keep "
+                "one of the two)"
             )
         _notice_repeats(paper, row.file, settings, findings)
     if not papers:
@@ -191,7 +191,8 @@ def _notice_missing(
                 "missing_questions",
                 "warn",
                 pipeline,
-                f"There is no question file for {pipeline}; none of it is asked.",
+                f"There is no question file for {pipeline}; its questions "
+                "are not sent.",
             )
 
 
@@ -216,8 +217,8 @@ def _read_file(
         first = lines.setdefault(question.question_id, row.line)
         if first != row.line:
             raise row.error(
-                f"question_id {question.question_id} stands on line {first} already "
-                "(ids are unique within a file)"
+                f"question_id {question.question_id} occurs on line {first} "
+                "already (ids must be unique within a file)"
             )
         _notice_equal_options(question, row.file, findings)
         yield question

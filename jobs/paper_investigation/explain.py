@@ -232,7 +232,7 @@ def _answer_blocks(
     record = paper.record
     yield f"  {record.model}, replicate {record.replicate}"
     if item.task is None:
-        yield "    not asked: no variant that it names was recalled"
+        yield "    not sent: no variant that it names was recalled"
         return
     task = f"task {item.task}"
     if item.batch:
@@ -350,7 +350,7 @@ def _page(
             yield from list_blocks(paper, dataset)
     if not questions:
         yield ""
-        yield "no question names what was asked for"
+        yield "no question matches the item"
     for question in questions:
         yield ""
         yield from question_blocks(question, case, dataset)

@@ -320,18 +320,20 @@ CHARTS = (
     Chart(
         name="score-by-recall",
         title="Paper score against variant recall",
-        caption="A point a paper; papers in one place are one point. A paper's "
-        "score is its recall times how well its questions were answered, so it "
-        "lies on the diagonal where all answers are right and nowhere above.",
+        caption="One point per paper; papers with equal values share a point. "
+        "A paper's score is its recall times how well its questions "
+        "were answered, so it lies on the diagonal where all answers "
+        "are right and nowhere above.",
         panels=_score_by_recall,
         columns=2,
     ),
     Chart(
         name="differences",
         title="Differences between models",
-        caption="The first model's mean less the second's, over the papers that "
-        "both have (n), with paired percentile bootstrap intervals by paper; an "
-        "interval that holds 0 decides nothing.",
+        caption="The first model's mean minus the second's, over the papers "
+        "that both have (n), with paired percentile bootstrap "
+        "intervals by paper; an interval that contains 0 is "
+        "inconclusive.",
         panels=_differences,
         columns=1,
     ),
@@ -360,9 +362,9 @@ CHARTS = (
     Chart(
         name="outcomes",
         title="What became of the questions",
-        caption="Every question that was asked, once: answered right or wrong, "
-        "with a reply that could not be read (which counts as wrong), or without a "
-        "reply (which counts nowhere).",
+        caption="Every question that was sent, once: answered right or wrong, "
+        "with a reply that could not be parsed (counted as wrong), or "
+        "without a reply (not counted).",
         panels=_outcomes,
     ),
     Chart(

@@ -225,7 +225,7 @@ class PaperInvestigationImporter(FileImporter[InvestigationSettings]):
         """The keys of the first object."""
         row = next(ImportedFile(file=file, settings=settings).rows(), None)
         if row is None:
-            raise DatasetError(f"{file.path.name}: no row in it (nothing to import).")
+            raise DatasetError(f"{file.path.name}: it has no rows (nothing to import).")
         return list(row.fields)
 
     def keys(self, file: ImportFile, settings: InvestigationSettings) -> Iterable[str]:

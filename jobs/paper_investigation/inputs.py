@@ -191,7 +191,7 @@ def _from_file(
         first = lines.setdefault(pmcid, row.line)
         if first != row.line:
             raise row.error(
-                f"{pmcid} stands on line {first} already (keep one of the two)"
+                f"{pmcid} occurs on line {first} already (keep one of the two)"
             )
         if "text" not in row.fields:
             raise row.error("text is missing (leave it empty for a paper without one)")

@@ -167,8 +167,9 @@ def _plan(model: str, tally: ModelTally, *, imported: bool) -> Iterator[Finding]
             code="questions_not_asked",
             severity="warn",
             where=model,
-            message=f"{tally.replies.unasked} questions that these settings ask for "
-            "are not in the run and are not counted; resume it to ask them.",
+            message=f"{tally.replies.unasked} questions that these settings "
+            "need are missing from the run and are not counted; resume "
+            "it to send them.",
             n=tally.replies.unasked,
         )
     if tally.replies.stale:
@@ -176,8 +177,8 @@ def _plan(model: str, tally: ModelTally, *, imported: bool) -> Iterator[Finding]
             code="unused" if imported else "stale",
             severity="info",
             where=model,
-            message=f"{tally.replies.stale} stored answers are not asked for under "
-            "these settings and are not used.",
+            message=f"{tally.replies.stale} stored answers are not used under "
+            "these settings.",
             n=tally.replies.stale,
         )
 

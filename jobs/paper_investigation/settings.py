@@ -111,15 +111,17 @@ class InvestigationSettings(ProfiledSettings):
     )
     max_questions_per_variant: int = Field(0, ge=0, description="0: all")
     batch_questions: bool = Field(
-        default=False, description="ask a variant's questions together"
+        default=False, description="send all questions about a variant in one request"
     )
     batch_size: int = Field(20, ge=1, description="questions in one batch call")
     ask: Literal["recalled", "all"] = Field(
-        "recalled", description="also ask about variants that were not recalled"
+        "recalled",
+        description="also send questions about variants that were not recalled",
     )
     closed_book: bool = Field(
         default=False,
-        description="mode questions: ask without text where the paper is missing",
+        description="mode questions: send questions without text if the paper is "
+        "missing",
     )
     temperature: float | None = Field(0.0, ge=0.0, description="sampling temperature")
     max_tokens_extract: int = Field(2048, ge=1, description="output tokens, extraction")
@@ -135,13 +137,13 @@ class InvestigationSettings(ProfiledSettings):
         0, ge=0, description="tokens the smallest model can take; 0: not known"
     )
     structured: Literal["auto", "off"] = Field(
-        "auto", description="ask for JSON by schema where the endpoint can"
+        "auto", description="request JSON by schema if the endpoint supports it"
     )
     list_rules: Rules = Field("robust", description="how variant lists are read")
     letter_rules: Rules = Field("robust", description="how letters are read")
     p_rules: Rules = Field("robust", description="how p-values are read and compared")
     p_tolerance: float = Field(0.05, ge=0.0, lt=1.0, description="relative")
-    reask: int = Field(0, ge=0, description="times to ask again for a readable reply")
+    reask: int = Field(0, ge=0, description="retries for a reply that cannot be parsed")
     n_examples: int = Field(3, ge=0, description="worst and best papers in the summary")
     boot_b: int = Field(2000, ge=0, description="bootstrap replicates; 0: no intervals")
     boot_seed: int = Field(20260118, description="seed of the bootstrap")
@@ -154,5 +156,5 @@ class InvestigationSettings(ProfiledSettings):
         description="adjusted for few clusters and rates near 0 or 1, or percentile",
     )
     grounding: bool = Field(
-        default=True, description="look predicted variants up in the text"
+        default=True, description="search the text for predicted variants"
     )

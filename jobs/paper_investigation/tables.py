@@ -123,7 +123,7 @@ VARIANTS = TableOf[_VariantRow](
         number("accuracy", lambda row: row.paper.accuracies.get(row.name)),
         text("kind", lambda row: variant_kind(row.name)),
     ),
-    caption="One row a truth or predicted variant; grounded: it stands in the text.",
+    caption="One row per truth or predicted variant; grounded: it occurs in the text.",
 )
 
 QUESTION: tuple[Columns[GradedAnswer], ...] = (
@@ -185,8 +185,8 @@ QUESTIONS = TableOf[_QuestionRow](
         text("finish_reason", lambda row: row.finish_reason),
         text("missing", lambda row: row.answer.item.absent),
     ),
-    caption="One row a question that was asked; without links it is outside all scores "
-    "in mode investigate.",
+    caption="One row per question that was sent; without links it is outside "
+    "all scores in mode investigate.",
 )
 
 
@@ -237,7 +237,7 @@ SKIPPED = TableOf[_Skip](
         text("reason", lambda skip: skip.reason),
         text("detail", lambda skip: skip.detail),
     ),
-    caption="What was not asked or has no answer, and why.",
+    caption="Questions that were not sent or have no answer, with the reason.",
 )
 
 

@@ -187,7 +187,8 @@ def _of_aliases(results: PropertyResults) -> Iterator[Finding]:
             severity="warn",
             where=LIMITS,
             message=f"Of {plural(len(entries), 'alias', 'aliases')} that act "
-            f"{drafts:,} were checked by nobody: encompassment says nothing then.",
+            f"{drafts:,} are unverified: encompassment is meaningless "
+            "then.",
             n=drafts,
         )
     if not results.dataset.settings.crossfit:
@@ -241,9 +242,9 @@ def _of_model(column: ScoredModel) -> Iterator[Finding]:
             code="ungrounded",
             severity="warn",
             where=column.model,
-            message="Rows whose quote stands less well in its paper than "
-            f"min_grounding={outcomes.dataset.settings.min_grounding} asks are "
-            "left out.",
+            message="Rows whose quote matches its paper less well than "
+            f"min_grounding={outcomes.dataset.settings.min_grounding} "
+            "are left out.",
             n=len(unsure),
             example=unsure[0],
         )
@@ -259,7 +260,7 @@ def _of_model(column: ScoredModel) -> Iterator[Finding]:
             code="fabricated_quotes",
             severity="warn",
             where=column.model,
-            message="Quotes do not stand in their paper.",
+            message="Quotes do not occur in their paper.",
             n=len(absent),
             example=absent[0],
         )
@@ -321,7 +322,7 @@ def _papers_of(model: str, outcomes: RowOutcomes) -> Iterator[Finding]:
             code="not_in_truth",
             severity="warn",
             where=model,
-            message=f"Papers have no truth; what is predicted of them {consequence}.",
+            message=f"Papers have no truth; their predictions {consequence}.",
             n=len(alone),
             example=alone[0],
         )
@@ -341,7 +342,7 @@ def _papers_of(model: str, outcomes: RowOutcomes) -> Iterator[Finding]:
             PaperState.FAILED,
             "Papers have no reply that can be read and are in no count.",
         ),
-        (PaperState.SKIPPED, "Papers were not asked about and are in no count."),
+        (PaperState.SKIPPED, "Papers were not sent and are not counted."),
         (PaperState.OPEN, "Papers are not answered yet and are in no count."),
     ):
         reasons = {

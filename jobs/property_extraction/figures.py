@@ -222,7 +222,7 @@ CHARTS = (
     ),
     Chart(
         name="quotes",
-        title="Whether quotes stand in their papers",
+        title="Do quotes occur in their papers?",
         caption="Predicted rows by their quote: in the paper word for word (ligatures, "
         "dashes and blanks apart, or with parts left out), nearly, or not at all. Rows "
         "of papers without a text are left out.",

@@ -46,10 +46,10 @@ class LintKind(StrEnum):
 
 
 ADVICE: Mapping[LintKind, str] = {
-    LintKind.SPREADSHEET: "names that a spreadsheet replaced; write them anew, as text",
+    LintKind.SPREADSHEET: "names that a spreadsheet replaced; enter them again as text",
     LintKind.NOT_IN_RUBRIC: "names without a rubric; compared as exact texts",
     LintKind.NO_UNIT: "numbers without a unit; compared as they are",
-    LintKind.UNIT_ON_TEXT: "units of values that are compared as text; not looked at",
+    LintKind.UNIT_ON_TEXT: "units of values that are compared as text; not checked",
     LintKind.UNKNOWN_UNIT: "units not understood; numbers are compared as they are",
     LintKind.NO_NUMBER: "values that are no number under a rubric of numbers; missed",
     LintKind.SI_UNFIT: "SI units under a rubric of texts; is a cell one row off?",
@@ -339,7 +339,7 @@ def lint(settings: PropertySettings) -> Lint:
     """
     if not (settings.truth or settings.rubric or settings.unit_table):
         raise UsageError(
-            "Name what to look at: --truth FILE, --rubric FILE or --unit-table FILE."
+            "Name a file to check: --truth FILE, --rubric FILE or --unit-table FILE."
         )
     findings = InputFindings()
     truth = load_truth(settings, findings).rows

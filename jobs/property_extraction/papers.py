@@ -189,7 +189,9 @@ def _sources_in_file(path: Path) -> dict[str, _Source]:
             raise row.error("refno is blank (fill it in)")
         first = lines.setdefault(refno, number)
         if first != number:
-            raise row.error(f"{refno} stands on line {first} too (keep one of the two)")
+            raise row.error(
+                f"{refno} also occurs on line {first} (keep one of the two)"
+            )
         if not isinstance(row.text, str):
             raise row.error("text is missing (leave it empty for a paper without one)")
         sources[refno] = _Line(path=path, start=start, size=len(line))

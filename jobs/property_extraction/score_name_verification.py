@@ -277,7 +277,7 @@ def explain_verification(
         UsageError: an item is in no pair; or there is no run yet.
     """
     if answers is None:
-        raise UsageError("Nobody was asked yet: name a run, not the job.")
+        raise UsageError("There are no answers yet: name a run, not the job.")
     verification = verification_of(dataset, answers)
     return pages_text(_page(verification, item) for item in dict.fromkeys(items))
 
@@ -305,7 +305,7 @@ def _pair(verification: NameVerification, pair: NamePair) -> Iterator[Block]:
         f"{number_text(pair.avg_sim, 3)}, equal values {pair.value_hits:,}"
     )
     if names in verification.equal:
-        yield "  ruling     match: the names are equal but for case; nobody was asked"
+        yield ("  ruling     match: the names differ in case only; no model was used")
         return
     ruling = verification.rulings.get(names)
     if ruling is None:

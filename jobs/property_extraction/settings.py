@@ -123,7 +123,7 @@ class PropertySettings(ProfiledSettings):
         None, description="alias set, as JSON, or CSV with a status, or {pred: gt}"
     )
     accept_drafts: bool = Field(
-        default=False, description="let aliases that nobody checked act too"
+        default=False, description="also apply unverified aliases"
     )
     preds: tuple[Path, ...] = Field(
         (), description="to import: CSV of predictions, files or folders"
@@ -180,7 +180,7 @@ class PropertySettings(ProfiledSettings):
         "0: all",
     )
     requote: bool = Field(
-        default=False, description="ask again for quotes that are not in the paper"
+        default=False, description="send quotes that are not in the paper again"
     )
     partial: Literal["fail", "keep"] = Field(
         "keep",
@@ -193,7 +193,7 @@ class PropertySettings(ProfiledSettings):
     verify: Literal["pair", "choice"] = Field(
         "pair", description="one question a name pair, or one a name with all targets"
     )
-    verify_replicates: int = Field(1, ge=1, description="times each pair is asked")
+    verify_replicates: int = Field(1, ge=1, description="requests per pair")
     max_prompt_tokens: int = Field(
         120000, ge=1, description="longest prompt, by estimate; others are skipped"
     )
@@ -202,11 +202,12 @@ class PropertySettings(ProfiledSettings):
     )
     temperature: float | None = Field(0.0, ge=0.0, description="sampling temperature")
     structured: Literal["auto", "off"] = Field(
-        "auto", description="ask for JSON by schema where the endpoint can"
+        "auto", description="request JSON by schema if the endpoint supports it"
     )
 
     profile: Literal["siftlog", "document", "published"] = Field(
-        "siftlog", description="bundle of scoring rules; a setting of its own wins"
+        "siftlog",
+        description="named set of scoring rules; a single setting overrides it",
     )
     prompts: Path | None = Field(None, description="TOML of prompts to replace")
     units: Units = Field("convert", description="convert units, or ignore them")
@@ -244,7 +245,7 @@ class PropertySettings(ProfiledSettings):
         "none", description="count rows that are equal in all fields once"
     )
     min_grounding: Grounding = Field(
-        "none", description="leave out rows whose quote stands less well in the paper"
+        "none", description="exclude rows whose quote matches the paper less well"
     )
     name_match: NameMatch = Field(
         "exact", description="names of aliases: exact, or folded case and blanks"
@@ -253,10 +254,12 @@ class PropertySettings(ProfiledSettings):
         "best", description="several targets of a name: the best, none, or all of them"
     )
     strict: bool = Field(
-        default=False, description="prepare aliases: refuse targets that nobody knows"
+        default=False, description="prepare aliases: refuse unknown targets"
     )
     consensus: int = Field(
-        0, ge=0, description="rows found in so many replicates; 0: each by itself"
+        0,
+        ge=0,
+        description="keep rows found in this many replicates; 0: score each replicate",
     )
     crossfit: bool = Field(
         default=False, description="score each paper with a draft from the others"

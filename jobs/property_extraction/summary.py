@@ -180,12 +180,12 @@ def _report(results: PropertyResults) -> Iterator[Block]:
     options = settings.model_dump(mode="json", exclude={*INPUTS, "profile"})
     listed = ", ".join(f"{name}={value}" for name, value in options.items())
     yield Fact("", listed, indent=2, width=0)
-    yield Heading("What the numbers do not show, and what was left out")
+    yield Heading("Limits of the numbers, and excluded data")
     all_findings = [*results.dataset.findings, *findings(results)]
     for finding in all_findings:
         yield Fact("- ", finding_lines(finding), indent=2, width=0)
     if not all_findings:
-        yield "  nothing was noticed"
+        yield "  no findings"
     for model in results.columns.values():
         yield from _report_model(results, model)
     yield from ("", "=" * 80, "Definitions")

@@ -135,8 +135,9 @@ def stock_facts(dataset: ReviewDataset, review: Review, document: str) -> Databa
 def unknown(review: Review, document: str) -> UsageError:
     """The complaint about a paper that is not there."""
     return UsageError(
-        f"{one_line(review.id)} has no paper {one_line(document)[:60]!r} here; the ids "
-        "stand in matches.csv, and explain with the review alone lists the first ones."
+        f"{one_line(review.id)} has no paper {one_line(document)[:60]!r}"
+        " here; the ids are in matches.csv, and explain with the "
+        "review alone lists the first ones."
     )
 
 
@@ -286,7 +287,7 @@ def _records(dataset: ReviewDataset, stock: ReviewStock) -> list[int | None]:
     return [None if hit is None else hit.index for hit in hits]
 
 
-UNASKED = "nothing is known of it yet: its search plan is still to come"
+UNASKED = "no result yet: its search plan is still open"
 
 
 def explain(

@@ -125,7 +125,7 @@ def search_blocks(search: ExplainedSearch, paper: int | None = None) -> Iterator
     yield TableBlock(columns, rows)
     for n, query in enumerate(search.queries, 1):
         # what can be searched of a model's words stands between quotation marks
-        fts_query = expression(query) or "nothing that can be searched"
+        fts_query = expression(query) or "nothing to search for"
         yield Fact(f"{n}  ", fts_query, indent=4, width=0)
     search_hits = search.search_hits
     cut = f", {search_hits.cut:,} more cut" if search_hits.cut else ""
@@ -255,7 +255,7 @@ def review_blocks(explained: ExplainedReview) -> Iterator[Block]:
     yield from _lost(explained.column.lost(explained.review.id))
     odd = explained.column.suspicious[explained.review.id]
     if odd:
-        yield Heading("matches to look at")
+        yield Heading("matches to check")
         for suspicious in odd:
             study = explained.review.studies[suspicious.index]
             yield study_fact(suspicious.index, study)

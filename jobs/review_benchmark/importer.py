@@ -98,9 +98,7 @@ class ResultsImporter(FileImporter[ReviewBenchmarkSettings]):
                 text=text,
             )
         if not seen:
-            raise DatasetError(
-                "None of the results is of a review that is asked for (--review ID)."
-            )
+            raise DatasetError("No result belongs to a selected review (--review ID).")
 
 
 def _require_ids(result: AgentResult, path: Path) -> None:

@@ -49,9 +49,9 @@ def _refuse_explain(
 ) -> NoReturn:
     del dataset, answers, items
     raise UsageError(
-        "explain is about runs that search papers; what was read from a "
-        "review's text, with its quotes and pages, stands in extraction_<id>"
-        ".json among the files of the scoring."
+        "explain is about runs that search papers; what was read from "
+        "a review's text, with its quotes and pages, is in "
+        "extraction_<id>.json among the files of the scoring."
     )
 
 

@@ -207,7 +207,7 @@ def _not_retrieved(case: _PaperCase) -> str:
         again = _UNASKED.get(case.rebuilt_review.skip) or _retry_hint(
             case.rebuilt_review.skip
         )
-        return f"nothing was searched: {again}"
+        return f"no search was run: {again}"
     return "; ".join(_query_reason(query, case.settings) for query in missed.queries)
 
 
@@ -252,7 +252,7 @@ def _retry_hint(reason: str) -> str:
 _UNASKED: Mapping[str, str] = {
     "no_text": "the database has neither title nor abstract: import the record again",
     "too_long": "the prompt is too long: raise --max-prompt-tokens",
-    "open": "it was not asked about yet: siftlog resume RUN",
+    "open": "not sent yet: siftlog resume RUN",
 }
 
 

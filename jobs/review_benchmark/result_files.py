@@ -172,8 +172,7 @@ def _records(fields: JsonFields, findings: InputFindings) -> tuple[AgentRecord, 
                 "in_both_lists",
                 "warn",
                 fields.where,
-                "Papers stand among the included and the excluded; they count as "
-                "included.",
+                "Papers are both included and excluded; they count as included.",
                 example=record.document,
             )
     return (*(replace(record, included=True) for record in lists[0]), *lists[1])
@@ -224,7 +223,7 @@ def _repeated(
                 "repeated_rows",
                 "warn",
                 fields.where,
-                "Papers stand in one list several times; each row counts.",
+                "Papers occur several times in one list; each row counts.",
                 example=document,
             )
 

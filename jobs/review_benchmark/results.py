@@ -120,7 +120,7 @@ def _finding_texts(
         (
             "suspicious_match",
             "info",
-            "Matches that somebody should look at.",
+            "Matches that a person should check.",
             [
                 f"{review}: {suspicious_match.message}"
                 for review, every in column.suspicious.items()

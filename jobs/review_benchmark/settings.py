@@ -98,10 +98,10 @@ class ReviewBenchmarkSettings(BaseModel):
         default=False, description="extract the excluded studies and their reasons too"
     )
     accept: bool = Field(
-        default=False, description="write truth though something needs a look"
+        default=False, description="write the truth although checks raised flags"
     )
     chunk_references: int = Field(
-        30, ge=5, description="references that are asked about at once, roughly"
+        30, ge=5, description="approximate number of references per request"
     )
     extract_tokens: int = Field(
         16384, ge=1, description="longest reply of an extraction"
@@ -116,8 +116,8 @@ class ReviewBenchmarkSettings(BaseModel):
     )
     title_criteria: bool = Field(
         default=False,
-        description="search by a review's title where nothing else says what it "
-        "asks for; otherwise such a run is refused",
+        description="search by a review's title if nothing else states its "
+        "question; otherwise such a run is refused",
     )
     exclude_reviews: bool = Field(
         default=True, description="never offer the review itself as a paper"
@@ -129,9 +129,9 @@ class ReviewBenchmarkSettings(BaseModel):
     max_output_tokens: int = Field(2048, ge=1, description="longest reply")
     temperature: float | None = Field(0.0, ge=0.0, description="sampling temperature")
     structured: Literal["auto", "off"] = Field(
-        "auto", description="ask for JSON by schema where the endpoint can"
+        "auto", description="request JSON by schema if the endpoint supports it"
     )
-    reask: int = Field(0, ge=0, description="times to ask again for a readable reply")
+    reask: int = Field(0, ge=0, description="retries for a reply that cannot be parsed")
 
     threshold: float | None = Field(
         None, description="included from this score; none: 3.0, on 0-1 0.5"
@@ -218,5 +218,5 @@ class ReviewBenchmarkSettings(BaseModel):
     def _fits(self) -> Self:
         least, most = ENDS[self.scale]
         if not least <= self.least_score <= most:
-            raise ValueError(f"threshold lies outside the scale {self.scale}")
+            raise ValueError(f"threshold is outside the scale {self.scale}")
         return self

@@ -38,7 +38,10 @@ def verdict_blocks(concluded: Sequence[ConclusionVerdicts]) -> Iterator[Block]:
     if not concluded:
         return
     yield ""
-    yield f"Verdicts ({concluded[0].kind}): conclusions beside those of the authors"
+    yield (
+        f"Verdicts ({concluded[0].kind}): conclusions compared with those "
+        "of the authors"
+    )
     rows = [
         (
             verdicts.model,

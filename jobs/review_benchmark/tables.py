@@ -104,8 +104,9 @@ PER_REVIEW = TableOf[_ReviewRow](
         number("cost_usd", lambda row: row.rebuilt.spent.cost_usd),
         text("skip", lambda row: row.rebuilt.skip or None),
     ),
-    caption="What each agent came to for each review. The ceiling is the recall "
-    "of an agent that includes every study that the papers searched have.",
+    caption="Results of each agent for each review. The ceiling is the recall "
+    "of an agent that includes every study that the papers searched "
+    "have.",
 )
 
 
@@ -334,7 +335,7 @@ VERDICTS = TableOf[_VerdictRow](
         text("rationale", lambda row: row.match.rationale or None),
         flag("similar", lambda _: None, "empty, for the label of a person"),
     ),
-    caption="What each agent concludes of each review, beside its authors.",
+    caption="Conclusions of each agent for each review, compared with its authors.",
 )
 """Holds what a person needs who labels conclusions. With the labels filled in, the file
 is one of `verdict_labels`."""
@@ -355,7 +356,8 @@ VERDICT_NULL = TableOf[_Mismatch](
         text("truth_cochrane_id", lambda row: row.truth),
         number("similarity", lambda row: row.similarity),
     ),
-    caption="What each agent concludes of a review, beside the authors of another one.",
+    caption="Conclusions of each agent for a review, compared with the authors "
+    "of another one.",
 )
 
 

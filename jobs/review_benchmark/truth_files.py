@@ -203,8 +203,8 @@ def read_truth(folder: Path, findings: InputFindings) -> tuple[Review, ...]:
         review = _review_from(fields)
         if review.id in reviews:
             raise DatasetError(
-                f"{path.name}: cochrane_id {review.id} stands in "
-                f"{reviews[review.id][1].name} too (remove or correct one)."
+                f"{path.name}: cochrane_id {review.id} is also in "
+                f"{reviews[review.id][1].name} (remove or correct one)."
             )
         for study in review.studies:
             note_bad_pmid(study.pmid, path.name, findings)

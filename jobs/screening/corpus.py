@@ -350,8 +350,8 @@ def _note_strangers(
             "unknown_reviews",
             "warn",
             path.name,
-            "Reviews are named that neither cite anything nor have a text; what is "
-            "said of them is not used.",
+            "Reviews are named that neither cite anything nor have a "
+            "text; their entries are not used.",
             example=review,
         )
 

@@ -70,7 +70,7 @@ def _reading(answer: Answer, *, imported: bool) -> Iterator[Reading]:
             if imported:
                 yield "reason", judgement.reason
         case _:
-            yield "read", "criteria, as told above"
+            yield "read", "criteria, as shown above"
 
 
 NO_ABSTRACT = "(no abstract)"

@@ -45,7 +45,7 @@ DIGITS = 12
 DROP_REASONS = {
     "too_few_included": "it includes too few papers",
     "no_candidates": "it has no near-miss candidate",
-    "no_text": "nothing can be read of it, or of any paper that it includes",
+    "no_text": "neither it nor any paper that it includes has a text",
 }
 _PLAIN = str.maketrans("┌┐└┘┬┴─│▼…", "++++++-|v~")
 

@@ -265,10 +265,11 @@ CHARTS = (
     ),
     Chart(
         name="reliability",
-        title="Whether p_include means what it says",
-        caption="Records by their p_include in ten bins: the share that reviews "
-        "include, with Wilson's 95% interval, which takes records as independent. "
-        "Below, how many. Observed shares go by this set's ratio of negatives.",
+        title="Calibration of p_include",
+        caption="Records by their p_include in ten bins: the share that "
+        "reviews include, with Wilson's 95% interval, which treats "
+        "records as independent. Below: number of records. Observed "
+        "shares depend on this set's ratio of negatives.",
         panels=_calibration,
     ),
     Chart(
@@ -281,18 +282,20 @@ CHARTS = (
     Chart(
         name="wss95",
         title="Reading saved by review",
-        caption="Work saved over sampling at 95% recall (WSS@95, {wss}): the share of "
-        "records left unread when 95% of the included papers are found, less 5%. It "
-        "goes by this set's ratio of negatives. The dashed line at 0 is reading in "
-        "random order. Reviews in the order of the first model.{selected}",
+        caption="Work saved over sampling at 95% recall (WSS@95, {wss}): the "
+        "share of records left unread when 95% of the included papers "
+        "are found, less 5%. It depends on this set's ratio of "
+        "negatives. The dashed line at 0 is reading in random order. "
+        "Reviews in the order of the first model.{selected}",
         panels=_saved,
     ),
     Chart(
         name="similarity",
         title="Topic similarity by kind",
-        caption="Cosine of a record's words (TF-IDF) with those of the review's other "
-        f"included papers, as shares of the records of its kind in {BINS} bins. Kinds "
-        "that lie apart are told apart by topic alone.",
+        caption="Cosine of a record's words (TF-IDF) with those of the "
+        "review's other included papers, as shares of the records of "
+        f"its kind in {BINS} bins. Kinds that differ here can be "
+        "separated by topic alone.",
         panels=_similarity,
     ),
     Chart(

@@ -191,8 +191,8 @@ class _Layout:
         if self.file.form == DECISIONS:
             return ()
         kind = (
-            "places in a ranking, read as scores that fall from 1 to 0; calibration "
-            "and thresholds say nothing about them"
+            "places in a ranking, read as scores that fall from 1 to "
+            "0; calibration and thresholds do not apply to them"
             if self.model is _RankRow
             else "scores without decisions; --threshold turns them into decisions"
         )
@@ -404,9 +404,7 @@ class DecisionsImporter(FileImporter[ScreeningSettings]):
                     yield replace(answer, notes=notes) if notes else answer
                     notes = ()
             if is_empty:
-                raise DatasetError(
-                    f"{file.path.name}: there is no decision (add rows)."
-                )
+                raise DatasetError(f"{file.path.name}: it has no decisions (add rows).")
 
 
 importer = DecisionsImporter()

@@ -286,8 +286,8 @@ SOURCE_SETTINGS = ("tables", "reviews", "references", "papers", "records")
 """The settings that name what a set is drawn from."""
 
 _TITLE_ALONE = (
-    "Nothing but the title says what a review asks for: there are neither criteria "
-    "nor sections of an abstract that state them."
+    "Only the title states the question of a review: there are neither "
+    "criteria nor sections of an abstract that state them."
 )
 
 FULLTEXTS = (".txt", ".md")

@@ -381,8 +381,9 @@ class _Collector:
                 "criteria_not_stated",
                 "warn",
                 f"criteria of {task.model}",
-                "A model was to state what a review asks for, and did not or could not "
-                "be read: it was told the review's own abstract, or its title.",
+                "The model that states a review's criteria gave none that "
+                "could be parsed: prompts used the review's abstract or "
+                "title.",
                 example=task.key,
             )
 

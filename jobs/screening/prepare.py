@@ -87,8 +87,9 @@ def summary_text(
         )
         lines.append(f"topic drift    {macro_figures}")
     lines += [
-        f"               {kind} negatives of {plural(len(easy), 'review')} are too "
-        "easy: topic alone nearly tells them"
+        f"               {kind} negatives of "
+        f"{plural(len(easy), 'review')} are too easy: topic alone "
+        "nearly separates them"
         for kind, easy in drift["too_easy"].items()
     ]
     doubt = summary["contamination"]
@@ -155,8 +156,8 @@ def _short(
         for kind, counts in kinds.items()
     )
     return (
-        f"{plural(len(short), 'review')} with fewer papers than asked for, all drawn: "
-        f"{short_kinds}"
+        f"{plural(len(short), 'review')} with fewer papers than "
+        f"requested, all sampled: {short_kinds}"
     )
 
 

@@ -200,7 +200,9 @@ COUNTS: Mapping[str, ValueMeasure[StratumCounts]] = {
     ),
 }
 
-RATIO_CAVEAT = "goes by this set's ratio of negatives, which need not be a search's"
+RATIO_CAVEAT = (
+    "depends on this set's ratio of negatives, which may differ from a search's"
+)
 """The note of measures that depend on how common the included papers are."""
 
 NEAR_MISS_CAVEAT = "near misses are unjudged, not known to be ineligible"

@@ -251,8 +251,9 @@ def caveats(
             code="drawn_ratio",
             severity="info",
             where=LIMITS,
-            message="Negatives were drawn at a ratio that no search has: precision, "
-            "F1, NNR and WSS go by it. Precision at others: set prevalence.",
+            message="Negatives were sampled at an artificial ratio, on which "
+            "precision, F1, NNR and WSS depend. For precision at other "
+            "ratios, set prevalence.",
         )
     m = len(predictions.records.reviews)
     if m < FEW_CLUSTERS:
@@ -271,8 +272,8 @@ def caveats(
                 code="imputed",
                 severity="info",
                 where=decisions.model,
-                message="Records rank without a p_include: by their decision, or in "
-                "the middle where there is none.",
+                message="Records without a p_include are ranked by their decision, "
+                "or in the middle without one.",
                 n=imputed,
             )
 
@@ -283,7 +284,10 @@ def _bounds(dataset: ScreeningDataset) -> str:
     shares = {} if validation_set is None else validation_set.contamination
     lower, upper = shares.get("lower"), shares.get("upper")
     if lower is None or upper is None:
-        return "; how many are eligible nobody knows, since no exclusions were given"
+        return (
+            "; the number of eligible records is unknown, because no "
+            "exclusions were given"
+        )
     return (
         f". Of the candidates between {lower:.1%} (pending, or copies of an included "
         f"paper) and {upper:.1%} (all that are not known to be excluded) may be "

@@ -123,7 +123,7 @@ class ScreeningSettings(BaseModel):
     )
 
     stages: tuple[StageName, ...] = Field(
-        ("abstract",), description="what is read: any of title, abstract, fulltext"
+        ("abstract",), description="stages to run: any of title, abstract, fulltext"
     )
     title_exclude_below: float = Field(
         0.10,
@@ -132,12 +132,12 @@ class ScreeningSettings(BaseModel):
         description="p_include up to which a title alone excludes",
     )
     criteria_source: Literal["auto", "file", "llm"] = Field(
-        "auto", description="auto: the first there is of file, abstract, title"
+        "auto", description="auto: the first available of file, abstract, title"
     )
     title_criteria: bool = Field(
         default=False,
-        description="screen by a review's title where nothing else says what it "
-        "asks for; otherwise such a run is refused",
+        description="screen by a review's title if nothing else states its "
+        "question; otherwise such a run is refused",
     )
     show_ids: bool = Field(default=False, description="show papers' ids to the model")
     show_year: bool = Field(default=True, description="show papers' years")
@@ -147,9 +147,9 @@ class ScreeningSettings(BaseModel):
     max_output_tokens: int = Field(1024, ge=1, description="longest reply, in tokens")
     temperature: float | None = Field(0.0, ge=0.0, description="sampling temperature")
     structured: Literal["auto", "off"] = Field(
-        "auto", description="ask for JSON by schema where the endpoint can"
+        "auto", description="request JSON by schema if the endpoint supports it"
     )
-    reask: int = Field(0, ge=0, description="times to ask again for a readable reply")
+    reask: int = Field(0, ge=0, description="retries for a reply that cannot be parsed")
 
     unclear: Outside = Field(
         "outside", description="what unclear, unparsed and failed count as"
@@ -167,7 +167,7 @@ class ScreeningSettings(BaseModel):
         "cohen", description="form of work saved over sampling"
     )
     wss_level: tuple[Annotated[float, Field(gt=0.0, le=1.0)], ...] = Field(
-        (), description="further recall levels, beside 0.95 and 1"
+        (), description="further recall levels besides 0.95 and 1"
     )
     recall_share: Literal["floor", "ceil"] = Field(
         "floor", description="how a tenth of the records is rounded, for recall there"

@@ -104,8 +104,9 @@ BY_KIND = TableOf[_KindRow](
         ),
     ),
     caption="Each model against all negatives and against each kind of them; "
-    "as_include counts whatever is undecided as included. Precision and WSS go by "
-    "this set's ratio of negatives, which need not be that of a search.",
+    "as_include counts whatever is undecided as included. Precision "
+    "and WSS depend on this set's ratio of negatives, which may differ "
+    "from a search's.",
     is_headline=True,
 )
 
@@ -188,10 +189,11 @@ COMPARISON = TableOf[ScreeningPair](
         number("ac1", lambda pair: pair.agreement.ac),
         groups(TESTED, PAIRED, ScreeningPair.metric, "{}."),
     ),
-    caption="Left minus right, on the records that both decided. Each metric has "
-    "its own test by review, corrected by Holm over all pairs of this table, and a "
-    "verdict on the left model. McNemar's exact test of being right ignores that "
-    "records of a review hang together; it is secondary and decides nothing.",
+    caption="Left minus right, on the records that both decided. Each metric "
+    "has its own test by review, corrected by Holm over all pairs of "
+    "this table, and a verdict on the left model. McNemar's exact test "
+    "of correctness ignores that records of a review are correlated; "
+    "it is secondary and decides nothing.",
 )
 
 

@@ -16,8 +16,8 @@ background task writes replies in batches, so no call waits for the cache's disk
 replies not yet written when the process dies are not cached.
 
 A key covers everything that can change the answer, even if it only might: a key that is
-too fine costs a call, one that is too coarse gives a wrong answer (`design/time-travel.md`
-names what is in it and what is not).
+too fine costs a call, one that is too coarse gives a wrong answer
+(`design/time-travel.md` names what is in it and what is not).
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ def test_a_run_without_tasks_says_so(tmp_path: Path) -> None:
     live = snapshot(tmp_path / "r1")
     empty = with_status(live, queues=(), tasks=replace(live.status.tasks, planned=0))
     text, _ = watched(empty)
-    assert "nothing is planned yet" in text
+    assert "no tasks planned yet" in text
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -175,7 +175,7 @@ def test_leaving_closes_the_log_and_says_that_the_run_goes_on(tmp_path: Path) ->
         said.append(seat.app.return_value)
 
     _, source = watched(snapshot(tmp_path / "r1"), press)
-    assert said == ["Detached; r1 goes on."]
+    assert said == ["Detached; r1 continues."]
     assert source.is_closed
 
 
@@ -230,7 +230,7 @@ def test_the_cursor_stays_on_its_run_when_another_one_appears(tmp_path: Path) ->
         await seat.press("space")
         fake.listed = [listed("c", live), *reversed(fake.listed)]
         await seat.look()
-        assert "FROZEN: space goes on" in seat.shown()
+        assert "FROZEN: space continues" in seat.shown()
         assert seat.app.screen.query_one(OptionList).highlighted == 1
         await seat.press("space")
         assert seat.app.screen.query_one(OptionList).highlighted == 2

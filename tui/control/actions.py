@@ -195,7 +195,7 @@ def _retrying(seen: RunSnapshot, task_filter: str) -> tuple[CommandChoice, ...]:
         value=task_filter or "state:failed",
         is_number=False,
     )
-    return (CommandChoice(words="ask final tasks again", kind="retry", field=which),)
+    return (CommandChoice(words="retry failed tasks", kind="retry", field=which),)
 
 
 def _cancelling(seen: RunSnapshot, task_filter: str) -> tuple[CommandChoice, ...]:
@@ -227,9 +227,9 @@ def _scoring(seen: RunSnapshot, task_filter: str) -> tuple[CommandChoice, ...]:
     if seen.is_alive or not answers:
         return ()  # a run under way is scored in part, and nothing of that is kept
     effect = (
-        f"{answers:,} answers would be scored once more, by the siftlog and the job "
-        "that are installed now, and the scoring recorded beside the earlier ones. "
-        "Leaving the monitor stops it."
+        f"{answers:,} answers would be scored again with the installed "
+        "versions of siftlog and the job, and the scoring added to the "
+        "earlier ones. Leaving the monitor stops it."
     )
     return (
         CommandChoice(words="score the answers again", kind="score", effect=effect),
@@ -242,8 +242,8 @@ def withdrawing(request: CommandRecord) -> Action:
         words=f"withdraw: {request.words}",
         kind="withdraw",
         payload={"id": request.id},
-        effect=f"What {request.author} asked would never be carried out, unless the "
-        "run has begun with it meanwhile.",
+        effect=f"What {request.author} asked would be withdrawn, unless the "
+        "run has already started it.",
     )
     return Action(
         name="withdraw",

@@ -209,8 +209,8 @@ class FollowedCommand:
     def _missing(self, requests: CommandRequests, now_us: int) -> CommandNotice | None:
         if not requests.is_alive:
             return CommandNotice(
-                sentence=f"{self.words}: queued, for no process works on "
-                f"{self.run_id}; siftlog resume {self.run_id} takes it up"
+                sentence=f"{self.words}: queued, because no process works on "
+                f"{self.run_id}; siftlog resume {self.run_id} starts it"
             )
         if now_us - self.requested_us < TIMEOUT_S * US_PER_S:
             return None

@@ -103,7 +103,7 @@ class CommandController:
             expected = None if command.kind == "withdraw" else state
             name = self._control.ask(command.kind, command.payload, expected)
         except OSError as error:
-            problem = f"nothing was asked: {error.strerror}; check the run's folder"
+            problem = f"no command was sent: {error.strerror}; check the run's folder"
             self._notify(CommandNotice(sentence=problem, is_bad=True))
             return
         self._notify(

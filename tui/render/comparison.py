@@ -274,7 +274,7 @@ def _about_pair(pair: ComparedPair) -> Iterator[str]:
             yield f"{count(len(paths))} that only {name} has"
     if pair.not_compared:
         yield f"{count(len(pair.not_compared))} that cannot be compared"
-    yield "enter tells all"
+    yield "enter shows all"
 
 
 def about_items(row: ComparisonRow, n: int) -> str:
@@ -321,8 +321,8 @@ def sides(words: Words) -> str:
 def waiting(activity: str, seconds: float) -> str:
     """That a process works on it, since when, and what it does to the runs: nothing."""
     return (
-        f"{activity}: {duration(seconds)} so far.\n\n"
-        "A process of its own reads the logs, at low priority: the runs are not "
+        f"{activity}: {duration(seconds)} so far.\n\nA separate "
+        "low-priority process reads the logs, so the runs are not "
         "disturbed. Stop it with esc."
     )
 
@@ -351,7 +351,7 @@ def no_choice(job: str, runs_dir: str, typed: str, *, is_whole: bool) -> str:
         is_whole: whether all runs of the folder have been read.
     """
     if typed:
-        return f"Nothing listed fits {typed}: enter compares with it as it is typed."
+        return f"No listed side matches {typed}: enter compares with it as typed."
     if not is_whole:
         return "Looking for runs …"
     return (

@@ -149,7 +149,7 @@ SERIES = (
     ),
     Series(
         name="in-flight",
-        title="calls in flight; the line: how many may be",
+        title="calls in flight; line: concurrency limit",
         value=_in_flight,
         ceiling=_limit,
         figure=amount,
@@ -176,17 +176,15 @@ def _emptiness(
 ) -> str:
     history = charted.history
     if history.is_before_first_minute:
-        return "No whole minute is over yet: the charts begin with the first."
+        return "The charts start after the first full minute."
     if series.name == COST and not charted.is_priced:
-        return (
-            "The price of an answer is unknown, so no cost an hour can be told: see "
-            "'siftlog models'."
-        )
+        return "A price is unknown, so there is no cost per hour: see 'siftlog models'."
     if all(value is None for value in values):
         if any(column.lived for column in history.columns):
             return (
-                "Calls in flight cannot be told from the log where the response cache "
-                "answered, or calls were ended: see the Run screen for those of now."
+                "Calls in flight are unknown if the response cache "
+                "answered or calls were aborted: see the Run screen for "
+                "current ones."
             )
         return "No process worked on the run in this window: z shows a longer one."
     return ""
@@ -255,7 +253,7 @@ def headline(headline_state: HeadlineState, room: Room) -> Content:
     if scores is None:
         return source_line
     if not scores.metrics:
-        return source_line + Content("\n The job names no metric to look at first.")
+        return source_line + Content("\n The job has no headline metric.")
     columns = _columns(scores, room.width)
     cells = _CELLS[: len(columns)]
     rows = [[cell(metric) for cell in cells] for metric in scores.metrics]

@@ -126,7 +126,7 @@ def models(snapshot: RunSnapshot, room: Room) -> Content:
     """A row for each model."""
     planned_models = model_rows(snapshot)
     if not planned_models:
-        return lines_of(["No model has been asked yet."], room)
+        return lines_of(["No model has been called yet."], room)
     longest = max(len("model"), *(len(row.name) for row in planned_models))
     widths = dict(_WIDTHS)
     if room.width < NARROW:

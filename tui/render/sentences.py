@@ -37,7 +37,7 @@ def age(snapshot: RunSnapshot, frozen: RunSnapshot | None) -> str:
         return f"{seen} · as of {utc(snapshot.now_us)[11:19]} UTC"
     seconds = (snapshot.now_us - frozen.now_us) / US_PER_S
     missed = snapshot.status.last_seq - frozen.status.last_seq
-    return f"FROZEN {duration(seconds)}, {missed:,} events since: space goes on"
+    return f"FROZEN {duration(seconds)}, {missed:,} events since: space continues"
 
 
 def sentence(snapshot: RunSnapshot) -> str:
@@ -49,7 +49,7 @@ def farewell(snapshot: RunSnapshot | None) -> str:
     """What is said to somebody who leaves: that the run does not."""
     if snapshot is None or snapshot.is_ended:
         return ""
-    return f"Detached; {printable(snapshot.status.run_id)} goes on."
+    return f"Detached; {printable(snapshot.status.run_id)} continues."
 
 
 def eta(snapshot: RunSnapshot, to: str = "–") -> str:
@@ -123,7 +123,7 @@ def spent(snapshot: RunSnapshot) -> str:
 def _live(snapshot: RunSnapshot) -> str:
     """Of a run that goes on as it should."""
     if not snapshot.status.tasks.planned:
-        return "nothing is planned yet"
+        return "no tasks planned yet"
     pauses = " and ".join(map(str, snapshot.status.pauses))
     lift = f"'siftlog resume {snapshot.status.run_id}' lifts it"
     return f"paused in part: {pauses}; {lift}" if pauses else ""
@@ -155,8 +155,8 @@ def _lost(snapshot: RunSnapshot) -> str:
     heartbeat = snapshot.status.heartbeat
     if snapshot.is_alive is None and heartbeat is not None:
         return (
-            f"not heard of for {silence}; it ran on {heartbeat.host}: look there, "
-            f"or take the run up here with 'siftlog resume {run}'"
+            f"no heartbeat for {silence}; it ran on {heartbeat.host}: "
+            f"check there, or resume it here with 'siftlog resume {run}'"
         )
     return f"its process is gone: take the run up again with 'siftlog resume {run}'"
 
@@ -170,11 +170,11 @@ def _paused(snapshot: RunSnapshot) -> str:
 
 def _draining(snapshot: RunSnapshot) -> str:
     by = snapshot.status.signs.draining_by
-    return f"asked to end by {by}: calls under way are waited for"
+    return f"stopping, requested by {by}: waiting for calls in flight"
 
 
 def _drained(snapshot: RunSnapshot) -> str:
-    reason = snapshot.status.why or "it was asked to end"
+    reason = snapshot.status.why or "a stop was requested"
     return f"go on with 'siftlog resume {snapshot.status.run_id}' · {reason}"
 
 
@@ -197,7 +197,7 @@ def _finished(snapshot: RunSnapshot) -> str:
         return f"imported: the answers were made elsewhere, {failed} there"
     if not n:
         return "all tasks have ended"
-    return f"{failed}: ask again with 'siftlog retry {run}'"
+    return f"{failed}: retry with 'siftlog retry {run}'"
 
 
 _SENTENCES: Mapping[str, Callable[[RunSnapshot], str]] = {

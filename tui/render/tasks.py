@@ -154,7 +154,7 @@ def next_reason(line: AttemptLine) -> str:
         case AttemptAnswered(reask=str()):
             return _with_fault("re-ask", line)
         case AttemptAnswered() if line.row.unparsed is not None:
-            return _with_fault("final, not asked again", line)
+            return _with_fault("final, not retried", line)
         case AttemptFailed() as failed:
             return " · ".join(_after_failure(failed))
         case None if line.is_lost:

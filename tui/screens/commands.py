@@ -112,11 +112,11 @@ def _after(request: CommandRecord, at_us: int | None) -> str:
 MAX_REQUESTS = 200
 """The newest are shown: people make few, and a program's thousands help nobody."""
 NO_REQUESTS = (
-    "Nothing was asked of this run. Where they are not grey, P pauses it, L sets its "
-    "limits, R asks tasks again and C ends it; esc goes back."
+    "No control commands were sent. Unless grey, P pauses the run, L "
+    "sets limits, R retries tasks and C ends it; esc goes back."
 )
 NO_REQUESTS_READ_ONLY = (
-    "Nothing was asked of this run, and read-only nothing can be: esc goes back."
+    "No control commands were sent, and this monitor is read-only: esc goes back."
 )
 _PADDING = 2
 
@@ -181,7 +181,7 @@ class CommandsScreen(Screen[None]):
 
     def on_mount(self) -> None:
         """Begin to look."""
-        self._explain("Reading what was asked of this run …")
+        self._explain("Reading control commands …")
         self.poll()
 
     def on_unmount(self) -> None:

@@ -333,7 +333,7 @@ class EventsScreen(FilteredScreen):
         if self._reader.last_query.terms:
             self._work(partial(self._seek, is_backward=by < 0), "read")
         else:
-            self.notify("nothing is sought: / says what", timeout=3, markup=False)
+            self.notify("no search: / starts one", timeout=3, markup=False)
 
     def action_freeze(self) -> None:
         """Let nothing change by itself, or go on; the run goes on all the time."""

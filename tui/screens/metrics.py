@@ -353,8 +353,8 @@ class MetricsScreen(Screen[None]):
     def _show_charts(self, snapshot: RunSnapshot) -> None:
         if snapshot.status.imported:
             self._explanation.say(
-                "This run was made elsewhere and imported: its log has no course over "
-                "time, only answers. What they come to stands below."
+                "This run was imported: its log has answers but no "
+                "timeline. Their summary is below."
             )
             return
         if self._history is None:

@@ -338,7 +338,7 @@ class RunsScreen(Screen[None]):
         current = options.highlighted
         words = ("", "") if current is None else about(self._visible_runs[current])
         if self._is_frozen:
-            words = ("FROZEN: space goes on", words[0])
+            words = ("FROZEN: space continues", words[0])
         width = self.size.width - _PADDING
         self._about.say("\n".join(one_line(line, width) for line in words))
 

@@ -230,7 +230,7 @@ class TasksScreen(FilteredScreen):
         numbers = self._table.numbers
         row = f"row {count(self._table.cursor + 1)}" if numbers else ""
         right = " · ".join(filter(None, (row, task_list.news)))
-        frozen = "FROZEN: space goes on" if self._is_frozen else ""
+        frozen = "FROZEN: space continues" if self._is_frozen else ""
         self.query_one("#foot", TextLine).say(frozen, right)
 
     # Lists
@@ -331,7 +331,7 @@ class TasksScreen(FilteredScreen):
         if self._lister.last_filtered.expression:
             self._work(partial(self._matching, step), "match")
         else:
-            self._notify("There is nothing to look for: / types a filter.")
+            self._notify("No filter: / sets one.")
 
     async def _matching(self, step: int) -> None:
         if not await self._lister.match(step):

@@ -192,7 +192,8 @@ def _reason(command: str, code: int, stderr: str) -> str:
         return stderr.rpartition("\n")[2].removesuffix(".")
     exit_status = f"signal {-code}" if code < 0 else f"code {code}"
     return (
-        f"siftlog {command} ended with {exit_status} and said nothing: run it yourself"
+        f"siftlog {command} ended with {exit_status} and printed "
+        "nothing: run it yourself"
     )
 
 

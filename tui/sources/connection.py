@@ -40,13 +40,13 @@ class SameFile:
             file_stat = os.stat(self._folder.log)  # noqa: PTH116 - its numbers, not the path
         except PermissionError as error:
             raise StoreError(
-                f"the folder of {run_id} may not be entered: ask its owner for the "
-                "right to read it"
+                f"the folder of {run_id} is not accessible: ask its owner "
+                "for read permission"
             ) from error
         except OSError as error:
             raise StoreError(
-                f"the log of {run_id} is gone, deleted or moved: list what is there "
-                "with 'siftlog runs'"
+                f"the log of {run_id} was deleted or moved: list runs with "
+                "'siftlog runs'"
             ) from error
         identity = file_stat.st_dev, file_stat.st_ino
         if self._seen not in {None, identity}:

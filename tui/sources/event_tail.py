@@ -25,9 +25,9 @@ from tui.sources.events import (
 )
 
 ENDED: Mapping[str, str] = {
-    "run_finished": "the run has finished: nothing more will come",
-    "run_cancelled": "the run was cancelled: nothing more will come",
-    "run_drained": "the run was drained: nothing comes unless it is resumed",
+    "run_finished": "the run has finished: no further events",
+    "run_cancelled": "the run was cancelled: no further events",
+    "run_drained": "the run was drained: no further events until it is resumed",
 }
 """What is to be expected of a run whose last word was of that kind."""
 
@@ -108,7 +108,7 @@ class EventTail:
             return f"searching, at event {count(self.reached)} …: esc stops"
         if self.frozen_at is not None:
             missed = self.tip.seq - self.frozen_at
-            return f"FROZEN, {count(missed)} events since: space goes on"
+            return f"FROZEN, {count(missed)} events since: space continues"
         return " · ".join(filter(None, (self._searched, self._follow)))
 
     @property

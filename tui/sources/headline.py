@@ -124,7 +124,7 @@ def headline_of(records: list[Record]) -> Headline:
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise CommandFailed(
-            "siftlog score printed what this monitor cannot read: install both anew"
+            "this monitor cannot read the output of siftlog score: reinstall both"
         ) from error
 
 

@@ -71,8 +71,8 @@ def write_new(folder: Path, name: str, text: str) -> Path:
     for above in (folder, *folder.parents):
         if RunFolder(above).log.exists():
             raise CaptureError(
-                f"the current folder belongs to the run {above.name}, and nothing is "
-                "written there: start the monitor from another folder"
+                f"the current folder belongs to the run {above.name}, which "
+                "must not be changed: start the monitor from another folder"
             )
     path = folder / name
     try:

@@ -151,8 +151,8 @@ def read_keymap(path: Path, bindings: Iterable[KeyBinding]) -> dict[str, str]:
         read = tomllib.loads(text)
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise KeymapError(
-            f"the keymap {path} cannot be read ({error}): mend it, or begin anew with "
-            "'siftlog watch --print-keymap'"
+            f"the keymap {path} cannot be read ({error}): fix it, or "
+            "create a new one with 'siftlog watch --print-keymap'"
         ) from error
     return checked(read, list(bindings), str(path))
 

@@ -261,7 +261,7 @@ class EventPane(Vertical):
         """Facts and body; a body that cannot be read is a sentence."""
         facts = facts_text(recorded.event)
         if not recorded.payload_bytes:
-            return f"{facts}\n\nNothing else is kept beside this event."
+            return f"{facts}\n\nThis event has no further data."
         try:
             body = await self._body(recorded)
         except (StoreError, sqlite3.Error) as error:

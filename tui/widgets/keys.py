@@ -29,7 +29,7 @@ _BACK = "back"
 _WAYS_ON = ("commands", "help", "detach")
 """What leads to everything else, by id: the last to be left out of the line of keys."""
 _SCREEN, _EVERYWHERE = "this screen", "everywhere"
-_CONTROL = "control, each asks before it acts"
+_CONTROL = "control; each asks for confirmation"
 _GROUPS = (_SCREEN, _EVERYWHERE, _CONTROL)
 
 

@@ -73,7 +73,7 @@ _KINDS = {
 _ABSENT = {
     Tab.PROMPT: "No request of ours is kept for this attempt.",
     Tab.REPLY: "Nothing has been received for this attempt.",
-    Tab.PARSED: "There is no JSON in what was received: tab shows the other texts.",
+    Tab.PARSED: "The reply is not JSON: tab shows the other texts.",
 }
 
 
@@ -338,5 +338,5 @@ class TaskPane(Vertical):
 def _unasked(detail: TaskDetail) -> str:
     """Why there is no attempt."""
     if detail.line.row.state is TaskState.SKIPPED:
-        return "It was skipped, and never asked: the events say why."
-    return "No attempt has been made yet: it stands in the queue."
+        return "It was skipped and never sent: the events show why."
+    return "No attempt yet: the task is queued."

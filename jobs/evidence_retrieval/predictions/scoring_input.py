@@ -51,12 +51,12 @@ def gate_findings(
             code="gate_undefined",
             severity="warn" if may_fit else "error",
             where=where,
-            message="There is no gold to fit the gate on, so probabilities are the "
-            "model's own and there are no states."
+            message="Without gold the gate cannot be fitted: probabilities are "
+            "the model's, and there are no states."
             if may_fit
-            else "The file of --apply-gate has no gate for this model, configuration "
-            "and set of features, so probabilities are the model's own and there are "
-            "no states.",
+            else "The file of --apply-gate has no gate for this model, "
+            "configuration and set of features, so probabilities are "
+            "the model's, and there are no states.",
         )
     for result in first.fitted:
         yield from _fold_findings(f"{where}, fold {result.split.fold}", result)
@@ -65,8 +65,8 @@ def gate_findings(
             code="calibrated_on_tune",
             severity="warn",
             where=where,
-            message="The calibrator was fitted on the posts that set the thresholds, "
-            "so what these reach there is too good.",
+            message="The calibrator was fitted on the posts that set the "
+            "thresholds, so the results there are too optimistic.",
         )
 
 
@@ -84,8 +84,8 @@ def _fold_findings(where: str, result: FoldResult) -> Iterator[Finding]:
             code="no_positive_to_tune_on",
             severity="warn",
             where=where,
-            message="No query of the tuning posts has evidence, so nobody is NEG "
-            "and nobody POS.",
+            message="No query of the tuning posts has evidence, so no query is "
+            "NEG or POS.",
         )
 
 

@@ -114,8 +114,8 @@ class SummaryVerification:
         )
         if not any(is_number):
             yield (
-                "No number of the stored summary could be compared: none of its keys "
-                "is known, or the rows do not hold what they are made of."
+                "No number of the stored summary could be compared: its "
+                "keys are unknown, or the rows lack the data."
             )
 
     def _differing(self) -> Iterator[str]:
@@ -123,8 +123,9 @@ class SummaryVerification:
         if wrong:
             first, others = wrong[0], len(wrong) - 1
             yield (
-                f"{first.path} is stored as {first.stored}, but the rows come to "
-                f"{first.recomputed}; {others:,} more differ (see verification.csv)."
+                f"{first.path} is stored as {first.stored}, but the rows "
+                f"give {first.recomputed}; {others:,} more differ (see "
+                "verification.csv)."
             )
 
 

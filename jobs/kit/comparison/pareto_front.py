@@ -348,8 +348,8 @@ def front_figure(front: ParetoFront | None, level: float) -> Figure:
     """
     if front is None:
         raise UsageError(
-            "The sides define their headline metric in different ways; there is no "
-            "quality to draw."
+            "The sides define their headline metric in different ways; "
+            "quality cannot be plotted."
         )
     panels = tuple(
         _panel(front, label.format(unit=front.unit), of, level)

@@ -157,13 +157,13 @@ def _of_run(run: RescoredRun) -> Iterator[str]:
         yield f"{run.name}: {setting} is not the file that the run was started with."
     if card.stale:
         yield (
-            f"{run.name}: {card.stale} stored answers are stale: these settings do "
-            "not ask for them, and they are not used."
+            f"{run.name}: {card.stale} stored answers are stale: these "
+            "settings do not use them."
         )
     if card.missing:
         yield (
-            f"{run.name}: {card.missing} tasks that these settings ask for are not in "
-            "the run; resume it to ask them."
+            f"{run.name}: {card.missing} tasks that these settings need "
+            "are missing from the run; resume it to add them."
         )
 
 

@@ -115,8 +115,9 @@ def _in_order(keys: Iterable[str], clusters: set[str]) -> list[str]:
             continue
         if cluster != last and cluster in ordered:
             raise UsageError(
-                f"The items of {cluster} do not stand together in the plan, so that it "
-                "is never known to be finished; run without --stop-when-decided."
+                f"The items of {cluster} are not contiguous in the plan, so "
+                "their end cannot be detected; run without "
+                "--stop-when-decided."
             )
         ordered[cluster] = None
         last = cluster
@@ -285,8 +286,8 @@ def _notes(runs: Iterable[_RunningRun]) -> Iterator[str]:
     for run in runs:
         if run.started.stopping is None:
             yield (
-                f"{run.run} asks in the order of its data: the interval holds if that "
-                "order says nothing of which model is better."
+                f"{run.run} processes its data in order: the interval is "
+                "valid if that order is unrelated to which model is better."
             )
 
 

@@ -75,7 +75,7 @@ def page(difference: ScoringDifference, paths: Sequence[str] = ()) -> str:
 
 def _causes(stages: Sequence[DifferenceStage]) -> Iterator[Element]:
     if not stages:
-        yield element("p", "Nothing that a scoring goes by differs.")
+        yield element("p", "No input of the scorings differs.")
         return
     rows: list[tuple[Child, ...]] = [
         (
@@ -114,7 +114,7 @@ def _metrics(
         rest = [metric for metric in model_metrics if metric not in first]
         yield element("h3", model)
         if first:
-            yield _table(first, "The metrics to look at first.")
+            yield _table(first, "The headline metrics.")
         if rest:
             yield element(
                 "details",

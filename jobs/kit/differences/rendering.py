@@ -188,10 +188,7 @@ def verdict_tally(changes: Sequence[VerdictChange]) -> str:
     """How many verdicts changed, and to which side."""
     gained = sum(change.right > 0 for change in changes)
     ceased = sum(change.right < 0 for change in changes)
-    return (
-        f"{len(changes):,} changed, {gained:,} came to be right, {ceased:,} "
-        "ceased to be"
-    )
+    return f"{len(changes):,} changed, {gained:,} became right, {ceased:,} became wrong"
 
 
 def judged_first(changes: Sequence[VerdictChange]) -> list[VerdictChange]:

@@ -107,7 +107,7 @@ def _unseen(pair: str, old: str, seen: Sequence[str], unseen: str) -> UsageError
     near = near_words(old, seen)
     listing = f"found: {name_list(seen)}" + (f"; nearest: {near}" if near else "")
     return UsageError(
-        f"--map {pair}: {unseen} {old} ({listing}); name one as it stands in the file."
+        f"--map {pair}: {unseen} {old} ({listing}); name one as spelled in the file."
     )
 
 

@@ -229,8 +229,8 @@ def pdf_pages(path: Path, limits: PdfLimits = PDF_LIMITS) -> list[str]:
     most = {"pages": limits.pages, "characters": limits.chars}.get(output.get("error"))
     if most is not None:
         raise DatasetError(
-            f"{path.name}: it has more than {most:,} {output['error']} (keep what "
-            "is to be read alone)."
+            f"{path.name}: it has more than {most:,} {output['error']} "
+            "(keep only what is to be read)."
         )
     if "error" in output:
         raise DatasetError(f"{path.name}: {ERRORS[output['error']]}.")
@@ -351,8 +351,8 @@ def read_document(path: Path) -> Document:
         raise DatasetError(f"{path}: no such file (name a .pdf, .txt or .xml).")
     if path.stat().st_size > MOST_BYTES:
         raise DatasetError(
-            f"{path.name}: it has more than {MOST_BYTES >> 20} MB "
-            "(keep what is to be read alone)."
+            f"{path.name}: it has more than {MOST_BYTES >> 20} MB (keep "
+            "only what is to be read)."
         )
     match path.suffix.lower():
         case ".pdf":

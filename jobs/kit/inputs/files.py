@@ -172,8 +172,8 @@ class _Table:
                     "ragged_rows",
                     "warn",
                     source.file,
-                    "Rows end before the header does; what is missing was read as "
-                    "blank.",
+                    "Some rows are shorter than the header; missing cells were "
+                    "read as blank.",
                     example=f"{unit} {at}",
                 )
             cells = {name: record[i] or None for i, name in always}
@@ -349,8 +349,8 @@ def _wrong_width(
         cure = "quote a field that holds a comma, or remove the surplus"
     elif may_choose:
         cure = (
-            "complete the row, or use --allow-ragged to read what is missing at its "
-            "end as blank"
+            "complete the row, or use --allow-ragged to read missing "
+            "cells at its end as blank"
         )
     else:
         cure = "complete the row"
@@ -387,7 +387,7 @@ def records(path: Path, delimiter: str = ",") -> Iterator[Record]:
             return
         except csv.Error as error:
             is_lone = "new-line" in str(error)  # the module's own advice is on Python
-            reason = "a carriage return stands alone" if is_lone else error
+            reason = "a carriage return without a line feed" if is_lone else error
             raise DatasetError(
                 f"{path.name} line {line}: not CSV, {reason} "
                 "(check the quotes and line ends of this row)."

@@ -119,7 +119,7 @@ def _ranges(metrics: Iterable[Metric]) -> Iterator[Finding]:
                 "out_of_range",
                 "error",
                 metric.path,
-                f"{metric.path} is {value!r}, but a rate lies between 0 and 1.",
+                f"{metric.path} is {value!r}, but a rate is between 0 and 1.",
             )
 
 

@@ -52,7 +52,7 @@ def assign(
     )
     if (crossed := low > high).any():
         i = int(np.argmax(crossed))
-        raise ValueError(f"tau_neg {low[i]} lies above tau_pos {high[i]} at index {i}.")
+        raise ValueError(f"tau_neg {low[i]} is above tau_pos {high[i]} at index {i}.")
     states = np.full(column.shape, UNCERTAIN, dtype=np.int8)
     states[column < low if edge == "lt" else column <= low] = NEG
     states[column >= high] = POS

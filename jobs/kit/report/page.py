@@ -67,14 +67,11 @@ def notices(reported: ReportSource, operations: Operations) -> Iterator[str]:
         yield f"Scored with other input files than those of the run's start: {names}."
     if card.missing:
         yield (
-            f"{card.missing:,} tasks that the settings ask for are not in the run and "
-            "are not counted."
+            f"{card.missing:,} tasks that the settings need are missing "
+            "from the run and are not counted."
         )
     if card.stale:
-        yield (
-            f"{card.stale:,} stored answers are not asked for under these settings and "
-            "are not used."
-        )
+        yield (f"{card.stale:,} stored answers are not used under these settings.")
     errors = sum(finding.severity == "error" for finding in card.findings)
     if errors:
         yield f"{errors:,} findings are errors: see Findings."
@@ -165,7 +162,7 @@ def headlines(reported: ReportSource) -> Iterator[Element]:
     yield scrolling(
         element(
             "table",
-            element("caption", "The headline metrics, with what each one tells."),
+            element("caption", "The headline metrics and their meaning."),
             element("thead", element("tr", header_cells)),
             (
                 element("tbody", _headline(rows, columns))
@@ -358,7 +355,7 @@ def settings(reported: ReportSource) -> Iterator[Element]:
             ],
         )
     else:
-        yield element("p", "Every setting that bears on the scores is the default.")
+        yield element("p", "All settings that affect the scores have their default.")
     if reported.inputs:
         yield html_table(
             "The input files, by the beginning of their SHA-256.",
@@ -430,8 +427,8 @@ def costs(operations: Mapping[str, Any]) -> Iterator[Element]:
     ]
     if rows:
         yield html_table(
-            "What each model took for what it did: all its stages, replicates and "
-            "calls in vain are in it. n/a: there is none, or a price is unknown.",
+            "Cost and time of each model over all stages, replicates "
+            "and failed calls. n/a: none, or a price is unknown.",
             [
                 HtmlColumn(name="model"),
                 HtmlColumn(name="for each"),
@@ -585,8 +582,9 @@ def _footer(reported: ReportSource) -> Element:
             "p",
             "Numbers are shown to three decimals; ",
             element("code", "scorecard.json"),
-            " and the tables hold all digits. n/a is undefined, such as 0/0 or a mean "
-            "over nothing; it is not 0. One item looked at closely: ",
+            " and the tables have all digits. n/a is undefined, such "
+            "as 0/0 or a mean over nothing; it is not 0. One item in "
+            "detail: ",
             element("code", f"siftlog explain {reported.run_id} ITEM"),
         ),
     )

@@ -346,9 +346,10 @@ def _refuse_drafts(file: AliasFile, acting: list[Placed]) -> None:
     if drafts:
         row, entry = drafts[0]
         raise DatasetError(
-            f"{file.file}: {len(drafts)} of its aliases are drafts that nobody has "
-            f"checked, such as {row}, {entry.label}; verify them and build a set "
-            "(siftlog prepare property-extraction aliases), or add --accept-drafts."
+            f"{file.file}: {len(drafts)} of its aliases are unverified "
+            f"drafts, such as {row}, {entry.label}; verify them and "
+            "build a set (siftlog prepare property-extraction "
+            "aliases), or add --accept-drafts."
         )
 
 

@@ -93,7 +93,7 @@ def unreadable(path: Path, error: sqlite3.OperationalError) -> DatasetError:
             "review-benchmark import --database FILE makes a new one)."
         )
     return DatasetError(
-        f"{path}: {error} (wait until nobody imports into it, and try again)."
+        f"{path}: {error} (wait until the import has finished, and try again)."
     )
 
 
@@ -228,8 +228,9 @@ class PaperDatabase:
         """
         if self._version() != self._opened:
             raise DatasetError(
-                f"{self.path}: somebody imported into it meanwhile (siftlog resume "
-                "goes on with a run if the papers are the same)."
+                f"{self.path}: it was changed by an import in the meantime "
+                "(siftlog resume goes on with a run if the papers are the "
+                "same)."
             )
         cursor = self._execute("search", expression, *years, at_most, with_reviews)
         return [number for (number,) in cursor]

@@ -40,7 +40,7 @@ FlagCode: TypeAlias = Literal[
 ]
 
 FLAG_MEANINGS: Final[Mapping[FlagCode, str]] = {
-    "not_grounded": "does not stand in the text and was dropped",
+    "not_grounded": "does not occur in the text and was dropped",
     "doi_removed": "DOI that is not in its reference was removed",
     "pmid_removed": "PMID that is not in its reference was removed",
     "year_removed": "year that is not in its reference was removed",

@@ -266,7 +266,7 @@ def _lines(extraction: ReviewExtraction, extract: ExtractionInputs) -> Iterator[
             f"{', '.join(extraction.placed)}"
         )
     if extraction.flags:
-        yield f"To look at: {len(extraction.flags)}"
+        yield f"To check: {len(extraction.flags)}"
     for flag in extraction.flags[:MOST_FLAGS]:
         detail = f" ({clip(flag.detail, WIDTH)})" if flag.detail else ""
         yield f"  - {clip(flag.where, WIDTH)}: {FLAG_MEANINGS[flag.code]}{detail}"
@@ -403,10 +403,10 @@ def _failure(extraction: ReviewExtraction, extract: ExtractionInputs) -> str:
             )
         case "needs review":
             return (
-                f"{extract.document.name}: cochrane_{name}.json was not written, since "
-                f"{plural(len(extraction.flags), 'thing')} should be looked at "
-                f"(extraction_{name}.json); siftlog score RUN --accept --output-dir "
-                "DIR writes it nevertheless."
+                f"{extract.document.name}: cochrane_{name}.json was not "
+                f"written, since {plural(len(extraction.flags), 'thing')} "
+                f"should be checked (extraction_{name}.json); siftlog score "
+                "RUN --accept --output-dir DIR writes it nevertheless."
             )
         case "accepted":
             return ""

@@ -248,7 +248,7 @@ def test_before_any_run_every_planned_task_is_told() -> None:
     assert "  assess      about " in one
     assert "A.2" in one  # all criteria of a post are asked at once
     assert ", 3 texts: criteria, then sentences\n" in one
-    assert "  rerank_api  not asked: single_sentence\n" in one
+    assert "  rerank_api  not sent: single_sentence\n" in one
     assert one.endswith("  rerank      follows what embedding answers\n")
     assert "the criterion's text and 2 documents" in explain(asked, None, ("q/A.1",))
 
@@ -299,7 +299,9 @@ def test_a_reply_about_a_post_serves_each_query_that_it_speaks_of() -> None:
         for key in ("p/A.1", "p/A.2")
     )
     assert "    read    probability 0.9, relevant sentences 1 (100)" in first
-    assert "    read    nothing of this criterion, which is asked alone" in second
+    assert (
+        "    read    nothing about this criterion, which has a request of its own"
+    ) in second
     assert second[-1] == "    read    probability 0.05, relevant sentences none"
 
 

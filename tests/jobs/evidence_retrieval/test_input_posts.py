@@ -94,7 +94,7 @@ def test_the_limit_is_a_number_of_posts(tmp_path: Path) -> None:
         (
             "sentences",
             POOLS + sentences([("p9", 0, "u1", "x")]),
-            "sentences.jsonl line 5: sent_uid u1 stands on line 2 already (remove one)",
+            "sentences.jsonl line 5: sent_uid u1 occurs on line 2 already (remove one)",
         ),
         (
             "sentences",

@@ -442,6 +442,7 @@ def test_a_post_called_like_a_query_is_refused_where_whole_posts_are_asked(
     with pytest.raises(DatasetError) as caught:
         load(settings.model_copy(update={"batch": "post"}))
     assert str(caught.value) == (
-        "Post a/A.1 is called like criterion A.1 of post a, which batch=post cannot "
-        "tell apart (rename one, or use --batch query)."
+        "Post a/A.1 has the same key as criterion A.1 of post a, which "
+        "batch=post cannot distinguish (rename one, or use --batch "
+        "query)."
     )

@@ -210,7 +210,7 @@ def test_thresholds_of_an_import_are_compared_with_the_best_of_its_own_rows() ->
     assert [own.code for own in planted.findings] == ["threshold_from_test"]
     silent = replace(found, tau_neg=None, tau_pos=None)
     unknown = _by_name(imported_leak_checks(BARE, queries, [silent]))[name]
-    assert unknown.not_checked == "no threshold lies above 0 and below infinity"
+    assert unknown.not_checked == "no threshold is above 0 and finite"
 
 
 def test_what_needs_texts_is_checked_where_they_are_named() -> None:

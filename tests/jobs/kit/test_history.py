@@ -70,8 +70,8 @@ def test_runs_of_another_truth_or_matching_are_left_out(runs: Path) -> None:
     assert done.code == 0
     assert "1 run left out" in done.out
     assert done.err == (
-        "note: a has no run to be compared with: no other finished run of it asked for "
-        "the same.\n"
+        "note: a has no run to be compared with: no other finished run "
+        "sent the same requests.\n"
     )
     assert [own["run"] for own in as_json()["runs"]] == ["r2"]
     assert history("--against", "r1").code == 0

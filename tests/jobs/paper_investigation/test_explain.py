@@ -59,7 +59,7 @@ def test_a_page_says_how_each_variant_matched(
     assert "extraction could not be read: empty_reply" in shown
     invented = page(sample, run, "PMC0000008")
     assert "rs12208358 (not in the text)" in invented
-    assert "no question names what was asked for" in invented
+    assert "no question matches the item" in invented
 
 
 def test_a_question_shows_reply_rule_and_both_verdicts(
@@ -89,7 +89,7 @@ def test_what_was_not_asked_or_not_answered_is_said(
     sample: InvestigationDataset, run: MemoryAnswers
 ) -> None:
     missed = page(sample, run, "PMC0000002", "rs662")
-    assert "not asked: no variant that it names was recalled" in missed
+    assert "not sent: no variant that it names was recalled" in missed
     failed = page(sample, run, "PMC0000003", "study_param:17")
     assert "no reply: Overloaded (task " in failed
 

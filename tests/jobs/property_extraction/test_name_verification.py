@@ -279,7 +279,7 @@ def test_a_name_has_each_of_its_pairs_with_who_said_what(runs: Path) -> None:
 
 def test_equal_names_and_unknown_ones_say_so(runs: Path) -> None:
     told = command("explain", "v", "GAP", "--runs-dir", runs).out
-    assert "match: the names are equal but for case; nobody was asked" in told
+    assert "match: the names differ in case only; no model was used" in told
     refused = command("explain", "v", "nothing", "--runs-dir", runs)
     assert refused.code != 0
     assert "No pair has the name 'nothing'" in refused.err

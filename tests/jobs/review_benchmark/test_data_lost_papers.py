@@ -134,7 +134,7 @@ def again(reason: str) -> str:
     [
         ("timeout", f"its call failed: {again('timeout')}"),
         ("?", f"its reply could not be read: {again('no_score')}"),
-        (None, "it was not asked about yet: siftlog resume RUN"),
+        (None, "not sent yet: siftlog resume RUN"),
     ],
 )
 def test_a_paper_without_a_score_says_why(
@@ -153,7 +153,7 @@ def test_a_search_that_never_was_loses_all_papers(papers: PaperDatabase) -> None
     answers = asked.failing("timeout")
     (found,) = _matches(measure_agents(dataset, collect_predictions(dataset, answers)))
     assert found.lost_at == "not_retrieved"
-    assert found.resolution == f"nothing was searched: {again('timeout')}"
+    assert found.resolution == f"no search was run: {again('timeout')}"
 
 
 def test_a_record_that_serves_another_study_is_named(papers: PaperDatabase) -> None:

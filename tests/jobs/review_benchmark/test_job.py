@@ -133,9 +133,7 @@ def test_an_unreadable_plan_says_that_the_fixed_one_was_searched(
         (replace(family[0], reply=None, is_open=True),) for family in answers.each
     )
     page = job.explain(dataset, Given(models=(FIRST,), each=opened), ("CD7",))
-    assert page.endswith(
-        "nothing is known of it yet: its search plan is still to come\n"
-    )
+    assert page.endswith("no result yet: its search plan is still open\n")
 
 
 def test_an_import_shows_what_its_file_says() -> None:

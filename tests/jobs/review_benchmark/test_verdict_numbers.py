@@ -26,7 +26,7 @@ MATCHED = {
     "CD015249": 0.42511874137360445,
 }
 NUMBERS = [
-    "Verdicts (tfidf): conclusions beside those of the authors",
+    "Verdicts (tfidf): conclusions compared with those of the authors",
     "  model    n  matched  null (pairs)  AUROC  threshold  above  passed",
     "  first  8/8    0.481    0.035 (56)  1.000      0.122    8/8     6/6",
     "  own    8/8    1.000    0.056 (56)  1.000      0.093    8/8     8/8",

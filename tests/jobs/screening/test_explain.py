@@ -161,7 +161,7 @@ def test_criteria_of_models_are_told_apart(tmp_path: Path) -> None:
     assert "criteria that a model stated (m/one, replicate 1)\n" in page
     assert "      | Question: Do choirs sleep?\n" in page
     assert "the review's title alone (m/two, replicate 1)\n" in page
-    assert "    read     criteria, as told above\n" in page
+    assert "    read     criteria, as shown above\n" in page
     assert "  decision   unclear, p -, abstract, other: undecided\n" in page
     assert "  rank       1 of 4, by 0.5: it has no p; 1 of 2" in page
     line = {"review_pmid": "R1", "paper_pmid": "5", "label": 1, "decision": "exclude"}

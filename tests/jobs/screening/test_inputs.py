@@ -292,7 +292,10 @@ def test_a_bad_table_is_one_sentence_and_nothing_is_written(
             "--excluded",
             "excluded.csv",
             "review_pmid,pmid\rA,9\r",
-            "excluded.csv line 1: not CSV, a carriage return stands alone (check",
+            (
+                "excluded.csv line 1: not CSV, a carriage return without a "
+                "line feed (check"
+            ),
         ),
         (
             "--excluded",

@@ -86,8 +86,8 @@ def test_what_is_short_is_counted_by_kind(tmp_path: Path) -> None:
     ]
     assert summary["set"]["short"] == {"1": {"random": 2}}
     assert (
-        "\nshort          1 review with fewer papers than asked for, all drawn: 0 of 2 "
-        "random asked for in 1 review\n"
+        "\nshort          1 review with fewer papers than requested, "
+        "all sampled: 0 of 2 random asked for in 1 review\n"
     ) in text
 
 

@@ -140,7 +140,7 @@ def test_what_is_not_meant_is_not_asked_and_what_cannot_be_written_is_told(
         assert not seat.control.wishes
         seat.control.trouble = PermissionError(13, "Permission denied")
         await seat.press(pilot, "P", "y")
-        said = "nothing was asked: Permission denied; check the run's folder."
+        said = "no command was sent: Permission denied; check the run's folder."
         assert seat.told == [said]
         seat.control.trouble = None
         seat.source.sights = [with_signs(live, paused_by="ops")]

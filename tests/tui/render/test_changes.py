@@ -195,7 +195,7 @@ def test_help_has_a_line_for_each_action_under_its_group() -> None:
         "everywhere",
         "  q                Detach",
         "",
-        "control, each asks before it acts",
+        "control; each asks for confirmation",
         "  P                Pause… (not now)",
     ]
 

@@ -171,7 +171,7 @@ def test_a_score_is_a_word_or_how_many_are_right(
             {"outcome": ANSWER, "unparsed": "truncated"},
             False,
             "truncated",
-            "final, not asked again",
+            "final, not retried",
         ),
         (
             {"outcome": failed(1, status=429, retry_after_s=20.0, retry_in_s=24.0)},

@@ -122,7 +122,9 @@ async def test_it_follows_until_the_cursor_leaves_and_nothing_moves_under_it() -
         await _press(pilot, "space")
         await _grow(pilot, seat, 1_204)
         assert seat.table.chosen == 1_000_023
-        assert seat.said("foot").startswith("FROZEN, 1,204 events since: space goes on")
+        assert seat.said("foot").startswith(
+            "FROZEN, 1,204 events since: space continues"
+        )
         await _press(pilot, "space", "g")
         assert seat.table.chosen == 1
         await _page(pilot, seat, "PAGE_DOWN")
@@ -224,6 +226,6 @@ async def test_a_log_that_is_gone_is_a_sentence_and_hostile_texts_are_harmless()
         assert not seat.complaint
         lines = seat.lines()
         assert "Overloaded: [@click=app.quit]x[/]" in "".join(lines)
-        assert "the run has finished: nothing more will come" in lines[-2]
+        assert "the run has finished: no further events" in lines[-2]
         assert all(line.isascii() for line in lines)
         assert all(len(line) == 100 for line in lines)

@@ -214,7 +214,7 @@ def test_frozen_it_keeps_what_it_shows_and_counts_what_it_misses(
             with_status(later(live, 9), last_seq=live.status.last_seq + 7), 9
         )
         assert len(seat.history.asked) == asked
-        assert "FROZEN 9.0 s, 7 events since: space goes on" in seat.shown()
+        assert "FROZEN 9.0 s, 7 events since: space continues" in seat.shown()
         await seat.press("h")
         assert seat.line("moment").startswith("2026-01-01 09:58")
         await seat.press("space")

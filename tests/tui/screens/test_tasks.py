@@ -81,7 +81,7 @@ async def test_tab_goes_from_text_to_text_and_y_copies_it() -> None:
             found.append(desk.text.split("\n")[0])
         assert found == [
             "The reply of event 14.",
-            "There is no JSON in what was received: tab shows the other texts.",
+            "The reply is not JSON: tab shows the other texts.",
             "Scoring 2 · qa 1.2 · code 01234567 · the log up to event 80",
             "       11  00:00:00  attempt_started  a 1",
             "The prompt of event 13.",

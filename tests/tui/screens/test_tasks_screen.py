@@ -101,7 +101,7 @@ async def test_a_filter_shows_what_fits_and_its_matches_are_found_in_the_whole()
     seat = Seat(FakeTasks(1_000))
     async with seat.app.run_test(size=(120, 40)) as pilot:
         await _press(pilot, "n")
-        assert seat.told == "There is nothing to look for: / types a filter."
+        assert seat.told == "No filter: / sets one."
         await _type(pilot, seat, "state:failed")
         assert seat.said("head").endswith("125 of 1,000 · by number")
         assert seat.table.chosen == 2
@@ -226,7 +226,7 @@ async def test_new_tasks_wait_for_r_and_those_that_change_stay_in_place() -> Non
         seat.screen.poll()
         await settled(pilot)
         assert "T-0000010  changed" in seat.lines()[4]
-        assert seat.said("foot").startswith("FROZEN: space goes on")
+        assert seat.said("foot").startswith("FROZEN: space continues")
         await _press(pilot, "space")
         assert "T-0000010  again" in seat.lines()[4]
 

@@ -144,7 +144,7 @@ def test_what_is_frozen_stands_still_and_counts() -> None:
         seat.reader.tail = seat.tail.frozen()
         assert not await seat.grow(1_204)
         assert seat.seqs == before
-        assert seat.tail.foot == "FROZEN, 1,204 events since: space goes on"
+        assert seat.tail.foot == "FROZEN, 1,204 events since: space continues"
         assert seat.tail.heading == "1,001,204 events"
         seat.reader.tail = seat.tail.frozen()
         assert await seat.grow(0)
@@ -239,9 +239,9 @@ def test_older_and_newer_pages_are_read_on_and_the_ring_stays_small() -> None:
 @pytest.mark.parametrize(
     ("phase", "is_alive", "foot"),
     [
-        ("run_finished", False, "the run has finished: nothing more will come"),
+        ("run_finished", False, "the run has finished: no further events"),
         ("run_drained", False, "the run was drained: nothing comes unless"),
-        ("run_cancelled", False, "the run was cancelled: nothing more will come"),
+        ("run_cancelled", False, "the run was cancelled: no further events"),
         ("run_started", False, "no process works on the run"),
         # whoever resumed it works on it, whatever its last word was
         ("run_finished", True, ""),

@@ -294,8 +294,9 @@ def test_unknown_keys_of_objects_are_noted_once_each(tmp_path: Path) -> None:
 def test_short_rows_are_refused_or_filled_up_and_counted(tmp_path: Path) -> None:
     path = write(tmp_path, b"a,b\n1\n2,3\n4\n")
     assert complaint(lambda: rows_of(path)) == (
-        "rows.csv line 2: 1 field where the header has 2 (complete the row, or use "
-        "--allow-ragged to read what is missing at its end as blank)."
+        "rows.csv line 2: 1 field where the header has 2 (complete the "
+        "row, or use --allow-ragged to read missing cells at its end "
+        "as blank)."
     )
     noticed = InputFindings()
     rows = list(read_table(path, Cells, findings=noticed, allow_ragged=True))

@@ -214,7 +214,7 @@ def test_what_was_unfinished_changed_or_unused_is_said() -> None:
     assert list(notices(reported, {**COURSE, "partial": True})) == [
         "Partial: the run was unfinished when it was scored.",
         "Scored with other input files than those of the run's start: gold, posts.",
-        "2 stored answers are not asked for under these settings and are not used.",
+        "2 stored answers are not used under these settings.",
     ]
     sound = replace(REPORTED, scorecard=replace(card, stale=0))
     assert list(notices(sound, COURSE)) == []

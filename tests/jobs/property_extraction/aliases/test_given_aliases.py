@@ -109,9 +109,9 @@ def test_a_draft_acts_only_if_that_is_said(tmp_path: Path) -> None:
     with pytest.raises(DatasetError) as error:
         judged(tmp_path, draft)
     assert str(error.value) == (
-        "a.json: 2 of its aliases are drafts that nobody has checked, such as pair 1, "
-        "'a' => 'T1'; verify them and build a set (siftlog prepare property-extraction "
-        "aliases), or add --accept-drafts."
+        "a.json: 2 of its aliases are unverified drafts, such as pair "
+        "1, 'a' => 'T1'; verify them and build a set (siftlog prepare "
+        "property-extraction aliases), or add --accept-drafts."
     )
     assert judged(tmp_path, draft, accept_drafts=True).status_mix == "2 draft"
     with pytest.raises(DatasetError, match="pair 1 and pair 2 clash"):

@@ -156,7 +156,7 @@ def test_a_wrong_and_an_ungrounded_reference_are_found_and_nothing_asked_twice(
         "Extraction: ACCEPTED",
         f"Included: {count}",
         f"  - Cedar 2012: DOI that is not in its reference was removed ({doi})",
-        "  - Medlar 2018: does not stand in the text and was dropped (Medlar RS. Light",
+        "  - Medlar 2018: does not occur in the text and was dropped (Medlar RS. Light",
     ):
         assert line in resumed.stdout
     evidence = json.loads((data / "extraction_CD900001.json").read_text("utf-8"))

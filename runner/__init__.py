@@ -18,7 +18,7 @@ For authors of jobs:
 - `table_files`: tables as CSV, JSON lines and Parquet
 - `money.tokens`: how many tokens a text takes
 
-For what jobs share (commands, comparisons, reports), besides:
+For the code that jobs share (commands, comparisons, reports), in addition:
 
 - `cli.arguments`, `cli.console`: options that commands share, and what they print
 - `table_rendering`: tables for a terminal, Markdown and LaTeX

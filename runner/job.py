@@ -288,6 +288,10 @@ class Job(ABC):
     """The settings that a person usually sets, which `siftlog jobs JOB` lists; the
     others are listed with `--all`. Empty: all of them are everyday."""
 
+    profiles: Mapping[str, Mapping[str, Any]] = {}
+    """Named bundles of settings, such as the conventions of a published program, which
+    a setting `profile` chooses. `siftlog jobs JOB --all` lists their values."""
+
     prompts: PromptCatalog | None = None
     """The texts that the job asks with, which a setting `prompts` may replace."""
 

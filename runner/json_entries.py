@@ -41,8 +41,8 @@ def lines_of(file: BinaryIO, name: str) -> Iterator[tuple[int, bytes]]:
         number += 1
         if len(line) > LINE_BYTES:
             raise DatasetError(
-                f"{name} line {number}: longer than {LINE_BYTES:,} bytes (check the "
-                "line ends, and that the file is what it should be)."
+                f"{name} line {number}: longer than {LINE_BYTES:,} bytes "
+                "(check the line endings and the format of the file)."
             )
         yield number, line
 

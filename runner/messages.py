@@ -46,7 +46,7 @@ RESERVED_FIELDS: Final[Mapping[str, str]] = {
         "the job writes it",
     ),
     **dict.fromkeys(("stream", "stream_options"), "replies are read whole"),
-    **dict.fromkeys(("n", "best_of"), "ask several times with --replicates"),
+    **dict.fromkeys(("n", "best_of"), "use --replicates"),
     **dict.fromkeys(
         ("max_tokens", "max_completion_tokens", "max_output_tokens"),
         "write it as max_output_tokens of the model",

@@ -419,8 +419,8 @@ def options_from(values: Mapping[str, Any]) -> RunOptions:
     idle = sorted(set(options.models) - set(all_models))
     if idle:
         raise UsageError(
-            f"[models.{idle[0]!r}] sets up a model that the run does not ask; "
-            f"it asks {', '.join(all_models)}."
+            f"[models.{idle[0]!r}] configures a model that the run does "
+            f"not use; it uses {', '.join(all_models)}."
         )
     return options
 
@@ -430,8 +430,7 @@ def unknown_option(name: str) -> UsageError:
     near = difflib.get_close_matches(name, RunOptions.model_fields, n=1)
     hint = f"did you mean {near[0]!r}?" if near else "see siftlog run --help;"
     return UsageError(
-        f"There is no option {name!r}; {hint} The job's own settings stand under "
-        "[settings]."
+        f"There is no option {name!r}; {hint} The job's settings go under [settings]."
     )
 
 

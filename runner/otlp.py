@@ -245,8 +245,9 @@ def _is_taken(line: _Line, base: str, is_sent: bool) -> bool:
     """
     if line.status is None:
         raise RunnerError(
-            f"Nobody answers at {base}: start a collector that takes OTLP over HTTP "
-            "there, or check the address, and export again; nothing is doubled."
+            f"Nothing listens at {base}: start a collector that takes "
+            "OTLP over HTTP there, or check the address, and export "
+            "again; nothing is duplicated."
         )
     if line.status in UNTAKEN:
         return False
@@ -259,8 +260,9 @@ def _is_taken(line: _Line, base: str, is_sent: bool) -> bool:
 def _refusal(line: _Line, base: str) -> RunnerError:
     return RunnerError(
         f"The collector at {base} answers {line.status} "
-        f"{line.text[:_EXCERPT_CHARS]}: see its own log, check the address and "
-        "OTEL_EXPORTER_OTLP_HEADERS, and export again; nothing is doubled."
+        f"{line.text[:_EXCERPT_CHARS]}: see its own log, check the "
+        "address and OTEL_EXPORTER_OTLP_HEADERS, and export again; "
+        "nothing is duplicated."
     )
 
 

@@ -196,8 +196,8 @@ def _decoded(file: Path) -> dict[str, Any]:
         raise DatasetError(f"{file}: {error.strerror} (check the path).") from error
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise DatasetError(
-            f"{file} is not a TOML file of prompts: {error} (a text of several lines "
-            "stands between ''' and ''')."
+            f"{file} is not a TOML file of prompts: {error} (put a text "
+            "of several lines between ''' and ''')."
         ) from error
 
 
@@ -213,7 +213,7 @@ def _leaves(
             yield name, value
         else:
             raise DatasetError(
-                f"{file}: {name} is not a text (put what it says in quotes)."
+                f"{file}: {name} is not a text (put the text in quotes)."
             )
 
 

@@ -101,13 +101,13 @@ def remarks(work: Workload, options: RunOptions) -> list[str]:
         flag = "--" + option.replace("_", "-")
         if role != "subject" and stages and not is_named:
             sentences.append(
-                f"{', '.join(stages)}: no {role} model was named, so {BASELINE} is "
-                f"asked; name one with {flag}."
+                f"{', '.join(stages)}: no {role} model was named, so "
+                f"{BASELINE} is used; name one with {flag}."
             )
         if not stages and is_named and getattr(options, option) != BASELINE:
             has_stage = any(stage.role == role for stage in job.stages)
             whose = "this plan" if has_stage else job.name
-            sentences.append(f"{flag}: no stage of {whose} asks for it.")
+            sentences.append(f"{flag}: no stage of {whose} uses it.")
     return sentences
 
 

@@ -1,21 +1,22 @@
 """The event log of siftlog: append, read, fold, verify. It knows no other package.
 
-What others may import is declared here; import contracts hold them to it. Nothing is
-imported by this module, so that a program which only reads loads only what it reads
-with.
+The modules below are the public interface; import contracts enforce it. Nothing is
+imported by this module, so a program that only reads a log loads nothing else.
 
 For authors of jobs:
 
 - `printable`: text from outside, made harmless for a terminal
+- `document`: blocks of a page, rendered as terminal text, Markdown or JSON
 - `results`: parts of an item and their scores, as comparisons read them
 - `statements`: SQL statements by name, for a job with a database of its own
 
-For what jobs share, besides:
+For the code that jobs share, in addition:
 
 - `runs`, `database`, `errors`: folders of runs, and opening their logs
 - `events`, `task`: what a log records
 - `tables`, `scoring`: rows of a log, and the verdicts of its scorings
-- `read.status`, `read.live`, `read.tasks`, `read.usage`: what a log says of its run
+- `read.status`, `read.live`, `read.tasks`, `read.usage`: what a log reports about
+  its run
 - `clock`: the one clock
 
 For the monitor:
@@ -23,12 +24,12 @@ For the monitor:
 - `runs`, `database`, `errors`, `clock`, `printable`: as above
 - `events`, `fold_state`, `task`, `tables`, `results`, `scoring`: what a log holds
 - `read.status`, `read.live`, `read.tasks`, `read.usage`, `read.history`,
-  `read.forecast`: what a log says of its run
-- `query`, `time_travel`: filters, and a log as it was at an earlier moment
+  `read.forecast`: what a log reports about its run
+- `query`, `time_travel`: filters, and the state of a log at an earlier moment
 - `control`: requests to a run, and their answers
 
-The runner may use all but how the log is folded, written and merged: `fold`,
-`log.opening`, `log.writer`, `union.folding`, `union.parts`.
+The runner may use everything except the modules that fold, write and merge logs:
+`fold`, `log.opening`, `log.writer`, `union.folding`, `union.parts`.
 """
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "clock",
     "control",
     "database",
+    "document",
     "errors",
     "events",
     "filesystem",

@@ -1,14 +1,14 @@
 """Caches replies of earlier runs in `cache.db` under the hash of the request.
 
-No run depends on it: what it loses is asked for again. It is therefore written with
-`synchronous=NORMAL`, which keeps the file sound in a power cut and may forget the last
-answers, and its users go on without it whatever is wrong with it.
+No run depends on it: a lost reply is requested again. It is therefore written with
+`synchronous=NORMAL`, which keeps the file intact in a power cut but may lose the last
+answers. A run continues without the cache if anything is wrong with it.
 
 Any number of processes read and write it. It holds replies and their keys; neither
 prompts nor anything from which a prompt could be restored.
 
 The cache's disk may be slow, and other processes may make it wait; the run's event loop
-does neither.
+waits for neither.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ class CachedReply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CacheEntry:
-    """A reply to be kept, and where it came from."""
+    """A reply to store, with its origin."""
 
     key: bytes  #: hash of everything that makes the answer this one
     model: str
     endpoint: str
-    run: str  #: id of the run that asked
+    run: str  #: id of the run that sent the request
     created_us: int
     reply: CachedReply
 
@@ -79,7 +79,7 @@ class CacheGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pruned:
-    """What was removed, or would be."""
+    """What was removed, or would be removed in a dry run."""
 
     entries: int
     bytes: int  #: by which the file's content shrinks
@@ -88,13 +88,13 @@ class Pruned:
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """A connection to the cache at *path*, which is made if it is not there.
+    """Return a connection to the cache at *path*; create the file if necessary.
 
-    Its folder is made for nobody else's eyes. A new file appears whole or not at all,
-    so that of two processes that begin at once neither sees the other's half.
+    The folder is private to the user. A new file appears complete or not at all, so two
+    processes that start together never see a partial file.
 
     Raises:
-        CacheUnusable: it cannot be made or opened, or is something else.
+        CacheUnusable: it cannot be created or opened, or is not a cache.
     """
     try:
         if not path.exists():
@@ -110,25 +110,25 @@ def connect(path: Path) -> sqlite3.Connection:
 
 
 def unusable(path: Path, error: OSError | sqlite3.Error) -> CacheUnusable:
-    """What is wrong with the cache at *path*, as a sentence."""
+    """Describe in a sentence why the cache at *path* cannot be used."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}:
         return CacheUnusable(
-            f"{path} is damaged or no database ({error}): delete it to begin a new "
-            "cache, or choose another --cache-dir"
+            f"{path} is damaged or not a database ({error}): delete it "
+            "to start a new cache, or choose another --cache-dir"
         )
     if isinstance(error, sqlite3.Error) and is_busy(error):
         return CacheUnusable(
             f"{path} is being written by another process for long: try again"
         )
     return CacheUnusable(
-        f"{path} cannot be used ({error}): see that its folder may be written to and "
-        "has room, or choose another --cache-dir"
+        f"{path} cannot be used ({error}): check that its folder is "
+        "writable and has free space, or choose another --cache-dir"
     )
 
 
 def is_busy(error: sqlite3.Error) -> bool:
-    """Whether another process only took its time."""
+    """Return whether the cache was merely locked by another process."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     return code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 
@@ -136,7 +136,7 @@ def is_busy(error: sqlite3.Error) -> bool:
 def _create(path: Path) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as conn:
         for name in (
-            "auto_vacuum",  # must stand before the first table
+            "auto_vacuum",  # must come before the first table
             "journal_mode",
             "set_application_id",
             "set_version",
@@ -176,7 +176,7 @@ def _check_identity(conn: sqlite3.Connection, path: Path) -> None:
 
 
 def find(conn: sqlite3.Connection, keys: Iterable[bytes]) -> dict[bytes, CachedReply]:
-    """The replies under *keys*; those that are not there, or damaged, are left out."""
+    """Return the replies under *keys*; omit missing and damaged ones."""
     replies: dict[bytes, CachedReply] = {}
     for key in keys:
         row = conn.execute(_SQL["find"], (key,)).fetchone()
@@ -200,13 +200,13 @@ def write(
     used: Mapping[bytes, int],
     now_us: int,
 ) -> None:
-    """Keep *entries*, the later of two under one key; count the uses of others.
+    """Store *entries*, the later of two under one key; count uses of other entries.
 
     Args:
         conn: from `connect`.
-        entries: what is to be kept.
+        entries: replies to store.
         used: how often the reply under a key was used.
-        now_us: when it was, microseconds since 1970 UTC.
+        now_us: time of the use, microseconds since 1970 UTC.
     """
     packer = Packer()
     rows = []
@@ -234,7 +234,7 @@ def write(
 
 
 def groups(conn: sqlite3.Connection, model: str | None = None) -> list[CacheGroup]:
-    """What is there, by model and endpoint; of one *model* only, if named."""
+    """Return statistics by model and endpoint; of one *model* only, if named."""
     return [
         CacheGroup(
             model=row[0],
@@ -257,15 +257,15 @@ def prune(
     max_bytes: int | None = None,
     dry_run: bool = False,
 ) -> Pruned:
-    """Remove entries: those not used for long, then the least used lately.
+    """Remove entries: first those not used recently, then the least recently used.
 
     Args:
         conn: from `connect`.
-        model: touch this model's entries only.
+        model: remove only this model's entries.
         unused_since_us: remove what was last used before; with this and *max_bytes*
             both None, everything.
-        max_bytes: then remove, longest unused first, until the content takes no more.
-        dry_run: put everything back.
+        max_bytes: then remove the least recently used until the content fits.
+        dry_run: roll everything back.
     """
     if unused_since_us is None and max_bytes is None:
         unused_since_us = _NEVER_US
@@ -294,7 +294,7 @@ def _content(conn: sqlite3.Connection, model: str | None = None) -> tuple[int, i
 
 
 def _shrink_to(conn: sqlite3.Connection, max_bytes: int, model: str | None) -> None:
-    """Remove the longest unused; sizes differ, so a share at a time, then look."""
+    """Remove the least recently used in steps, because their sizes differ."""
     while True:
         entries, size = _content(conn, model)
         if size <= max_bytes or not entries:
@@ -357,7 +357,7 @@ class CacheConnection:
         return cls(thread)
 
     async def find(self, keys: Iterable[bytes]) -> dict[bytes, CachedReply]:
-        """The replies under *keys*, as far as they are there.
+        """Return the stored replies under *keys*.
 
         Raises:
             sqlite3.Error: the file cannot be read.
@@ -367,9 +367,9 @@ class CacheConnection:
     async def write(
         self, entries: Sequence[CacheEntry], used: Mapping[bytes, int], now_us: int
     ) -> None:
-        """Keep *entries*, and count how often others were *used*.
+        """Store *entries*, and count how often others were *used*.
 
-        A cancelled caller's entries may be written all the same.
+        A cancelled caller's entries may still be written.
 
         Raises:
             sqlite3.Error: the file cannot be written.

@@ -1,7 +1,7 @@
 """The one source of time; everything else is given the time it needs.
 
-Must not contain anything but clocks: a module that wants to know what time it is
-takes a `Clock`, so that a test can run hours of work in milliseconds.
+Contains only clocks. A module that needs the time takes a `Clock`, so a test can run
+hours of work in milliseconds.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """What the shells (log writer, driver, simulator) need to know about time."""
+    """The time functions that the log writer, driver and simulator need."""
 
     def now_us(self) -> int:
         """Wall clock, microseconds since 1970-01-01 UTC."""

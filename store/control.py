@@ -1,16 +1,16 @@
-"""Sends commands to a run, lists what became of them, previews their effect.
+"""Sends commands to a run, lists their results and previews their effect.
 
-No second process ever writes to the log. Whoever wants something appends one line here;
-the run's own process reads on from where it was, and answers with events. A line is
-appended under a lock of the file, after a newline if somebody's crash left the line
-before it unfinished: that one then spoils nothing but itself.
+No second process ever writes to the log. To send a command, a process appends one line
+here; the run's process reads new lines and answers with events. A line is appended
+under a lock of the file, after a newline if a crash left the previous line unfinished,
+so only that line is lost.
 
 A request waits in `control.jsonl` until the run's process answers it by events. A copy
-of a log may lie without its requests: those that were answered are found all the same.
+of a log may lack this file; answered requests are still found in the log.
 
-Read from the projections alone: it costs the same for ten tasks and ten million, but
-for a filter, whose tasks are counted. Money is told only where every answer so far has
-a price. The command line and the monitor say the same sentence about them.
+Previews read projections only, so they cost the same for ten tasks and ten million; a
+filter is the exception, because its tasks are counted. Costs are shown only if every
+answer so far has a price. The command line and the monitor print the same sentences.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ from store.tables import recorded
 from store.task import TaskState, is_within, usd
 
 Payload: TypeAlias = Mapping[str, str | int | float | bool | None]
-"""What a request names beside its kind: a stage, a filter, a number."""
+"""Parameters of a command: a stage, a filter, a number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """What somebody asks of a run."""
+    """A command sent to a run."""
 
     id: str  #: unique; a command is carried out once, however often it is read
     author: str
@@ -59,7 +59,7 @@ class Command:
     def new(
         cls, kind: str, payload: Payload, *, at_us: int, expected_state: str | None
     ) -> Command:
-        """A request of whoever runs this process, not yet written."""
+        """A command from the current user that is not written yet."""
         return cls(
             id=uuid.uuid4().hex,
             author=_author(),
@@ -72,7 +72,7 @@ class Command:
 
 
 def _author() -> str:
-    """Who asks; a container may know nobody by that number."""
+    """Return the name of the current user; in a container the uid may have none."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):
@@ -80,7 +80,7 @@ def _author() -> str:
 
 
 def withdrawals(commands: Iterable[Command]) -> dict[str, Command]:
-    """Who takes a request back first, by the id of the request."""
+    """Return who withdrew each request first, by request id."""
     by_command: dict[str, Command] = {}
     for command in commands:
         if command.kind == "withdraw":
@@ -92,7 +92,7 @@ _DECODER = msgspec.json.Decoder(Command)
 
 
 def send_command(folder: RunFolder, command: Command) -> None:
-    """Ask *command* of a run; nothing waits for the answer."""
+    """Append *command* for a run, without waiting for the answer."""
     line = msgspec.json.encode(command) + b"\n"
     with folder.control.open("ab+", buffering=0) as file:
         fcntl.flock(file, fcntl.LOCK_EX)  # until the file is closed
@@ -100,16 +100,16 @@ def send_command(folder: RunFolder, command: Command) -> None:
             file.fileno(), 1, end - 1
         ) != b"\n":
             line = b"\n" + line
-        # one call as a rule; what a full disk cut off raises with the next one
+        # usually one call; a write cut short by a full disk raises on the next one
         while line:
             line = line[file.write(line) :]
 
 
 def forward_command(folder: RunFolder, line: bytes) -> None:
-    """Write down what was asked of the run elsewhere, where it does not stand yet.
+    """Append a command that was sent elsewhere, unless it is already in the file.
 
     Raises:
-        ValueError: *line* is no request.
+        ValueError: *line* is not a request.
     """
     try:
         command = _DECODER.decode(line)
@@ -120,10 +120,10 @@ def forward_command(folder: RunFolder, line: bytes) -> None:
 
 
 class CommandTail:
-    """Reads on in a `control.jsonl` from where it was.
+    """Reads the new lines of a `control.jsonl`.
 
-    A line without its newline is left for the next time; a line that is no command is
-    passed over and counted in `unreadable`.
+    A line without its newline is left for the next time; a line that is not a command
+    is skipped and counted in `unreadable`.
     """
 
     def __init__(self, path: Path) -> None:
@@ -132,7 +132,7 @@ class CommandTail:
         self.unreadable = 0
 
     def read(self) -> list[Command]:
-        """What was asked since the last call."""
+        """Return the commands appended since the last call."""
         try:
             with self._path.open("rb") as file:
                 file.seek(self._position)
@@ -153,13 +153,13 @@ class CommandTail:
 OUTCOME_KINDS = ("command_accepted", "command_rejected", "command_applied")
 """Events that answer a request."""
 _END_US = 253_402_300_800_000_000
-"""The year 10000: no calendar shows what lies beyond, and anybody may write a line."""
+"""The year 10000: calendars show nothing later, and any user may write a line."""
 ALL = 1_000_000
 """Requests in one log, at most; people make them."""
 
 
 class CommandOutcome(Enum):
-    """What became of a request."""
+    """State of a request."""
 
     WAITING = "waiting"  #: not answered
     WITHDRAWN = "withdrawn"  #: not answered, and not to be carried out any more
@@ -169,7 +169,7 @@ class CommandOutcome(Enum):
 
 
 OPEN = frozenset({CommandOutcome.WAITING, CommandOutcome.ACCEPTED})
-"""Answers after which something is still to come."""
+"""Answers that are not final."""
 _IRREVOCABLE = frozenset({CommandOutcome.ACCEPTED, CommandOutcome.APPLIED})
 """Answers of one shard that no other's refusal takes back."""
 
@@ -182,8 +182,8 @@ class CommandRecord:
     kind: str
     author: str
     payload: Payload
-    host: str | None = None  #: None: it stands in the log alone
-    asked_us: int | None = None  #: likewise
+    host: str | None = None  #: None: it is in the log only
+    asked_us: int | None = None  #: None: as above
     expected_state: str | None = None
     answer: CommandOutcome = CommandOutcome.WAITING
     accepted_us: int | None = None
@@ -192,12 +192,12 @@ class CommandRecord:
 
     @property
     def words(self) -> str:
-        """What was asked, in a few words."""
+        """The command in a few words."""
         return words_of(self.kind, self.payload)
 
     @property
     def began_us(self) -> int:
-        """When it was asked, or else when it is first heard of."""
+        """When it was sent, or else first seen."""
         times = (self.asked_us, self.accepted_us, self.answered_us)
         return next((time for time in times if time is not None), 0)
 
@@ -219,11 +219,11 @@ def words_of(kind: str, payload: Payload) -> str:
 def command_log(
     conn: sqlite3.Connection, commands: Sequence[Command]
 ) -> list[CommandRecord]:
-    """Every request to a run, in the order in which they were made.
+    """Return every request to a run, in the order in which they were made.
 
     Args:
         conn: the run's log.
-        commands: what stands in its `control.jsonl`.
+        commands: the lines of its `control.jsonl`.
     """
     withdrawn = withdrawals(commands)
     records: dict[str, CommandRecord] = {}
@@ -257,7 +257,7 @@ def recorded_outcomes(conn: sqlite3.Connection, after: int = 0) -> list[Recorded
 
 
 def _take_in(records: dict[str, CommandRecord], row: RecordedEvent) -> None:
-    """What an answer says of its request."""
+    """Return what an answer event says about its request."""
     match row.event:
         case CommandAccepted() as event:
             before = records.get(event.command) or CommandRecord(
@@ -299,7 +299,7 @@ def _take_in(records: dict[str, CommandRecord], row: RecordedEvent) -> None:
 
 
 BE_WAITED_FOR: Final = "be waited for"
-"""What calls in batches are where the process stays."""
+"""A preview of a command: its tasks and calls in flight, and the cost."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -307,26 +307,26 @@ class CommandPreview:
     """The tasks and calls that a request is about, and the money."""
 
     tasks: int
-    in_flight: int  #: calls of theirs under way
-    batched: int = 0  #: of these, to models that are asked by batches
-    usd: float | None = None  #: what asking the tasks again would cost; None: unknown
+    in_flight: int  #: of these tasks, calls in flight
+    batched: int = 0  #: of these, calls to models that use batches
+    usd: float | None = None  #: cost of sending the tasks again; None: unknown
     spent_usd: float | None = None  #: so far; None: unknown
     cap_usd: float | None = None  #: of the whole run; None: no budget
     budget_left_usd: float | None = None  #: None: no budget
 
     @property
     def untouched(self) -> int:
-        """Open tasks without a call under way."""
+        """Open tasks without a call in flight."""
         return self.tasks - self.in_flight
 
 
 def preview_command(
     reader: sqlite3.Connection, kind: str, payload: Payload
 ) -> CommandPreview:
-    """What a request of any kind is about.
+    """Preview a request of any kind.
 
     Raises:
-        NoSuchName: it names a stage or model that the run does not have.
+        NoSuchName: the run has no such stage or model.
         QueryError: its filter cannot be read.
     """
     if kind == "retry":
@@ -342,10 +342,10 @@ def preview_command(
 def preview_open_tasks(
     reader: sqlite3.Connection, stage: str | None = None, model: str | None = None
 ) -> CommandPreview:
-    """The open tasks of a stage, a model, or the run.
+    """Preview the open tasks of a stage, a model, or the run.
 
     Raises:
-        NoSuchName: there are no tasks of such a name.
+        NoSuchName: no tasks have such a name.
     """
     run = status(reader)
     check_name("stage", stage, sorted({queue.stage for queue in run.queues}))
@@ -362,17 +362,17 @@ def preview_open_tasks(
 
 
 def check_name(label: str, name: object, known: Sequence[str]) -> None:
-    """See that a run has what a request names; None names everything.
+    """Check that a run has the stage or model of a request; None matches all.
 
     Raises:
-        NoSuchName: it has not.
+        NoSuchName: it has none.
     """
     if name is not None and name not in known:
         raise NoSuchName(f"there is no {label} {name!r} here: use {', '.join(known)}")
 
 
 def preview_retry(reader: sqlite3.Connection, expression: str) -> CommandPreview:
-    """The final tasks that a filter names, at what such tasks have cost so far.
+    """Preview the final tasks that a filter matches, at the mean cost of such tasks.
 
     Raises:
         QueryError: the filter cannot be read.
@@ -391,14 +391,14 @@ def preview_retry(reader: sqlite3.Connection, expression: str) -> CommandPreview
 def _cost(
     counts: Mapping[QueueKey, int], means: Mapping[QueueKey, float]
 ) -> float | None:
-    """A reply each at their lanes' means; None: a lane has had none so far."""
+    """Return the cost of one reply each, at the mean of its stage and model."""
     if not counts.keys() <= means.keys():
         return None
     return sum(n * means[key] for key, n in sorted(counts.items()))
 
 
 def _money(reader: sqlite3.Connection) -> dict[str, float | None]:
-    """What is spent and may be, and what the budget leaves beside calls in flight."""
+    """Describe cost, budget and what the budget leaves apart from calls in flight."""
     money = spending(reader)
     taken = money.spent_pico + money.possible_pico + money.in_flight_pico
     left = None if money.cap_pico is None else usd(money.cap_pico - taken)
@@ -412,7 +412,7 @@ def _money(reader: sqlite3.Connection) -> dict[str, float | None]:
 def preview_sentence(
     kind: str, payload: Payload, preview: CommandPreview, run_id: str
 ) -> str:
-    """What a request would come to, in one sentence with its figures."""
+    """Describe the effect of a request in one sentence with figures."""
     return _SENTENCES[kind](payload, preview, run_id)
 
 
@@ -423,7 +423,7 @@ def _tasks(n: int, kind: str = "") -> str:
 def _calls(
     preview: CommandPreview, of: str = "", *, end: str = "finish", left: str
 ) -> str:
-    """That calls in flight would *end*, and those in batches be *left* to something."""
+    """Describe calls in flight that would *end* and batches that would be *left*."""
     alone, batched = preview.in_flight - preview.batched, preview.batched
     clauses = (
         [f"{_call(alone)} in flight{of} would {end}"] if alone or not batched else []
@@ -468,13 +468,13 @@ def _retry(payload: Payload, preview: CommandPreview, run_id: str) -> str:
     del payload
     if not preview.tasks:
         return (
-            f"No final task of {run_id} is one of those: nothing is asked; siftlog "
-            f"status {run_id} counts the reasons there are."
+            f"No finished task of {run_id} matches, so nothing is "
+            f"retried; siftlog status {run_id} lists the reasons."
         )
     cost = "" if preview.usd is None else f", for about {dollars(preview.usd)}"
     if preview.budget_left_usd is not None:
         cost += f"; the budget has {dollars(preview.budget_left_usd)} left"
-    return f"{_tasks(preview.tasks)} of {run_id} would be asked again{cost}."
+    return f"{_tasks(preview.tasks)} of {run_id} would be retried{cost}."
 
 
 def _limits(payload: Payload, preview: CommandPreview, run_id: str) -> str:
@@ -493,7 +493,7 @@ def _limits(payload: Payload, preview: CommandPreview, run_id: str) -> str:
 
 def _budget(payload: Payload, preview: CommandPreview, run_id: str) -> str:
     del run_id
-    budget_text = "nothing is known to be spent"
+    budget_text = "no known cost"
     if preview.spent_usd is not None:
         budget_text = f"{dollars(preview.spent_usd)} spent"
     left = preview.budget_left_usd

@@ -3,9 +3,8 @@
 The writer takes its connection from a `Connector`, so that a test can run the same
 writer on another SQLite with a file system that forgets unsynced writes.
 
-The kernel gives the writer's lock back when its holder dies, however it dies, so there
-is no stale lock to think about. Across machines and mounts the epoch in the log is the
-fence.
+The kernel gives the writer's lock back when its holder dies, however it dies, so a lock
+is never stale. Across machines and mounts the epoch in the log is the fence.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ SQL: Final[Mapping[str, str]] = statements_by_name(text("queries"))
 """Every statement of the log's writer and readers."""
 
 
-#: "EVLG", in the file's header: what tells a log from any other SQLite file.
+#: "EVLG", in the file's header: distinguishes a log from other SQLite files.
 APPLICATION_ID = 0x45564C47
 #: Version of the tables in `schema.sql`.
 SCHEMA_VERSION = 1
@@ -38,7 +37,7 @@ SCHEMA_VERSION = 1
 #: A log in a read-only folder is copied for reading up to this size.
 COPY_BYTES = 1 << 30
 
-#: What SQLite says where it could not make its index of the WAL.
+#: SQLite's message when it could not create its index of the WAL.
 _NO_INDEX = {
     sqlite3.SQLITE_IOERR_SHMOPEN,
     sqlite3.SQLITE_IOERR_SHMSIZE,
@@ -50,7 +49,7 @@ Connector: TypeAlias = Callable[[Path], sqlite3.Connection]
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """The writer's connection, in autocommit: transactions are begun by name."""
+    """The writer's connection, in autocommit: transactions are started explicitly."""
     return sqlite3.connect(path, isolation_level=None)
 
 
@@ -86,7 +85,7 @@ def _check_identity(conn: sqlite3.Connection, path: Path) -> None:
 
 
 def unreadable(path: Path, error: Exception) -> StoreError:
-    """What to say of a log that SQLite could not read."""
+    """Return the error message for a log that SQLite could not read."""
     extended = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)
     code = extended & 0xFF
     reason = " ".join(str(error).split())  # it may quote a statement of several lines
@@ -94,13 +93,13 @@ def unreadable(path: Path, error: Exception) -> StoreError:
         return StoreError(f"{path} is busy ({reason}): try again in a moment")
     if code == sqlite3.SQLITE_CANTOPEN:
         return StoreError(
-            f"{path} cannot be opened ({reason}): see that it may be read, and "
-            "that not too many files are open"
+            f"{path} cannot be opened ({reason}): check its permissions "
+            "and the number of open files"
         )
     if code == sqlite3.SQLITE_FULL or extended in _NO_INDEX:
         return StoreError(
-            f"{path} cannot be looked at ({reason}): make room on its disk, where "
-            "SQLite keeps a small index beside it"
+            f"{path} cannot be read ({reason}): free space on its disk, "
+            "where SQLite keeps a small index"
         )
     return CorruptLog(
         f"{path} cannot be read ({reason}): see 'siftlog verify', then restore a copy "
@@ -114,7 +113,7 @@ class LogReader(sqlite3.Connection):
     path: Path  #: the log
     #: where the files were copied to, if they could not be read where they are
     copied_to: TemporaryDirectory[str] | None = None
-    copied_as: tuple[tuple[int, int], ...] = ()  #: what told these files from others
+    copied_as: tuple[tuple[int, int], ...] = ()  #: identity of these files
 
     def __exit__(
         self,
@@ -141,14 +140,14 @@ class LogReader(sqlite3.Connection):
             self.copied_to.cleanup()
 
     def is_outdated(self) -> bool:
-        """Whether it reads a copy of files that have changed since."""
+        """Return whether it reads a copy of files that have changed since."""
         return self.copied_to is not None and self.copied_as != _stamps(
             _files(self.path)
         )
 
 
 def open_reader(path: Path) -> LogReader:
-    """A connection that can only look; any number of them disturb nobody.
+    """Open a read-only connection; any number of readers can coexist with the writer.
 
     Use it in autocommit and fetch every answer whole: a cursor left open holds a
     snapshot, and the writer's WAL grows for as long.
@@ -158,9 +157,9 @@ def open_reader(path: Path) -> LogReader:
 
     Raises:
         NoSuchRun: there is no such file (yet).
-        NotALog: it is another program's.
+        NotALog: it belongs to another program.
         CorruptLog: it cannot be read.
-        StoreError: it may not be opened.
+        StoreError: it cannot be opened.
     """
     if not path.exists():
         raise NoSuchRun(f"there is no log at {path}: list the runs with 'siftlog runs'")
@@ -180,7 +179,7 @@ def open_reader(path: Path) -> LogReader:
 
 
 def _add_missing_views(conn: LogReader, path: Path) -> None:
-    """Give the reader of an older log what its tables lack, as views of its own."""
+    """Create the tables that an older log lacks as temporary views of the reader."""
     try:
         (has_queue_rows,) = conn.execute(SQL["has_lanes"]).fetchone()
         if not has_queue_rows:
@@ -194,10 +193,10 @@ def _add_missing_views(conn: LogReader, path: Path) -> None:
 
 
 def read_only(path: Path) -> LogReader:
-    """A connection that cannot write to *path*; what is in it is not looked at yet.
+    """Open a read-only connection to *path*, without checking its content.
 
     Raises:
-        StoreError: it may not be opened.
+        StoreError: it cannot be opened.
     """
     try:
         reader = sqlite3.connect(
@@ -213,10 +212,10 @@ def read_only(path: Path) -> LogReader:
 
 
 def _needs_copy(conn: LogReader) -> bool:
-    """Whether SQLite must write beside the log to read it, and may not.
+    """Return whether SQLite would need to write next to the log and cannot.
 
-    It keeps an index of the WAL in a file of its own; in a folder that is read-only for
-    us, and where no writer has left that file, it cannot be made.
+    SQLite keeps an index of the WAL in a separate file. In a read-only folder where no
+    writer has left that file, it cannot create it.
     """
     try:
         conn.execute(SQL["application_id"]).fetchone()
@@ -224,7 +223,7 @@ def _needs_copy(conn: LogReader) -> bool:
         primary = error.sqlite_errorcode & 0xFF
         return primary in {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}
     except sqlite3.DatabaseError:
-        pass  # `_check_identity` says what is wrong with it
+        pass  # `_check_identity` reports what is wrong with it
     return False
 
 
@@ -233,8 +232,8 @@ def _open_copy(path: Path) -> LogReader:
     stamps = _stamps(files)
     if sum(file.stat().st_size for file in files) > COPY_BYTES:
         raise StoreError(
-            f"{path} lies in a folder where nothing may be written, and is too large "
-            "to be copied for a look: copy the run's folder to one of your own"
+            f"{path} is in a read-only folder and too large for a "
+            "temporary copy: copy the run's folder to a writable one"
         )
     folder = TemporaryDirectory(prefix="siftlog-")
     try:
@@ -243,8 +242,8 @@ def _open_copy(path: Path) -> LogReader:
     except OSError as error:
         folder.cleanup()
         raise StoreError(
-            f"{path} lies in a folder where nothing may be written, and cannot be "
-            f"copied for a look ({error.strerror}): make room for temporary files"
+            f"{path} is in a read-only folder and cannot be copied ("
+            f"{error.strerror}): free space for temporary files"
         ) from error
     conn = read_only(Path(folder.name, path.name))
     conn.path, conn.copied_to, conn.copied_as = path, folder, stamps
@@ -263,7 +262,7 @@ def _stamps(files: list[Path]) -> tuple[tuple[int, int], ...]:
 
 
 def wal_problem(folder: Path) -> str | None:
-    """Why *folder* cannot keep a log, as a sentence; None where it can."""
+    """Return a sentence on why *folder* cannot hold a log; None if it can."""
     refused = network_problem(folder)
     if refused is not None:
         return refused
@@ -279,10 +278,10 @@ def wal_problem(folder: Path) -> str | None:
 
 
 def no_wal(path: Path, mode: str) -> str:
-    """The sentence about a file system without what a WAL needs."""
+    """Return the error message for a file system that does not support a WAL."""
     return (
-        f"{path} lies on a file system without shared memory for SQLite (journal mode "
-        f"{mode!r}): put the runs folder on a local disk"
+        f"{path} is on a file system without shared memory for SQLite "
+        f"(journal mode {mode!r}): put the runs folder on a local disk"
     )
 
 
@@ -290,42 +289,42 @@ UNION: Final[Mapping[str, str]] = statements_by_name(text("union"))
 """Every statement about the tables that only a union has."""
 
 FACTS = ("merged", "opening", "origin", "numbered", "identity")
-"""Tables that say where the events came from."""
+"""Tables that record where events came from."""
 DERIVED = ("claim", "reopened", "part", "place")
 """Tables that are folded from the events."""
 
 
 def is_union(conn: sqlite3.Connection) -> bool:
-    """Whether a log is the union of others."""
+    """Return whether the log is the union of others."""
     return bool(conn.execute(UNION["is_union"]).fetchone()[0])
 
 
 def has_plan_positions(conn: sqlite3.Connection) -> bool:
-    """Whether the order of the plan is told apart from the numbers of its tasks."""
+    """Return whether the order of the plan differs from task numbers."""
     return bool(conn.execute(UNION["has_places"]).fetchone()[0])
 
 
-#: What SQLite says where the copy, and not the log, is what it cannot write.
+#: SQLite's messages when it cannot write the copy, as opposed to the log.
 _NO_ROOM = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN}
 
-#: Of SQLite's machine, between two looks at how far it is: some 10 ms.
+#: SQLite VM steps between two progress calls: some 10 ms.
 STEPS = 100_000
 
 
 def copy_log(source: Path, target: Path, progress: Callable[[str], None]) -> None:
-    """Write what a log holds now to *target*, where no file is yet.
+    """Write the current content of a log to *target*, a new file.
 
-    The copy holds all that was committed and nothing of what was freed, without a
-    WAL: the same events give the same bytes, by the same SQLite. The source's writer
-    is not held up; its WAL may grow until the copy is whole.
+    The copy holds all committed data, no free pages and no WAL: the same events give
+    the same bytes with the same SQLite. The source's writer is not blocked; its WAL may
+    grow until the copy is complete.
 
     Args:
         source: the log.
         target: the new file.
-        progress: is told in a line how far this is.
+        progress: called with a line on the progress.
 
     Raises:
-        NoSuchRun: there is no log.
+        NoSuchRun: the log does not exist.
         NotALog: *source* is something else.
         CorruptLog: it cannot be read.
         StoreError: the copy cannot be written.
@@ -349,7 +348,7 @@ def copy_log(source: Path, target: Path, progress: Callable[[str], None]) -> Non
 
 
 class _Watch:
-    """Looks at a copy while SQLite makes it; the only moments for a Ctrl-C, too."""
+    """Watches a copy while SQLite makes it; also the only points for a Ctrl-C."""
 
     def __init__(self, target: Path, progress: Callable[[str], None]) -> None:
         self._target = target
@@ -357,9 +356,10 @@ class _Watch:
         self.stopped: BaseException | None = None
 
     def report(self) -> int:
-        """Tell how far it is; anything but 0 ends the statement.
+        """Report progress; any value but 0 aborts the statement.
 
-        SQLite would make a mere "interrupted" of an exception, so it is kept for later.
+        SQLite would turn an exception into a mere "interrupted", so it is kept and
+        raised later.
         """
         try:
             size = self._target.stat().st_size if self._target.exists() else 0
@@ -383,14 +383,15 @@ def read_transaction(conn: sqlite3.Connection) -> Iterator[None]:
         conn.execute(SQL["commit"])
 
 
-#: A reader's `is_held` takes a shared lock for an instant, so that one refusal is not
-#: yet proof of a writer: the exclusive lock is asked for this often, this far apart.
+#: A reader's `is_held` takes a shared lock for an instant, so one refusal does not
+#: prove that there is a writer: the exclusive lock is tried this often, with this
+#: interval.
 ATTEMPTS = 10
 PAUSE_S = 0.01
 
 
 class WriterLock:
-    """The right to write one log, held from `acquire` to `release`."""
+    """The exclusive right to write one log, from `acquire` to `release`."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -414,19 +415,20 @@ class WriterLock:
                 return
         os.close(descriptor)
         raise LogBusy(
-            f"{self._path.with_suffix('.db')} is being written by another process: "
-            "look at it with 'siftlog watch', or wait until it ends"
+            f"{self._path.with_suffix('.db')} is being written by "
+            "another process: watch it with 'siftlog watch', or wait "
+            "until it ends"
         )
 
     def release(self) -> None:
-        """Give the lock back; harmless when it is not held."""
+        """Release the lock; harmless when it is not held."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
 
 
 def is_held(path: Path) -> bool:
-    """Whether a live process holds the lock at *path*; writes nothing."""
+    """Return whether a live process holds the lock at *path*; writes nothing."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:

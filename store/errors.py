@@ -27,7 +27,7 @@ from __future__ import annotations
 
 
 class StoreError(Exception):
-    """Something the store cannot do; the message says what to do instead."""
+    """Base class of the store's errors; the message says what to do next."""
 
 
 class NotALog(StoreError):
@@ -43,7 +43,7 @@ class CorruptLog(StoreError):
 
 
 class EventsLost(CorruptLog):
-    """Events that were acknowledged are missing, or are not what they were."""
+    """Acknowledged events are missing or changed."""
 
 
 class LogBusy(StoreError):
@@ -55,7 +55,7 @@ class Fenced(StoreError):
 
 
 class LogClosed(StoreError):
-    """A commit failed, so the writer stopped; what was acknowledged is safe."""
+    """A commit failed, so the writer stopped; acknowledged events are safe."""
 
 
 class LogBehind(StoreError):
@@ -67,11 +67,11 @@ class RunExists(StoreError):
 
 
 class NoSuchRun(StoreError):
-    """No run has that id, beginning or folder."""
+    """No run has that id, prefix or folder."""
 
 
 class AmbiguousRun(StoreError):
-    """More than one run begins with those letters."""
+    """Several runs have that prefix."""
 
 
 class NoSuchName(StoreError):
@@ -79,7 +79,7 @@ class NoSuchName(StoreError):
 
 
 class NoSuchMoment(StoreError):
-    """It could not be read as a moment, or lies outside of the run."""
+    """The moment could not be parsed, or is outside the run."""
 
 
 class IllegalMove(StoreError):
@@ -91,11 +91,11 @@ class CacheUnusable(StoreError):
 
 
 class PlaceAway(StoreError):
-    """The place that segments are kept in cannot be read or written now."""
+    """The place for segments cannot be read or written now."""
 
 
 class Unshipped(StoreError):
-    """More than may be lost with this machine waits to be carried elsewhere."""
+    """More data waits to be shipped than may be lost with this machine."""
 
 
 class QueryError(StoreError):
@@ -107,5 +107,5 @@ class QueryError(StoreError):
 
 
 def ignore_progress(line: str) -> None:
-    """Progress that nobody is told."""
+    """Ignores progress."""
     del line

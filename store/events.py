@@ -1,17 +1,17 @@
 """Defines the events of a run: frozen facts, named in the past tense.
 
-Two rules for what may stand here. An event says what *happened*, never what should
-happen. It carries every small fact that a fold needs (counts, durations, classes), so
-that no projection ever opens a body; large bytes (a reply, a request's skeleton, a
-manifest) travel beside the event as the `payload` of its `Entry`.
+Two rules for events. An event says what *happened*, never what should happen. It
+carries every small fact that a fold needs (counts, durations, classes), so that no
+projection ever opens a body; large bytes (a reply, a request's skeleton, a manifest)
+travel beside the event as the `payload` of its `Entry`.
 
-Sequence numbers, times and the writer are given by the log when it commits; they are
+Sequence numbers, times and the writer are assigned by the log on commit; they are
 fields of `RecordedEvent`, not of events. Field names are stored, so renaming one needs
 a new version and an upcaster (`store/tables.py`); a new field with a default does not.
 
-A batch has a key of ours, made from what is in it, under which the log knows it; the
-provider is told the key and gives an id of its own. All of these events are marked, so
-that the batches of a log are found without reading it.
+A batch is identified in the log by a key derived from its content; the provider
+receives the key and returns its own id. All batch events are indexed, so the batches of
+a log are found without scanning it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ BatchOutcome: TypeAlias = Literal[
     "completed", "expired", "cancelled", "failed", "missing"
 ]
 """How a batch ended; missing: the provider never had it, so nothing of it was billed.
-Whatever the word, each request of it has an outcome of its own."""
+In every case each of its requests has its own outcome."""
 
 
 class BatchItem(NamedTuple):
@@ -39,12 +39,12 @@ class BatchItem(NamedTuple):
 
     task: int
     attempt: int
-    id: str  #: what the provider calls it in its results; says nothing of the attempt
+    id: str  #: the provider's name for it in the results; does not identify the attempt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchEventBase:
-    """What every event of a batch says."""
+    """Fields of every batch event."""
 
     batch: str  #: its key
 
@@ -70,8 +70,9 @@ class BatchCreated(BatchEventBase):
     VERSION: ClassVar[int] = 1
 
     id: str  #: the provider's
-    file: str | None = None  #: id of what was uploaded for it, where that has one
-    found: bool = False  #: in the provider's list: whoever created it could not say so
+    file: str | None = None  #: id of the uploaded file, if the provider has one
+    #: found in the provider's list: the process that created it could not record it
+    found: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,10 +137,10 @@ class ParameterRefused:
     endpoint: str  #: its address, or the provider's name
     model: str
     name: str  #: field of the request, such as "temperature" or "response_format"
-    words: str  #: what the endpoint said
+    words: str  #: the endpoint's message
     instead: str | None = None
-    """Field or value sent from now on; None: nothing. Of a limit of the output that is
-    ignored, the tokens that a call reserves instead."""
+    """Field or value sent from now on; None: the parameter is omitted. For an output
+    limit that is ignored: the tokens that a call reserves instead."""
     how: str = "refused"
     """"refused": with an error status; "known to be refused": by the model's family,
     without a call; "ignored": accepted, but the replies do not follow it."""
@@ -155,11 +156,7 @@ class ParameterRefused:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpectedUsage:
-    """What a run was expected to take before its first call, for each item planned.
-
-    The figures are low, expected and high, for one first-stage spec with all that
-    follows from it, over all models and replicates.
-    """
+    """The estimate of a run before its first call, for each planned item."""
 
     tried: int  #: items that were answered offline
     first: list[str]  #: stages that the plan begins with

@@ -147,7 +147,8 @@ def network_problem(folder: Path) -> str | None:
     if kind is None or not is_network(kind):
         return None
     return (
-        f"{folder} lies on a network file system ({kind}), where a log that is being "
-        "written can be damaged: keep it on a local disk by --local-dir $SLURM_TMPDIR "
-        "(or $TMPDIR), and have what is recorded carried here by --ship DIR"
+        f"{folder} is on a network file system ({kind}), where a log "
+        "can be damaged while it is written: keep it on a local disk "
+        "with --local-dir $SLURM_TMPDIR (or $TMPDIR), and copy it here "
+        "with --ship DIR"
     )

@@ -323,8 +323,8 @@ def _kind(operator: str, value: str, at: int) -> Term:
     kinds = [kind for kind in KINDS if fnmatchcase(kind, value.lower())]
     if not kinds:
         raise QueryError(
-            f"there is no kind {value!r}: use {', '.join(KINDS)}, or a beginning with "
-            "an asterisk, such as run_*",
+            f"there is no kind {value!r}: use {', '.join(KINDS)}, or a "
+            "prefix with an asterisk, such as run_*",
             at,
         )
     return Term(fragment="event_kind", parameters=(json.dumps(kinds),))

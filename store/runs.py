@@ -299,8 +299,9 @@ def _find_run(runs_dir: Path, name: str) -> RunFolder:
         return beginning[0]
     if beginning:
         raise AmbiguousRun(
-            f"{name!r} begins the names of {len(beginning)} runs, such as "
-            f"{beginning[0].run_id} and {beginning[1].run_id}: type more of it"
+            f"{name!r} is a prefix of {len(beginning)} runs, such as "
+            f"{beginning[0].run_id} and {beginning[1].run_id}: use a "
+            "longer one"
         )
     for folder in (RunFolder(runs_dir / name), RunFolder(path.absolute())):
         check_absent(folder.log)
@@ -310,8 +311,8 @@ def _find_run(runs_dir: Path, name: str) -> RunFolder:
             "'siftlog runs'"
         )
     raise NoSuchRun(
-        f"no run in {runs_dir} is called {name!r} or begins so: list them with "
-        "'siftlog runs'"
+        f"no run in {runs_dir} has the id or prefix {name!r}: list runs "
+        "with 'siftlog runs'"
     )
 
 

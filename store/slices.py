@@ -44,8 +44,8 @@ class Slices:
         """
         if not 0 <= index < count <= SLICES:
             raise ValueError(
-                f"there is no shard {index} of {count}: they count from 0, and there "
-                f"are at most {SLICES}"
+                f"there is no shard {index} of {count}: they are numbered "
+                f"from 0, with at most {SLICES}"
             )
         first, end = (-(-i * SLICES // count) for i in (index, index + 1))
         return cls(((first, end - 1),))

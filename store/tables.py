@@ -3,13 +3,13 @@
 An event is stored under its kind and version as JSON of its fields. Bodies are kept
 byte for byte as they were received; `Encoding` says how a row holds them.
 
-A stored row is never rewritten. When a field is renamed, split or given a new sense,
-the event class gets the next `VERSION` and a step is entered here that turns the old
-fields into the new ones; `tests/replay` keeps a row of every version ever written.
-An added field with a default needs neither.
+A stored row is never rewritten. When a field is renamed, split or given a new meaning,
+the event class gets the next `VERSION` and a step is added here that converts the old
+fields to the new ones; `tests/replay` keeps a row of every version ever written. An
+added field with a default needs neither.
 
-They are derived: `store.log.opening` empties them and folds the whole log again with
-the code of this module, and the rows come out the same.
+Projections are derived: `store.log.opening` empties them and folds the whole log again
+with the code of this module, and the rows are equal.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from store.log.interface import Planning, StoredReply
 from store.task import TaskDraft, TaskRow, TaskState, planned_state, task_row
 
 Step: TypeAlias = Callable[[dict[str, Any]], dict[str, Any]]
-"""Fields of version n -> fields of version n + 1; changes nothing in place."""
+"""Fields of version n -> fields of version n + 1; the input is not modified."""
 
 UPCASTERS: Mapping[tuple[str, int], Step] = {}
 """By kind and the version that a step starts from."""
@@ -72,7 +72,7 @@ ZSTD_LEVEL = 3
 
 
 class Encoding(enum.IntEnum):
-    """How a body or blob is stored; the numbers are stored with it."""
+    """Encoding of a stored body or blob; the number is stored with it."""
 
     NONE = 0  #: there is no body
     AS_RECEIVED = 1
@@ -115,7 +115,7 @@ class Packer:
         self._zstd = zstandard.ZstdCompressor(level=ZSTD_LEVEL)
 
     def pack(self, data: bytes) -> tuple[Encoding, bytes]:
-        """How *data* is to be stored, and the bytes to store."""
+        """Return how *data* is stored, and the bytes to store."""
         if len(data) >= COMPRESS_FROM:
             packed = self._zstd.compress(data)
             if len(packed) < len(data):
@@ -135,7 +135,7 @@ def unpack(encoding: int, data: bytes, length: int) -> bytes:
     if encoding == Encoding.AS_RECEIVED:
         return data
     try:
-        # a fresh context per call is what makes the shared object safe in threads
+        # a fresh context per call makes the shared object thread-safe
         raw = _UNPACKER.decompress(data, max_output_size=length)
     except (zstandard.ZstdError, TypeError, OverflowError) as error:
         # a damaged record may hold values of any type
@@ -280,7 +280,7 @@ def write_fold(conn: sqlite3.Connection, fold: Fold, applied_seq: int) -> None:
 def _planned(
     conn: sqlite3.Connection, blocks: Sequence[PlannedBlock]
 ) -> list[tuple[object, ...]]:
-    """Rows of the tasks that were planned, as their plan leaves them."""
+    """Return the rows of newly planned tasks."""
     if not blocks:
         return []
     stages = interned_ids(
@@ -311,7 +311,7 @@ def _planned(
 def interned_ids(
     conn: sqlite3.Connection, table: str, names: Iterable[str]
 ) -> dict[str, int]:
-    """The numbers that stand for names; new names get one."""
+    """Numbers of interned names; new names get one."""
     fresh = [(name,) for name in dict.fromkeys(names)]
     conn.executemany(SQL[f"intern_{table}"], fresh)
     return dict(conn.execute(SQL[f"ids_{table}"]).fetchall())
@@ -358,7 +358,7 @@ def _run_state(run: RunState) -> tuple[object, ...]:
 
 
 def projections_are_current(conn: sqlite3.Connection, last_seq: int) -> bool:
-    """Whether the projections are of this code and of the whole log."""
+    """Return whether the projections are current and cover the whole log."""
     row = conn.execute(SQL["projection"]).fetchone()
     return row == (CODE_VERSION, last_seq) or (row is None and last_seq == 0)
 
@@ -366,10 +366,10 @@ def projections_are_current(conn: sqlite3.Connection, last_seq: int) -> bool:
 def task_rows(
     conn: sqlite3.Connection, statement: str, parameters: Sequence[object]
 ) -> list[TaskRow]:
-    """The tasks that a statement over the view `tasks` selects.
+    """Return the tasks that a statement over the view `tasks` selects.
 
     Raises:
-        CorruptLog: a row holds what no task has.
+        CorruptLog: a row is not a valid task.
     """
     try:
         return [task_row(row) for row in conn.execute(statement, parameters).fetchall()]
@@ -383,13 +383,13 @@ def tasks_numbered(conn: sqlite3.Connection, numbers: Sequence[int]) -> list[Tas
 
 
 def planning(conn: sqlite3.Connection) -> Planning:
-    """How far the plan has come."""
+    """Return the progress of the plan."""
     run = load_run_state(conn)
     return Planning(tasks=run.tasks, consumed=run.consumed, exhausted=run.exhausted)
 
 
 def phase(conn: sqlite3.Connection) -> str:
-    """Kind of the last event that began or ended work."""
+    """Return the kind of the last event that started or ended work."""
     return load_run_state(conn).phase
 
 
@@ -401,10 +401,10 @@ def last_planned_task(conn: sqlite3.Connection, through_seq: int) -> int:
 
 
 def planned_seq(conn: sqlite3.Connection, task: int) -> int | None:
-    """The event that planned a task; None where there is no such task.
+    """Return the event that planned a task; None if there is no such task.
 
-    Found by halving, since numbers are given densely and in order: some twenty looks
-    at the marks of a log of any length.
+    Found by bisection, since numbers are dense and ascending: some twenty lookups in a
+    log of any length.
     """
     seqs = range(1, last_seq(conn) + 1)
     at = bisect_left(seqs, task, key=partial(last_planned_task, conn))
@@ -414,13 +414,13 @@ def planned_seq(conn: sqlite3.Connection, task: int) -> int | None:
 def group_is_open(
     conn: sqlite3.Connection, stage: str, model: str, replicate: int, group: str
 ) -> bool:
-    """Whether any task of a group is open."""
+    """Return whether any task of a group is open."""
     values = (stage, model, replicate, group)
     return conn.execute(SQL["group_is_open"], values).fetchone() is not None
 
 
 def in_flight(conn: sqlite3.Connection) -> list[tuple[int, int]]:
-    """Attempts whose outcome is not recorded, as (task, attempt), ascending."""
+    """Return attempts whose outcome is not recorded, as (task, attempt), ascending."""
     return list(conn.execute(SQL["sent_attempts"]).fetchall())
 
 
@@ -433,7 +433,7 @@ def reply(conn: sqlite3.Connection, task: int) -> StoredReply | None:
 def reply_of(
     seq: int, version: int, facts: bytes, *body: *tuple[int, int, bytes | None]
 ) -> StoredReply:
-    """A reply from the columns that hold it.
+    """Return a reply from its columns.
 
     Raises:
         CorruptLog: the row is damaged, or of a later version.
@@ -467,7 +467,7 @@ def event_in(seq: int, kind: str, version: int, facts: bytes) -> Event | Unknown
 
 
 def damaged(subject: str, error: Exception) -> CorruptLog:
-    """The error that says *subject* cannot be read any more."""
+    """Return the error for an unreadable *subject*."""
     return CorruptLog(
         f"{subject} in the log is damaged ({error}): see 'siftlog verify', then "
         "restore a copy of the run's folder"
@@ -483,7 +483,7 @@ def started(conn: sqlite3.Connection, task: int) -> str | None:
 def last_started(
     conn: sqlite3.Connection, task: int
 ) -> tuple[int, AttemptStarted] | None:
-    """The task's latest started attempt and its seq, whose payload is the request."""
+    """Return the task's latest started attempt and its seq."""
     row = conn.execute(SQL["started"], (task,)).fetchone()
     if row is None:
         return None
@@ -495,9 +495,9 @@ def last_started(
 def recorded(
     conn: sqlite3.Connection, after: int, limit: int, kinds: Sequence[str] | None
 ) -> list[RecordedEvent]:
-    """Events with seq above *after*, ascending; of some kinds only, if named.
+    """Return events with seq above *after*, ascending; of some kinds only, if named.
 
-    Kinds that are not about one task are found by their marks, whatever the log's
+    Kinds that are not about one task are found by an index, regardless of the log's
     length.
     """
     if kinds is None:
@@ -532,12 +532,12 @@ def recorded_rows(
 
 
 def task_events(conn: sqlite3.Connection, task: int) -> list[RecordedEvent]:
-    """The events that are about one task alone, ascending."""
+    """Return the events about one task only, ascending."""
     return recorded_rows(conn, SQL["task_events"], (task,))
 
 
 def payload(conn: sqlite3.Connection, seq: int) -> bytes | None:
-    """The bytes beside an event; None where it has none."""
+    """Return the payload of an event; None if it has none."""
     row = conn.execute(SQL["payload"], (seq,)).fetchone()
     if row is None or row[0] == 0:
         return None
@@ -557,6 +557,6 @@ def head(conn: sqlite3.Connection) -> str:
 
 
 def created_us(conn: sqlite3.Connection) -> int:
-    """When the log was made, microseconds since 1970 UTC."""
+    """Return when the log was created, microseconds since 1970 UTC."""
     (created,) = conn.execute(SQL["created_us"]).fetchone()
     return int(created)

@@ -1,13 +1,12 @@
 """Defines a task: its states, transitions, and planned and projected rows.
 
-The state machine is the table `TRANSITIONS`; a pair that is not in it is an error that
-changes nothing. "Open" is queued, running or waiting; the rest is final.
+The state machine is the table `TRANSITIONS`; any other pair raises an error and changes
+nothing. "Open" is queued, running or waiting; the rest is final.
 
-A million tasks are planned in blocks of a thousand, so that planning costs a thousand
-events and not a million. The names that every row repeats are left to the compression
-of payloads: a block of a thousand takes 4.6 KB, and 3.7 KB if stages, models and fields
-were numbered by hand, which costs twice the time to encode and half as much again to
-read.
+A million tasks are planned in blocks of a thousand, so planning costs a thousand events
+instead of a million. Repeated names are left to the compression of payloads: a block of
+a thousand takes 4.6 KB, and 3.7 KB if stages, models and fields were numbered by hand,
+which costs twice the time to encode and half as much again to read.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ import msgspec
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedTask:
-    """One row of a manifest: who the task is, and nothing about how it goes."""
+    """One row of a manifest: identity of a task, without its progress."""
 
     stage: str
     key: str  #: the item, such as "PMC123/mcq_drug:30033"
@@ -84,7 +83,7 @@ def usd(pico: int) -> float:
 
 
 class TaskState(enum.IntEnum):
-    """Where a task stands; the numbers are stored."""
+    """State of a task; the numbers are stored."""
 
     QUEUED = 0  #: planned, no attempt in flight
     RUNNING = 1  #: an attempt is in flight, or its reply is not parsed yet
@@ -95,12 +94,12 @@ class TaskState(enum.IntEnum):
 
     @property
     def is_open(self) -> bool:
-        """Whether the task can still get a reply without a person's word."""
+        """Return whether the task can still get a reply without manual action."""
         return self < TaskState.COMPLETED
 
 
 class Transition(enum.Enum):
-    """What can happen to one task."""
+    """Events in the life of a task."""
 
     START = "attempt_started"
     ANSWER = "attempt_answered"
@@ -118,13 +117,13 @@ class Transition(enum.Enum):
 _S = TaskState
 TRANSITIONS: dict[tuple[TaskState, Transition], TaskState] = {
     (_S.QUEUED, Transition.START): _S.RUNNING,
-    # work made elsewhere and cached answers come without a request of ours
+    # imported and cached answers have no request of this run
     (_S.QUEUED, Transition.ANSWER): _S.RUNNING,
     (_S.QUEUED, Transition.REFUSE): _S.QUEUED,
     (_S.QUEUED, Transition.FAIL): _S.FAILED,
     (_S.QUEUED, Transition.SKIP): _S.SKIPPED,
     (_S.RUNNING, Transition.ANSWER): _S.RUNNING,
-    # back in the queue, so that a re-ask survives whoever was to make it
+    # back in the queue, so that a re-ask survives the process
     (_S.RUNNING, Transition.REFUSE): _S.QUEUED,
     (_S.RUNNING, Transition.RETRY): _S.WAITING,
     (_S.RUNNING, Transition.GIVE_UP): _S.RUNNING,
@@ -145,7 +144,7 @@ TRANSITIONS: dict[tuple[TaskState, Transition], TaskState] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskRow:
-    """A task as the projection holds it."""
+    """A task as stored in the projection."""
 
     task: int  #: dense number from 1, in planning order
     stage: str
@@ -155,7 +154,7 @@ class TaskRow:
     root: int
     state: TaskState
     attempts: int  #: number of the latest attempt, abandoned ones included
-    abandoned: int  #: of them, those whose outcome nobody knows
+    abandoned: int  #: of these, attempts with unknown outcome
     tries: int  #: since the last reopening, without abandoned ones: the retry bound's
     reply_seq: int | None  #: event that holds the reply that counts
     not_before_us: int | None  #: earliest next attempt, for a waiting task
@@ -169,7 +168,7 @@ class TaskRow:
 
     @property
     def is_held(self) -> bool:
-        """Whether it waits for a person: its attempt was abandoned with `hold`."""
+        """Return whether it was abandoned with `hold` and waits for a person."""
         return self.state is TaskState.WAITING and self.not_before_us is None
 
 
@@ -177,9 +176,9 @@ _STATES = tuple(TaskState)
 
 
 def task_row(columns: Sequence[Any]) -> TaskRow:
-    """A task from the columns of the projection, in the order of `TaskDraft`.
+    """Return a task from the columns of the projection, in the order of `TaskDraft`.
 
-    One call a row of every page and every replay, hence no detour through a draft.
+    Called for every row of a page or replay, hence without a draft.
     """
     cost_pico = columns[20]
     return TaskRow(
@@ -206,16 +205,16 @@ def task_row(columns: Sequence[Any]) -> TaskRow:
 
 
 def planned_state(skip: str | None) -> TaskState:
-    """Where a task stands that was planned, with a reason to skip it or without."""
+    """Return the state of a newly planned task, which may have a reason to skip it."""
     return TaskState.QUEUED if skip is None else TaskState.SKIPPED
 
 
 @dataclass(slots=True)
 class TaskDraft:
-    """A task while a fold works on it: every column of the projection, changeable.
+    """A task during a fold: every column of the projection, changeable.
 
-    Fields stand in the order of the table's columns, so that a row becomes a draft and
-    a draft a row without naming them.
+    Fields are in the order of the table's columns, so rows and drafts convert by
+    position.
     """
 
     task: int
@@ -230,7 +229,7 @@ class TaskDraft:
     attempts: int
     abandoned: int
     tries: int
-    sent: bool  #: an attempt is out whose outcome is not recorded
+    sent: bool  #: an attempt without a recorded outcome is in flight
     since_us: int | None  #: when its present attempt started
     started_seq: int | None  #: event of the latest started attempt
     reply_seq: int | None
@@ -240,11 +239,11 @@ class TaskDraft:
     latency_ms: float | None
     cost_pico: int | None
     updated_seq: int
-    event_seq: int | None  #: the latest event that is about this task alone
+    event_seq: int | None  #: the latest event about this task only
 
     @classmethod
     def planned(cls, task: int, plan: PlannedTask, seq: int) -> TaskDraft:
-        """A task as its plan leaves it: queued, or skipped from the start."""
+        """Return a newly planned task: queued, or skipped from the start."""
         return cls(
             task=task,
             stage=plan.stage,
@@ -273,9 +272,9 @@ class TaskDraft:
 
 
 Scope: TypeAlias = tuple[str | None, str | None]
-"""A stage and a model; None stands for every."""
+"""A stage and a model; None matches every one."""
 
 
 def is_within(inner: Scope, outer: Scope) -> bool:
-    """Whether all that *inner* names is named by *outer* too."""
+    """Return whether *outer* covers everything that *inner* names."""
     return all(o in {None, i} for i, o in zip(inner, outer, strict=True))

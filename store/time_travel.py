@@ -1,15 +1,15 @@
 """Shows a log as of an earlier moment.
 
-Named by a person as an event's number or as a time, and found by halving, since times
-ascend with numbers: some twenty looks at a log of any length.
+A user names the moment by an event's number or by a time. It is found by bisection,
+since times ascend with numbers: some twenty lookups in a log of any length.
 
-No event keeps a heartbeat. Whether a process was there is known from what it did
-later: whoever recorded another event was there in between.
+Events hold no heartbeats. A process was alive at a moment if it recorded an event
+later.
 
-The projections of a prefix are folded from its events into a file of their own, by the
-code that folds them live. A reader of that file sees the log's own events up to there,
-with their bodies, under their usual names: every function that reads a log answers of
-the past as it did when that was the present. The log itself is only read.
+The projections of a prefix are folded from its events into a separate file, by the code
+that folds them live. A reader of that file sees the log's events up to that moment,
+with their bodies, under their usual names, so every function that reads a log works for
+earlier moments too. The log itself is only read.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ class Moment:
 
     seq: int  #: the last event that had been recorded
     at_us: int  #: microseconds since 1970 UTC
-    epoch: int  #: the opening of the log by whoever recorded that event
+    epoch: int  #: number of the log's opening that recorded that event
     last_sign_us: int  #: the last sign of life by then
-    is_alive: bool  #: whether a process was at work
+    is_alive: bool  #: whether a process was running
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParsedMoment:
-    """A moment in words; one of these says which."""
+    """A moment as text; exactly one field is set."""
 
     seq: int | None = None  #: an event's number
     at_us: int | None = None  #: microseconds since 1970 UTC
@@ -68,10 +68,10 @@ class ParsedMoment:
 
 
 def parse_moment(name: str) -> ParsedMoment:
-    """What the words for a moment say, of whatever run.
+    """Parse the text of a moment, without a run.
 
     Raises:
-        NoSuchMoment: they cannot be read.
+        NoSuchMoment: the text cannot be parsed.
     """
     if name.isascii() and name.isdecimal():
         return ParsedMoment(seq=int(name))
@@ -90,17 +90,17 @@ def parse_moment(name: str) -> ParsedMoment:
 def moment_named(
     conn: sqlite3.Connection, name: str, now_us: int, *, is_held: bool = False
 ) -> Moment:
-    """The moment that a person means.
+    """Find the moment that a user named.
 
     Args:
         conn: a reader of the whole log.
-        name: an event's number, a time, or how long before the end of the work; what
-            was scored after that end does not move it.
-        now_us: the present, beyond which nothing can be seen.
+        name: an event's number, a time, or a duration before the end of the work; later
+            scorings do not move that end.
+        now_us: the current time, which is the upper limit.
         is_held: whether a process is writing the log now.
 
     Raises:
-        NoSuchMoment: it cannot be read, or lies outside of the run.
+        NoSuchMoment: it cannot be parsed, or is outside the run.
     """
     parsed = parse_moment(name)
     if parsed.seq is not None:
@@ -109,36 +109,34 @@ def moment_named(
     if at_us is None:
         at_us = worked_until_us(conn) - (parsed.back_us or 0)
     if at_us > now_us:
-        raise NoSuchMoment(f"{name} lies in the future: name a moment that has been")
+        raise NoSuchMoment(f"{name} is in the future: name an earlier moment")
     return moment_at(conn, at_us, is_held=is_held)
 
 
 def moment_of(conn: sqlite3.Connection, seq: int, *, is_held: bool = False) -> Moment:
-    """The moment of an event.
+    """Return the moment of an event.
 
     Raises:
         NoSuchMoment: there is no such event.
     """
     last = last_seq(conn)
     if not 1 <= seq <= last:
-        raise NoSuchMoment(
-            f"there is no event {seq}: those of the log go from 1 to {last}"
-        )
+        raise NoSuchMoment(f"there is no event {seq}: the log has events 1 to {last}")
     return _moment(conn, seq, _time(conn, seq), is_held=is_held)
 
 
 def moment_at(conn: sqlite3.Connection, at_us: int, *, is_held: bool = False) -> Moment:
-    """The moment at a time, in microseconds since 1970 UTC.
+    """Return the moment at a time, in microseconds since 1970 UTC.
 
     Raises:
-        NoSuchMoment: the run had not begun.
+        NoSuchMoment: the run had not started.
     """
     seq = bisect_right(range(1, last_seq(conn) + 1), at_us, key=partial(_time, conn))
     if not seq:
         began = _iso_time(_time(conn, 1)) if last_seq(conn) else "never"
         raise NoSuchMoment(
-            f"the run had not begun at {_iso_time(at_us)}: its first event is of "
-            f"{began}"
+            f"the run had not started at {_iso_time(at_us)}: its first "
+            f"event is at {began}"
         )
     return _moment(conn, seq, at_us, is_held=is_held)
 
@@ -152,7 +150,7 @@ def _moment(conn: sqlite3.Connection, seq: int, at_us: int, *, is_held: bool) ->
     last_sign = conn.execute(SQL["last_sign"]).fetchone()
     if last_sign is not None and last_sign[1] == epoch:
         signs_us.append(last_sign[0])
-    # whoever had opened the log may have recorded nothing yet
+    # the process that opened the log may have recorded nothing yet
     (opened,) = conn.execute(SQL["opened_since"], (epoch, at_us)).fetchone()
     return Moment(
         seq=seq,
@@ -172,10 +170,10 @@ def _time(conn: sqlite3.Connection, seq: int) -> int:
 
 
 def absences(conn: sqlite3.Connection) -> tuple[tuple[int, int], ...]:
-    """When nobody was at work between two events, in microseconds since 1970 UTC.
+    """Return the periods without a process, in microseconds since 1970 UTC.
 
-    From the last event of whoever had the log open to the first of whoever came next:
-    openings ascend with events, so that each is found by halving.
+    Each lasts from the last event of one opening to the first of the next: openings
+    ascend with events, so each is found by bisection.
     """
     seqs = range(1, last_seq(conn) + 1)
     gaps = []
@@ -188,7 +186,7 @@ def absences(conn: sqlite3.Connection) -> tuple[tuple[int, int], ...]:
 
 
 def worked_until_us(conn: sqlite3.Connection) -> int:
-    """When the last event was recorded that is no scoring; 0 in an empty log."""
+    """Return the time of the last event other than scorings; 0 in an empty log."""
     row = conn.execute(SQL["worked_until"]).fetchone()
     return 0 if row is None else int(row[0])
 
@@ -197,21 +195,21 @@ def _iso_time(at_us: int) -> str:
     return (_EPOCH + timedelta(microseconds=at_us)).isoformat(timespec="seconds")
 
 
-#: No disk is waited for: what is lost with the machine is folded again.
+#: No disk sync: projections lost with the machine are folded again.
 _PRAGMAS = ("page_size", "journal_mode", "no_sync", "fold_cache")
 
 
 class LogPrefix:
-    """The projections of a log up to a moment, which may be moved on.
+    """The projections of a log up to a moment, which can be advanced.
 
     All methods but `open_reader` belong to one thread.
     """
 
     def __init__(self, log: Path, *, saved: Path | None = None) -> None:
-        """Projections of no event yet, or those that were saved.
+        """Create empty projections, or load saved ones.
 
         Args:
-            log: what is looked back on.
+            log: the log to read.
             saved: a file that `save` made of the same log.
 
         Raises:
@@ -229,8 +227,9 @@ class LogPrefix:
                 self.seq = _prepared(self._events, self._conn)  #: the last event in it
             except (OSError, sqlite3.Error) as error:
                 raise StoreError(
-                    f"there is no room for looking back ({error}): make some for "
-                    "temporary files, or set TMPDIR to a folder that has it"
+                    f"there is no space for reading an earlier state ({error}): "
+                    "free space for temporary files, or set TMPDIR to another "
+                    "folder"
                 ) from error
             self._opened = opened.pop_all()
 
@@ -256,17 +255,17 @@ class LogPrefix:
 
         Args:
             moment: not before the one they are of.
-            should_continue: called now and then with the event that was reached; if
-                False, everything stays as it was.
-            commit_in: entered for the commit alone, before which readers see the
-                earlier moment and after which they see the later one.
+            should_continue: called periodically with the last folded event; if it
+                returns False, nothing changes.
+            commit_in: entered for the commit only; readers see the earlier moment
+                before it and the later one after it.
 
         Returns:
-            Whether they are of that moment now.
+            Whether the projections are at that moment now.
 
         Raises:
             CorruptLog: an event is damaged.
-            IllegalMove: an event does not fit those before it.
+            IllegalMove: an event does not fit earlier events.
         """
         conn = self._conn
         conn.execute(SQL["begin"])
@@ -289,9 +288,9 @@ class LogPrefix:
             self._conn.backup(copy)
 
     def open_reader(self) -> LogReader:
-        """A connection that sees the log as it was at the moment moved to last.
+        """Open a connection to the log's state at the current moment.
 
-        It follows the prefix when that moves on; close it before the prefix.
+        It follows the prefix when that advances; close it before the prefix.
 
         Raises:
             StoreError: the prefix was closed.

@@ -1,12 +1,12 @@
 """Verifies a log: its bytes, projections and schema.
 
-The chain shows that no event was changed, the hashes that no message part was, and a
-second fold of all events that the projections say what the events say. Nothing is
-written; a run may go on meanwhile, and is then checked up to where it was.
+The chain proves that no event was changed, the hashes prove the same for message parts,
+and a second fold of all events proves the projections. Nothing is written; a live run
+is checked up to the event that was last when the check started.
 
-A view, a trigger or an index of another's making is code that SQLite runs when the log
-is read: a view called `run` may never end. So the schema is read before anything else,
-from the one table that cannot be replaced.
+A foreign view, trigger or index is code that SQLite runs when the log is read: a view
+named `run` may never end. So the schema is checked first, from the one table that
+cannot be replaced.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ TABLES = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogFault:
-    """Something that is not what it was."""
+    """A difference between the log and its expected content."""
 
     what: str  #: "file", "event", "chain", "blob" or "projection"
     where: str  #: such as "event 17" or "table counts, row 3"
@@ -63,18 +63,18 @@ class LogFault:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifyReport:
-    """What was checked, and the first fault of each part."""
+    """The checked parts, and the first fault of each."""
 
     events: int
     commits: int
     blobs: int
     unknown: int  #: events of kinds or versions that this siftlog does not know
-    projections_compared: bool  #: False while the run goes on
+    projections_compared: bool  #: False while the run is live
     faults: tuple[LogFault, ...]
 
     @property
     def is_sound(self) -> bool:
-        """Whether nothing is wrong."""
+        """Return whether no fault was found."""
         return not self.faults
 
 
@@ -91,7 +91,7 @@ def verify(
 
     Args:
         conn: a reader.
-        progress: is told in a line how far this is, with every few events.
+        progress: called with a line on the progress every few events.
     """
     check = _Check(conn, progress)
     for part in (check.file, check.events, check.blobs, check.projections):
@@ -114,7 +114,7 @@ def verify(
 
 
 class _Check:
-    """The parts of a verification, and what they have seen so far."""
+    """The parts of a verification and their intermediate results."""
 
     def __init__(
         self, conn: sqlite3.Connection, progress: Callable[[str], None]
@@ -126,7 +126,7 @@ class _Check:
         self.compared = False
 
     def file(self) -> None:
-        """SQLite's own structure."""
+        """Check SQLite's own structure."""
         (check_result,) = self._conn.execute(SQL["quick_check"]).fetchone()
         if check_result != "ok":
             raise _Fault("file", "log.db", " ".join(check_result.split()))
@@ -137,7 +137,7 @@ class _Check:
             SQL["run"]
         ).fetchone()
         head = genesis(run_id, config_sha256, created_us)
-        # what was merged from another log keeps its times, which ascend in that log
+        # merged events keep their times, which ascend in their own log
         times: defaultdict[int, int] = defaultdict(int)
         for last_seq, stored in self._links():
             rows = [
@@ -201,7 +201,7 @@ class _Check:
     def projections(self) -> None:
         """The stored projections against a second fold of all events."""
         if self.faults:
-            return  # what cannot be read cannot be folded
+            return  # unreadable events cannot be folded
         with closing(sqlite3.connect("", isolation_level=None)) as fresh:
             # SQLite's own 2 MiB take almost twice as long for a million events
             fresh.execute(SQL["writer_cache"])
@@ -215,7 +215,7 @@ class _Check:
             folded = fresh.execute(SQL["projection"]).fetchone()
             difference = self._difference(fresh)
             if self._conn.execute(SQL["projection"]).fetchone() != folded:
-                return  # the run went on, or an older siftlog wrote it
+                return  # the run continued, or an older siftlog wrote it
             self.compared = True
             self.faults += difference
 
@@ -252,7 +252,7 @@ _COMPUTED = re.compile(r"\bVIRTUAL\b|\bGENERATED\b|\bAS\s*\(|\bCHECK\b", re.IGNO
 
 
 def check_schema(path: Path) -> None:
-    """Refuse a log with anything in its schema that siftlog does not make.
+    """Refuse a log whose schema has anything that siftlog does not create.
 
     Raises:
         CorruptLog: it has such a thing, or cannot be read.

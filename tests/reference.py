@@ -42,8 +42,15 @@ HELP = "--help"
 def command_line() -> str:
     """Every verb with its usage, its words and its options."""
     frame = click.Context(cli, info_name="siftlog")
+    run = cli.get_command(frame, "run")
+    assert run is not None
+    of_run = {*_options(run, click.Context(run, info_name="run", parent=frame))}
     return "\n".join(
-        _verb(command, click.Context(command, info_name=name, parent=frame))
+        _verb(
+            command,
+            click.Context(command, info_name=name, parent=frame),
+            shared=set() if command is run else of_run,
+        )
         for name in cli.list_commands(frame)
         if (command := cli.get_command(frame, name))
     )
@@ -62,7 +69,12 @@ def verbs() -> str:
     )
 
 
-def _verb(command: click.Command, context: click.Context) -> str:
+Option = tuple[str, str, str]
+"""Names, help and environment variable of an option."""
+
+
+def _verb(command: click.Command, context: click.Context, shared: set[Option]) -> str:
+    """A command; options that it shares with `siftlog run` are named only."""
     usage = " ".join(command.collect_usage_pieces(context))
     said = inspect.cleandoc(command.help or "").replace("\b\n", "")
     parts = [
@@ -70,21 +82,24 @@ def _verb(command: click.Command, context: click.Context) -> str:
         f"    {context.command_path} {usage}\n",
         f"{said}\n",
     ]
-    rows = [*_options(command, context)]
+    options = [*_options(command, context)]
+    rows = [option for option in options if option not in shared]
     if rows:
         parts.append(table(("option", "does", "environment"), rows))
+    names = [option[0].split()[0].strip("`") for option in options if option in shared]
+    if names:
+        listed = ", ".join(f"`{name}`" for name in names)
+        parts.append(f"As in [siftlog run](#siftlog-run): {listed}.\n")
     if isinstance(command, click.Group):
         for name in command.list_commands(context):
             own = command.get_command(context, name)
             if own is not None:
                 within = click.Context(own, info_name=name, parent=context)
-                parts.append("#" + _verb(own, within))
+                parts.append("#" + _verb(own, within, shared))
     return "\n".join(parts)
 
 
-def _options(
-    command: click.Command, context: click.Context
-) -> Iterator[tuple[str, str, str]]:
+def _options(command: click.Command, context: click.Context) -> Iterator[Option]:
     for option in command.get_params(context):
         shown = option.get_help_record(context)
         # every command has --help

@@ -24,18 +24,18 @@ def shared(command: _F) -> _F:
             type=click.Path(path_type=Path),
             default=Path("runs"),
             show_default=True,
-            help="Folder that holds the runs.",
+            help="Folder of runs.",
         ),
         click.option(
             "--rate",
             type=click.Choice(RATES),
-            help="Looks a second; without it 2, and 1 over ssh or a slow line.",
+            help="Refreshes per second.  [default: 2; 1 over ssh or a slow connection]",
         ),
         click.option(
             "--theme",
             envvar="TEXTUAL_THEME",
-            help="Colours: dark, light, contrast, monochrome, ansi-dark, ansi-light, "
-            "or another of Textual's.",
+            help="Colour theme: dark, light, contrast, monochrome, ansi-dark, "
+            "ansi-light, or one of Textual's.",
         ),
         click.argument("run_name", metavar="[RUN]", required=False),
     ):

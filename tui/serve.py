@@ -17,14 +17,14 @@ PORT = 8177
 @click.option(
     "--host", default="127.0.0.1", show_default=True, help="Address to listen on."
 )
+@click.option("--port", default=PORT, show_default=True, help="Port; 0: any free port.")
 @click.option(
-    "--port", default=PORT, show_default=True, help="Port; 0: any that is free."
+    "--allow-remote", is_flag=True, help="Allow a --host that other machines can reach."
 )
 @click.option(
-    "--allow-remote", is_flag=True, help="Let --host be one that others can reach."
-)
-@click.option(
-    "--allow-control", is_flag=True, help="Let the browser pause, retry and cancel."
+    "--allow-control",
+    is_flag=True,
+    help="Allow the browser to pause, retry and cancel.",
 )
 def serve(
     run_name: str | None,
@@ -38,9 +38,9 @@ def serve(
 ) -> int:
     """Show the monitor in a browser.
 
-    It is for browsers on this machine, and read-only, unless told otherwise. Whoever
-    reaches the port sees all runs, without a password. To watch from another machine,
-    forward the port: ssh -L 8177:127.0.0.1:8177 HOST.
+    By default it is read-only and accepts connections from this machine only. Anyone
+    who can reach the port sees all runs, without a password. To watch from another
+    machine, forward the port: ssh -L 8177:127.0.0.1:8177 HOST.
     """
     try:
         from tui.browser import BrowserPage, is_loopback, listen

@@ -25,38 +25,38 @@ LAST = "last"
 @click.option(
     "--plain",
     is_flag=True,
-    help="Lines instead of a screen: one every 30 s and with every change of state.",
+    help="Print lines instead of a screen: every 30 s and on every change of state.",
 )
 @click.option(
     "--inline",
     is_flag=True,
-    help="Eight lines under the prompt, until the run has ended (not on Windows).",
+    help="Show eight lines under the prompt until the run ends (not on Windows).",
 )
 @click.option(
-    "--read-only", is_flag=True, help="Offer nothing that could change the run."
+    "--read-only", is_flag=True, help="Disable everything that changes the run."
 )
 @click.option(
     "--replay",
     "speed_name",
     metavar="SPEED",
-    help="Show once more what has been, 10x as fast as it was, or max.",
+    help="Replay the run at this speed: 10x, or max.",
 )
 @click.option(
     "--at",
     "moment_name",
     metavar="SEQ|TIME",
-    help="Where the replay begins: an event's number, a time, or -10m before the end.",
+    help="Start of the replay: an event's number, a time, or -10m before the end.",
 )
-@click.option("--ascii", "as_ascii", is_flag=True, help="Only ASCII on the screen.")
-@click.option("--no-mouse", is_flag=True, help="Leave the mouse to the terminal.")
+@click.option("--ascii", "as_ascii", is_flag=True, help="Use ASCII characters only.")
+@click.option("--no-mouse", is_flag=True, help="Do not capture the mouse.")
 @click.option(
     "--keymap",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="Keys of your own: a TOML file of binding = keys. Without it, keymap.toml "
-    "in the folder siftlog of your configuration, if it is there.",
+    help="Custom key bindings: a TOML file of binding = keys.  [default: "
+    "keymap.toml in siftlog's configuration folder]",
 )
 @click.option(
-    "--print-keymap", is_flag=True, help="Print all bindings as such a file, and end."
+    "--print-keymap", is_flag=True, help="Print all bindings as such a file, and exit."
 )
 def watch(
     run_name: str | None,
@@ -73,14 +73,13 @@ def watch(
     keymap: Path | None,
     print_keymap: bool,
 ) -> int:
-    """Watch RUN, or all runs, as they go on.
+    """Watch RUN, or all runs, live.
 
-    It disturbs nothing. On the screen ? lists the keys, : everything there is;
-    q leaves, and the run goes on. With --replay space pauses, + and - change the speed,
-    [ and ] lead a minute back and on, comma and full stop an event, < and > to the
-    ends. Without a terminal, in CI, and with --plain (the form
-    for screen readers), it prints lines until the run has ended; RUN is then last by
-    default, as with --inline.
+    Watching never disturbs a run. On the screen, ? lists the keys, : all commands, and
+    q quits while the run continues. With --replay, space pauses, + and - change the
+    speed, [ and ] move by a minute, comma and full stop by an event, < and > to the
+    ends. Without a terminal, in CI, and with --plain (for screen readers), prints lines
+    until the run ends; RUN then defaults to last, as with --inline.
     """
     if plain and inline:
         raise click.UsageError("--plain and --inline are two ways to watch: take one.")

@@ -16,29 +16,31 @@ if TYPE_CHECKING:
     from jobs.kit.comparison.sides import ModelReference
 
 
-@click.command(context_settings=ANY_SETTING)
+@click.command(
+    context_settings=ANY_SETTING, short_help="Compare models, runs or scorings."
+)
 @click.argument("words", nargs=-1, metavar="A [B]...", type=click.UNPROCESSED)
 @click.option(
     "--metric",
     "metrics",
     multiple=True,
     metavar="PATH",
-    help="Metric to compare, * for any characters; repeatable.  [default: all]",
+    help="Metric to compare; * matches any characters; repeatable.  [default: all]",
 )
 @click.option(
-    "--items", metavar="PATH", help="List the items on which that metric differs most."
+    "--items", metavar="PATH", help="List the items on which this metric differs most."
 )
 @click.option(
     "--top",
     type=click.IntRange(min=1),
     default=10,
     show_default=True,
-    help="How many of them.",
+    help="Number of items to list.",
 )
 @click.option(
     "--out",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="With --items: write a row for each item that both have there, as CSV.",
+    help="With --items: write a CSV row for every shared item.",
 )
 @click.option(
     "--b",
@@ -48,51 +50,53 @@ if TYPE_CHECKING:
     help="Bootstrap replicates; 0: no intervals.",
 )
 @click.option(
-    "--seed", type=int, default=20260118, show_default=True, help="Of the bootstrap."
+    "--seed", type=int, default=20260118, show_default=True, help="Bootstrap seed."
 )
 @click.option(
     "--level",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     default=0.95,
     show_default=True,
-    help="Level of the intervals.",
+    help="Confidence level of intervals.",
 )
 @click.option(
     "--interval",
     type=click.Choice(["adjusted", "percentile"]),
     default="adjusted",
     show_default=True,
-    help="Adjusted for few clusters and rates near 0 or 1, or percentiles always.",
+    help="Interval method: adjusted for few clusters and rates near 0 or 1, or"
+    " plain percentiles.",
 )
 @click.option(
     "--min-clusters",
     type=click.IntRange(min=2),
     default=10,
     show_default=True,
-    help="Documents below which no side is called better: the word is `too few`.",
+    help="Minimum number of documents for a verdict; below it: `too few`.",
 )
 @click.option(
     "--csv",
     "csv_file",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Write a row for each metric there too.",
+    help="Also write a CSV row per metric there.",
 )
 @click.option(
     "--plot",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Draw quality against cost and latency there, as .png or .svg.",
+    help="Plot quality against cost and latency there, as .png or .svg.",
 )
 @click.option(
     "--sequential",
     metavar="METRIC[>=MARGIN]",
-    help="Of runs that go on: one metric, its interval right however often one looks.",
+    help="With live runs: one metric, with an interval that stays valid "
+    "however often it is computed.",
 )
 @click.option(
     "--alpha",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     default=0.05,
     show_default=True,
-    help="With --sequential: chance that any of it is ever wrong, at most.",
+    help="With --sequential: error probability over all looks.",
 )
 @arguments.sets
 @arguments.runs_dir
@@ -105,17 +109,17 @@ def compare(
     plot: Path | None,
     **options: Any,
 ) -> int:
-    """Compare models, runs or scorings on the items both have.
+    """Compare models, runs or scorings on the items they share.
 
-    Every metric is given as B minus A with an interval, a test and a verdict. B is
-    better or worse where the interval leaves 0 out and the corrected p is at most 1 -
-    level; below --min-clusters documents the word is `too few`.
+    Reports every metric as B minus A with an interval, a test and a verdict. B is
+    better or worse if the interval excludes 0 and the corrected p is at most 1 - level;
+    with fewer than --min-clusters documents the verdict is `too few`.
 
     A side is RUN, RUN:MODEL, RUN@N or RUN@N:MODEL, where N is the number of a recorded
-    scoring. Two runs are compared model by model; A alone, its models with each other;
-    of several, every two. Runs are scored from their logs, under their own settings or
-    changed ones, a recorded scoring under its own; no model is called and nothing is
-    written into them.
+    scoring. Two runs are compared model by model, the models of a single run with each
+    other, and several sides pairwise. Runs are scored from their logs under their own
+    or changed settings, a recorded scoring under its own. No model is called, and the
+    runs are not changed.
     """
     from jobs.kit.comparison import models, pareto_front, rendering, rescoring
     from jobs.kit.comparison.pareto_front import front_with_costs

@@ -10,7 +10,7 @@ import click
 from runner.cli import arguments, console
 
 
-@click.command()
+@click.command(short_help="Explain why two scorings differ.")
 @arguments.run_argument
 @click.argument("before", metavar="[N]", type=int, required=False)
 @click.argument("after", metavar="[M]", type=int, required=False)
@@ -19,20 +19,20 @@ from runner.cli import arguments, console
     "metrics",
     multiple=True,
     metavar="PATH",
-    help="Metric to show with its items, * for any characters; repeatable.  "
-    "[default: all, with the headline's items]",
+    help="Metric to show with its items; * matches any characters; repeatable."
+    "  [default: all, with the headline's items]",
 )
 @click.option(
     "--top",
     type=click.IntRange(min=0),
     default=10,
     show_default=True,
-    help="How many items and verdicts of each part.",
+    help="Number of items and verdicts per part.",
 )
 @click.option(
     "--html",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Write it as a page there too.",
+    help="Also write an HTML page there.",
 )
 @arguments.runs_dir
 @arguments.as_json
@@ -43,13 +43,13 @@ def diff(
     html: Path | None,
     **options: Any,
 ) -> int:
-    """Say by which causes scoring M of RUN differs from scoring N, down to items.
+    """Explain why two scorings of a run differ, down to single items.
 
-    M is the newest where it is left out, and N the one before.
+    M defaults to the newest scoring, N to the one before it.
 
-    RUN is scored again with one cause changed at a time: what was answered, inputs,
-    settings, and the code, whose own part is told from what was recorded. No model is
-    called and nothing is recorded.
+    RUN is scored again with one cause changed at a time: answers, inputs, settings,
+    and code. The part of the code is the difference to the recorded scoring. No model
+    is called and nothing is recorded.
     """
     from jobs.kit.differences.attribution import find_difference
     from jobs.kit.differences.rendering import as_json

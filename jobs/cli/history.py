@@ -22,23 +22,23 @@ if TYPE_CHECKING:
 @click.option(
     "--against",
     metavar="last|best|RUN",
-    help="Compare the newest run with that one; exit with 6 if it fell.",
+    help="Compare the newest run with this one; exit with 6 on a regression.",
 )
 @click.option(
     "--max-drop",
     type=click.FloatRange(0, 1),
-    help="By how much the mean may fall.  [default: 0]",
+    help="Maximum drop of the mean.  [default: 0]",
 )
 @click.option(
     "--across-databases",
     "across",
     is_flag=True,
-    help="Compare runs that searched another database too.",
+    help="Also compare runs that searched different databases.",
 )
 @click.option(
     "--plot",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Draw history.svg and history.png into that folder.",
+    help="Write history.svg and history.png into this folder.",
 )
 @arguments.option(
     "--runs-dir",
@@ -47,17 +47,17 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path),
     default=Path("runs"),
     show_default=True,
-    help="Folder that holds the runs.",
+    help="Folder of runs.",
 )
 @arguments.as_form
 @arguments.as_json
 def history(job: str, runs_dir: Path, against: str | None, **options: Any) -> int:
-    """Show what the runs of JOB reached, the newest scoring of each.
+    """Show the newest scoring of every run of JOB.
 
-    With --against the newest run is compared on the items for which both asked for the
-    same of the same data. It is an alert, with exit code 6, if the mean falls by more
-    than --max-drop, or an item that passed fails; of replicates, by more than they lie
-    apart. With nothing to compare it with, that is said, and the exit code is 0.
+    With --against, compares the newest run on the items for which both runs asked the
+    same of the same data. Exits with 6 if the mean falls by more than --max-drop, or an
+    item that passed fails; with replicates, by more than their spread. With nothing to
+    compare, says so and exits with 0.
     """
     from jobs.kit import history, history_rendering
     from jobs.kit.history import chosen_comparisons, no_comparison_reason

@@ -14,12 +14,14 @@ from runner.cli import arguments
 
 @click.command()
 @arguments.run_argument
-@click.option("--scoring", type=int, help="Number of a scoring.  [default: the newest]")
-@click.option("--rebuild", is_flag=True, help="Draw it again though it is there.")
+@click.option(
+    "--scoring", type=int, help="Number of the scoring.  [default: the newest]"
+)
+@click.option("--rebuild", is_flag=True, help="Rebuild an existing report.")
 @click.option(
     "--out",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Copy the page there too: it needs no other file.",
+    help="Also copy the self-contained page there.",
 )
 @arguments.runs_dir
 @arguments.as_json
@@ -31,11 +33,10 @@ def report(
     runs_dir: Path,
     as_json: bool,
 ) -> int:
-    """Say where RUN's report lies.
+    """Print the path of RUN's report.
 
-    Where it was left out or is gone it is drawn first: from a fresh replay of what the
-    scoring had read, under its settings, and only if that gives the same numbers again.
-    No model is called.
+    A missing report is built first, from a fresh replay of the events that the scoring
+    read, under its settings, and only if it reproduces the numbers. No model is called.
     """
     import shutil
 

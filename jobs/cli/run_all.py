@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from runner.run.context import RunContext
 
 
-@click.command("run-all")
+@click.command("run-all", short_help="Run several jobs and models together.")
 @click.argument("file", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False))
-@click.option("--dry-run", is_flag=True, help="Only say what would run, and its cost.")
+@click.option("--dry-run", is_flag=True, help="Show what would run, with its cost.")
 @click.option(
     "--fail-fast",
     is_flag=True,
-    help="Once something failed in a run, start no call of the others.",
+    help="Drain the other runs once a task of one run has failed.",
 )
 @arguments.no_score
 @arguments.no_report
@@ -45,9 +45,9 @@ def run_all(
 ) -> int:
     """Run the jobs, models and settings of FILE, side by side.
 
-    All runs share the limits of their endpoints and one budget. Each is a run like any
-    other; typed again, this goes on with those that are not over and asks nothing
-    twice. At the end there is one table, and one page, of them all.
+    All runs share the limits of their endpoints and one budget. Repeat the command to
+    resume unfinished runs; no recorded answer is requested again. Ends with one table
+    and one page of all runs.
     """
     from jobs.kit import run_matrix
     from runner.cli.console import (
@@ -208,7 +208,7 @@ def _show(
     run_rows = matrix_rows(every, CLOCK)
     document = run_matrix.as_json(matrix.group, run_rows)
     (folder / "comparison.csv").write_text(
-        csv_lines(run_matrix.csv_rows(run_rows)), "utf-8"
+        csv_lines(run_matrix.COMPARISON.lines(run_rows)), "utf-8"
     )
     (folder / "comparison.json").write_text(
         json.dumps(document, indent=1) + "\n", "utf-8"

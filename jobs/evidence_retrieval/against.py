@@ -17,7 +17,7 @@ from typing import Any
 from jobs.evidence_retrieval.importer import stored_pairs
 from jobs.evidence_retrieval.metrics.judged_predictions import JudgedPredictions
 from jobs.evidence_retrieval.metrics.results import EvidenceResults, ModelResults
-from jobs.evidence_retrieval.per_query import PER_QUERY, SEPARATOR, per_query, rows
+from jobs.evidence_retrieval.per_query import PER_QUERY, SEPARATOR, query_rows
 from jobs.evidence_retrieval.verification.definitions import definitions_of
 from jobs.evidence_retrieval.verification.verify import (
     COLUMNS,
@@ -292,11 +292,11 @@ def verification_of(
 
 def written_rows(block: JudgedPredictions) -> Iterator[dict[str, str]]:
     """A query's cells of both per-query files, as they are read back."""
-    for i, cells in enumerate(rows(per_query(block))):
-        row = dict(zip(PER_QUERY, map(_text, cells), strict=True))
+    for row in query_rows(block):
+        fields = {name: _text(cell) for name, cell in PER_QUERY.fields(row).items()}
         for step, lists in block.prediction.lists.items():
-            row[f"{step}_topk"] = SEPARATOR.join(lists[i])
-        yield row
+            fields[f"{step}_topk"] = SEPARATOR.join(lists[row.i])
+        yield fields
 
 
 def _text(cell: Cell) -> str:

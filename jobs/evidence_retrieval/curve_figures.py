@@ -1,9 +1,9 @@
-"""Makes the figures of probabilities: ROC, precision-recall, reliability, risk."""
+"""Plots the gate of each model: ROC, precision-recall, reliability, risk, states."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -17,78 +17,38 @@ from jobs.evidence_retrieval.metrics.judged_predictions import (
 from jobs.evidence_retrieval.metrics.results import EvidenceResults, ModelResults
 from jobs.evidence_retrieval.metrics.retrieval import fold_masks
 from jobs.evidence_retrieval.queries import UNKNOWN
-from jobs.kit import shared_figures
+from jobs.kit import charts
+from jobs.kit.charts import Drawing, bootstrap_note, thinned_line
 from jobs.kit.metrics import calibration, selective
 from jobs.kit.metrics.areas import tpr_of
 from jobs.kit.metrics.calibration import Bin
-from jobs.kit.metrics.classification import at_threshold, confusion, curve, rates
-from jobs.kit.metrics.columns import Bools, Floats, Ints
+from jobs.kit.metrics.classification import Curve, at_threshold, confusion, curve, rates
+from jobs.kit.metrics.columns import Bools, Ints
 from jobs.kit.metrics.selective import NEG, POS, STATES, RiskCoverage
-from jobs.kit.shared_figures import (
-    SIDE_BY_SIDE,
-    ReliabilitySeries,
-    ReliabilityWords,
-    reliability_panels,
-    thinned_points,
-)
 from runner.scorecard import (
     Axis,
     Band,
-    Figure,
-    LineSeries,
     Mark,
-    Metric,
-    Numbers,
+    Number,
     Panel,
     Points,
     ReferenceLine,
 )
 
-Model: TypeAlias = shared_figures.ModelSeries[ModelResults]
-"""One of the models that are shown."""
-
-
-PlottedEvidenceModels: TypeAlias = shared_figures.PlottedModels[
-    EvidenceResults, ModelResults
-]
-
-
-def plotted_models(results: EvidenceResults) -> PlottedEvidenceModels:
-    """The models that figures have room for."""
-    settings, posts = results.settings, f"{results.draws.posts:,} posts"
-    note = shared_figures.bootstrap_note(settings.level, "post", posts, settings.boot_b)
-    return shared_figures.plotted_models(results, results.models, interval_note=note)
-
-
-def numbers(column: Floats) -> Numbers:
-    """A column for a figure; NaN is undefined."""
-    return tuple(None if np.isnan(x) else x for x in column.tolist())
-
-
-def with_ends(
-    metrics: Sequence[Metric | None], ys: Iterable[float], model: Model
-) -> Points:
-    """Values with their intervals on lying rows; no point where there is no value."""
-    return Points(
-        x=tuple(metric.value if metric else None for metric in metrics),
-        y=tuple(ys),
-        lo=tuple(metric.lo if metric else None for metric in metrics),
-        hi=tuple(metric.hi if metric else None for metric in metrics),
-        label=model.name,
-        series=model.series,
-    )
-
+Plot: TypeAlias = charts.Plot[EvidenceResults, ModelResults]
+Model: TypeAlias = charts.PlottedModel[ModelResults]
 
 BAND_POINTS = 101
 
+BY_FOLD = " (off the curve where folds have thresholds of their own)"
+"""How a caption speaks of a point that no single threshold has."""
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CurveBand:
-    """An interval of the curve at each place of a grid; None where undefined."""
 
-    x: tuple[float, ...]
-    lo: tuple[float | None, ...]
-    hi: tuple[float | None, ...]
+def plotted_models(results: EvidenceResults) -> Plot:
+    """Selects the models of the figures."""
+    settings, posts = results.settings, f"{results.draws.posts:,} posts"
+    note = bootstrap_note(settings.level, "post", posts, settings.boot_b)
+    return Plot.of(results, results.models, note)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,56 +60,49 @@ class DeployedPoint:
     tpr: float | None
     precision: float | None
 
+    @property
+    def initial(self) -> str:
+        """The letter that replaces the name where there are several lines."""
+        return self.name[0].upper()
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Separation:
+class GateCurve:
     """ROC and precision-recall of a gate."""
 
-    fpr: Floats
-    tpr: Floats
-    roc_band: CurveBand
-    recall: Floats
-    precision: Floats
-    prevalence: float
+    gated: GateScores
+    points: Curve
     operating: tuple[DeployedPoint, ...]
 
 
-def separation(block: JudgedPredictions, draws: PostBootstrap) -> Separation | None:
-    """The curves of a block; None without both classes."""
+def gate_curve(block: JudgedPredictions) -> GateCurve | None:
+    """The curve of a block; None without both classes."""
     gated = block.gated
     if gated is None or not 0 < gated.y.sum() < len(gated.y):
         return None
-    points = curve(gated.y, gated.p)
-    some = thinned_points(len(points.tp))
-    below = (
-        thinned_points(len(points.tp) - 1) + 1
-    )  # at the start precision is undefined
-    return Separation(
-        fpr=points.fpr[some],
-        tpr=points.tpr[some],
-        roc_band=_roc_band(gated, draws),
-        recall=points.tpr[below],
-        precision=points.precision[below],
-        prevalence=points.positives / (points.positives + points.negatives),
+    return GateCurve(
+        gated=gated,
+        points=curve(gated.y, gated.p),
         operating=tuple(_operating(block)),
     )
 
 
-def _roc_band(gated: GateScores, draws: PostBootstrap) -> CurveBand:
-    """The sensitivity at each false positive rate, over draws of posts."""
+def roc_band(gated: GateScores, draws: PostBootstrap, series: int) -> Band:
+    """Returns the interval of the sensitivity at each false positive rate."""
     grid = np.linspace(0, 1, BAND_POINTS)
     ends = draws.band(
         lambda cluster: tpr_of(gated.y, gated.p, cluster[gated.rows], grid),
         BAND_POINTS,
     )
-    return CurveBand(
+    return Band(
         x=tuple(grid.tolist()),
         lo=tuple(end.lo for end in ends),
         hi=tuple(end.hi for end in ends),
+        series=series,
     )
 
 
-def _operating(block: JudgedPredictions) -> list[DeployedPoint]:
+def _operating(block: JudgedPredictions) -> Iterator[DeployedPoint]:
     gated, stated = block.gated, block.stated
     ways: list[tuple[str, Bools, Bools]] = []
     if gated is not None and gated.is_probability:
@@ -158,18 +111,14 @@ def _operating(block: JudgedPredictions) -> list[DeployedPoint]:
     if stated is not None:
         ways.append(("screening: not NEG", stated.y, stated.state != NEG))
         ways.append(("alert: POS", stated.y, stated.state == POS))
-    points = []
     for name, y, h in ways:
         rate_values = rates(confusion(y, h))
-        points.append(
-            DeployedPoint(
-                name=name,
-                fpr=rate_values["fpr"],
-                tpr=rate_values["sensitivity"],
-                precision=rate_values["precision"],
-            )
+        yield DeployedPoint(
+            name=name,
+            fpr=rate_values["fpr"],
+            tpr=rate_values["sensitivity"],
+            precision=rate_values["precision"],
         )
-    return points
 
 
 def bins(block: JudgedPredictions) -> tuple[Bin, ...]:
@@ -228,201 +177,139 @@ def states_by_fold(block: JudgedPredictions) -> dict[str, dict[str, int]]:
     return by_fold
 
 
-BY_FOLD = " (off the curve where folds have thresholds of their own)"
-"""How a caption speaks of a point that no single threshold has."""
+_Curves: TypeAlias = Sequence[tuple[Model, GateCurve]]
 
 
-def separations(plotted: PlottedEvidenceModels) -> Iterator[Figure]:
-    """The two curves of each model that has scores of queries of both kinds."""
-    model_curves = [
-        (model, curves)
-        for model in plotted.models
-        if (curves := separation(model.column.block, plotted.results.draws)) is not None
+def _curves(plot: Plot) -> _Curves:
+    """Returns the models with scores of queries of both kinds, and their curves."""
+    return [
+        (model, gate)
+        for model in plot.models
+        if (gate := gate_curve(model.data.block)) is not None
     ]
-    if model_curves:
-        yield _roc(model_curves, plotted)
-        yield _precision_recall(model_curves, plotted)
 
 
-_ModelCurves = Sequence[tuple[Model, Separation]]
-
-
-def _roc(model_curves: _ModelCurves, plotted: PlottedEvidenceModels) -> Figure:
+def roc(plot: Plot) -> Drawing:
+    """Plots the ROC curve of each model in its band, and the deployed thresholds."""
+    curves = _curves(plot)
     marks: list[Mark] = [ReferenceLine(way="diagonal", label="chance")]
-    for model, curves in model_curves:
-        band = curves.roc_band
+    for model, gate in curves:
+        label = _area_label(model, "AUROC")
+        points = {point: (point.fpr, point.tpr) for point in gate.operating}
         marks += [
-            Band(x=band.x, lo=band.lo, hi=band.hi, series=model.series),
-            LineSeries(
-                x=numbers(curves.fpr),
-                y=numbers(curves.tpr),
-                label=_label(model, "auroc", "AUROC"),
-                series=model.series,
+            roc_band(gate.gated, plot.results.draws, model.series),
+            thinned_line(
+                gate.points.fpr, gate.points.tpr, label=label, series=model.series
             ),
-            Points(
-                x=tuple(point.fpr for point in curves.operating),
-                y=tuple(point.tpr for point in curves.operating),
-                notes=_notes(curves.operating, model_curves),
-                series=model.series,
-            ),
+            _deployed(points, model.series, is_single=len(curves) == 1),
         ]
-    return Figure(
-        name="roc",
-        title="ROC: evidence or none",
-        caption="Share of the queries with evidence that are found (up), against the "
-        "share of the queries without that raise a false alarm (right), over every "
-        "threshold; the nearer to the upper left, the better. Bands: "
-        f"{plotted.interval_note}, at each false positive rate. "
-        f"{_marked(model_curves)}{plotted.rest}",
-        panels=_square(
-            "false positive rate", "true positive rate (sensitivity)", marks
-        ),
+    return _drawing(
+        curves, "false positive rate", "true positive rate (sensitivity)", marks
     )
 
 
-def _precision_recall(
-    model_curves: _ModelCurves, plotted: PlottedEvidenceModels
-) -> Figure:
+def precision_recall(plot: Plot) -> Drawing:
+    """Plots the precision at each recall, and the deployed thresholds."""
+    curves = _curves(plot)
+    shares = [gate.points.positives / len(gate.gated.y) for _, gate in curves]
     marks: list[Mark] = [
         ReferenceLine(way="horizontal", at=at, label=f"share with evidence: {at:.3f}")
-        for at in dict.fromkeys(curves.prevalence for _, curves in model_curves)
+        for at in dict.fromkeys(shares)
     ]
-    for model, curves in model_curves:
-        recall, precision = numbers(curves.recall), numbers(curves.precision)
+    for model, gate in curves:
+        # at the start precision is undefined
+        line = thinned_line(
+            gate.points.tpr[1:],
+            gate.points.precision[1:],
+            label=_area_label(model, "AUPRC"),
+            series=model.series,
+        )
+        points = {point: (point.tpr, point.precision) for point in gate.operating}
         marks += [
-            LineSeries(
-                # a threshold's precision holds for the recall that it adds
-                x=(0.0, *recall),
-                y=(*precision, precision[-1]),
-                steps=True,
-                label=_label(model, "auprc", "AUPRC"),
-                series=model.series,
-            ),
-            Points(
-                x=tuple(point.tpr for point in curves.operating),
-                y=tuple(point.precision for point in curves.operating),
-                notes=_notes(curves.operating, model_curves),
-                series=model.series,
-            ),
+            # a threshold's precision holds for the recall that it adds
+            replace(line, x=(0.0, *line.x), y=(*line.y, line.y[-1]), steps=True),
+            _deployed(points, model.series, is_single=len(curves) == 1),
         ]
-    return Figure(
-        name="precision-recall",
-        title="Precision and recall: evidence or none",
-        caption="Share of the found queries that have evidence (up), against the share "
-        "of the queries with evidence that are found (right), over every threshold; "
-        "the nearer to the upper right, the better. By chance "
-        "precision is the share with evidence, not 0.5. "
-        f"{_marked(model_curves)}{plotted.rest}",
-        panels=_square("recall (sensitivity)", "precision", marks),
+    return _drawing(curves, "recall (sensitivity)", "precision", marks)
+
+
+def _area_label(model: Model, name: str) -> str:
+    area = model.data.by_path()[name.lower()].value
+    return f"{name} {area:.3f}: {model.name}"  # a long name is cut at its end
+
+
+def _deployed(
+    points: Mapping[DeployedPoint, tuple[Number, Number]],
+    series: int,
+    *,
+    is_single: bool,
+) -> Points:
+    """Returns the points with their names; where lines are several, with letters."""
+    return Points(
+        x=tuple(x for x, _ in points.values()),
+        y=tuple(y for _, y in points.values()),
+        notes=tuple(point.name if is_single else point.initial for point in points),
+        series=series,
     )
 
 
-def _square(x: str, y: str, marks: Sequence[Mark]) -> tuple[Panel]:
-    """The one panel of two rates."""
+def _drawing(curves: _Curves, x: str, y: str, marks: Sequence[Mark]) -> Drawing:
+    """Returns the one panel of two rates, with what the caption says of its points."""
     panel = Panel(
         x=Axis(label=x, lo=0, hi=1),
         y=Axis(label=y, lo=0, hi=1),
         marks=tuple(marks),
         square=True,
     )
-    return (panel,)
-
-
-def _label(model: Model, path: str, name: str) -> str:
-    area = model.column.by_path()[path].value
-    return f"{name} {area:.3f}: {model.name}"  # a long name is cut at its end
-
-
-def _notes(
-    operating: Sequence[DeployedPoint], model_curves: _ModelCurves
-) -> tuple[str, ...]:
-    """The points' names; beside several lines, letters that the caption explains."""
-    if len(model_curves) == 1:
-        return tuple(point.name for point in operating)
-    return tuple(_initial(point) for point in operating)
-
-
-def _initial(point: DeployedPoint) -> str:
-    return point.name[0].upper()
-
-
-def _marked(model_curves: _ModelCurves) -> str:
-    names = dict.fromkeys(
-        point for _, curves in model_curves for point in curves.operating
+    return Drawing(
+        panels=[panel] if curves else [],
+        facts={"points": _points_note(curves)},
     )
-    if not names:
+
+
+def _points_note(curves: _Curves) -> str:
+    points = dict.fromkeys(point for _, gate in curves for point in gate.operating)
+    if not points:
         return "No threshold was deployed."
-    if len(model_curves) == 1:
+    if len(curves) == 1:
         return f"Points are where thresholds were set{BY_FOLD}."
-    words = dict.fromkeys(f"{_initial(point)} {point.name}" for point in names)
+    words = dict.fromkeys(f"{point.initial} {point.name}" for point in points)
     return f"Points are where thresholds were set{BY_FOLD}: {', '.join(words)}."
 
 
-def reliability(plotted: PlottedEvidenceModels) -> Figure | None:
-    """Stated probabilities against what was observed, counts below."""
-    binned_models = [
-        (m, model_bins) for m in plotted.models if (model_bins := bins(m.column.block))
-    ]
-    if not binned_models:
-        return None
-    level = 100 * plotted.results.settings.level
-    return Figure(
-        name="reliability",
-        title="Calibration",
-        caption="Share of queries with evidence against their mean probability, bin by "
-        f"bin; on the diagonal probabilities mean what they say. Bars: {level:g}% "
-        "Wilson intervals, which take queries as independent. Below: how many queries "
-        f"are in each bin.{plotted.rest}",
-        columns=SIDE_BY_SIDE[len(binned_models)],
-        panels=reliability_panels(
-            [
-                ReliabilitySeries(name=m.name, series=m.series, bins=model_bins)
-                for m, model_bins in binned_models
-            ],
-            ReliabilityWords(
-                share="share with evidence",
-                probability="probability of evidence",
-                counted="queries",
-            ),
-        ),
+def reliability(plot: Plot) -> Drawing:
+    """Plots stated probabilities against observed shares, counts below."""
+    drawing = charts.reliability(
+        plot.select(lambda data: bins(data.block)),
+        share="share with evidence",
+        probability="probability of evidence",
+        unit="queries",
     )
+    return replace(drawing, facts={"percent": 100 * plot.results.settings.level})
 
 
-def risk_coverage(plotted: PlottedEvidenceModels) -> Figure | None:
-    """Wrong decisions among the surest queries, by how many are decided."""
-    risk_curves = [
+def risk_coverage(plot: Plot) -> Drawing:
+    """Plots wrong decisions among the surest queries, by how many are decided."""
+    risks = [
         (model, risk_curve)
-        for model in plotted.models
-        if (risk_curve := risk(model.column.block)) is not None
+        for model in plot.models
+        if (risk_curve := risk(model.data.block)) is not None
     ]
-    if not risk_curves:
-        return None
-    lines, most = [], 0.0
-    for model, risk_curve in risk_curves:
-        most = max(most, float(risk_curve.risk.max()))
-        some = thinned_points(len(risk_curve.risk))
-        area = model.column.by_path()["aurc"].value
-        lines.append(
-            LineSeries(
-                x=numbers(risk_curve.coverage[some]),
-                y=numbers(risk_curve.risk[some]),
+    most = max((float(risk_curve.risk.max()) for _, risk_curve in risks), default=0.0)
+    panel = Panel(
+        x=Axis(label="share of queries decided (coverage)", lo=0, hi=1),
+        y=Axis(label="share of wrong decisions (risk)", lo=0, hi=most or 1),
+        marks=tuple(
+            thinned_line(
+                risk_curve.coverage,
+                risk_curve.risk,
                 marked=len(risk_curve.risk) == 1,
-                label=f"AURC {area:.3f}: {model.name}",
+                label=_area_label(model, "AURC"),
                 series=model.series,
             )
-        )
-    tau = plotted.results.settings.tau
-    return Figure(
-        name="risk-coverage",
-        title="Risk of deciding",
-        caption=f"If only the surest queries were decided at p >= {tau:g}: the share "
-        "of wrong decisions among them. How sure one is of a query is max(p, 1 - p)."
-        f"{plotted.rest}",
-        panels=(
-            Panel(
-                x=Axis(label="share of queries decided (coverage)", lo=0, hi=1),
-                y=Axis(label="share of wrong decisions (risk)", lo=0, hi=most or 1),
-                marks=tuple(lines),
-            ),
+            for model, risk_curve in risks
         ),
+    )
+    return Drawing(
+        panels=[panel] if risks else [], facts={"tau": plot.results.settings.tau}
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TypeAlias
 
 import numpy as np
 
@@ -20,16 +19,16 @@ from jobs.evidence_retrieval.explain_query import (
 )
 from jobs.evidence_retrieval.explain_stages import (
     before_any_run,
-    fitting_lines,
-    gate_lines,
-    k_lines,
+    fitting_facts,
+    gate_table,
+    k_facts,
     k_of,
     of_import,
     of_model,
     outcome,
     pool_of,
     selected_of,
-    sentence_lines,
+    sentence_blocks,
     state_of,
 )
 from jobs.evidence_retrieval.parsing import (
@@ -43,17 +42,11 @@ from jobs.evidence_retrieval.plan import PARSERS, needed_tasks, plan
 from jobs.evidence_retrieval.predictions.columns import queries
 from jobs.evidence_retrieval.queries import UNKNOWN, Predictions
 from jobs.evidence_retrieval.sentence_order import LOCAL, listing
+from jobs.kit.explain import Reading, failure_text, pages_text, reply_blocks
 from jobs.kit.metrics import assign
 from jobs.kit.metrics.columns import Floats, Ints
 from jobs.kit.metrics.selective import STATES
-from jobs.kit.text_format import (
-    TextColumn,
-    hanging_lines,
-    joined_words,
-    plural,
-    quoted_lines,
-    text_table,
-)
+from jobs.kit.text_format import joined_words, plural
 from runner.fingerprint import request_hash
 from runner.job import Answer, Answers, Task, TaskSpec
 from runner.messages import (
@@ -64,50 +57,52 @@ from runner.messages import (
     RerankRequest,
 )
 from runner.money.tokens import prompt_tokens
-from store.document import NONE, WIDTH, number
-from store.printable import clip, cut, one_line
+from store.document import (
+    NONE,
+    Block,
+    Cell,
+    Column,
+    Fact,
+    Heading,
+    Numbers,
+    Quote,
+    TableBlock,
+    Words,
+)
 
 CRITERION_WIDTH = 16
 
 
-def overview_lines(
+def overview(
     queries: Sequence[ExplainedQuery], predictions: Predictions | None
-) -> Iterator[str]:
-    """The queries of one post under the headline; None before any run."""
+) -> Iterator[Block]:
+    """Shows the queries of one post under the headline; None before any run."""
     first = queries[0]
     title = "before any run"
     if predictions is not None:
-        title = f"{one_line(predictions.model)}, {one_line(predictions.config)}"
-    yield cut(f"{one_line(first.post_id)}  {title}", WIDTH)
+        title = f"{predictions.model}, {predictions.config}"
+    yield Heading(f"{first.post_id}  {title}", level=1)
     yield f"pool       {first.pool_and_fold}"
-    columns = [
-        TextColumn(
-            title="criterion",
-            cells=[clip(query.criterion_id, CRITERION_WIDTH) for query in queries],
-            has_words=True,
-        )
-    ]
+    columns: list[Column] = [Words("criterion", CRITERION_WIDTH), Words("gold")]
+    rows: list[list[Cell]] = [[query.criterion_id, query.truth] for query in queries]
     if predictions is not None:
-        columns += _columns(queries, predictions)
-    truths = [query.truth for query in queries]
-    columns.append(TextColumn(title="gold", cells=truths, has_words=True))
-    yield from text_table(columns)
+        score = "p" if predictions.prob is not None else "score"
+        numbers = (Numbers("K"), Numbers("gold at"))
+        columns[1:1] = (Numbers(score), Words("state"), *numbers)
+        for row, query in zip(rows, queries, strict=True):
+            row[1:1] = _predicted_cells(query, predictions)
+    yield TableBlock(columns, rows)
 
 
-def _columns(
-    queries: Sequence[ExplainedQuery], predictions: Predictions
-) -> Iterator[TextColumn]:
-    indices = [query.index for query in queries]
+def _predicted_cells(query: ExplainedQuery, predictions: Predictions) -> list[Cell]:
     p = predictions.prob if predictions.prob is not None else predictions.score
-    title = "p" if predictions.prob is not None else "score"
-    values = [None if p is None else float(p[index]) for index in indices]
-    yield TextColumn(title=title, cells=[number(value) for value in values])
-    states = [outcome(predictions, index) for index in indices]
-    yield TextColumn(title="state", cells=states, has_words=True)
-    ks = (k_of(predictions, index) for index in indices)
-    yield TextColumn(title="K", cells=[NONE if k is None else str(k) for k in ks])
-    cells = [_gold_ranks(query, predictions) for query in queries]
-    yield TextColumn(title="gold at", cells=cells)
+    k = k_of(predictions, query.index)
+    return [
+        None if p is None else float(p[query.index]),
+        outcome(predictions, query.index),
+        NONE if k is None else str(k),
+        _gold_ranks(query, predictions),
+    ]
 
 
 def _gold_ranks(query: ExplainedQuery, predictions: Predictions) -> str:
@@ -120,13 +115,13 @@ def _gold_ranks(query: ExplainedQuery, predictions: Predictions) -> str:
     )
 
 
-def prompt_lines(dataset: EvidenceDataset, query: ExplainedQuery) -> Iterator[str]:
+def prompt_blocks(dataset: EvidenceDataset, query: ExplainedQuery) -> Iterator[Block]:
     """Each first-stage task about the query, with the texts that are sent."""
     query_items = {query.key, query.post_id}
     for spec in plan(dataset):
         task = _task(spec)
         if item(task) in query_items:
-            yield from _lines(dataset, spec, task)
+            yield from _prompt(dataset, spec, task)
     first_stage = dataset.settings.first_stage
     if "rerank" in needed_tasks(dataset) and first_stage not in LOCAL:
         yield f"  rerank      follows what {first_stage} answers"
@@ -144,7 +139,7 @@ def _task(spec: TaskSpec) -> Task:
     )
 
 
-def _lines(dataset: EvidenceDataset, spec: TaskSpec, task: Task) -> Iterator[str]:
+def _prompt(dataset: EvidenceDataset, spec: TaskSpec, task: Task) -> Iterator[Block]:
     if spec.skip is not None:
         yield f"  {spec.stage:<10}  not asked: {spec.skip}"
         return
@@ -154,7 +149,7 @@ def _lines(dataset: EvidenceDataset, spec: TaskSpec, task: Task) -> Iterator[str
     if isinstance(request, ChatRequest):
         for message in request.messages:
             yield f"    {message.role}"
-            yield from quoted_lines(message.text)
+            yield Quote(message.text)
 
 
 def _extent(request: Request) -> str:
@@ -171,29 +166,19 @@ def _extent(request: Request) -> str:
 HASH_LENGTH = 16
 """Digits that are shown of a prompt's hash; enough to tell the prompts of a run."""
 
-Line: TypeAlias = tuple[str, str]
-"""A label and what it is of."""
 
-
-def reply_lines(
+def answer_blocks(
     dataset: EvidenceDataset, query: ExplainedQuery, answers: Iterable[Answer]
-) -> Iterator[str]:
-    """Each answer: its task and prompt, the reply, and what was made of it."""
+) -> Iterator[Block]:
+    """Shows each answer: its task and prompt, the reply, and what was read from it."""
     for answer in answers:
         task = answer.task
-        yield cut(
-            f"  {task.stage:<10}  {one_line(task.model)}, replicate {task.replicate}, "
-            f"task {task.number}",
-            WIDTH,
-        )
+        title = f"{task.model}, replicate {task.replicate}, task {task.number}"
+        yield Fact(task.stage, title, indent=2, width=12, is_cut=True)
         if answer.skip is None:
             yield f"    prompt  {prompt_hash(dataset, task)}"
-        if answer.chat is not None:
-            yield from quoted_lines(answer.chat.text)
-            if answer.chat.finish_reason != "stop":
-                yield f"    ended   {one_line(answer.chat.finish_reason)}"
-        for label, line in _reading(dataset, query, answer):
-            yield from hanging_lines(f"    {label:<6}  ", line)
+        readings = _readings(dataset, query, answer)
+        yield from reply_blocks(answer, readings, width=8, skipped="skip")
 
 
 def prompt_hash(dataset: EvidenceDataset, task: Task) -> str:
@@ -209,28 +194,20 @@ def prompt_hash(dataset: EvidenceDataset, task: Task) -> str:
     return request_hash(request, task.model)[:HASH_LENGTH]
 
 
-def _reading(
+def _readings(
     dataset: EvidenceDataset, query: ExplainedQuery, answer: Answer
-) -> Iterator[Line]:
-    """What was read, what had to be mended for that, or what went wrong."""
-    if answer.skip is not None:
-        yield "skip", one_line(answer.skip)
-    elif answer.error is not None:
-        yield "error", one_line(answer.error)
-    elif answer.reply is None:
-        yield "open", "not answered yet"
-    else:
-        task = answer.task
-        parsed = PARSERS[task.stage](dataset, task, answer.reply)
-        yield from _value(dataset, query, task, parsed)
+) -> Iterator[Reading]:
+    task = answer.task
+    parsed = PARSERS[task.stage](dataset, task, answer.reply)
+    yield from _value(dataset, query, task, parsed)
 
 
 def _value(
     dataset: EvidenceDataset, query: ExplainedQuery, task: Task, parsed: object
-) -> Iterator[Line]:
+) -> Iterator[Reading]:
     match parsed:
-        case ParseFailure(reason=reason, detail=detail):
-            yield "failed", reason + (f": {one_line(detail)}" if detail else "")
+        case ParseFailure():
+            yield "failed", failure_text(parsed)
         case Assessment():
             yield from _assessment(parsed)
         case PostAssessment():
@@ -259,7 +236,7 @@ def _value(
             raise AssertionError(parsed)
 
 
-def _assessment(read: Assessment) -> Iterator[Line]:
+def _assessment(read: Assessment) -> Iterator[Reading]:
     rated_sentences = [
         f"{index + 1} ({rated})" for index, rated in read.relevance.items()
     ]
@@ -268,7 +245,7 @@ def _assessment(read: Assessment) -> Iterator[Line]:
     yield from _noted(read.noted)
 
 
-def _noted(noted: Mapping[str, int]) -> Iterator[Line]:
+def _noted(noted: Mapping[str, int]) -> Iterator[Reading]:
     if noted:
         yield "noted", ", ".join(f"{name} {n}" for name, n in noted.items())
 
@@ -276,18 +253,13 @@ def _noted(noted: Mapping[str, int]) -> Iterator[Line]:
 NAME_WIDTH = 30
 
 
-def stated_lines(predictions: Predictions, index: int) -> Iterator[str]:
-    """Every number that the files give, then the state by file and by thresholds."""
+def stated_table(predictions: Predictions, index: int) -> TableBlock:
+    """Shows the numbers of the files, then the state by file and by thresholds."""
     numbers = {name: value for name, value in _numbers(predictions, index) if value}
     numbers |= {"state": state_of(predictions, index)}
     numbers |= {"state by p and taus": _recomputed(predictions, index)}
-    titles = [clip(name, NAME_WIDTH) for name in numbers]
-    yield from text_table(
-        [
-            TextColumn(title="the files say", cells=titles, has_words=True),
-            TextColumn(title="", cells=list(numbers.values()), has_words=True),
-        ]
-    )
+    columns = [Words("the files say", NAME_WIDTH), Words("")]
+    return TableBlock(columns, list(numbers.items()))
 
 
 def _numbers(predictions: Predictions, index: int) -> Iterator[tuple[str, str]]:
@@ -351,20 +323,20 @@ def explain(
             for selection in chosen
             for model in run.scoring_input.models
         ]
-    return "\n\n".join("\n".join(page) for page in pages) + "\n"
+    return pages_text(pages)
 
 
-def _before(dataset: EvidenceDataset, selection: SelectedQueries) -> Iterator[str]:
+def _before(dataset: EvidenceDataset, selection: SelectedQueries) -> Iterator[Block]:
     if selection.is_post:
-        yield from overview_lines(selection.queries, None)
+        yield from overview(selection.queries, None)
         return
     (query,) = selection.queries
     yield from head(query, "before any run")
-    yield from _part("sentences")
+    yield Heading("sentences")
     stages = before_any_run(dataset, query)
-    yield from sentence_lines(query, pool_of(query), stages, None)
-    yield from _part("prompts")
-    yield from prompt_lines(dataset, query)
+    yield from sentence_blocks(query, pool_of(query), stages, None)
+    yield Heading("prompts")
+    yield from prompt_blocks(dataset, query)
 
 
 def _after(
@@ -372,10 +344,10 @@ def _after(
     query_answers: QueryAnswers,
     model: str,
     selection: SelectedQueries,
-) -> Iterator[str]:
+) -> Iterator[Block]:
     headline = run.headline(model)
     if selection.is_post:
-        yield from overview_lines(selection.queries, headline)
+        yield from overview(selection.queries, headline)
         return
     (query,) = selection.queries
     yield from head(query, model)
@@ -386,17 +358,17 @@ def _after(
         yield from _predicted(run, query_answers, query, headline)
 
 
-def _stated(query: ExplainedQuery, predictions: Predictions) -> Iterator[str]:
-    """Of work made elsewhere: its lists and its numbers."""
+def _stated(query: ExplainedQuery, predictions: Predictions) -> Iterator[Block]:
+    """Shows the lists and the numbers of an import."""
     index = query.index
     # the final list is the last one, and its order that of sentences without a post
     lists = [ranked[index] for ranked in predictions.lists.values()]
     uids = pool_of(query, reversed(lists))
-    yield from _part("sentences")
+    yield Heading("sentences")
     stages = of_import(predictions, index, uids)
-    yield from sentence_lines(query, uids, stages, selected_of(predictions, index))
-    yield from _part("numbers")
-    yield from stated_lines(predictions, index)
+    yield from sentence_blocks(query, uids, stages, selected_of(predictions, index))
+    yield Heading("numbers")
+    yield stated_table(predictions, index)
 
 
 def _predicted(
@@ -404,27 +376,22 @@ def _predicted(
     query_answers: QueryAnswers,
     query: ExplainedQuery,
     headline: Predictions,
-) -> Iterator[str]:
+) -> Iterator[Block]:
     dataset, model = run.dataset, headline.model
     configured = run.configured(model)
     last, _ = configured[-1]
     stages = of_model(dataset, query, query_answers.outputs, last, headline)
     selected_uids = selected_of(headline, query.index)
-    yield from _part("sentences")
-    yield from sentence_lines(query, pool_of(query), stages, selected_uids)
-    yield from _part("gate")
-    yield from gate_lines(configured, query)
+    yield Heading("sentences")
+    yield from sentence_blocks(query, pool_of(query), stages, selected_uids)
+    yield Heading("gate")
+    yield gate_table(configured, query)
     gates = run.gates(model, query.fold)
-    yield from fitting_lines(dataset, gates)
-    yield from _part("shown")
-    yield from k_lines(configured, query, dataset.settings, gates)
-    yield from _part("replies")
+    yield from fitting_facts(dataset, gates)
+    yield Heading("shown")
+    yield from k_facts(configured, query, dataset.settings, gates)
+    yield Heading("replies")
     answers = tuple(query_answers.about(query, model))
-    yield from reply_lines(dataset, query, answers)
+    yield from answer_blocks(dataset, query, answers)
     if not answers:
         yield "  nothing was asked"
-
-
-def _part(title: str) -> Iterator[str]:
-    yield ""
-    yield title

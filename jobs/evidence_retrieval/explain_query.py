@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,12 +12,12 @@ from jobs.evidence_retrieval.plan import STAGES
 from jobs.evidence_retrieval.predictions.outputs import Outputs, gather
 from jobs.evidence_retrieval.predictions.scoring_input import scoring_input_of
 from jobs.evidence_retrieval.queries import UNKNOWN, FoldGate, Predictions, Queries
+from jobs.kit.explain import closest, select
 from jobs.kit.replies import AnswerSubset
-from jobs.kit.text_format import joined_words, plural, quoted_lines
-from runner.errors import UsageError
+from jobs.kit.text_format import joined_words, plural
 from runner.job import Answer, Answers, Task
-from store.document import NONE, WIDTH
-from store.printable import clip, cut, one_line
+from store.document import NONE, Block, Fact, Heading, Quote
+from store.printable import clip, one_line
 
 FOLD_WIDTH = 20
 
@@ -96,25 +95,20 @@ class ExplainedQuery:
         )
 
 
-def head(query: ExplainedQuery, title: str) -> Iterator[str]:
-    """The first lines of a page.
+def head(query: ExplainedQuery, title: str) -> Iterator[Block]:
+    """Shows what is known of a query before any model spoke.
 
     Args:
         query: whose page.
         title: of which model, or that there is none yet.
     """
-    yield cut(f"{one_line(query.key)}  {one_line(title)}", WIDTH)
+    yield Heading(f"{query.key}  {title}", level=1)
     name = "" if query.criterion is None else query.criterion.name
-    label = f"{one_line(query.criterion_id)}  {one_line(name)}"
-    yield cut(f"criterion  {label}", WIDTH).rstrip()
+    yield Fact("criterion", f"{query.criterion_id}  {name}", is_cut=True)
     if query.criterion is not None:
-        yield from quoted_lines(query.criterion.text)
+        yield Quote(query.criterion.text)
     yield f"pool       {query.pool_and_fold}"
-    yield cut(f"gold       {query.truth}", WIDTH)
-
-
-ITEM_WIDTH = 60
-"""Characters of an unknown item that its error repeats."""
+    yield Fact("gold", query.truth, is_cut=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,48 +121,42 @@ class SelectedQueries:
 
 def selections(
     items: Iterable[str], dataset: EvidenceDataset, queries: Queries
-) -> tuple[SelectedQueries, ...]:
-    """What each item names among *queries*, those of the data or of an import.
+) -> list[SelectedQueries]:
+    """Returns what each item names among *queries*, those of the data or of an import.
 
     Raises:
-        UsageError: an item names nothing; says which names are near.
+        UsageError: an item names nothing; gives the nearest names.
     """
     by_key = {queries.key(index): index for index in range(len(queries))}
     by_post: dict[str, list[int]] = {post: [] for post in queries.posts}
     for index, post in enumerate(queries.post.tolist()):
         by_post[queries.posts[post]].append(index)
-    selected = []
-    for item in items:
+
+    def find(item: str) -> Iterator[SelectedQueries]:
         # as in the key of a task, a name that fits both ways is a query
         indices = [by_key[item]] if item in by_key else by_post.get(item)
-        if indices is None:
-            raise UsageError(_unknown(item, queries))
-        selected_queries = tuple(
-            ExplainedQuery.at(dataset, queries, index) for index in indices
-        )
-        selected.append(
-            SelectedQueries(queries=selected_queries, is_post=item not in by_key)
-        )
-    return tuple(selected)
+        if indices is not None:
+            selected = (ExplainedQuery.at(dataset, queries, index) for index in indices)
+            yield SelectedQueries(queries=tuple(selected), is_post=item not in by_key)
 
-
-def _unknown(item: str, queries: Queries) -> str:
-    near = [clip(name, ITEM_WIDTH) for name in _near(item, queries)]
-    hint = "name a post by its id, or a query as post/criterion."
-    if near:
-        hint = f"the nearest {'are' if near[1:] else 'is'} {', '.join(near)}."
-    return f"There is no post and no query {clip(item, ITEM_WIDTH)!r}; {hint}"
+    return select(
+        items,
+        find,
+        kinds="post and no query",
+        otherwise="name a post by its id, or a query as post/criterion.",
+        near=lambda item: _near(item, queries),
+    )
 
 
 def _near(item: str, queries: Queries) -> Iterator[str]:
     """Names like *item*: first a criterion of the post that it names, then posts."""
     post, slash, criterion = item.rpartition("/")
     if slash and post in queries.posts:
-        near = difflib.get_close_matches(criterion, queries.criteria, cutoff=0)
+        near = closest(criterion, queries.criteria, always=True)
         yield from (f"{post}/{name}" for name in near)
         return
     post_id = post if slash else item
-    for name in difflib.get_close_matches(post_id, queries.posts):
+    for name in closest(post_id, queries.posts):
         yield f"{name}/{criterion}" if criterion in queries.criteria else name
 
 

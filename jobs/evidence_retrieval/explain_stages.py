@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
 
-from jobs.evidence_retrieval.data import EvidenceDataset, Post
+from jobs.evidence_retrieval.data import EvidenceDataset
 from jobs.evidence_retrieval.explain_query import ExplainedQuery
 from jobs.evidence_retrieval.pipeline import Config
 from jobs.evidence_retrieval.predictions.outputs import Outputs
@@ -33,17 +33,20 @@ from jobs.evidence_retrieval.queries import (
     Predictions,
 )
 from jobs.evidence_retrieval.settings import EvidenceSettings
-from jobs.kit.metrics.columns import Floats
 from jobs.kit.metrics.selective import STATES
-from jobs.kit.text_format import (
-    TextColumn,
-    hanging_lines,
-    joined_words,
-    plural,
-    text_table,
+from jobs.kit.text_format import plural
+from store.document import (
+    NONE,
+    Block,
+    Cell,
+    Column,
+    Fact,
+    Numbers,
+    TableBlock,
+    Words,
+    number,
 )
-from store.document import NONE, WIDTH, number
-from store.printable import clip, cut, display_width, one_line, padded
+from store.printable import clip, one_line
 
 STAGE_WIDTH = 10
 UID_WIDTH = 24
@@ -52,12 +55,15 @@ ORDINALS = ("1st", "2nd", "3rd")
 
 SentenceKey = TypeVar("SentenceKey", int, str)
 
+SentenceColumn: TypeAlias = tuple[Column, Sequence[Cell]]
+"""A column of the table of sentences, with its cells from first to last row."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SentenceStages:
     """Whatever gave the sentences of one query a score or a place."""
 
-    columns: tuple[TextColumn, ...] = ()
+    columns: tuple[SentenceColumn, ...] = ()
     notes: tuple[str, ...] = ()  #: what a reader must know of them
 
 
@@ -105,7 +111,7 @@ def of_import(
     for name, lists in predictions.lists.items():
         ranks = _ranks(lists[index])
         cells = [str(ranks.get(uid, NONE)) for uid in uids]
-        columns.append(TextColumn(title=clip(name, STAGE_WIDTH), cells=cells))
+        columns.append((Numbers(clip(name, STAGE_WIDTH)), cells))
     return SentenceStages(columns=tuple(columns))
 
 
@@ -121,13 +127,13 @@ def pool_of(
     return tuple(dict.fromkeys((*pool_uids, *(query.gold or ()))))
 
 
-def sentence_lines(
+def sentence_blocks(
     query: ExplainedQuery,
     uids: Sequence[str],
     stages: SentenceStages,
     selected_uids: Sequence[str] | None,
-) -> Iterator[str]:
-    """The table of sentences, each with its text below.
+) -> Iterator[Block]:
+    """Shows the table of sentences, each with its text below.
 
     Args:
         query: whose pool.
@@ -139,21 +145,30 @@ def sentence_lines(
         yield "  none are named" if query.pool == UNKNOWN or query.pool else "  none"
         return
     gold = frozenset(query.gold or ())
-    marks = ["gold" if uid in gold else "" for uid in uids]
-    columns = [TextColumn(title="gold", cells=marks), *stages.columns]
+    columns: list[SentenceColumn] = [
+        (Numbers("gold"), ["gold" if uid in gold else "" for uid in uids]),
+        *stages.columns,
+    ]
     if selected_uids is not None:
         seen = frozenset(selected_uids)
         cells = ["yes" if uid in seen else "" for uid in uids]
-        columns.append(TextColumn(title="shown", cells=cells))
+        columns.append((Numbers("shown"), cells))
+    details: list[str] = []
     if query.post is None:
-        cells = [one_line(uid) for uid in uids]
-        yield from text_table(
-            [*columns, TextColumn(title="uid", cells=cells, has_words=True)]
-        )
+        columns.append((Words("uid"), uids))
     else:
-        yield from _rows_with_texts(query.post, uids, columns)
+        numbers = query.numbers
+        order = [str(numbers[uid]) if uid in numbers else NONE for uid in uids]
+        columns.insert(0, (Numbers("n"), order))
+        texts = {sentence.uid: sentence.text for sentence in query.post.sentences}
+        details = [
+            f"      {clip(uid, UID_WIDTH)} | {texts.get(uid, '(not in the data)')}"
+            for uid in uids
+        ]
+    rows = list(zip(*(cells for _, cells in columns), strict=True))
+    yield TableBlock([column for column, _ in columns], rows, details=details)
     for note in stages.notes:
-        yield from hanging_lines("  ", note)
+        yield Fact("", note, indent=2, width=0)
 
 
 def k_of(predictions: Predictions, index: int) -> int | None:
@@ -173,61 +188,41 @@ def selected_of(predictions: Predictions, index: int) -> tuple[str, ...] | None:
     return tuple(predictions.lists[predictions.final][index][:k])
 
 
-def _rows_with_texts(
-    post: Post, uids: Sequence[str], columns: Sequence[TextColumn]
-) -> Iterator[str]:
-    """A table in which each row has its number before it and its text below."""
-    numbered = {
-        sentence.uid: (n, sentence) for n, sentence in enumerate(post.sentences, 1)
-    }
-    numbers = [str(numbered[uid][0]) if uid in numbered else NONE for uid in uids]
-    header, *rows = text_table([TextColumn(title="n", cells=numbers), *columns])
-    yield header
-    for uid, row in zip(uids, rows, strict=True):
-        yield row
-        text = (
-            one_line(numbered[uid][1].text) if uid in numbered else "(not in the data)"
-        )
-        yield cut(f"      {clip(uid, UID_WIDTH)} | {text}", WIDTH)
-
-
-def _lexical(pool: PostPool, query: ExplainedQuery) -> TextColumn:
+def _lexical(pool: PostPool, query: ExplainedQuery) -> SentenceColumn:
     scores = pool.lexical[:, pool.keys.index(query.key)].tolist()
-    return TextColumn(title="bm25", cells=[number(score, 3) for score in scores])
+    return Numbers("bm25", decimals=3), scores
 
 
 def _answered(
     pool: PostPool, steps: RankingSteps, outputs: Outputs, model: str, column: int
-) -> Iterator[TextColumn]:
-    """A column for each stage whose answer could be read."""
+) -> Iterator[SentenceColumn]:
+    """Yields a column for each stage whose answer could be read."""
     key = pool.keys[column]
     assessed = steps.assessed[column]
     if assessed is not None:
-        cells = [number(100 * x, 0) for x in assessed.relevance.tolist()]
-        yield TextColumn(title="assess", cells=cells)
+        percent = [100 * share for share in assessed.relevance.tolist()]
+        yield Numbers("assess", decimals=0), percent
     orders = outputs.subjects[model].orders.get(key)
     if orders:
         merged = merged_order([orders[replicate] for replicate in sorted(orders)])
-        yield TextColumn(title="llm", cells=_rank_cells(merged))
+        yield Numbers("llm"), _rank_cells(merged)
     if pool.cosines is not None:
-        cells = [number(x, 3) for x in pool.cosines.query[:, column].tolist()]
-        yield TextColumn(title="cosine", cells=cells)
+        yield Numbers("cosine", decimals=3), pool.cosines.query[:, column].tolist()
     if key in outputs.endpoint:
-        cells = [number(score, 3) for score in outputs.endpoint[key]]
-        yield TextColumn(title="endpoint", cells=cells)
+        yield Numbers("endpoint", decimals=3), outputs.endpoint[key]
 
 
-def _steps(predictions: Predictions, query: ExplainedQuery) -> Iterator[TextColumn]:
-    """Where each step put the sentences; the graph's own scores before its places."""
+def _steps(predictions: Predictions, query: ExplainedQuery) -> Iterator[SentenceColumn]:
+    """Yields where each step put the sentences, before it the graph's own scores."""
     uids = query.numbers
     for title, (name, lists) in zip(ORDINALS, predictions.lists.items(), strict=False):
         ranked_uids = lists[query.index]
         if name == GRAPH:
             along = predictions.scores[name][query.index].tolist()
             scores = dict(zip(ranked_uids, along, strict=True))
-            yield TextColumn(title="graph", cells=[number(scores[uid]) for uid in uids])
+            yield Numbers("graph"), [scores[uid] for uid in uids]
         ranks = _ranks(ranked_uids)
-        yield TextColumn(title=title, cells=[str(ranks[uid]) for uid in uids])
+        yield Numbers(title), [str(ranks[uid]) for uid in uids]
 
 
 def _rank_cells(order: Sequence[int]) -> list[str]:
@@ -263,27 +258,28 @@ GATE_WIDTH = 18
 Configured: TypeAlias = Sequence[tuple[Config, Predictions]]
 
 
-def gate_lines(configured: Configured, query: ExplainedQuery) -> Iterator[str]:
-    """A row a configuration: what it goes by, the thresholds, and the state."""
+def gate_table(configured: Configured, query: ExplainedQuery) -> TableBlock:
+    """Shows the score, the thresholds and the state, a row for each configuration."""
     index = query.index
-    all_predictions = [predictions for _, predictions in configured]
-    columns = {
-        "top score": [p.score for p in all_predictions],
-        "p raw": [p.prob_raw for p in all_predictions],
-        "p cal": [p.prob for p in all_predictions],
-        "tau neg": [p.tau_neg for p in all_predictions],
-        "tau pos": [p.tau_pos for p in all_predictions],
-    }
-    yield from text_table(
+    columns = ("top score", "p raw", "p cal", "tau neg", "tau pos")
+    rows: list[tuple[Cell, ...]] = []
+    for _, predictions in configured:
+        values = (
+            predictions.score,
+            predictions.prob_raw,
+            predictions.prob,
+            predictions.tau_neg,
+            predictions.tau_pos,
+        )
+        cells = (None if value is None else float(value[index]) for value in values)
+        rows.append((predictions.config, *cells, outcome(predictions, index)))
+    return TableBlock(
         [
-            _names(all_predictions),
-            *(_numbers(title, column, index) for title, column in columns.items()),
-            TextColumn(
-                title="state",
-                cells=[outcome(predictions, index) for predictions in all_predictions],
-                has_words=True,
-            ),
-        ]
+            Words("configuration", GATE_WIDTH),
+            *(Numbers(column, decimals=5) for column in columns),
+            Words("state"),
+        ],
+        rows,
     )
 
 
@@ -303,9 +299,9 @@ def outcome(predictions: Predictions, index: int) -> str:
     return status
 
 
-def fitting_lines(
+def fitting_facts(
     dataset: EvidenceDataset, gates: Mapping[str, FoldGate]
-) -> Iterator[str]:
+) -> Iterator[Block]:
     """What was fitted and chosen for the fold of a query, on how many posts.
 
     Args:
@@ -319,40 +315,25 @@ def fitting_lines(
         for text in (*_fitting(gate), *_choice(gate)):
             configs_by_text.setdefault(text, []).append(one_line(gate.config))
     for text, configs in configs_by_text.items():
-        yield from hanging_lines("  ", f"{', '.join(configs)}: {text}")
+        yield Fact("", f"{', '.join(configs)}: {text}", indent=2, width=0)
 
 
-def k_lines(
+def k_facts(
     configured: Configured,
     query: ExplainedQuery,
     settings: EvidenceSettings,
     gates: Mapping[str, FoldGate],
-) -> Iterator[str]:
+) -> Iterator[Block]:
     """How many sentences each configuration shows, why so many, and which."""
     order = query.numbers
     for config, predictions in configured:
         selected_uids = selected_of(predictions, query.index) or ()
-        label = f"  {padded(clip(config.name, GATE_WIDTH), GATE_WIDTH)}  "
         gamma = constants_of(config, settings, gates.get(config.name)).gamma
         reason = _k_reason(config, predictions, query, settings, gamma)
-        yield from hanging_lines(label, f"K {len(selected_uids)}: {reason}")
-        if selected_uids:
-            yield from hanging_lines(
-                " " * display_width(label),
-                joined_words(order[uid] for uid in selected_uids),
-            )
-
-
-def _names(all_predictions: Sequence[Predictions]) -> TextColumn:
-    """The configurations."""
-    cells = [clip(predictions.config, GATE_WIDTH) for predictions in all_predictions]
-    return TextColumn(title="configuration", cells=cells, has_words=True)
-
-
-def _numbers(title: str, columns: Sequence[Floats | None], index: int) -> TextColumn:
-    """One query's number under each configuration."""
-    values = (None if column is None else float(column[index]) for column in columns)
-    return TextColumn(title=title, cells=[number(value, 5) for value in values])
+        name = clip(config.name, GATE_WIDTH)
+        numbers = " ".join(str(order[uid]) for uid in selected_uids)
+        for label, text in ((name, f"K {len(selected_uids)}: {reason}"), ("", numbers)):
+            yield Fact(label, text, indent=2, width=GATE_WIDTH + 2)
 
 
 def _fitting(gate: FoldGate) -> Iterator[str]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import TypeVar
+from typing import Annotated, TypeVar
+
+from pydantic import AfterValidator
 
 from jobs.evidence_retrieval.import_records import (
     CALIBRATED,
@@ -21,9 +23,20 @@ from jobs.evidence_retrieval.import_records import (
 )
 from jobs.evidence_retrieval.posts import owner_by_prefix, read_posts
 from jobs.evidence_retrieval.settings import EvidenceSettings
-from jobs.kit.inputs.column_map import ColumnMap
-from jobs.kit.inputs.files import csv_columns, read_csv, read_jsonl
-from jobs.kit.inputs.rows import InputFindings, InputRow
+from jobs.kit.importer import ImportFile
+from jobs.kit.inputs.cells import (
+    Count,
+    Filled,
+    InputCell,
+    Label,
+    Number,
+    Numbers,
+    Probability,
+    Texts,
+    one_of,
+)
+from jobs.kit.inputs.files import csv_columns, read_objects, read_table
+from jobs.kit.inputs.rows import InputFindings, RowModel
 from jobs.kit.metrics.ranking import read_qrels, read_run
 from jobs.kit.metrics.selective import STATES
 from runner.errors import DatasetError
@@ -77,41 +90,50 @@ class SentenceOwners:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvidenceFile:
-    """A file to import."""
+    """A file to import, and what its rows are checked against."""
 
-    path: Path
+    file: ImportFile
     settings: EvidenceSettings
     owners: SentenceOwners
     findings: InputFindings
-    model: str  #: whose predictions or rankings a file without names holds
-    columns: ColumnMap = field(default_factory=dict)  #: fields by renamed columns
 
     @property
-    def names(self) -> tuple[str, ...]:
+    def name(self) -> str:
+        """The file, for errors and findings."""
+        return self.file.path.name
+
+    @property
+    def columns(self) -> tuple[str, ...]:
         """The file's columns by the names used here."""
-        return tuple(self.columns.get(name, name) for name in csv_columns(self.path))
+        names = csv_columns(self.file.path)
+        return tuple(self.file.renamed.get(name, name) for name in names)
 
-    def query(self, row: InputRow) -> tuple[str, str]:
-        """The post and criterion that a row speaks of."""
-        post, criterion = row.text("post_id"), row.text("criterion_id")
-        if "/" in criterion:
-            raise row.error(
-                f"criterion_id {criterion!r} holds '/', which stands between post and "
-                "criterion in the name of a query (rename the criterion)"
-            )
-        return post, criterion
+    def rows(self, model: type[Row], further: Sequence[str] = ()) -> Iterator[Row]:
+        """The rows of a table; *further* are columns that files name themselves."""
+        return read_table(
+            self.file.path,
+            model,
+            findings=self.findings,
+            further=further,
+            allow_ragged=self.settings.allow_ragged,
+            renamed=self.file.renamed,
+        )
 
-    def sentences(self, row: InputRow, name: str, post: str) -> tuple[str, ...]:
-        """A cell of sentence ids, each of which must belong to the row's post."""
-        uids = row.texts(name)
-        foreign = self.owners.foreign(post, uids)
+    def sentences(
+        self, row: QueryColumns, name: str, uids: tuple[str, ...]
+    ) -> tuple[str, ...]:
+        """The sentence ids of a column, each of which must belong to the row's post."""
+        foreign = self.owners.foreign(row.post_id, uids)
         if foreign is not None:
-            raise row.error(f"{name} holds {self.describe_foreign(foreign, post)}")
+            words = self.describe_foreign(foreign, row.post_id)
+            raise row.error(f"{name} holds {words}")
         return uids
 
-    def ranked(self, row: InputRow, name: str, post: str) -> tuple[str, ...]:
+    def ranked(
+        self, row: QueryColumns, name: str, uids: tuple[str, ...]
+    ) -> tuple[str, ...]:
         """A ranking: sentence ids, none of them twice."""
-        uids = self.sentences(row, name, post)
+        self.sentences(row, name, uids)
         if len(set(uids)) < len(uids):
             double = next(uid for uid in uids if uids.count(uid) > 1)
             raise row.error(f"{name} lists {double} twice (keep its first place)")
@@ -126,40 +148,73 @@ class EvidenceFile:
             )
         return f"{uid!r}, no sentence of {post} in --sentences (correct the id)"
 
-    def parts(
-        self, rows: Iterable[InputRow]
-    ) -> Iterator[tuple[InputRow, ImportedQuery]]:
-        """Each row with the query that it speaks of."""
-        for row in rows:
-            post, criterion = self.query(row)
-            location = f"{row.file} line {row.line}"
-            yield row, ImportedQuery(location=location, post=post, criterion=criterion)
 
+def _without_slash(criterion: str) -> str:
+    if "/" in criterion:
+        raise ValueError(
+            f"{criterion!r} holds '/', which stands between post and criterion in the "
+            "name of a query (rename the criterion)"
+        )
+    return criterion
+
+
+class QueryColumns(RowModel):
+    """The columns that name a query."""
+
+    post_id: Filled
+    criterion_id: Annotated[Filled, AfterValidator(_without_slash)]
+
+    @property
+    def part(self) -> ImportedQuery:
+        """The query, of which nothing is known yet."""
+        return ImportedQuery(
+            location=self.location, post=self.post_id, criterion=self.criterion_id
+        )
+
+
+Row = TypeVar("Row", bound=QueryColumns)
 
 LABEL = "has_evidence_gold"
 
 GOLD = "gold_sent_uids"
 
-OPTIONAL = (
-    "fold_id",
-    "state",
-    "tau_neg",
-    "tau_pos",
-    "n_candidates",
-    "selected_k",
-    *STATED,
-    GOLD,
-)
 
-DERIVED = ("model", "config", "n_gold", "status")
-"""What siftlog's own files hold besides and an import does not need."""
+class PredictionRow(QueryColumns, extra="allow"):
+    """The prediction of a query; columns of probabilities have names of their own."""
 
-Value = TypeVar("Value")
+    has_evidence_gold: Label | None
+    fold_id: Filled | None = None
+    state: Annotated[str, one_of(STATES)] | None = None
+    tau_neg: Number | None = None
+    tau_pos: Number | None = None
+    n_candidates: Count | None = None
+    selected_k: Count | None = None
+    evidence_recall_at_k: Number | None = None
+    evidence_precision_at_k: Number | None = None
+    mrr: Number | None = None
+    screening_correct: Number | None = None
+    alert_correct: Number | None = None
+    gold_sent_uids: Texts = ()
+    # what siftlog's own files hold besides and an import does not need
+    model: InputCell = None
+    config: InputCell = None
+    n_gold: InputCell = None
+    status: InputCell = None
+    __pydantic_extra__: dict[str, Probability]
 
-
-def is_predictions(columns: Sequence[str]) -> bool:
-    """Whether a header is that of predictions."""
-    return {*QUERY, LABEL} <= set(columns)
+    @property
+    def stated(self) -> dict[str, float]:
+        """The results that the row states; most files have no such column."""
+        if self.model_fields_set.isdisjoint(STATED):
+            return {}
+        columns = {
+            "evidence_recall_at_k": self.evidence_recall_at_k,
+            "evidence_precision_at_k": self.evidence_precision_at_k,
+            "mrr": self.mrr,
+            "screening_correct": self.screening_correct,
+            "alert_correct": self.alert_correct,
+        }
+        return {name: cell for name, cell in columns.items() if cell is not None}
 
 
 def read_predictions(source: EvidenceFile) -> Iterator[ImportedQuery]:
@@ -167,28 +222,33 @@ def read_predictions(source: EvidenceFile) -> Iterator[ImportedQuery]:
 
     A query without a label is unjudged, one without a probability unscored.
     """
-    columns = source.names
+    columns = source.columns
     layout = _Layout.of(source, columns)
-    rows = read_csv(
-        source.path,
-        (*QUERY, LABEL),
-        (*OPTIONAL, *DERIVED, *layout.model_columns, *layout.further.values()),
-        findings=source.findings,
-        allow_ragged=source.settings.allow_ragged,
-        renamed=source.columns,
-    )
-    for row, part in source.parts(rows):
-        probs = {
-            name: {column: row.probability(column)}
+    further = (*layout.model_columns, *layout.further.values())
+    for row in source.rows(PredictionRow, further):
+        neg, pos = row.tau_neg, row.tau_pos
+        if neg is not None and pos is not None and neg > pos:
+            raise row.error(
+                f"tau_neg {neg} lies above tau_pos {pos} (were the two exchanged?)"
+            )
+        probs = row.__pydantic_extra__
+        further_probs = {
+            name: {column: probs[column]}
             for name, column in layout.further.items()
-            if row.has(column)
+            if column in probs
         }
+        prediction = ImportedPrediction(
+            probs={name: probs[name] for name in layout.model_columns if name in probs},
+            state=row.state,
+            tau_neg=neg,
+            tau_pos=pos,
+            k=row.selected_k,
+            stated=row.stated,
+        )
         yield replace(
-            part,
-            truth=_truth(source, row, part.post, names_gold=GOLD in columns),
-            predictions=_by_model(
-                source.model, _prediction(row, layout.model_columns), probs
-            ),
+            row.part,
+            truth=_truth(source, row, names_gold=GOLD in columns),
+            predictions=_by_model(source.file.model, prediction, further_probs),
         )
 
 
@@ -219,7 +279,7 @@ class _Layout:
         chosen = source.settings.prob
         if chosen is not None and chosen not in columns:
             raise DatasetError(
-                f"{source.path.name} line 1: no column {chosen} among "
+                f"{source.name} line 1: no column {chosen} among "
                 f"{', '.join(columns)} (name one of them with --prob)."
             )
         model_columns = [name for name in columns if name in {CALIBRATED, RAW, chosen}]
@@ -230,46 +290,20 @@ class _Layout:
         }
         if not model_columns and not further:
             raise DatasetError(
-                f"{source.path.name} line 1: no probability among "
+                f"{source.name} line 1: no probability among "
                 f"{', '.join(columns)} ({CALIBRATED}, {RAW} or {PROB_PREFIX}<name> is "
                 "expected; name another column with --prob)."
             )
         return cls(model_columns=model_columns, further=further)
 
 
-def _truth(
-    source: EvidenceFile, row: InputRow, post: str, *, names_gold: bool
-) -> QueryTruth:
-    gold = tuple(dict.fromkeys(source.sentences(row, GOLD, post)))
-    y = _optional(row, LABEL, row.label)
+def _truth(source: EvidenceFile, row: PredictionRow, *, names_gold: bool) -> QueryTruth:
+    gold = tuple(dict.fromkeys(source.sentences(row, GOLD, row.gold_sent_uids)))
+    y = row.has_evidence_gold
     is_known = names_gold and (bool(gold) or y is not None)
     return QueryTruth(
-        gold=gold if is_known else None,
-        y=y,
-        fold=_optional(row, "fold_id", row.text),
-        pool=_optional(row, "n_candidates", row.count),
+        gold=gold if is_known else None, y=y, fold=row.fold_id, pool=row.n_candidates
     )
-
-
-def _prediction(row: InputRow, model_columns: Sequence[str]) -> ImportedPrediction:
-    tau_neg = _optional(row, "tau_neg", row.number)
-    tau_pos = _optional(row, "tau_pos", row.number)
-    if tau_neg is not None and tau_pos is not None and tau_neg > tau_pos:
-        raise row.error(
-            f"tau_neg {tau_neg} lies above tau_pos {tau_pos} (were the two exchanged?)"
-        )
-    return ImportedPrediction(
-        probs={name: row.probability(name) for name in model_columns if row.has(name)},
-        state=_optional(row, "state", lambda name: row.one_of(name, STATES)),
-        tau_neg=tau_neg,
-        tau_pos=tau_pos,
-        k=_optional(row, "selected_k", row.count),
-        stated={name: row.number(name) for name in STATED if row.has(name)},
-    )
-
-
-def _optional(row: InputRow, name: str, read: Callable[[str], Value]) -> Value | None:
-    return read(name) if row.has(name) else None
 
 
 JUDGED = "judged"
@@ -279,32 +313,31 @@ LIST_SUFFIX = "_topk"
 """Of the columns that hold a ranking; what stands before it is the list's name."""
 
 
-def is_lists(columns: Sequence[str]) -> bool:
-    """Whether a header is that of ranked lists."""
-    return {*QUERY, "gold_ids"} <= set(columns) and bool(_names(columns))
+class ListRow(QueryColumns, extra="allow"):
+    """The ranked lists of a query; where `gold_ids` is blank there is no evidence."""
+
+    gold_ids: Texts
+    judged: Label | None = None
+    __pydantic_extra__: dict[str, Texts]
 
 
 def read_lists(source: EvidenceFile) -> Iterator[ImportedQuery]:
-    """The lists of each query; a blank `gold_ids` says that there is no evidence."""
-    names = _names(source.names)
-    rows = read_csv(
-        source.path,
-        (*QUERY, "gold_ids"),
-        [*(name + LIST_SUFFIX for name in names), JUDGED],
-        findings=source.findings,
-        allow_ragged=source.settings.allow_ragged,
-        renamed=source.columns,
-    )
-    for row, part in source.parts(rows):
-        is_judged = not row.has(JUDGED) or row.label(JUDGED) == 1
-        gold = source.sentences(row, "gold_ids", part.post)
+    """The lists of each query."""
+    names = _names(source.columns)
+    for row in source.rows(ListRow, [name + LIST_SUFFIX for name in names]):
+        gold = source.sentences(row, "gold_ids", row.gold_ids)
+        cells = row.__pydantic_extra__
         lists = {
-            name: source.ranked(row, name + LIST_SUFFIX, part.post) for name in names
+            name: source.ranked(
+                row, name + LIST_SUFFIX, cells.get(name + LIST_SUFFIX, ())
+            )
+            for name in names
         }
+        is_judged = row.judged != 0
         yield replace(
-            part,
+            row.part,
             truth=QueryTruth(gold=tuple(dict.fromkeys(gold)) if is_judged else None),
-            predictions={source.model: ImportedPrediction(lists=lists)},
+            predictions={source.file.model: ImportedPrediction(lists=lists)},
         )
 
 
@@ -320,23 +353,23 @@ LIST = "ranking"
 UIDS, SCORES = "sent_uids", "scores"
 
 
-def is_rankings(columns: Sequence[str]) -> bool:
-    """Whether the keys of an object are those of a ranked list."""
-    return {*QUERY, UIDS} <= set(columns)
+class RankingRow(QueryColumns):
+    """The ranked list of a query."""
+
+    sent_uids: Texts
+    scores: Numbers = ()
 
 
 def read_rankings(source: EvidenceFile) -> Iterator[ImportedQuery]:
     """The list of each query; scores are looked at only for the best of them."""
-    rows = read_jsonl(
-        source.path,
-        (*QUERY, UIDS),
-        (SCORES,),
+    rows = read_objects(
+        source.file.path,
+        RankingRow,
         findings=source.findings,
-        renamed=source.columns,
+        renamed=source.file.renamed,
     )
-    for row, part in source.parts(rows):
-        uids = source.ranked(row, UIDS, part.post)
-        scores = row.numbers(SCORES)
+    for row in rows:
+        uids, scores = source.ranked(row, UIDS, row.sent_uids), row.scores
         if scores and len(scores) != len(uids):
             raise row.error(
                 f"{len(scores)} {SCORES} for {len(uids)} {UIDS} (give one each, or "
@@ -346,63 +379,60 @@ def read_rankings(source: EvidenceFile) -> Iterator[ImportedQuery]:
             source.findings.add(
                 "scores_contradict_order",
                 "warn",
-                source.path.name,
+                source.name,
                 "Scores rise along lists that are said to be best first; the order "
                 "given was kept.",
-                example=f"line {row.line}",
+                example=row.place,
             )
         prediction = ImportedPrediction(
             lists={LIST: uids}, score=max(scores, default=None)
         )
-        yield replace(part, predictions={source.model: prediction})
+        yield replace(row.part, predictions={source.file.model: prediction})
 
 
 _COLUMN = re.compile(re.escape(GAMMA_PREFIX) + r"[0-9]+(\.[0-9]+)?")
 
 
-def is_gamma_sweep(columns: Sequence[str]) -> bool:
-    """Whether a header is that of a gamma sweep."""
-    return set(QUERY) <= set(columns) and bool(_sweep(columns))
+class SweepRow(QueryColumns, extra="allow"):
+    """The K of a query by gamma."""
+
+    __pydantic_extra__: dict[str, Count]
 
 
 def read_gamma_sweep(source: EvidenceFile) -> Iterator[ImportedQuery]:
     """The K of each query by gamma."""
-    sweep = _sweep(source.names)
-    rows = read_csv(
-        source.path,
-        QUERY,
-        sweep,
-        findings=source.findings,
-        allow_ragged=source.settings.allow_ragged,
-        renamed=source.columns,
-    )
-    for row, part in source.parts(rows):
-        stated = {name: float(row.count(name)) for name in sweep if row.has(name)}
-        yield replace(
-            part, predictions={source.model: ImportedPrediction(stated=stated)}
-        )
+    sweep = _sweep(source.columns)
+    for row in source.rows(SweepRow, sweep):
+        ks = row.__pydantic_extra__
+        stated = {name: float(ks[name]) for name in sweep if name in ks}
+        prediction = ImportedPrediction(stated=stated)
+        yield replace(row.part, predictions={source.file.model: prediction})
 
 
 def _sweep(columns: Sequence[str]) -> list[str]:
     return [name for name in columns if _COLUMN.fullmatch(name)]
 
 
-QRELS_FIELDS, RUN_FIELDS = 4, 6
+QRELS_COLUMNS = ("qid", "iteration", "docid", "relevance")
+RUN_COLUMNS = ("qid", "q0", "docid", "place", "similarity", "tag")
 
 
-def trec_fields(path: Path) -> int:
-    """How many words stand in the first line that has any; 0: there is none."""
+def trec_columns(path: Path) -> tuple[str, ...]:
+    """Returns what the words of a TREC file are; () of any other file."""
     try:
         with path.open(encoding="utf-8") as file:
-            return next((len(line.split()) for line in file if line.strip()), 0)
+            n = next((len(line.split()) for line in file if line.strip()), 0)
     except (OSError, UnicodeDecodeError):
-        return 0
+        return ()
+    return next(
+        (names for names in (QRELS_COLUMNS, RUN_COLUMNS) if len(names) == n), ()
+    )
 
 
 def read_trec_qrels(source: EvidenceFile) -> Iterator[ImportedQuery]:
     """The gold of each judged query: the items with a grade above 0."""
     try:
-        judged = read_qrels(source.path, escape_ids=source.settings.escape_ids)
+        judged = read_qrels(source.file.path, escape_ids=source.settings.escape_ids)
     except (OSError, ValueError) as error:
         raise _unreadable(source, error) from error
     for qid, grades in judged.items():
@@ -411,21 +441,21 @@ def read_trec_qrels(source: EvidenceFile) -> Iterator[ImportedQuery]:
         yield replace(
             part,
             truth=QueryTruth(gold=gold),
-            predictions={source.model: ImportedPrediction()},
+            predictions={source.file.model: ImportedPrediction()},
         )
 
 
 def read_trec_run(source: EvidenceFile) -> Iterator[ImportedQuery]:
     """The list of each query of a run."""
     try:
-        run = read_run(source.path, escape_ids=source.settings.escape_ids)
+        run = read_run(source.file.path, escape_ids=source.settings.escape_ids)
     except (OSError, ValueError) as error:
         raise _unreadable(source, error) from error
     if run.contradicting:
         source.findings.add(
             "ranks_contradict_scores",
             "warn",
-            source.path.name,
+            source.name,
             "The rank column says another order than the scores, which trec_eval goes "
             "by.",
             example=run.first_contradicting or "",
@@ -435,7 +465,9 @@ def read_trec_run(source: EvidenceFile) -> Iterator[ImportedQuery]:
         part = _part(source, qid, items)
         yield replace(
             part,
-            predictions={source.model: ImportedPrediction(lists={LIST: tuple(items)})},
+            predictions={
+                source.file.model: ImportedPrediction(lists={LIST: tuple(items)})
+            },
         )
 
 
@@ -443,7 +475,7 @@ def _part(source: EvidenceFile, qid: str, items: Sequence[str]) -> ImportedQuery
     separator = source.settings.qid_sep
     post, matched, criterion = qid.rpartition(separator)
     part = ImportedQuery(
-        location=f"{source.path.name}, query {qid}", post=post, criterion=criterion
+        location=f"{source.name}, query {qid}", post=post, criterion=criterion
     )
     if not matched or not post or not criterion:
         raise part.error(
@@ -461,5 +493,5 @@ def _unreadable(source: EvidenceFile, error: OSError | ValueError) -> DatasetErr
         return DatasetError(f"{error} Correct the file.")
     reason = error.strerror or type(error).__name__
     return DatasetError(
-        f"{source.path}: {reason} (check the path and its permissions)."
+        f"{source.file.path}: {reason} (check the path and its permissions)."
     )

@@ -9,28 +9,24 @@ from typing import TypeAlias
 
 from jobs.evidence_retrieval.data import query_key
 from jobs.evidence_retrieval.import_formats import (
+    GOLD,
     LABEL,
     LIST_SUFFIX,
-    OPTIONAL,
-    QRELS_FIELDS,
+    QRELS_COLUMNS,
     QUERY,
-    RUN_FIELDS,
+    RUN_COLUMNS,
     SCORES,
     UIDS,
     EvidenceFile,
     ImportedQuery,
     SentenceOwners,
-    is_gamma_sweep,
-    is_lists,
-    is_predictions,
-    is_rankings,
     read_gamma_sweep,
     read_lists,
     read_predictions,
     read_rankings,
     read_trec_qrels,
     read_trec_run,
-    trec_fields,
+    trec_columns,
 )
 from jobs.evidence_retrieval.import_records import (
     CALIBRATED,
@@ -38,38 +34,42 @@ from jobs.evidence_retrieval.import_records import (
     PROB_PREFIX,
     RAW,
     SINGLE,
+    STATED,
     ImportedPrediction,
     encode,
     merge_answers,
 )
 from jobs.evidence_retrieval.inputs import natural_order
 from jobs.evidence_retrieval.settings import EvidenceSettings
-from jobs.kit.inputs.column_map import ColumnMap, column_map, describe_columns, is_field
+from jobs.kit.importer import FileImporter, ImportFile, ImportForm
+from jobs.kit.inputs.column_map import is_field
 from jobs.kit.inputs.files import csv_columns, holds_objects
 from jobs.kit.inputs.rows import InputFindings
-from runner.errors import DatasetError, UsageError
+from runner.errors import DatasetError
 from runner.job import ImportedAnswer, TaskSpec
 
 Query: TypeAlias = tuple[str, str]
 """Post and criterion."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FormattedFile:
-    """A file and the reader of its format."""
+Reader: TypeAlias = Callable[[EvidenceFile], Iterator[ImportedQuery]]
 
-    source: EvidenceFile
-    read: Callable[[EvidenceFile], Iterator[ImportedQuery]]
-    judges_posts: bool = False  #: a post that it names is judged for every criterion
+READERS: Mapping[str, Reader] = {
+    "rankings": read_rankings,
+    "qrels": read_trec_qrels,
+    "run": read_trec_run,
+    "predictions": read_predictions,
+    "lists": read_lists,
+    "gamma-sweep": read_gamma_sweep,
+}
+"""By the form of a file."""
 
-    @property
-    def name(self) -> str:
-        """The file, for errors and findings."""
-        return self.source.path.name
+JUDGES_POSTS = frozenset({"qrels"})
+"""Forms in which a post that is named is judged for every criterion."""
 
 
 def joined(
-    readings: Sequence[FormattedFile], findings: InputFindings
+    files: Sequence[EvidenceFile], findings: InputFindings
 ) -> Iterator[ImportedQuery]:
     """Each query once, in the order of the first file, then of the others.
 
@@ -77,11 +77,11 @@ def joined(
         DatasetError: a file is off, names a query twice or a post in two folds, two
             files give the same thing of the same model, or there is no query at all.
     """
-    first, *others = readings
+    first, *others = files
     seen = _ImportedNames()
     pending: dict[Query, ImportedQuery] = {}
-    for reading in others:
-        for part in seen.distinct(reading):
+    for file in others:
+        for part in seen.distinct(file):
             earlier = pending.get(part.query)
             pending[part.query] = (
                 part if earlier is None else _both(earlier, part, findings)
@@ -115,12 +115,12 @@ class _ImportedNames:
     criteria: dict[str, set[str]] = field(default_factory=dict)  #: by file
     judged: set[str] = field(default_factory=set)  #: posts
 
-    def distinct(self, reading: FormattedFile) -> Iterator[ImportedQuery]:
+    def distinct(self, source: EvidenceFile) -> Iterator[ImportedQuery]:
         """The parts of a file, each query once, each post in one fold."""
         lines: dict[Query, str] = {}
         folds: dict[str, str] = {}
-        criteria = self.criteria.setdefault(reading.name, set())
-        for part in reading.read(reading.source):
+        criteria = self.criteria.setdefault(source.name, set())
+        for part in READERS[source.file.form](source):
             line = lines.setdefault(part.query, part.location)
             if line is not part.location:
                 raise part.error(
@@ -134,7 +134,7 @@ class _ImportedNames:
                     f"{folds[part.post]} already (a post belongs to one fold)"
                 )
             criteria.add(part.criterion)
-            if reading.judges_posts:
+            if source.file.form in JUDGES_POSTS:
                 self.judged.add(part.post)
             yield part
 
@@ -145,7 +145,7 @@ class _ImportedNames:
             return replace(part, truth=replace(truth, gold=()))
         return part
 
-    def compare_criteria(self, first: FormattedFile, findings: InputFindings) -> None:
+    def compare_criteria(self, first: EvidenceFile, findings: InputFindings) -> None:
         """All files should speak of the same criteria."""
         first_criteria = self.criteria[first.name]
         for name, criteria in self.criteria.items():
@@ -243,56 +243,34 @@ MODEL = "imported"
 """Whose work it is where nothing names a model."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResultFormat:
-    """One way in which results are written down."""
-
-    recognised: str  #: what a file must have, in words
-    read: Callable[[EvidenceFile], Iterator[ImportedQuery]]
-    has_columns: Callable[[Sequence[str]], bool] | None = None  #: of a table
-    words: int = 0  #: in a line
-    judges_posts: bool = False
-
-
-FORMS: Mapping[str, ResultFormat] = {
-    "rankings": ResultFormat(
-        recognised="JSONL post_id, criterion_id, sent_uids",
-        read=read_rankings,
-        has_columns=is_rankings,
+FORMS: Mapping[str, ImportForm] = {
+    "rankings": ImportForm(
+        recognised="JSONL post_id, criterion_id, sent_uids", needs=(*QUERY, UIDS)
     ),
-    "qrels": ResultFormat(
-        recognised="lines of qid 0 docid rel",
-        read=read_trec_qrels,
-        words=QRELS_FIELDS,
-        judges_posts=True,
+    "qrels": ImportForm(recognised="lines of qid 0 docid rel", needs=QRELS_COLUMNS),
+    "run": ImportForm(
+        recognised="lines of qid Q0 docid rank score tag", needs=RUN_COLUMNS
     ),
-    "run": ResultFormat(
-        recognised="lines of qid Q0 docid rank score tag",
-        read=read_trec_run,
-        words=RUN_FIELDS,
-    ),
-    "predictions": ResultFormat(
+    "predictions": ImportForm(
         recognised="CSV post_id, criterion_id, has_evidence_gold",
-        read=read_predictions,
-        has_columns=is_predictions,
+        needs=(*QUERY, LABEL),
     ),
-    "lists": ResultFormat(
+    "lists": ImportForm(
         recognised="CSV post_id, criterion_id, gold_ids, <name>_topk",
-        read=read_lists,
-        has_columns=is_lists,
+        needs=(*QUERY, "gold_ids", "*" + LIST_SUFFIX),
     ),
-    "gamma-sweep": ResultFormat(
+    "gamma-sweep": ImportForm(
         recognised="CSV post_id, criterion_id, k_gamma_<g>",
-        read=read_gamma_sweep,
-        has_columns=is_gamma_sweep,
+        needs=(*QUERY, GAMMA_PREFIX + "[0-9]*"),
     ),
 }
-"""In the order in which they are tried."""
 
 FIELDS = (
     *QUERY,
     LABEL,
-    *OPTIONAL,
+    *("fold_id", "state", "tau_neg", "tau_pos", "n_candidates", "selected_k"),
+    *STATED,
+    GOLD,
     CALIBRATED,
     RAW,
     PROB_PREFIX + "*",
@@ -307,97 +285,77 @@ FIELDS = (
 HINTED = (*QUERY, LABEL)
 """Columns by which formats are recognised, and whose names vary."""
 
+TREC = frozenset({"qrels", "run"})
+
 LEADING = ("predictions", "lists", "qrels")
 """Forms that say what is true; one of them is read first, whatever was named first."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _NamedFile:
-    """A file as the command line names it."""
+class EvidenceRetrievalImporter(FileImporter[EvidenceSettings]):
+    """Imports predictions, ranked lists, sweeps and TREC files."""
 
-    path: Path
-    form: str = ""  #: empty: by what the file holds
-    model: str = ""  #: empty: the model of all files that name none
+    forms = FORMS
+    fields = FIELDS
+    hinted = HINTED
+    no_files = (
+        "Name the files to import, by place or with --per-query, --rankings, "
+        "--gamma-sweep, --qrels and --run."
+    )
+    no_replicates = (
+        "These formats have no replicates; leave --replicate out, or import each as a "
+        "run of its own."
+    )
 
-    def reading(
-        self,
-        settings: EvidenceSettings,
-        owners: SentenceOwners,
-        findings: InputFindings,
-        columns: ColumnMap,
-    ) -> FormattedFile:
-        source = EvidenceFile(
-            path=self.path,
-            settings=settings,
-            owners=owners,
-            findings=findings,
-            model=self.model,
-            columns=columns,
-        )
-        form = FORMS[self.form]
-        return FormattedFile(
-            source=source, read=form.read, judges_posts=form.judges_posts
-        )
+    def named(self, settings: EvidenceSettings) -> Iterator[ImportFile]:
+        """What flags name."""
+        if settings.per_query is not None:
+            yield ImportFile(path=settings.per_query)
+        if settings.qrels is not None:
+            yield ImportFile(form="qrels", path=settings.qrels)
+        if settings.run is not None:
+            yield ImportFile(form="run", path=settings.run)
+        for text in settings.rankings:
+            model, equals, path = text.partition("=")
+            if equals and not Path(text).exists():
+                yield ImportFile(form="rankings", path=Path(path), model=model)
+            else:
+                yield ImportFile(form="rankings", path=Path(text))
+        if settings.gamma_sweep is not None:
+            yield ImportFile(form="gamma-sweep", path=settings.gamma_sweep)
 
+    def pairs(self, settings: EvidenceSettings) -> Sequence[str]:
+        """All pairs but those about the results in `--against`."""
+        stored = set(stored_pairs(settings))
+        return [pair for pair in settings.map if pair not in stored]
 
-class EvidenceRetrievalImporter:
-    """The job's `runner.job.Importer`."""
+    def columns(self, file: ImportFile, settings: EvidenceSettings) -> Sequence[str]:  # noqa: ARG002 - of the base
+        """The columns of a table; those of a TREC file are known by their number."""
+        trec = () if holds_objects(file.path) else trec_columns(file.path)
+        return trec or csv_columns(file.path)
 
-    formats: Mapping[str, str] = {name: form.recognised for name, form in FORMS.items()}
+    def keys(self, file: ImportFile, settings: EvidenceSettings) -> Sequence[str]:
+        """The columns of a table: a TREC file has no names that could be mapped."""
+        columns = () if file.form in TREC else self.columns(file, settings)
+        return () if columns in {QRELS_COLUMNS, RUN_COLUMNS} else columns
 
-    def read(
-        self,
-        files: tuple[Path, ...],
-        settings: EvidenceSettings,
-        *,
-        model: str | None,
-        form: str | None,
-        replicates: Mapping[Path, int],
+    def answers(
+        self, files: Sequence[ImportFile], settings: EvidenceSettings
     ) -> Iterator[ImportedAnswer]:
-        """An answer for each query and model.
-
-        Args:
-            files: named by their place; those that settings name come before them.
-            settings: of the run.
-            model: name of the model whose files do not name it.
-            form: of *files*, a name in `formats`; None: by the content of each.
-            replicates: must be empty, these formats have none.
-
-        Raises:
-            DatasetError: a file cannot be read, fits no form, or contradicts itself.
-            UsageError: *form* is none of `formats`, no file is named at all, or one is
-                said to be a replicate.
-        """
-        if replicates:
-            raise UsageError(
-                "These formats have no replicates; leave --replicate out, or import "
-                "each as a run of its own."
-            )
+        """An answer for each query and model."""
         findings = InputFindings()
         owners = SentenceOwners.of(settings)
-        named_files = [*_by_settings(settings), *_by_position(files, form)]
-        if not named_files:
-            raise UsageError(
-                "Name the files to import, by place or with --per-query, --rankings, "
-                "--gamma-sweep, --qrels and --run."
-            )
-        columns = _columns(settings, named_files)
-        named_files = [
-            replace(
-                named_file,
-                form=named_file.form or _form(named_file.path, columns),
+        sources = [
+            EvidenceFile(
                 # named before files are joined, so that all that is said of one model
                 # becomes one answer, under whichever option it was given
-                model=named_file.model or model or MODEL,
+                file=replace(file, model=file.model or MODEL),
+                settings=settings,
+                owners=owners,
+                findings=findings,
             )
-            for named_file in named_files
+            for file in sorted(files, key=lambda file: file.form not in LEADING)
         ]
-        named_files.sort(key=lambda named_file: named_file.form not in LEADING)
-        readings = [
-            named_file.reading(settings, owners, findings, columns)
-            for named_file in named_files
-        ]
-        for part in joined(readings, findings):
+        for part in joined(sources, findings):
             context = encode(part.truth)
             for name, prediction in part.predictions.items():
                 yield ImportedAnswer(
@@ -415,54 +373,6 @@ class EvidenceRetrievalImporter:
 importer = EvidenceRetrievalImporter()
 
 
-def _by_settings(settings: EvidenceSettings) -> Iterator[_NamedFile]:
-    """What flags name."""
-    if settings.per_query is not None:
-        yield _NamedFile(path=settings.per_query)
-    if settings.qrels is not None:
-        yield _NamedFile(form="qrels", path=settings.qrels)
-    if settings.run is not None:
-        yield _NamedFile(form="run", path=settings.run)
-    for text in settings.rankings:
-        model, equals, path = text.partition("=")
-        if equals and not Path(text).exists():
-            yield _NamedFile(form="rankings", path=Path(path), model=model)
-        else:
-            yield _NamedFile(form="rankings", path=Path(text))
-    if settings.gamma_sweep is not None:
-        yield _NamedFile(form="gamma-sweep", path=settings.gamma_sweep)
-
-
-def _by_position(files: tuple[Path, ...], form: str | None) -> Iterator[_NamedFile]:
-    """What is named without saying what it is."""
-    for path in files:
-        yield _NamedFile(form=form or "", path=path)
-
-
-def _columns(
-    settings: EvidenceSettings, named_files: Sequence[_NamedFile]
-) -> ColumnMap:
-    """The fields by the columns that `--map` renames.
-
-    Raises:
-        UsageError: no file has a column that is mapped.
-    """
-    stored = set(stored_pairs(settings))
-    pairs = [pair for pair in settings.map if pair not in stored]
-    if not pairs:
-        return {}
-    forms = (
-        named_file.form or _trec_form(named_file.path) for named_file in named_files
-    )
-    tables = (
-        named_file.path
-        for named_file, form in zip(named_files, forms, strict=True)
-        if not (form and FORMS[form].words)
-    )
-    seen = (name for path in tables for name in csv_columns(path))
-    return column_map(pairs, FIELDS, seen)
-
-
 def stored_pairs(settings: EvidenceSettings) -> Sequence[str]:
     """The pairs of `--map` that name a key of the results in `--against`.
 
@@ -476,26 +386,3 @@ def stored_pairs(settings: EvidenceSettings) -> Sequence[str]:
         for pair in settings.map
         if not any(is_field(side, FIELDS) for side in pair.split("="))
     ]
-
-
-def _trec_form(path: Path) -> str:
-    """The form of a file whose lines have words and no columns; empty: a table."""
-    n = 0 if holds_objects(path) else trec_fields(path)
-    forms = (name for name, form in FORMS.items() if n and form.words == n)
-    return next(forms, "")
-
-
-def _form(path: Path, columns: ColumnMap) -> str:
-    trec = _trec_form(path)
-    if trec:
-        return trec
-    fields = [columns.get(name, name) for name in csv_columns(path)]
-    for name, form in FORMS.items():
-        if form.has_columns is not None and form.has_columns(fields):
-            return name
-    formats = "; ".join(f"{name}: {form.recognised}" for name, form in FORMS.items())
-    raise DatasetError(
-        f"{path.name}: fits no known format ({describe_columns(fields, HINTED)}; "
-        f"{formats}; rename a column with --map OLD=NEW, or force a format with "
-        "--format)."
-    )

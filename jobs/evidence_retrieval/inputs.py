@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
@@ -22,8 +22,15 @@ from jobs.evidence_retrieval.data import (
 from jobs.evidence_retrieval.pipeline import read_configs
 from jobs.evidence_retrieval.posts import read_gold, read_posts
 from jobs.evidence_retrieval.settings import EvidenceSettings
-from jobs.kit.inputs.files import read_csv, read_json
-from jobs.kit.inputs.rows import InputFindings, InputRow
+from jobs.kit.inputs.cells import Filled, Text
+from jobs.kit.inputs.files import read_json, read_table
+from jobs.kit.inputs.rows import (
+    InputFindings,
+    RowModel,
+    RowSource,
+    Spelled,
+    columns_of,
+)
 from jobs.kit.inputs.sampling import draw_sample, report_sample
 from runner.errors import DatasetError, UsageError
 from runner.job import InputFile
@@ -56,9 +63,6 @@ def read_stored(path: Path) -> Mapping[str, Any]:
     return content
 
 
-ALIASES = {"id": "criterion_id", "description": "text"}
-"""Other names of the fields; a file uses one of each."""
-
 _DIGITS = re.compile(r"([0-9]+)")
 
 
@@ -69,6 +73,12 @@ def natural_order(ids: Iterable[str]) -> tuple[str, ...]:
     ('A.1', 'A.2', 'A.10')
     """
     return tuple(sorted(set(ids), key=_natural))
+
+
+class _CriterionRow(RowModel):
+    criterion_id: Annotated[Filled, Spelled("id")]
+    text: Annotated[Filled, Spelled("description")]
+    name: Text = ""
 
 
 def read_criteria(
@@ -83,21 +93,12 @@ def read_criteria(
     if ".json" in path.suffixes:
         rows = _json_rows(path)
     else:
-        rows = read_csv(
-            path,
-            ("criterion_id", "text"),
-            ("name",),
-            findings=findings,
-            allow_ragged=allow_ragged,
-            aliases=ALIASES,
+        rows = read_table(
+            path, _CriterionRow, findings=findings, allow_ragged=allow_ragged
         )
     criteria: dict[str, Criterion] = {}
     for row in rows:
-        criterion = Criterion(
-            id=row.text("criterion_id"),
-            text=row.text("text"),
-            name=row.optional_text("name"),
-        )
+        criterion = Criterion(id=row.criterion_id, text=row.text, name=row.name)
         if "/" in criterion.id:
             raise row.error(
                 f'criterion_id {criterion.id} holds "/", which parts post and '
@@ -113,7 +114,7 @@ def read_criteria(
     return tuple(criteria.values())
 
 
-def _json_rows(path: Path) -> Iterator[InputRow]:
+def _json_rows(path: Path) -> Iterator[_CriterionRow]:
     """The entries of `{"criteria": [...]}`, numbered from 1 as lines are."""
     value = read_json(path)
     entries: Any = value.get("criteria") if isinstance(value, dict) else None
@@ -122,14 +123,16 @@ def _json_rows(path: Path) -> Iterator[InputRow]:
             f'{path.name}: no list of criteria (an object {{"criteria": [...]}} is '
             "expected)."
         )
+    source = RowSource(file=path.name, unit="criterion")
+    spellings = columns_of(_CriterionRow).spellings
     for number, entry in enumerate(entries, start=1):
         if not isinstance(entry, dict):
             raise DatasetError(
                 f"{path.name} criterion {number}: not an object with id and text "
                 "(write both)."
             )
-        fields = {ALIASES.get(str(key), str(key)): entry[key] for key in entry}
-        yield InputRow(file=path.name, line=number, fields=fields, unit="criterion")
+        fields = {spellings.get(key, key): cell for key, cell in entry.items()}
+        yield _CriterionRow.at(source, number, fields)
 
 
 def _natural(id_: str) -> tuple[tuple[str, int], ...]:
@@ -172,6 +175,11 @@ def assign_folds(post_ids: Iterable[str], n_folds: int, seed: int) -> dict[str, 
     }
 
 
+class _FoldRow(RowModel):
+    post_id: Filled
+    fold_id: Filled
+
+
 def read_folds(
     settings: EvidenceSettings, posts: tuple[Post, ...], findings: InputFindings
 ) -> Mapping[str, str] | None:
@@ -186,15 +194,15 @@ def read_folds(
     """
     if settings.folds is None:
         return None
-    rows = read_csv(
+    rows = read_table(
         settings.folds,
-        ("post_id", "fold_id"),
+        _FoldRow,
         findings=findings,
         allow_ragged=settings.allow_ragged,
     )
     folds: dict[str, str] = {}
     for row in rows:
-        post, fold = row.text("post_id"), row.text("fold_id")
+        post, fold = row.post_id, row.fold_id
         if folds.setdefault(post, fold) != fold:
             raise row.error(
                 f"post {post} is in fold {fold} here and in {folds[post]} above "

@@ -13,7 +13,7 @@ from jobs.evidence_retrieval.plan import (
     post_of,
 )
 from jobs.evidence_retrieval.prompts import request
-from jobs.evidence_retrieval.settings import EVERYDAY, EvidenceSettings
+from jobs.evidence_retrieval.settings import EVERYDAY, PROFILES, EvidenceSettings
 from jobs.kit.job import Deferred
 from runner.job import Job
 
@@ -25,6 +25,7 @@ class EvidenceRetrieval(Job):
     version = "2"
     Settings = EvidenceSettings
     everyday = EVERYDAY
+    profiles = PROFILES
     stages = STAGES
     prompts = WORDING
 

@@ -11,11 +11,6 @@ from collections.abc import Mapping
 from jobs.kit.measures import BASELINE_FORMS, Measure, MeasurePart, Measures
 from runner.scorecard import Direction
 
-
-def _measure(name: str, meaning: str, direction: Direction = "neither") -> Measure:
-    return Measure(name=name, meaning=meaning, direction=direction)
-
-
 _LISTS: Mapping[str, tuple[str, str]] = {
     "recall": (
         "Recall",
@@ -144,126 +139,124 @@ _POSTS: Mapping[str, tuple[str, str, Direction]] = {
 """Of whole posts: name, meaning, direction."""
 
 _PLAIN: Mapping[str, Measure] = {
-    "queries": _measure(
-        "Queries", "Number of queries: one post read for one criterion"
-    ),
-    "posts": _measure("Posts", "Number of distinct posts"),
-    "criteria": _measure("Criteria", "Number of criteria"),
-    "status.{status}": _measure(
+    "queries": Measure("Queries", "Number of queries: one post read for one criterion"),
+    "posts": Measure("Posts", "Number of distinct posts"),
+    "criteria": Measure("Criteria", "Number of criteria"),
+    "status.{status}": Measure(
         "Queries with status {status}", "Number of queries whose status is {status}"
     ),
-    "coverage": _measure(
+    "coverage": Measure(
         "Coverage", "Share of judged queries that have an answer", "higher"
     ),
-    "n": _measure("Scored queries", "Number of judged queries with a score"),
-    "positives": _measure(
+    "n": Measure("Scored queries", "Number of judged queries with a score"),
+    "positives": Measure(
         "Queries with evidence", "Number of scored queries that have evidence"
     ),
-    "negatives": _measure(
+    "negatives": Measure(
         "Queries without evidence", "Number of scored queries that have no evidence"
     ),
-    "n_queries": _measure("Judged queries", "Number of judged queries"),
-    "n_positive": _measure(
+    "n_queries": Measure("Judged queries", "Number of judged queries"),
+    "n_positive": Measure(
         "Judged queries with evidence", "Number of judged queries with evidence"
     ),
-    "positive_rate": _measure("Prevalence", "Share of judged queries with evidence"),
-    "auroc": _measure(
+    "positive_rate": Measure("Prevalence", "Share of judged queries with evidence"),
+    "auroc": Measure(
         "AUROC",
         "How often a query with evidence scores above one without; chance is 0.5",
         "higher",
     ),
-    "auprc": _measure(
+    "auprc": Measure(
         "AUPRC",
         "Share with evidence among the most probable queries, averaged over how many "
         "are taken; chance is the share with evidence",
         "higher",
     ),
-    "tpr_at_fpr@{fpr*}": _measure(
+    "tpr_at_fpr@{fpr*}": Measure(
         "True positive rate at FPR {fpr}",
         "Share of evidence found where a share of {fpr} of the queries without "
         "evidence may be false alarms",
         "higher",
     ),
-    "attained_fpr@{fpr*}": _measure(
+    "attained_fpr@{fpr*}": Measure(
         "Attained FPR at target {fpr}",
         "Share of false alarms that the threshold for a target of {fpr} really has",
     ),
-    "threshold_at_fpr@{fpr*}": _measure(
+    "threshold_at_fpr@{fpr*}": Measure(
         "Threshold at FPR {fpr}",
         "Score from which at most a share of {fpr} are false alarms",
     ),
-    "ece": _measure(
+    "ece": Measure(
         "Expected calibration error",
         "Mean distance of stated probabilities from what happens",
         "lower",
     ),
-    "mce": _measure(
+    "mce": Measure(
         "Maximum calibration error",
         "Largest distance of stated probabilities from what happens, over bins",
         "lower",
     ),
-    "ece_adaptive": _measure(
+    "ece_adaptive": Measure(
         "Expected calibration error, adaptive bins",
         "Mean distance of stated probabilities from what happens, in bins of equal "
         "size",
         "lower",
     ),
-    "brier": _measure(
+    "brier": Measure(
         "Brier score", "Mean squared distance of probabilities from the truth", "lower"
     ),
-    "brier_reliability": _measure(
+    "brier_reliability": Measure(
         "Brier score, reliability",
         "Part of the Brier score that is due to wrong probabilities",
         "lower",
     ),
-    "brier_resolution": _measure(
+    "brier_resolution": Measure(
         "Brier score, resolution",
         "Part of the Brier score that telling queries apart saves",
         "higher",
     ),
-    "brier_uncertainty": _measure(
+    "brier_uncertainty": Measure(
         "Brier score, uncertainty",
         "Part of the Brier score that is due to the prevalence alone",
     ),
-    "brier_skill": _measure(
+    "brier_skill": Measure(
         "Brier skill score",
         "Share of the Brier score of the bare prevalence that the model saves",
         "higher",
     ),
-    "log_loss": _measure(
+    "log_loss": Measure(
         "Log loss", "How surprised the probabilities are by the truth", "lower"
     ),
-    "aurc": _measure(
+    "aurc": Measure(
         "Area under the risk-coverage curve",
         "Errors that remain if only the surest queries are decided, averaged over how "
         "many",
         "lower",
     ),
-    "excess_aurc": _measure(
+    "excess_aurc": Measure(
         "Excess area under the risk-coverage curve",
         "How far the area lies above that of the best order of queries",
         "lower",
     ),
-    "mrr": _measure(
+    "mrr": Measure(
         "MRR",
         "How early the first evidence sentence comes: 1 first, 0.5 second",
         "higher",
     ),
-    "pool_recall": _measure(
+    "pool_recall": Measure(
         "Pool recall",
         "Share of evidence sentences that are anywhere in the list",
         "higher",
     ),
-    "gold_absent": _measure(
+    "gold_absent": Measure(
         "Evidence sentences not listed",
         "Evidence sentences that are not in the list",
         "lower",
     ),
-    "n_candidates.mean": _measure(
+    "n_candidates.mean": Measure(
         "Candidate sentences", "Sentences of a query's post, on average"
     ),
     **{
-        f"{key}{of}.{{stat}}": _measure(
+        f"{key}{of}.{{stat}}": Measure(
             f"{name}{', {group}' if of else ''}, {{stat}}",
             f"{meaning}{', of {group}' if of else ''}: {{stat}}",
             "lower",
@@ -279,60 +272,60 @@ _PLAIN: Mapping[str, Measure] = {
         )
         for of in ("", ".{group}")
     },
-    "sentences_extracted": _measure(
+    "sentences_extracted": Measure(
         "Sentences to read", "Sentences that somebody has to read", "lower"
     ),
-    "evidence_recall@{k}": _measure(
+    "evidence_recall@{k}": Measure(
         "Evidence recall at {k}",
         "Share of evidence sentences that a reader is shown",
         "higher",
     ),
-    "evidence_precision@{k}": _measure(
+    "evidence_precision@{k}": Measure(
         "Evidence precision at {k}",
         "Share of shown sentences that are evidence",
         "higher",
     ),
-    "states.n": _measure("Queries with a state", "Number of queries with a state"),
-    "states.{state}": _measure(
+    "states.n": Measure("Queries with a state", "Number of queries with a state"),
+    "states.{state}": Measure(
         "Queries in state {state}", "Number of queries in the state {state}"
     ),
-    "neg_rate": _measure("Skipped queries", "Share of queries that are skipped (NEG)"),
-    "uncertain_rate": _measure(
+    "neg_rate": Measure("Skipped queries", "Share of queries that are skipped (NEG)"),
+    "uncertain_rate": Measure(
         "Uncertain queries", "Share of queries that are read with care (UNCERTAIN)"
     ),
-    "pos_rate": _measure("Alert rate", "Share of queries that raise an alert (POS)"),
-    "screening_sensitivity": _measure(
+    "pos_rate": Measure("Alert rate", "Share of queries that raise an alert (POS)"),
+    "screening_sensitivity": Measure(
         "Screening sensitivity",
         "Share of queries with evidence that are not skipped",
         "higher",
     ),
-    "screening_specificity": _measure(
+    "screening_specificity": Measure(
         "Screening specificity",
         "Share of queries without evidence that are skipped",
         "higher",
     ),
-    "screening_npv": _measure(
+    "screening_npv": Measure(
         "Screening negative predictive value",
         "Share of skipped queries that indeed have no evidence",
         "higher",
     ),
-    "alert_precision": _measure(
+    "alert_precision": Measure(
         "Alert precision", "Share of alerts that are right", "higher"
     ),
-    "alert_recall": _measure(
+    "alert_recall": Measure(
         "Alert recall", "Share of queries with evidence that raise an alert", "higher"
     ),
-    "screening_fn_per_1000": _measure(
+    "screening_fn_per_1000": Measure(
         "Missed queries per 1,000",
         "Queries with evidence that are skipped, in 1,000 queries",
         "lower",
     ),
-    "screening_fn_per_1000_positive": _measure(
+    "screening_fn_per_1000_positive": Measure(
         "Missed queries per 1,000 with evidence",
         "Queries with evidence that are skipped, in 1,000 queries with evidence",
         "lower",
     ),
-    "alerts_per_1000": _measure("Alerts per 1,000", "Alerts in 1,000 queries"),
+    "alerts_per_1000": Measure("Alerts per 1,000", "Alerts in 1,000 queries"),
 }
 
 MEASURES = Measures(
@@ -422,16 +415,16 @@ MEASURES = Measures(
     measures={
         **_PLAIN,
         **{
-            f"{word}@{{k}}": _measure(f"{name} at {{k}}", meaning, "higher")
+            f"{word}@{{k}}": Measure(f"{name} at {{k}}", meaning, "higher")
             for word, (name, meaning) in _LISTS.items()
         },
         **{
-            f"{way}.{word}": _measure(f"{name}, {by}", f"{meaning}; {rule}", direction)
+            f"{way}.{word}": Measure(f"{name}, {by}", f"{meaning}; {rule}", direction)
             for way, (by, rule) in _DECIDED.items()
             for word, (name, meaning, direction) in _RATES.items()
         },
         **{
-            f"{way}.{word}": _measure(f"{name}, {by}", f"{meaning}; {rule}", direction)
+            f"{way}.{word}": Measure(f"{name}, {by}", f"{meaning}; {rule}", direction)
             for way, by, rule in (
                 (
                     "posts_at_tau",

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,36 +16,26 @@ from jobs.evidence_retrieval.import_formats import JUDGED
 from jobs.evidence_retrieval.metrics.breakdowns import PostDecisions, chosen_decision
 from jobs.evidence_retrieval.metrics.judged_predictions import JudgedPredictions
 from jobs.evidence_retrieval.metrics.results import EvidenceResults
-from jobs.evidence_retrieval.queries import SCORED, UNJUDGED, UNKNOWN
+from jobs.evidence_retrieval.queries import (
+    SCORED,
+    UNJUDGED,
+    UNKNOWN,
+    Predictions,
+    Queries,
+)
 from jobs.kit.metrics.columns import Floats, Ints
 from jobs.kit.metrics.ranking import qrels_lines, run_lines
-from jobs.kit.metrics.selective import NEG, POS, STATES, States
-from runner.scorecard import Artifact, Cell, Detail, StreamedLine, StreamedRow, Table
-
-PER_QUERY = (
-    "fold_id",
-    "post_id",
-    "criterion_id",
-    "p4_prob_raw",
-    "p4_prob_calibrated",
-    "has_evidence_gold",
-    "state",
-    "tau_neg",
-    "tau_pos",
-    "n_candidates",
-    "selected_k",
-    "evidence_recall_at_k",
-    "evidence_precision_at_k",
-    "mrr",
-    "screening_correct",
-    "alert_correct",
-    "gold_sent_uids",
-    "model",
-    "config",
-    "n_gold",
-    "status",
+from jobs.kit.metrics.selective import POS, STATES, UNCERTAIN, States
+from jobs.kit.tables import (
+    Columns,
+    TableOf,
+    count,
+    groups,
+    number,
+    per_key,
+    text,
 )
-"""Those of the prediction format, then what makes it complete."""
+from runner.scorecard import Artifact, Detail, StreamedLine, StreamedRow, Table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,39 +86,98 @@ def _empty_columns() -> tuple[Ints, Floats]:
     return np.empty(0, dtype=np.int64), np.empty(0)
 
 
-def rows(columns: PerQuery) -> Iterator[tuple[Cell, ...]]:
-    """The lines of the file, in the sheet's order."""
-    block = columns.block
-    queries, prediction = block.queries, block.prediction
-    for i in range(len(queries)):
-        y, state = int(queries.y[i]), int(columns.state[i])
-        is_known = UNKNOWN not in {y, state}
-        gold = queries.gold[i] if queries.gold is not None else None
-        fold = int(queries.fold[i])
-        status = prediction.status[i]
-        yield (
-            queries.folds[fold] if fold != UNKNOWN else None,
-            queries.posts[queries.post[i]],
-            queries.criteria[queries.criterion[i]],
-            _float(prediction.prob_raw, i),
-            _float(prediction.prob, i),
-            None if y == UNKNOWN else y,
-            None if state == UNKNOWN else STATES[state],
-            _float(prediction.tau_neg, i),
-            _float(prediction.tau_pos, i),
-            _int(queries.pool, i),
-            _int(prediction.k, i),
-            _float(columns.recall, i),
-            _float(columns.precision, i),
-            _float(columns.mrr, i),
-            int((state != NEG) == (y == 1)) if is_known else None,
-            int((state == POS) == (y == 1)) if is_known else None,
-            None if gold is None else "|".join(gold),
-            prediction.model,
-            prediction.config,
-            None if gold is None else len(gold),
-            UNJUDGED if y == UNKNOWN and status == SCORED else status,
-        )
+class _QueryRow(NamedTuple):
+    """One query, and what was measured of it."""
+
+    measured: PerQuery
+    i: int
+
+    @property
+    def queries(self) -> Queries:
+        return self.measured.block.queries
+
+    @property
+    def prediction(self) -> Predictions:
+        return self.measured.block.prediction
+
+    @property
+    def y(self) -> int | None:
+        return _int(self.queries.y, self.i)
+
+    @property
+    def post(self) -> str:
+        return self.queries.posts[int(self.queries.post[self.i])]
+
+    @property
+    def criterion(self) -> str:
+        return self.queries.criteria[int(self.queries.criterion[self.i])]
+
+    @property
+    def state(self) -> int | None:
+        return _int(self.measured.state, self.i)
+
+    @property
+    def fold(self) -> str | None:
+        fold = _int(self.queries.fold, self.i)
+        return None if fold is None else self.queries.folds[fold]
+
+    @property
+    def gold(self) -> tuple[str, ...] | None:
+        return None if (gold := self.queries.gold) is None else gold[self.i]
+
+    @property
+    def status(self) -> str:
+        status = self.prediction.status[self.i]
+        return UNJUDGED if self.y is None and status == SCORED else status
+
+    def correct(self, *evident: int) -> int | None:
+        """1 where it is in one of these states just if there is evidence, else 0."""
+        if self.y is None or self.state is None:
+            return None
+        return int((self.state in evident) == (self.y == 1))
+
+
+PER_QUERY = TableOf[_QueryRow](
+    name="per_query",
+    columns=(
+        text("fold_id", lambda row: row.fold),
+        text("post_id", lambda row: row.post),
+        text("criterion_id", lambda row: row.criterion),
+        number("p4_prob_raw", lambda row: _float(row.prediction.prob_raw, row.i)),
+        number("p4_prob_calibrated", lambda row: _float(row.prediction.prob, row.i)),
+        count("has_evidence_gold", lambda row: row.y),
+        text("state", lambda row: None if row.state is None else STATES[row.state]),
+        number("tau_neg", lambda row: _float(row.prediction.tau_neg, row.i)),
+        number("tau_pos", lambda row: _float(row.prediction.tau_pos, row.i)),
+        count("n_candidates", lambda row: _int(row.queries.pool, row.i)),
+        count("selected_k", lambda row: _int(row.prediction.k, row.i)),
+        number("evidence_recall_at_k", lambda row: _float(row.measured.recall, row.i)),
+        number(
+            "evidence_precision_at_k", lambda row: _float(row.measured.precision, row.i)
+        ),
+        number("mrr", lambda row: _float(row.measured.mrr, row.i)),
+        count("screening_correct", lambda row: row.correct(UNCERTAIN, POS)),
+        count("alert_correct", lambda row: row.correct(POS)),
+        text("gold_sent_uids", lambda row: _joined(row.gold)),
+        text("model", lambda row: row.prediction.model),
+        text("config", lambda row: row.prediction.config),
+        count("n_gold", lambda row: None if row.gold is None else len(row.gold)),
+        text("status", lambda row: row.status),
+    ),
+    caption="One row a query.",
+)
+"""Columns of the prediction format, then what makes it complete."""
+
+
+def query_rows(block: JudgedPredictions) -> Iterator[_QueryRow]:
+    """A row a query, in the sheet's order."""
+    measured = per_query(block)
+    for i in range(len(block.queries)):
+        yield _QueryRow(measured, i)
+
+
+def _joined(uids: Sequence[str] | None) -> str | None:
+    return None if uids is None else SEPARATOR.join(uids)
 
 
 def _float(column: Floats | None, i: int) -> float | None:
@@ -136,7 +186,7 @@ def _float(column: Floats | None, i: int) -> float | None:
     return float(column[i])
 
 
-def _int(column: Ints | None, i: int) -> int | None:
+def _int(column: Ints | States | None, i: int) -> int | None:
     if column is None or column[i] == UNKNOWN:
         return None
     return int(column[i])
@@ -168,19 +218,14 @@ class PerQueryFiles:
     def tables(self) -> Iterator[Table]:
         """Those that are tables."""
         for model, model_results in self.results.models.items():
-            for name in self._folders.all(model, "per_query"):
-                yield Table(name=name, columns=PER_QUERY, caption="One row a query.")
+            for name in self._folders.all(model, PER_QUERY.name):
+                yield PER_QUERY.table(name=name)
             if model_results.block.prediction.lists:
-                columns = ("post_id", "criterion_id", "gold_ids")
-                topk = tuple(
-                    f"{step}_topk" for step in model_results.block.prediction.lists
-                )
-                name = self._folders.path(model, "per_query_lists")
-                yield Table(name=name, columns=(*columns, *topk, JUDGED))
+                lists = _lists_table(model_results.block)
+                yield lists.table(name=self._folders.path(model, lists.name))
             if model in self._tables:
-                yield Table(
-                    name=self._tables[model], columns=_post_columns(model_results.block)
-                )
+                posts = _post_table(model_results.block)
+                yield posts.table(name=self._tables[model])
 
     def artifacts(self) -> Iterator[Artifact]:
         """Those that are no tables."""
@@ -198,13 +243,15 @@ class PerQueryFiles:
         yield from self._qrels()
         for model, model_results in self.results.models.items():
             names = self._folders.all(model, "per_query")
-            for cells in rows(per_query(model_results.block)):
+            for row in query_rows(model_results.block):
+                cells = PER_QUERY.cells(row)
                 yield from (StreamedRow(table=name, cells=cells) for name in names)
             if model_results.block.prediction.lists:
                 yield from self._lists(model, model_results.block)
             if (decided := chosen_decision(model_results.block)) is not None:
-                for cells in _post_rows(model_results.block, decided):
-                    yield StreamedRow(table=self._tables[model], cells=cells)
+                yield from _post_table(model_results.block).details(
+                    _post_rows(model_results.block, decided), name=self._tables[model]
+                )
 
     def _qrels(self) -> Iterator[StreamedLine]:
         queries = self.results.scoring_input.queries
@@ -217,34 +264,46 @@ class PerQueryFiles:
 
     def _lists(self, model: str, block: JudgedPredictions) -> Iterator[Detail]:
         """Every list in three forms: ours, with all lists in a row, and trec's."""
-        queries, prediction = block.queries, block.prediction
-        table = self._folders.path(model, "per_query_lists")
+        lists = _lists_table(block)
         path = self._folders.path
         jsonl, runs = (
             {step: path(model, name) for step, name in names.items()}
             for names in (_rankings(block), _runs(block))
         )
-        for i in range(len(queries)):
+        for i in range(len(block.queries)):
             post, criterion = _ids(self.results, i)
-            cells: list[Cell] = [post, criterion, None]
-            if queries.gold is not None:
-                cells[-1] = SEPARATOR.join(queries.gold[i])
-            for step, ranked in prediction.lists.items():
+            for step, ranked in block.prediction.lists.items():
                 uids = ranked[i]
-                cells.append(SEPARATOR.join(uids))
                 fields = {
                     "post_id": post,
                     "criterion_id": criterion,
                     "sent_uids": list(uids),
                 }
-                text = json.dumps(fields, ensure_ascii=False) + "\n"
-                yield StreamedLine(artifact=jsonl[step], text=text)
+                line = json.dumps(fields, ensure_ascii=False) + "\n"
+                yield StreamedLine(artifact=jsonl[step], text=line)
                 ranking = {_qid(post, criterion): uids}
-                text = "".join(run_lines(ranking, step, escape_ids=True))
-                yield StreamedLine(artifact=runs[step], text=text)
+                trec = "".join(run_lines(ranking, step, escape_ids=True))
+                yield StreamedLine(artifact=runs[step], text=trec)
+            yield from lists.details([i], name=path(model, lists.name))
+
+
+def _lists_table(block: JudgedPredictions) -> TableOf[int]:
+    """The lists of each query, by its place."""
+    queries, lists = block.queries, block.prediction.lists
+    gold = queries.gold
+    return TableOf(
+        name="per_query_lists",
+        columns=(
+            text("post_id", lambda i: queries.posts[queries.post[i]]),
+            text("criterion_id", lambda i: queries.criteria[queries.criterion[i]]),
+            text(
+                "gold_ids", lambda i: None if gold is None else SEPARATOR.join(gold[i])
+            ),
+            per_key("{}_topk", lists, lambda i, step: SEPARATOR.join(lists[step][i])),
             # without it, a blank in gold_ids would say that there is no evidence
-            cells.append(int(queries.y[i] != UNKNOWN))
-            yield StreamedRow(table=table, cells=tuple(cells))
+            count(JUDGED, lambda i: int(queries.y[i] != UNKNOWN)),
+        ),
+    )
 
 
 def _rankings(block: JudgedPredictions) -> dict[str, str]:
@@ -268,26 +327,60 @@ def _qid(post: str, criterion: str) -> str:
     return f"{post}{SEPARATOR}{criterion}"
 
 
-def _post_columns(block: JudgedPredictions) -> tuple[str, ...]:
-    return (
-        "fold_id",
-        "post_id",
-        *(
-            f"{criterion}_{part}"
-            for criterion in block.queries.criteria
-            for part in ("pred", "gold", "state")
+class _PostCriterion(NamedTuple):
+    """What was decided about one criterion of a post, and what is true."""
+
+    predicted: bool
+    true: bool
+    state: int
+
+
+class _PostRow(NamedTuple):
+    """A complete post."""
+
+    post: str
+    fold: str | None
+    criteria: Mapping[str, _PostCriterion]
+
+    @property
+    def right(self) -> int:
+        return sum(c.predicted == c.true for c in self.criteria.values())
+
+
+CRITERION: tuple[Columns[_PostCriterion], ...] = (
+    count("pred", lambda one: int(one.predicted)),
+    count("gold", lambda one: int(one.true)),
+    text("state", lambda one: None if one.state == UNKNOWN else STATES[one.state]),
+)
+
+
+def _post_table(block: JudgedPredictions) -> TableOf[_PostRow]:
+    return TableOf(
+        name="per_post_multilabel",
+        columns=(
+            text("fold_id", lambda row: row.fold),
+            text("post_id", lambda row: row.post),
+            groups(
+                CRITERION,
+                block.queries.criteria,
+                lambda row, criterion: row.criteria[criterion],
+                "{}_",
+            ),
+            count("exact_match", lambda row: int(row.right == len(row.criteria))),
+            number("hamming_score", lambda row: row.right / len(row.criteria)),
+            count(
+                "n_criteria_with_evidence_gold",
+                lambda row: sum(one.true for one in row.criteria.values()),
+            ),
+            count(
+                "n_criteria_with_evidence_pred",
+                lambda row: sum(one.predicted for one in row.criteria.values()),
+            ),
         ),
-        "exact_match",
-        "hamming_score",
-        "n_criteria_with_evidence_gold",
-        "n_criteria_with_evidence_pred",
     )
 
 
-def _post_rows(
-    block: JudgedPredictions, decided: PostDecisions
-) -> Iterator[tuple[Cell, ...]]:
-    """Complete posts: what was decided about each criterion, and what is true."""
+def _post_rows(block: JudgedPredictions, decided: PostDecisions) -> Iterator[_PostRow]:
     queries = block.queries
     shape = (len(queries.posts), len(queries.criteria))
     states = np.full(shape, UNKNOWN, dtype=np.int64)
@@ -299,20 +392,15 @@ def _post_rows(
     for post, predicted, true in zip(
         decided.posts.tolist(), decided.predicted, decided.truth, strict=True
     ):
-        cells: list[Cell] = []
-        for pred, gold, state in zip(
-            predicted.tolist(), true.tolist(), states[post].tolist(), strict=True
-        ):
-            cells += [int(pred), int(gold)]
-            cells.append(None if state == UNKNOWN else STATES[state])
-        right = predicted == true
         fold = int(folds[post])
-        yield (
-            queries.folds[fold] if fold != UNKNOWN else None,
-            queries.posts[post],
-            *cells,
-            int(right.all()),
-            int(right.sum()) / len(right),
-            int(true.sum()),
-            int(predicted.sum()),
+        cells = zip(
+            predicted.tolist(), true.tolist(), states[post].tolist(), strict=True
+        )
+        yield _PostRow(
+            post=queries.posts[post],
+            fold=queries.folds[fold] if fold != UNKNOWN else None,
+            criteria={
+                criterion: _PostCriterion(*of_criterion)
+                for criterion, of_criterion in zip(queries.criteria, cells, strict=True)
+            },
         )

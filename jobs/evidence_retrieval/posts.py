@@ -6,11 +6,13 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Annotated
 
 from jobs.evidence_retrieval.data import Criterion, Gold, PoolSentence, Post
 from jobs.evidence_retrieval.settings import EvidenceSettings
-from jobs.kit.inputs.files import read_csv, read_jsonl
-from jobs.kit.inputs.rows import InputFindings, InputRow
+from jobs.kit.inputs.cells import Count, Filled, InputCell, Label, Text
+from jobs.kit.inputs.files import read_objects, read_table
+from jobs.kit.inputs.rows import InputFindings, RowModel, Spelled
 from runner.errors import DatasetError
 
 ABBREVIATIONS = frozenset(
@@ -91,9 +93,28 @@ def _has_letter(text: str, span: SentenceSpan) -> bool:
     return any(map(str.isalpha, text[span.start : span.end]))
 
 
-POST_COLUMNS = ("post_id", "text")
-SENTENCE_KEYS = ("post_id", "sid", "sent_uid", "text")
-OFFSET_KEYS = ("start", "end")  #: written by `prepare sentences`, for people
+class _PostRow(RowModel):
+    post_id: Filled
+    text: Text
+
+
+class _SentenceRow(RowModel):
+    post_id: Filled
+    sid: Count
+    sent_uid: Filled
+    text: Text
+    # written by `prepare sentences`, for people
+    start: InputCell = None
+    end: InputCell = None
+
+
+class _GoldRow(RowModel):
+    post_id: Filled
+    sid: Count | None = None
+    sent_uid: Text = ""
+    criterion: Annotated[Filled, Spelled("criterion_id")]
+    groundtruth: Label
+    sentence: InputCell = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,16 +180,15 @@ def read_texts(settings: EvidenceSettings, findings: InputFindings) -> dict[str,
         return {}
     texts: dict[str, str] = {}
     lines: dict[str, int] = {}
-    rows = read_csv(
+    rows = read_table(
         settings.posts,
-        POST_COLUMNS,
+        _PostRow,
         findings=findings,
         allow_ragged=settings.allow_ragged,
     )
     for row in rows:
-        post_id = row.text("post_id")
-        _once(row, f"post {post_id}", lines, post_id)
-        texts[post_id] = row.optional_text("text")
+        _once(row, f"post {row.post_id}", lines, row.post_id)
+        texts[row.post_id] = row.text
     return texts
 
 
@@ -183,16 +203,16 @@ def cut(post_id: str, text: str) -> tuple[PoolSentence, ...]:
 def _read_pools(path: Path, findings: InputFindings) -> dict[str, Post]:
     pools: dict[str, dict[int, PoolSentence]] = {}
     uids: dict[str, int] = {}
-    for row in read_jsonl(path, SENTENCE_KEYS, OFFSET_KEYS, findings=findings):
-        uid, sid = row.text("sent_uid"), row.count("sid")
+    for row in read_objects(path, _SentenceRow, findings=findings):
+        uid, sid = row.sent_uid, row.sid
         _once(row, f"sent_uid {uid}", uids, uid)
-        pool = pools.setdefault(row.text("post_id"), {})
+        pool = pools.setdefault(row.post_id, {})
         if sid in pool:
             raise row.error(
                 f"sid {sid} is that of {pool[sid].uid} already (number a post's "
                 "sentences from 0, each once)"
             )
-        pool[sid] = PoolSentence(sid=sid, uid=uid, text=row.optional_text("text"))
+        pool[sid] = PoolSentence(sid=sid, uid=uid, text=row.text)
     for post_id, pool in pools.items():
         if max(pool) >= len(pool):
             findings.add(
@@ -209,7 +229,7 @@ def _in_order(post_id: str, pool: Mapping[int, PoolSentence]) -> Post:
     return Post(id=post_id, sentences=tuple(pool[sid] for sid in sorted(pool)))
 
 
-def _once(row: InputRow, label: str, lines: dict[str, int], id_: str) -> None:
+def _once(row: RowModel, label: str, lines: dict[str, int], id_: str) -> None:
     """Refuse what a file has twice."""
     if id_ in lines:
         raise row.error(f"{label} stands on line {lines[id_]} already (remove one)")
@@ -246,11 +266,6 @@ def _altered(text: str, post: Post) -> Iterator[str]:
     return (sentence.uid for sentence in post.sentences if sentence.text not in text)
 
 
-NEEDED = ("post_id", "criterion", "groundtruth")
-OPTIONAL = ("sid", "sent_uid", "sentence")
-ALIASES = {"criterion_id": "criterion"}
-
-
 @dataclass(slots=True, kw_only=True)
 class _Read:
     """What a file said so far."""
@@ -264,8 +279,8 @@ class _Read:
     def all_criteria(self) -> set[str]:
         return {criterion for judged in self.criteria.values() for criterion in judged}
 
-    def add(self, row: InputRow, uid: str) -> None:
-        post, criterion = row.text("post_id"), row.text("criterion")
+    def add(self, row: _GoldRow, uid: str) -> None:
+        post, criterion = row.post_id, row.criterion
         key = (post, criterion, uid)
         if key in self.lines:
             raise row.error(
@@ -274,7 +289,7 @@ class _Read:
             )
         self.lines[key] = row.line
         self.criteria.setdefault(post, set()).add(criterion)
-        if row.label("groundtruth"):
+        if row.groundtruth:
             self.positive.setdefault((post, criterion), set()).update({uid} - {""})
         else:
             self.writes_negatives = True
@@ -299,13 +314,11 @@ def read_gold(
     if settings.gold is None:
         return None
     read = _Read()
-    rows = read_csv(
+    rows = read_table(
         settings.gold,
-        NEEDED,
-        OPTIONAL,
+        _GoldRow,
         findings=findings,
         allow_ragged=settings.allow_ragged,
-        aliases=ALIASES,
     )
     for row in rows:
         uid = _sentence(row, pools, findings)
@@ -334,12 +347,10 @@ def owner_by_prefix(uid: str) -> str:
     return uid.rpartition("_")[0]
 
 
-def _sentence(row: InputRow, pools: SentencePools, findings: InputFindings) -> str:
+def _sentence(row: _GoldRow, pools: SentencePools, findings: InputFindings) -> str:
     """The uid that a row judges, "" where it names no sentence."""
-    post_id = row.text("post_id")
+    post_id, sid, uid = row.post_id, row.sid, row.sent_uid
     pool = pools.posts.get(post_id)
-    sid = row.count("sid") if row.has("sid") else None
-    uid = row.optional_text("sent_uid")
     if not uid:
         if sid is None:
             return ""
@@ -359,7 +370,7 @@ def _sentence(row: InputRow, pools: SentencePools, findings: InputFindings) -> s
         findings.add(
             "gold_not_in_pool",
             "warn",
-            row.file,
+            row.source.file,
             "Gold sentences are not in their post's pool, so no list can hold them.",
             example=uid,
         )
@@ -367,9 +378,9 @@ def _sentence(row: InputRow, pools: SentencePools, findings: InputFindings) -> s
         findings.add(
             "gold_sid_differs",
             "warn",
-            row.file,
+            row.source.file,
             "Rows give a sid that is not that of their sent_uid, which is believed.",
-            example=f"line {row.line}",
+            example=row.place,
         )
     return uid
 

@@ -12,7 +12,7 @@ from jobs.evidence_retrieval.against import with_verification
 from jobs.evidence_retrieval.consistency import check
 from jobs.evidence_retrieval.data import EvidenceDataset, query_key
 from jobs.evidence_retrieval.documents import EvidenceFolders, documents, summary_json
-from jobs.evidence_retrieval.figures import EvidenceFigures
+from jobs.evidence_retrieval.figures import figures
 from jobs.evidence_retrieval.measures import MEASURES
 from jobs.evidence_retrieval.metrics.bootstrap import Quotient
 from jobs.evidence_retrieval.metrics.judged_predictions import JudgedPredictions
@@ -328,7 +328,7 @@ def score(
             ),
             *long_files.artifacts(),
         ),
-        figures=EvidenceFigures(results),
+        figures=figures(results),
         details=StreamedDetails(files=(long_files,), verdicts=verdicts),
         not_available=_not_available(results),
         settings=settings.model_dump(mode="json", exclude=set(INPUTS)),

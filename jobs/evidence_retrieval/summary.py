@@ -9,12 +9,10 @@ from jobs.evidence_retrieval.metrics.results import EvidenceResults, ModelResult
 from jobs.evidence_retrieval.queries import SCORED, SKIPPED, UNJUDGED, UNSCORED
 from jobs.kit.inputs.sampling import sample_sentences
 from jobs.kit.metrics.selective import STATES
+from jobs.kit.summary import finding_lines, summary_text, wide_table
 from jobs.kit.text_format import ends, fixed, metric_target, plural
 from runner.scorecard import Finding, Metric
-from store.document import NONE
-from store.printable import printable
-
-LINE_CHARS = 240
+from store.document import Block, TableBlock
 
 ROWS: Mapping[str, str] = {
     "auroc": "AUROC",
@@ -47,18 +45,17 @@ SUBSETS = {"scored": "all", "has_evidence": "evidence"}
 
 def run_text(results: EvidenceResults, findings: Sequence[Finding]) -> str:
     """The summary of one scoring."""
-    lines = [*sample_sentences(findings)]
+    blocks: list[Block] = [*sample_sentences(findings)]
     for model, model_results in results.models.items():
-        lines += [*_model(results, model, model_results), ""]
-    lines += _gaps(results)
-    lines.append(_counts(results, findings))
-    lines += [finding.line for finding in findings if finding.severity != "info"]
-    return "\n".join([*(printable(line, line=LINE_CHARS) for line in lines), ""])
+        blocks += [*_model(results, model, model_results), ""]
+    blocks += _gaps(results)
+    blocks += [_counts(results, findings), *finding_lines(findings)]
+    return summary_text(blocks)
 
 
 def _model(
     results: EvidenceResults, model: str, model_results: ModelResults
-) -> Iterator[str]:
+) -> Iterator[Block]:
     by_path, settings = model_results.by_path(), results.settings
     profile: str = settings.profile
     if settings.profile_changes:
@@ -66,7 +63,7 @@ def _model(
     config = model_results.block.prediction.config
     yield f"evidence-retrieval  model {model}  config {config}  profile {profile}"
     yield from _sizes(model_results, by_path)
-    yield from _table(model_results, by_path, level=settings.level)
+    yield _table(model_results, by_path, level=settings.level)
     if "states.n" in by_path:
         state_counts = (
             f"{name} {by_path[f'states.{name}'].value:,}" for name in STATES
@@ -100,12 +97,12 @@ def _sizes(model_results: ModelResults, by_path: Mapping[str, Metric]) -> Iterat
 
 def _table(
     model_results: ModelResults, by_path: Mapping[str, Metric], *, level: float
-) -> Iterator[str]:
+) -> TableBlock:
     folds = len(model_results.folds)
     spread = f"mean +- std ({plural(folds, 'fold')})"
     head = ["metric", "value", spread, f"{100 * level:g}% CI (posts)", "subset"]
     head.append("target")
-    rows = [head]
+    rows = []
     rule = model_results.block.chosen.rule if model_results.block.chosen else ""
     has_gate = (
         model_results.block.gated is None or model_results.block.gated.is_probability
@@ -115,27 +112,10 @@ def _table(
         note = "" if has_gate or path not in GATE else " (largest score)"
         if f"{path}{at}" in by_path:
             rows.append(_row(f"{label}{at}{note}", by_path[f"{path}{at}"]))
-    yield from _lined_up(rows)
+    return wide_table(head, rows).filled()
 
 
-def _lined_up(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """A table without its empty columns.
-
-    A cell is never blank: where a terminal is too narrow, a table is parted at its
-    columns, which are found by their beginnings in each row.
-    """
-    columns = [
-        [cell or NONE for cell in column]
-        for column in zip(*rows, strict=True)
-        if any(column[1:])
-    ]
-    widths = [max(map(len, column)) for column in columns]
-    for row in zip(*columns, strict=True):
-        cells = (f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))
-        yield "  ".join(cells).rstrip()
-
-
-def _row(label: str, metric: Metric) -> list[str]:
+def _row(label: str, metric: Metric) -> list[str | None]:
     n = metric.n if metric.n_defined is None else metric.n_defined
     subset = SUBSETS.get(metric.subset, metric.subset)
     is_folds = metric.mean is not None
@@ -144,14 +124,14 @@ def _row(label: str, metric: Metric) -> list[str]:
         fixed(metric.value, ".4f"),
         f"{fixed(metric.mean, '.4f')} +- {fixed(metric.std, '.4f')}"
         if is_folds
-        else "",
-        ends(metric.lo, metric.hi, ".4f"),
+        else None,
+        ends(metric.lo, metric.hi, ".4f") or None,
         f"{subset} {n:,}",
-        metric_target(metric),
+        metric_target(metric) or None,
     ]
 
 
-def _gaps(results: EvidenceResults) -> Iterator[str]:
+def _gaps(results: EvidenceResults) -> Iterator[Block]:
     """Differences between lists and models; the name of an only model is left out."""
     rows = [_gap(gap) for gap in results.gaps if gap.metric in COMPARED]
     if not rows:
@@ -163,7 +143,7 @@ def _gaps(results: EvidenceResults) -> Iterator[str]:
     interval = f"{100 * results.settings.level:g}% CI (posts)"
     head = ["of", "minus", "metric", "difference", interval, "queries", "p", "p (Holm)"]
     head.append("verdict")
-    yield from _lined_up([head, *rows])
+    yield wide_table(head, rows).filled()
     yield ""
 
 

@@ -4,56 +4,71 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 
 from jobs.evidence_retrieval.consistency import OF_ROWS
 from jobs.evidence_retrieval.measures import MEASURES
 from jobs.evidence_retrieval.metrics.judged_predictions import JudgedPredictions
+from jobs.evidence_retrieval.metrics.paired_differences import (
+    AblationStep,
+    PairedDifference,
+)
 from jobs.evidence_retrieval.metrics.results import EvidenceResults, ModelResults
-from jobs.evidence_retrieval.queries import UNKNOWN, ScoringInput
+from jobs.evidence_retrieval.queries import UNKNOWN, FoldGate, ScoringInput
 from jobs.evidence_retrieval.settings import EvidenceSettings
+from jobs.kit.measures import MetricWords
+from jobs.kit.metrics import Interval
 from jobs.kit.metrics.columns import Column
 from jobs.kit.metrics.selective import gate_grid
+from jobs.kit.tables import (
+    Columns,
+    TableOf,
+    column,
+    count,
+    flag,
+    group,
+    number,
+    text,
+)
 from runner.scorecard import Cell, Finding, Metric, Table
 
-COLUMNS = (
-    "metric",
-    "value",
-    "mean",
-    "std",
-    "lo",
-    "hi",
-    "n",
-    "n_defined",
-    "subset",
-    "definition",
-    "meaning",
-    "name",
-    "direction",
+
+class _MetricRow(NamedTuple):
+    """A metric of a model, as the end of a row."""
+
+    model: str
+    metric: Metric
+    scope: str = ""  #: before its path, where the row names it itself
+    criterion: str = ""
+    gamma: float | None = None
+
+    @property
+    def path(self) -> str:
+        return self.metric.path.removeprefix(self.scope)
+
+    @property
+    def words(self) -> MetricWords | None:
+        return MEASURES.of(self.path)
+
+
+METRIC: tuple[Columns[_MetricRow], ...] = (
+    text("metric", lambda row: row.path),
+    number("value", lambda row: row.metric.value),
+    number("mean", lambda row: row.metric.mean, "over folds"),
+    number("std", lambda row: row.metric.std, "over folds"),
+    number("lo", lambda row: row.metric.lo),
+    number("hi", lambda row: row.metric.hi),
+    count("n", lambda row: row.metric.n),
+    count("n_defined", lambda row: row.metric.n_defined),
+    text("subset", lambda row: row.metric.subset),
+    text("definition", lambda row: row.metric.definition),
+    text("meaning", lambda row: words.meaning if (words := row.words) else None),
+    text("name", lambda row: words.name if (words := row.words) else row.path),
+    text("direction", lambda row: words.direction if (words := row.words) else None),
 )
 """What every row about a metric ends with."""
-
-
-def cells(metric: Metric, path: str | None = None) -> tuple[Cell, ...]:
-    """A metric as the end of a row; mean and std are over folds."""
-    name = metric.path if path is None else path
-    words = MEASURES.of(name)
-    return (
-        name,
-        metric.value,
-        metric.mean,
-        metric.std,
-        metric.lo,
-        metric.hi,
-        metric.n,
-        metric.n_defined,
-        metric.subset,
-        metric.definition,
-        None if words is None else words.meaning,
-        name if words is None else words.name,
-        None if words is None else words.direction,
-    )
 
 
 TUNE, TEST = "tune queries: for choosing", "test queries: not for selection"
@@ -63,44 +78,51 @@ OF_TAU_NEG = ("neg_rate", "screening_sensitivity", "screening_npv")
 OF_TAU_POS = ("pos_rate", "alert_precision", "alert_recall")
 
 
-def threshold_grid(results: EvidenceResults) -> Table:
-    """The table of all models' headline configurations."""
-    return Table(
-        name="threshold_grid",
-        columns=(
-            "model",
-            "fold",
-            "tau_neg",
-            "tau_pos",
-            "deployed",
-            "split",
-            *COLUMNS,
-        ),
-        rows=tuple(
-            (model, *row)
-            for model, model_results in results.models.items()
-            for row in (*_tuned(results, model_results), *_tested(model_results))
-        ),
-        caption="Pairs of thresholds over the tuning queries of each fold, for "
-        "choosing, and over test queries: not for selection. The rows marked as "
-        "deployed are those that the states come from.",
-    )
+class _GridRow(NamedTuple):
+    """A metric under a pair of thresholds."""
+
+    row: _MetricRow
+    fold: str | None
+    tau_neg: Cell
+    tau_pos: Cell
+    split: str
+
+    @property
+    def is_deployed(self) -> bool:
+        return self.split == DEPLOYED
+
+
+THRESHOLD_GRID = TableOf[_GridRow](
+    name="threshold_grid",
+    columns=(
+        text("model", lambda grid: grid.row.model),
+        text("fold", lambda grid: grid.fold),
+        column("tau_neg", lambda grid: grid.tau_neg),
+        column("tau_pos", lambda grid: grid.tau_pos),
+        flag("deployed", lambda grid: grid.is_deployed),
+        text("split", lambda grid: grid.split),
+        group(METRIC, lambda grid: grid.row),
+    ),
+    caption="Pairs of thresholds over the tuning queries of each fold, for "
+    "choosing, and over test queries: not for selection. The rows marked as "
+    "deployed are those that the states come from.",
+)
 
 
 def _tuned(
-    results: EvidenceResults, model_results: ModelResults
-) -> Iterator[tuple[Cell, ...]]:
+    results: EvidenceResults, model: str, model_results: ModelResults
+) -> Iterator[_GridRow]:
     prediction = model_results.block.prediction
     for gate in results.scoring_input.gates:
         is_headline = (gate.model, gate.config) == (prediction.model, prediction.config)
         if is_headline and gate.tuned is not None:
             subset = f"tune of fold {gate.fold}"
             tried = _tried(gate.tuned.y, gate.tuned.p, results.settings, subset)
-            for tau_neg, tau_pos, metric in tried:
-                yield (gate.fold, tau_neg, tau_pos, False, TUNE, *cells(metric))
+            for low, high, metric in tried:
+                yield _GridRow(_MetricRow(model, metric), gate.fold, low, high, TUNE)
 
 
-def _tested(model_results: ModelResults) -> Iterator[tuple[Cell, ...]]:
+def _tested(model: str, model_results: ModelResults) -> Iterator[_GridRow]:
     block = model_results.block
     gated = block.gated
     if gated is None or not gated.is_probability or block.stated is None:
@@ -108,9 +130,9 @@ def _tested(model_results: ModelResults) -> Iterator[tuple[Cell, ...]]:
     deployed = (_constant(block, "tau_neg"), _constant(block, "tau_pos"))
     by_path = model_results.by_path()
     for name in (*OF_TAU_NEG, *OF_TAU_POS):
-        yield (None, *deployed, True, DEPLOYED, *cells(by_path[name]))
-    for tau_neg, tau_pos, metric in _tried(gated.y, gated.p, block.settings, "scored"):
-        yield (None, tau_neg, tau_pos, False, TEST, *cells(metric))
+        yield _GridRow(_MetricRow(model, by_path[name]), None, *deployed, DEPLOYED)
+    for low, high, metric in _tried(gated.y, gated.p, block.settings, "scored"):
+        yield _GridRow(_MetricRow(model, metric), None, low, high, TEST)
 
 
 def _tried(
@@ -148,144 +170,175 @@ def _constant(block: JudgedPredictions, name: str) -> Cell:
 
 def short_tables(results: EvidenceResults) -> Iterator[Table]:
     """All of them that have a row."""
+    models = results.models.items()
     for table in (
-        _metrics(results),
-        _per_criterion(results),
-        _ablation(results),
-        _gamma_sweep(results),
-        threshold_grid(results),
-        _fold_thresholds(results),
+        METRICS.table(
+            _MetricRow(model, metric)
+            for model, model_results in models
+            for metric in model_results.whole
+        ),
+        PER_CRITERION.table(_criterion_rows(results)),
+        ABLATION.table(results.steps),
+        GAMMA_SWEEP.table(
+            _MetricRow(model, metric, gamma=gamma)
+            for model, model_results in models
+            for gamma, metric in model_results.sweep
+        ),
+        THRESHOLD_GRID.table(
+            row
+            for model, model_results in models
+            for row in (
+                *_tuned(results, model, model_results),
+                *_tested(model, model_results),
+            )
+        ),
+        FOLD_THRESHOLDS.table(_threshold_rows(results)),
         _folds(results),
         _fold_sizes(results),
-        _comparison(results),
+        COMPARISON.table(results.gaps),
     ):
         if table.rows:
             yield table
 
 
-def _metrics(results: EvidenceResults) -> Table:
-    return Table(
-        name="metrics",
-        columns=("model", "note", *COLUMNS),
-        rows=tuple(
-            (model, metric.note, *cells(metric))
-            for model, model_results in results.models.items()
-            for metric in model_results.whole
-        ),
-        caption="The headline configuration over all queries; mean and std are over "
-        "folds, which is no interval.",
-    )
+METRICS = TableOf[_MetricRow](
+    name="metrics",
+    columns=(
+        text("model", lambda row: row.model),
+        text("note", lambda row: row.metric.note),
+        *METRIC,
+    ),
+    caption="The headline configuration over all queries; mean and std are over "
+    "folds, which is no interval.",
+)
+
+PER_CRITERION = TableOf[_MetricRow](
+    name="per_criterion",
+    columns=(
+        text("model", lambda row: row.model),
+        text("criterion", lambda row: row.criterion),
+        text("note", lambda row: row.metric.note),
+        *METRIC,
+    ),
+    caption="`few`: fewer than 10 queries with evidence.",
+)
+
+GAMMA_SWEEP = TableOf[_MetricRow](
+    name="gamma_sweep",
+    columns=(
+        text("model", lambda row: row.model),
+        number("gamma", lambda row: row.gamma),
+        *METRIC,
+    ),
+    caption="K by the mass rule, with this gamma in place of the deployed ones.",
+)
 
 
-def _per_criterion(results: EvidenceResults) -> Table:
-    return Table(
-        name="per_criterion",
-        columns=("model", "criterion", "note", *COLUMNS),
-        rows=tuple(_criterion_rows(results)),
-        caption="`few`: fewer than 10 queries with evidence.",
-    )
-
-
-def _criterion_rows(results: EvidenceResults) -> Iterator[tuple[Cell, ...]]:
+def _criterion_rows(results: EvidenceResults) -> Iterator[_MetricRow]:
     for model, model_results in results.models.items():
         for criterion, metrics in model_results.criteria.items():
             for metric in metrics:
-                path = metric.path.removeprefix(f"criterion.{criterion}.")
-                yield (model, criterion, metric.note, *cells(metric, path))
+                yield _MetricRow(model, metric, f"criterion.{criterion}.", criterion)
         for metric in model_results.macro:
-            path = metric.path.removeprefix("macro.")
-            yield (model, "macro", metric.note, *cells(metric, path))
+            yield _MetricRow(model, metric, "macro.", "macro")
 
 
-def _ablation(results: EvidenceResults) -> Table:
-    rows = []
-    for step in results.steps:
-        gap = step.gap
-        ends = gap.interval if gap else None
-        rows.append(
-            (
-                step.model,
-                step.config,
-                *cells(step.metric),
-                gap.value if gap else None,
-                ends.lo if ends else None,
-                ends.hi if ends else None,
-                gap.is_equal if gap else None,
-                gap.p if gap else None,
-                gap.p_holm if gap else None,
-                gap.test if gap else None,
-                gap.note if gap else None,
-                gap.verdict if gap else None,
-            )
-        )
-    return Table(
-        name="ablation",
-        columns=(
-            "model",
-            "config",
-            *COLUMNS,
-            "difference",
-            "difference_lo",
-            "difference_hi",
-            "equal",
-            "p",
-            "p_holm",
-            "test",
-            "note",
-            "verdict",
-        ),
-        rows=tuple(rows),
-        caption="Each configuration against the one before; Holm over the rows of one "
-        "metric. auroc of configurations without a gate: the largest stage score.",
-    )
+ENDS: tuple[Columns[Interval], ...] = (
+    number("lo", lambda interval: interval.lo),
+    number("hi", lambda interval: interval.hi),
+)
+
+TESTED: tuple[Columns[PairedDifference], ...] = (
+    number("p", lambda gap: gap.p),
+    number("p_holm", lambda gap: gap.p_holm),
+    text("test", lambda gap: gap.test),
+)
+
+JUDGED: tuple[Columns[PairedDifference], ...] = (
+    text("note", lambda gap: gap.note),
+    text("verdict", lambda gap: gap.verdict, "on the left side"),
+)
+
+STEP: tuple[Columns[PairedDifference], ...] = (
+    number("difference", lambda gap: gap.value),
+    group(ENDS, lambda gap: gap.interval, "difference_"),
+    flag("equal", lambda gap: gap.is_equal),
+    *TESTED,
+    *JUDGED,
+)
+
+ABLATION = TableOf[AblationStep](
+    name="ablation",
+    columns=(
+        text("model", lambda step: step.model),
+        text("config", lambda step: step.config),
+        group(METRIC, lambda step: _MetricRow(step.model, step.metric)),
+        group(STEP, lambda step: step.gap),
+    ),
+    caption="Each configuration against the one before; Holm over the rows of one "
+    "metric. auroc of configurations without a gate: the largest stage score.",
+)
+
+COMPARISON = TableOf[PairedDifference](
+    name="comparison",
+    columns=(
+        text("family", lambda gap: gap.family),
+        text("left", lambda gap: gap.left),
+        text("right", lambda gap: gap.right),
+        text("metric", lambda gap: gap.metric),
+        number("left_value", lambda gap: gap.left_value),
+        number("right_value", lambda gap: gap.right_value),
+        number("difference", lambda gap: gap.value),
+        group(ENDS, lambda gap: gap.interval),
+        *TESTED,
+        count("n", lambda gap: gap.n, "queries of both"),
+        text("subset", lambda gap: gap.subset),
+        count("left_only", lambda gap: gap.left_only),
+        count("right_only", lambda gap: gap.right_only),
+        *JUDGED,
+        count("posts", lambda gap: gap.clusters),
+    ),
+    caption="Left minus right on the queries of both; intervals are paired, by "
+    "post; Holm within each family. The verdict is on the left side.",
+)
 
 
-def _gamma_sweep(results: EvidenceResults) -> Table:
-    return Table(
-        name="gamma_sweep",
-        columns=("model", "gamma", *COLUMNS),
-        rows=tuple(
-            (model, gamma, *cells(metric))
-            for model, model_results in results.models.items()
-            for gamma, metric in model_results.sweep
-        ),
-        caption="K by the mass rule, with this gamma in place of the deployed ones.",
-    )
+class _ThresholdRow(NamedTuple):
+    """What the thresholds of a fold reach in one metric."""
+
+    gate: FoldGate
+    split: str
+    metric: str
+    value: float | None
 
 
-def _fold_thresholds(results: EvidenceResults) -> Table:
-    rows: list[tuple[Cell, ...]] = []
+def _threshold_rows(results: EvidenceResults) -> Iterator[_ThresholdRow]:
     for gate in results.scoring_input.gates:
-        fold_key = (gate.model, gate.config, gate.fold)
-        taus = (gate.tau_neg, gate.tau_pos)
-        rows += [
-            (*fold_key, "tune", *taus, name, value)
-            for name, value in gate.on_tune.items()
-        ]
+        for name, value in gate.on_tune.items():
+            yield _ThresholdRow(gate, "tune", name, value)
         model_results = results.models.get(gate.model)
         if model_results is not None and gate.config == results.scoring_input.headline:
-            folds = model_results.folds.get(gate.fold, {})
-            rows += [
-                (*fold_key, "test", *taus, name, folds[name].value)
-                for name in _ON_TEST
-                if name in folds
-            ]
-    return Table(
-        name="fold_thresholds",
-        columns=(
-            "model",
-            "config",
-            "fold",
-            "split",
-            "tau_neg",
-            "tau_pos",
-            "metric",
-            "value",
-        ),
-        rows=tuple(rows),
-        caption="Thresholds come from `tune` rows alone; `test` rows show what they "
-        "reach where nothing was chosen.",
-    )
+            metrics = model_results.folds.get(gate.fold, {})
+            for name in _ON_TEST:
+                if name in metrics:
+                    yield _ThresholdRow(gate, "test", name, metrics[name].value)
+
+
+FOLD_THRESHOLDS = TableOf[_ThresholdRow](
+    name="fold_thresholds",
+    columns=(
+        text("model", lambda row: row.gate.model),
+        text("config", lambda row: row.gate.config),
+        text("fold", lambda row: row.gate.fold),
+        text("split", lambda row: row.split),
+        number("tau_neg", lambda row: row.gate.tau_neg),
+        number("tau_pos", lambda row: row.gate.tau_pos),
+        text("metric", lambda row: row.metric),
+        number("value", lambda row: row.value),
+    ),
+    caption="Thresholds come from `tune` rows alone; `test` rows show what they "
+    "reach where nothing was chosen.",
+)
 
 
 _ON_TEST = (
@@ -330,66 +383,10 @@ def _fold_sizes(results: EvidenceResults) -> Table:
     )
 
 
-def _comparison(results: EvidenceResults) -> Table:
-    rows = []
-    for gap in results.gaps:
-        ends = gap.interval
-        rows.append(
-            (
-                gap.family,
-                gap.left,
-                gap.right,
-                gap.metric,
-                gap.left_value,
-                gap.right_value,
-                gap.value,
-                ends.lo if ends else None,
-                ends.hi if ends else None,
-                gap.p,
-                gap.p_holm,
-                gap.test,
-                gap.n,
-                gap.subset,
-                gap.left_only,
-                gap.right_only,
-                gap.note,
-                gap.verdict,
-                gap.clusters,
-            )
-        )
-    return Table(
-        name="comparison",
-        columns=(
-            "family",
-            "left",
-            "right",
-            "metric",
-            "left_value",
-            "right_value",
-            "difference",
-            "lo",
-            "hi",
-            "p",
-            "p_holm",
-            "test",
-            "n",
-            "subset",
-            "left_only",
-            "right_only",
-            "note",
-            "verdict",
-            "posts",
-        ),
-        rows=tuple(rows),
-        caption="Left minus right on the queries of both; intervals are paired, by "
-        "post; Holm within each family. The verdict is on the left side.",
-    )
-
-
 def checks_table(
     scoring_input: ScoringInput, contradictions: Iterable[Finding]
 ) -> Table:
-    """A row a check: how often it found something, or why it was not made.
+    """A row a check: how often it model_results something, or why it was not made.
 
     Args:
         scoring_input: with its leakage checks.

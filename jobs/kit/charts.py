@@ -5,6 +5,7 @@ report. The panels of a chart are a function of the plot, which may yield none: 
 there is no figure. The kit gives each model its style, fills in the caption, says which
 models are left out, and arranges the panels:
 
+    >>> from runner.scorecard import Axis, Panel
     >>> def accuracy(plot):
     ...     yield Panel(
     ...         x=Axis(names=("drug", "variant")),
@@ -14,8 +15,8 @@ models are left out, and arranges the panels:
     >>> charts = [
     ...     Chart(
     ...         name="accuracy",
-    ...         title="Right answers",
-    ...         caption="Right over answered questions. Bars: {intervals}.",
+    ...         title="Accuracy by pipeline",
+    ...         caption="Right answers. Bars: {intervals}.",
     ...         panels=accuracy,
     ...     )
     ... ]
@@ -23,12 +24,12 @@ models are left out, and arranges the panels:
     >>> note = bootstrap_note(0.95, "paper", "12 papers", 1000)
     >>> (figure,) = ChartFigures(charts, lambda: Plot.of(answers, answers, note))
     >>> figure.caption
-    'Right over answered questions. Bars: 95% percentile bootstrap by paper (12 papers, B 1,000).'
+    'Right answers. Bars: 95% percentile bootstrap by paper (12 papers, B 1,000).'
     >>> [(bars.label, bars.values) for bars in figure.panels[0].marks]
     [('atlas', (0.9, None)), ('birch', (0.7, 0.5))]
 
 The marks are those of `runner.scorecard`; `jobs.kit.report` draws them.
-"""  # noqa: E501 - a doctest's output is one line
+"""
 
 from __future__ import annotations
 
@@ -68,6 +69,8 @@ Data = TypeVar("Data")
 Selected = TypeVar("Selected")
 """What a chart takes from the data of one model."""
 
+Row = TypeVar("Row")
+
 MOST_MODELS = 4
 """In one figure; more lines or panels cannot be told apart. The tables hold all."""
 
@@ -78,7 +81,7 @@ SIDE_BY_SIDE: Mapping[int, int] = {1: 1, 2: 2, 3: 3, 4: 2}
 """Panels in a row, by how many there are; of more, two are in a row."""
 
 
-class Estimate(Protocol):
+class IntervalEstimate(Protocol):
     """A value with an interval, such as the difference of two models."""
 
     @property
@@ -86,11 +89,11 @@ class Estimate(Protocol):
         """None where it is undefined."""
 
     @property
-    def interval(self) -> Interval:
-        """The interval of the value."""
+    def interval(self) -> Interval | None:
+        """None where there is none."""
 
 
-Value: TypeAlias = Metric | Estimate | Number
+Value: TypeAlias = Metric | IntervalEstimate | Number
 """What a bar or a point shows; None is undefined."""
 
 
@@ -108,6 +111,8 @@ def _value_row(value: Value) -> tuple[Number, Number, Number]:
     if value is None or isinstance(value, int | float):
         return value, None, None
     interval = value if isinstance(value, Metric) else value.interval
+    if interval is None:
+        return value.value, None, None
     return value.value, interval.lo, interval.hi
 
 
@@ -161,11 +166,11 @@ class Plot(Generic[Results, Data]):
             omitted: sentences about what no figure shows, each after a blank.
             most: models in one figure.
         """
-        first = list(models.items())[:most]
-        if len(first) < len(models):
-            omitted += (
-                f" The first {len(first)} of {len(models)} models; the tables hold all."
-            )
+        first, note = first_rows(
+            list(models.items()),
+            most,
+            " The first {n} of {all} models; the tables hold all.",
+        )
         return cls(
             results=results,
             models=tuple(
@@ -173,7 +178,7 @@ class Plot(Generic[Results, Data]):
                 for series, (name, data) in enumerate(first)
             ),
             intervals=intervals,
-            rest=omitted,
+            rest=omitted + note,
         )
 
     def select(
@@ -262,40 +267,58 @@ def _failed(name: str, code: Callable[..., object], error: Exception) -> FailedF
     return FailedFigure(name=name, fault=sentence_of(error, code.__module__))
 
 
+def first_rows(rows: Sequence[Row], most: int, note: str) -> tuple[Sequence[Row], str]:
+    """Returns the first *most* rows, and a note for the caption if more were left out.
+
+    Args:
+        rows: in the order of the figure.
+        most: rows that it has room for.
+        note: a sentence after a blank; `{n}` is how many are plotted, of `{all}`.
+    """
+    first = rows[:most]
+    is_cut = len(first) < len(rows)
+    return first, note.format(n=len(first), all=len(rows)) if is_cut else ""
+
+
 def bootstrap_note(level: float, by: str, clusters: str, b: int) -> str:
     """Returns how bootstrap intervals were computed, for captions."""
     return f"{100 * level:g}% percentile bootstrap by {by} ({clusters}, B {b:,})"
 
 
-def thinned_points(n: int) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
-    """Returns at most `MOST_POINTS` indices below *n*, the first and the last too."""
-    return np.linspace(0, n - 1, min(n, MOST_POINTS)).round().astype(np.intp)
-
-
 def thinned_line(
-    x: Floats,
-    y: Floats,
+    x: Floats | Sequence[Number],
+    y: Floats | Sequence[Number],
     *,
     label: str = "",
     series: int = 0,
     faint: bool = False,
     marked: bool = False,
+    steps: bool = False,
 ) -> LineSeries:
     """Returns a line through at most `MOST_POINTS` points; NaN is undefined."""
-    some = thinned_points(len(x))
+    n = len(x)
+    some = np.linspace(0, n - 1, min(n, MOST_POINTS)).round().astype(np.intp)
     return LineSeries(
-        x=numbers(x[some]),
-        y=numbers(y[some]),
+        x=_numbers(np.asarray(x, dtype=float)[some]),
+        y=_numbers(np.asarray(y, dtype=float)[some]),
         label=label,
         series=series,
         faint=faint,
         marked=marked,
+        steps=steps,
     )
 
 
-def numbers(column: Floats) -> Numbers:
-    """Returns a column as marks take it; NaN is undefined."""
+def _numbers(column: Floats) -> Numbers:
     return tuple(None if np.isnan(x) else x for x in column.tolist())
+
+
+def stack(parts: Mapping[str, Iterable[Number]]) -> tuple[Stack, ...]:
+    """Returns the parts of stacked bars by their labels, from the bottom up."""
+    return tuple(
+        Stack(values=tuple(values), label=label, series=series)
+        for series, (label, values) in enumerate(parts.items())
+    )
 
 
 def model_rows(
@@ -321,15 +344,12 @@ def loss_panel(title: str, unit: str, left: Mapping[str, int]) -> Panel:
         title=title,
         x=Axis(names=tuple(f"{step}\n{n:,}" for step, n in left.items())),
         y=Axis(label=unit, lo=0),
-        marks=(
-            Stack(values=counts, label="left", series=0),
-            Stack(values=lost, label="lost at this step", series=1),
-        ),
+        marks=stack({"left": counts, "lost at this step": lost}),
     )
 
 
 def reliability(
-    models: Sequence[PlottedModel[Sequence[Bin]]],
+    models: Sequence[PlottedModel[tuple[Bin, ...]]],
     *,
     share: str,
     probability: str,
@@ -352,7 +372,7 @@ def reliability(
     return Drawing(panels=panels, columns=columns)
 
 
-def _observed(model: PlottedModel[Sequence[Bin]], share: str) -> Panel:
+def _observed(model: PlottedModel[tuple[Bin, ...]], share: str) -> Panel:
     filled = [bin_ for bin_ in model.data if bin_.count]
     x = tuple(bin_.mean_p for bin_ in filled)
     y = tuple(bin_.rate for bin_ in filled)
@@ -375,7 +395,7 @@ def _observed(model: PlottedModel[Sequence[Bin]], share: str) -> Panel:
 
 
 def _bin_counts(
-    model: PlottedModel[Sequence[Bin]], probability: str, unit: str
+    model: PlottedModel[tuple[Bin, ...]], probability: str, unit: str
 ) -> Panel:
     return Panel(
         x=Axis(label=probability, lo=0, hi=1),

@@ -365,6 +365,11 @@ class HistoryLine:
     previous: RowComparison | None  #: beside the last comparable row
     data_changed: bool  #: other data were searched than by the newest run
 
+    @property
+    def delta(self) -> float | None:
+        """The change since that row."""
+        return None if self.previous is None else self.previous.delta
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import pairwise
 from string import ascii_letters
 from typing import Any
 
+from jobs.kit import tables
 from jobs.kit.history import History, HistoryLine, HistoryRow, PartChange, RowComparison
+from jobs.kit.tables import printed
 from jobs.kit.text_format import UNDEFINED, fixed, plural
 from runner.scorecard import Axis, Figure, LineSeries, Mark, Panel, ReferenceLine
-from runner.table_rendering import PrintCell, PrintColumn, PrintTable
+from runner.table_rendering import PrintTable
 from store.printable import cut, shortened
 from store.results import ItemPart
 
@@ -119,88 +121,57 @@ def _left_out(history: History) -> Iterator[str]:
 
 def _table(history: History) -> Iterator[str]:
     measure = history.newest.milestone.measure
-    header = (
-        "run",
-        "date",
-        "model",
-        "passed",
-        f"macro {measure}",
-        "micro",
-        "verdict",
-        "cost $",
-        "delta",
-        "",
-    )
-    lines = [header, *map(_cells, history.lines)]
-    filled_columns = [
-        at
-        for at, column in enumerate(zip(*lines, strict=True))
-        if any(cell != UNDEFINED for cell in column[1:])
-    ]
-    widths = {at: max(len(line[at]) for line in lines) for at in filled_columns}
-    for line in lines:
-        cells = (
-            f"{line[at]:{'<' if at in _WORDS else '>'}{widths[at]}}"
-            for at in filled_columns
-        )
-        yield "  ".join(cells).rstrip()
+    columns: dict[str, Callable[[HistoryLine], str]] = {
+        "run": lambda line: cut(line.row.run, NAME),
+        "date": lambda line: date(line.row),
+        "model": lambda line: shortened(line.row.model, NAME),
+        "passed": lambda line: f"{line.row.passed}/{len(line.row.standings)}",
+        f"macro {measure}": lambda line: fixed(line.row.macro(), ".4f"),
+        "micro": lambda line: fixed(line.row.micro, ".4f"),
+        "verdict": lambda line: _of_all(line.row.verdicts),
+        "cost $": lambda line: fixed(line.row.cost_usd, ".4f"),
+        "delta": lambda line: _signed(line.delta),
+        "": lambda line: "; ".join(_notes(line)),
+    }
+    visible: list[list[str]] = []
+    for name, cell in columns.items():
+        cells = [*map(cell, history.lines)]
+        if any(text != UNDEFINED for text in cells):
+            width = max(map(len, (name, *cells)))
+            side = "<" if name in _WORDS else ">"
+            visible.append([f"{text:{side}{width}}" for text in (name, *cells)])
+    for line in zip(*visible, strict=True):
+        yield "  ".join(line).rstrip()
 
 
-_WORDS = {0, 1, 2, 9}
+_WORDS = {"run", "date", "model", ""}
 """Columns of words; all others are numbers."""
 
 
-def _cells(line: HistoryLine) -> tuple[str, ...]:
-    row, previous = line.row, line.previous
-    verdicts = row.verdicts
-    return (
-        cut(row.run, NAME),
-        date(row),
-        shortened(row.model, NAME),
-        f"{row.passed}/{len(row.standings)}",
-        fixed(row.macro(), ".4f"),
-        fixed(row.micro, ".4f"),
-        UNDEFINED if verdicts is None else f"{verdicts[0]}/{verdicts[1]}",
-        fixed(row.cost_usd, ".4f"),
-        UNDEFINED if previous is None else _signed(previous.delta),
-        "; ".join(_notes(line)),
-    )
+def _of_all(passed: tuple[int, int] | None) -> str:
+    return UNDEFINED if passed is None else f"{passed[0]}/{passed[1]}"
 
 
 def print_table(history: History) -> PrintTable:
     """The table for print."""
     newest = history.newest.milestone
-    return PrintTable(
-        title=f"Runs of {newest.job}, oldest first",
-        columns=(
-            PrintColumn(name="Run"),
-            PrintColumn(name="Date"),
-            PrintColumn(name="Model"),
-            PrintColumn(name="Passed", kind="number"),
-            PrintColumn(name=f"n ({newest.item}s)", kind="number"),
-            PrintColumn(name=f"Macro {newest.measure}", kind="number"),
-            PrintColumn(name=f"Micro {newest.measure}", kind="number"),
-            PrintColumn(name="Cost in USD", kind="number"),
-            PrintColumn(name="Change", kind="change"),
-            PrintColumn(name="Note"),
+    return tables.print_table(
+        f"Runs of {newest.job}, oldest first",
+        history.lines,
+        (
+            printed("Run", lambda line: line.row.run),
+            printed("Date", lambda line: date(line.row)),
+            printed("Model", lambda line: line.row.model),
+            printed("Passed", lambda line: line.row.passed, "number"),
+            printed(
+                f"n ({newest.item}s)", lambda line: len(line.row.standings), "number"
+            ),
+            printed(f"Macro {newest.measure}", lambda line: line.row.macro(), "number"),
+            printed(f"Micro {newest.measure}", lambda line: line.row.micro, "number"),
+            printed("Cost in USD", lambda line: line.row.cost_usd, "number"),
+            printed("Change", lambda line: line.delta, "change"),
+            printed("Note", lambda line: "; ".join(_notes(line))),
         ),
-        rows=tuple(map(_row, history.lines)),
-    )
-
-
-def _row(line: HistoryLine) -> tuple[PrintCell, ...]:
-    row, previous = line.row, line.previous
-    return (
-        row.run,
-        date(row),
-        row.model,
-        row.passed,
-        len(row.standings),
-        row.macro(),
-        row.micro,
-        row.cost_usd,
-        None if previous is None else previous.delta,
-        "; ".join(_notes(line)),
     )
 
 
@@ -283,7 +254,7 @@ def _line_json(line: HistoryLine) -> dict[str, Any]:
         "verdicts_passed": None if verdicts is None else verdicts[0],
         "verdicts": None if verdicts is None else verdicts[1],
         "cost_usd": row.cost_usd,
-        "delta": None if previous is None else previous.delta,
+        "delta": line.delta,
         "delta_to": None if previous is None else previous.then.run,
         "unfinished": row.milestone.partial,
         "database_changed": line.data_changed,

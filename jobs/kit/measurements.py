@@ -1,15 +1,16 @@
 """Values that were measured, and the metrics that they become with their intervals.
 
-A job measures without drawing anything. A value holds the statistic to draw again, and
-`metrics` draws all of a model in one pass over the same resamples, states in each
-definition how its interval was made, and notes an interval that many replicates had no
-value for:
+A job measures without drawing anything. A value holds the statistic to draw again.
+`with_intervals` draws all of a model in one pass over the same resamples, states in
+each definition how its interval was made, and notes an interval that many replicates
+had no value for:
 
-    >>> found = pooled(Ratio([8, 9, 7], [10, 10, 10]))
-    >>> found.value, found.n
+    >>> value = pooled(Ratio([8, 9, 7], [10, 10, 10]))
+    >>> value.value, value.n
     (0.8, 30)
-    >>> recall = Measurement(path="recall", definition="recall@1()", measured=found)
-    >>> (metric,) = metrics([recall], Resamples(["a", "b", "c"], cluster="paper"))
+    >>> recall = Measurement(path="recall", definition="recall@1()", measured=value)
+    >>> draws = Resamples(["a", "b", "c"], cluster="paper")
+    >>> (metric,) = with_intervals([recall], draws)
     >>> round(metric.lo, 2), round(metric.hi, 2)
     (0.26, 1.0)
     >>> metric.definition[:51]
@@ -37,6 +38,7 @@ from jobs.kit.metrics import (
     aggregate,
     mean_of,
     ratio,
+    round12,
     wilson,
     with_interval,
 )
@@ -72,9 +74,21 @@ def share(k: int, n: int) -> MeasuredValue:
     return MeasuredValue(value=ratio(k, n), n=n)
 
 
-def wilson_share(k: int, n: int, level: float) -> MeasuredValue:
-    """A share with Wilson's interval, which takes things as independent."""
-    return MeasuredValue(value=ratio(k, n), n=n, interval=wilson(k, n, level))
+def wilson_share(
+    k: int, n: int, level: float, *, is_rounded: bool = False
+) -> MeasuredValue:
+    """A share with Wilson's interval, which takes things as independent.
+
+    Args:
+        k: things that count.
+        n: all of them.
+        level: of the interval.
+        is_rounded: give its ends the 12 digits of those that are drawn.
+    """
+    ends = wilson(k, n, level)
+    if is_rounded and ends.lo is not None and ends.hi is not None:
+        ends = replace(ends, lo=round12(ends.lo), hi=round12(ends.hi))
+    return MeasuredValue(value=ratio(k, n), n=n, interval=ends)
 
 
 def pooled(rate: Ratio | Derived) -> MeasuredValue:
@@ -139,22 +153,24 @@ def with_wilson(
     )
 
 
-def metrics(
-    measurements: Iterable[Measurement], draws: Resamples, note: str = ""
+def with_intervals(
+    measurements: Iterable[Measurement],
+    draws: Resamples | None = None,
+    note: str = "",
 ) -> Iterator[Metric]:
     """Yields the metrics with their intervals, drawn in one pass.
 
     Args:
         measurements: in the order of the metrics.
-        draws: of the clusters that the statistics are over.
+        draws: of the clusters that the statistics are over; None: draw nothing.
         note: stands with each metric whose interval is drawn.
     """
     listed = tuple(measurements)
     statistics = [m.measured.statistic for m in listed if m.measured.statistic]
-    intervals = iter(draws.intervals(statistics))
+    intervals = iter(() if draws is None else draws.intervals(statistics))
     for measurement in listed:
         measured = measurement.measured
-        is_drawn = measured.statistic is not None
+        is_drawn = measured.statistic is not None and draws is not None
         interval = next(intervals) if is_drawn else measured.interval
         ends = interval or Interval(lo=None, hi=None)
         notes = measurement.note, note if is_drawn else "", ends.dropped

@@ -27,9 +27,9 @@ one of these, and is replaced by the listed words. `{name*}` also takes full sto
 measure is tried on a whole path before scopes are taken off, so a path such as
 `all.micro.sensitivity` may have a sentence of its own.
 
-A measure that says how it is computed is a `RateMeasure`, a `CountMeasure`, a
-`ValueMeasure` or a `FamilyMeasure` of what it is computed from; `measured` computes a
-group of them, and `jobs.kit.measurements.metrics` draws their intervals:
+A measure that says how it is computed is a `RateMeasure` or a `ValueMeasure`, declared
+for the type that it is computed from. `measured` computes a group of them, and
+`with_intervals` of `jobs.kit.measurements` draws their intervals:
 
     >>> @dataclass(frozen=True)
     ... class Papers:
@@ -113,6 +113,8 @@ class ComputedMeasure(Measure):
         over: str = "",
         subset: str = "",
         text: str = "",
+        form: str = "",
+        parameters: Mapping[str, str] | None = None,
     ) -> Measurement:
         """A value of this measure.
 
@@ -123,13 +125,15 @@ class ComputedMeasure(Measure):
             over: replaces `{over}` in the definition, such as "all records".
             subset: the items that it speaks about.
             text: replaces the key's slot.
+            form: behind the key, such as `~median`.
+            parameters: replace further slots of the definition.
         """
         slot = _SLOT.search(key)
         texts = {} if slot is None else {slot[1]: text}
         key = _SLOT.sub(lambda _: text, key)
-        texts |= {"key": key, "over": over}
+        texts |= {"key": key, "over": over, **(parameters or {})}
         return Measurement(
-            path=f"{path}{key}",
+            path=f"{path}{key}{form}",
             definition=_filled(self.definition, texts),
             measured=value,
             subset=subset,
@@ -145,7 +149,8 @@ Source = TypeVar("Source")
 class ValueMeasure(ComputedMeasure, Generic[Source]):
     """A measure that says how its value is computed.
 
-    One whose path has a slot, such as `skip.{reason}`, has a value for each text of it.
+    One whose path has a slot, such as `skip.{reason}`, has a value for each text of it;
+    an empty mapping leaves a measure out that does not apply.
     """
 
     of: Callable[[Source], MeasuredValue | Mapping[str, MeasuredValue]] = field(
@@ -162,6 +167,7 @@ class ValueMeasure(ComputedMeasure, Generic[Source]):
 class RateMeasure(ComputedMeasure, Generic[Source]):
     """A rate over clusters; its value is that of all clusters together."""
 
+    definition: str = field(default="{key}@1({over})", kw_only=True)
     of: Callable[[Source], Ratio | Derived] = field(kw_only=True)
 
     def values(self, source: Source) -> Mapping[str, MeasuredValue]:
@@ -176,6 +182,7 @@ def measured(
     path: str = "",
     over: str = "",
     subset: str = "",
+    parameters: Mapping[str, str] | None = None,
 ) -> Iterator[Measurement]:
     """Computes a group of measures from one source, in the order of the group.
 
@@ -184,7 +191,13 @@ def measured(
     for key, measure in measures.items():
         for text, value in measure.values(source).items():
             yield measure.measurement(
-                key, value, path=path, over=over, subset=subset, text=text
+                key,
+                value,
+                path=path,
+                over=over,
+                subset=subset,
+                text=text,
+                parameters=parameters,
             )
 
 

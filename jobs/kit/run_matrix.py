@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from jobs.kit import tables
 from jobs.kit.report.html import (
     Child,
     Element,
@@ -17,14 +18,12 @@ from jobs.kit.report.html import (
     html_page,
     html_table,
 )
-from jobs.kit.text_format import metric_number
-from runner.cli.console import cost, number
+from jobs.kit.tables import TableOf, count, number, per_key, printed
+from runner.cli import console
 from runner.estimate.estimate import EstimateRange, preview
 from runner.matrix import MatrixCell, MatrixFile
 from runner.score.render import REPORT
-from runner.scorecard import Cell as TableCell
-from runner.table_rendering import PrintCell as Typeset
-from runner.table_rendering import PrintColumn, PrintTable, in_columns
+from runner.table_rendering import PrintTable, format_number, in_columns
 from store.clock import Clock
 from store.database import open_reader
 from store.read.live import live_status
@@ -58,6 +57,12 @@ class MatrixRow:
     def reached(self) -> Mapping[str, Any]:
         """The headline metric; nothing where there is none."""
         return self.metrics.get(self.headline, {})
+
+    @property
+    def ends(self) -> tuple[float | None, float | None] | None:
+        """The interval of the headline metric."""
+        lo, hi = self.reached.get("lo"), self.reached.get("hi")
+        return None if lo is None and hi is None else (lo, hi)
 
 
 def matrix_rows(cells: Sequence[MatrixCell], clock: Clock) -> list[MatrixRow]:
@@ -104,42 +109,6 @@ def _matrix_row(cell: MatrixCell, clock: Clock) -> MatrixRow:
     )
 
 
-HEADERS = (
-    "run",
-    "state",
-    "tasks",
-    "failed",
-    "cost",
-    "metric",
-    "value",
-    "interval",
-    "n",
-)
-
-COLUMNS = (
-    *("run", "job", "model", "settings", "state", "planned", "completed", "unparsed"),
-    *("failed", "skipped", "cost_usd", "possible_usd", "scoring", "metric", "value"),
-    *("lo", "hi", "n"),
-)
-"""Of `comparison.csv`."""
-
-
-def cells(row: MatrixRow) -> tuple[str, ...]:
-    """A row of the table, under `HEADS`."""
-    reached = row.reached
-    return (
-        row.run,
-        row.state.replace("_", " "),
-        f"{row.completed:,} of {row.planned:,}",
-        f"{row.failed:,}",
-        dollars(row.cost_usd),
-        _metric_name(row),
-        metric_number(reached.get("value")) if reached else "-",
-        interval(row),
-        f"{reached['n']:,}" if reached else "-",
-    )
-
-
 def _metric_name(row: MatrixRow) -> str:
     """The headline metric's name with its key; a dash where there is none."""
     name = row.reached.get("name") or row.headline
@@ -148,59 +117,62 @@ def _metric_name(row: MatrixRow) -> str:
 
 def interval(row: MatrixRow) -> str:
     """Of the headline metric; a dash where it has none."""
-    lo, hi = (row.reached.get(end) for end in ("lo", "hi"))
-    return (
-        "-"
-        if lo is None and hi is None
-        else f"[{metric_number(lo)}, {metric_number(hi)}]"
-    )
+    if row.ends is None:
+        return "-"
+    return f"[{', '.join(map(format_number, row.ends))}]"
+
+
+CELLS: Mapping[str, Callable[[MatrixRow], str]] = {
+    "run": lambda row: row.run,
+    "state": lambda row: row.state.replace("_", " "),
+    "tasks": lambda row: f"{row.completed:,} of {row.planned:,}",
+    "failed": lambda row: f"{row.failed:,}",
+    "cost": lambda row: dollars(row.cost_usd),
+    "metric": _metric_name,
+    "value": lambda row: (
+        format_number(row.reached.get("value")) if row.reached else "-"
+    ),
+    "interval": interval,
+    "n": lambda row: f"{row.reached['n']:,}" if row.reached else "-",
+}
+"""A row of the table on a terminal and on the page, by the heads of its columns."""
+
+
+def cells(row: MatrixRow) -> tuple[str, ...]:
+    """A row of the table, under the heads of `CELLS`."""
+    return tuple(cell(row) for cell in CELLS.values())
 
 
 def text(group: str, run_rows: Sequence[MatrixRow]) -> str:
     """The table, and how runs of one job are held against each other."""
     lines = [f"{group}: {len(run_rows)} runs"]
-    lines += in_columns([HEADERS, *map(cells, run_rows)])
+    lines += in_columns([tuple(CELLS), *map(cells, run_rows)])
     lines += [f"compare: siftlog compare {a} {b}" for a, b in pairs(run_rows)]
     return "\n".join(lines)
 
 
 def print_table(group: str, run_rows: Sequence[MatrixRow]) -> PrintTable:
     """The table for print: each run with the metric that its scoring is judged by."""
-    rows: list[tuple[Typeset, ...]] = []
-    for row in run_rows:
-        reached = row.reached
-        lo, hi = reached.get("lo"), reached.get("hi")
-        rows.append(
-            (
-                row.run,
-                row.model,
-                row.state.replace("_", " "),
-                row.completed,
-                row.failed,
-                row.cost_usd,
-                reached.get("name") or row.headline or "-",
-                reached.get("value"),
-                "" if lo is None and hi is None else (lo, hi),
-                reached.get("n"),
-                row.headline,
-            )
-        )
-    return PrintTable(
-        title=f"{group}: {len(run_rows)} runs",
-        columns=(
-            PrintColumn(name="Run"),
-            PrintColumn(name="Model"),
-            PrintColumn(name="State"),
-            PrintColumn(name="Completed", kind="number"),
-            PrintColumn(name="Failed", kind="number"),
-            PrintColumn(name="Cost in USD", kind="number"),
-            PrintColumn(name="Metric"),
-            PrintColumn(name="value", kind="number"),
-            PrintColumn(name="interval", kind="interval"),
-            PrintColumn(name="n", kind="number"),
-            PrintColumn(name="Key", kind="key"),
+    return tables.print_table(
+        f"{group}: {len(run_rows)} runs",
+        run_rows,
+        (
+            printed("Run", lambda row: row.run),
+            printed("Model", lambda row: row.model),
+            printed("State", lambda row: row.state.replace("_", " ")),
+            printed("Completed", lambda row: row.completed, "number"),
+            printed("Failed", lambda row: row.failed, "number"),
+            printed("Cost in USD", lambda row: row.cost_usd, "number"),
+            printed(
+                "Metric", lambda row: row.reached.get("name") or row.headline or "-"
+            ),
+            printed("value", lambda row: row.reached.get("value"), "number"),
+            printed(
+                "interval", lambda row: "" if row.ends is None else row.ends, "interval"
+            ),
+            printed("n", lambda row: row.reached.get("n"), "number"),
+            printed("Key", lambda row: row.headline, "key"),
         ),
-        rows=tuple(rows),
     )
 
 
@@ -215,28 +187,32 @@ def pairs(run_rows: Sequence[MatrixRow]) -> Iterator[tuple[str, str]]:
             yield runs[0], runs[1]
 
 
-def csv_rows(run_rows: Sequence[MatrixRow]) -> Iterator[tuple[TableCell, ...]]:
-    """The lines of `comparison.csv`."""
-    yield COLUMNS
-    for row in run_rows:
-        reached = row.reached
-        yield (
-            row.run,
-            row.job,
-            row.model,
-            "; ".join(f"{name}={value}" for name, value in row.settings.items()),
-            row.state,
-            row.planned,
-            row.completed,
-            row.unparsed,
-            row.failed,
-            row.skipped,
-            row.cost_usd,
-            row.possible_usd,
-            row.scoring,
-            row.headline,
-            *(reached.get(name) for name in ("value", "lo", "hi", "n")),
-        )
+def _settings(row: MatrixRow) -> str:
+    return "; ".join(f"{name}={value}" for name, value in row.settings.items())
+
+
+COMPARISON = TableOf[MatrixRow](
+    name="comparison",
+    columns=(
+        tables.text("run", lambda row: row.run),
+        tables.text("job", lambda row: row.job),
+        tables.text("model", lambda row: row.model),
+        tables.text("settings", _settings, "those that vary"),
+        tables.text("state", lambda row: row.state),
+        count("planned", lambda row: row.planned, "tasks"),
+        count("completed", lambda row: row.completed),
+        count("unparsed", lambda row: row.unparsed),
+        count("failed", lambda row: row.failed),
+        count("skipped", lambda row: row.skipped),
+        number("cost_usd", lambda row: row.cost_usd),
+        number("possible_usd", lambda row: row.possible_usd),
+        count("scoring", lambda row: row.scoring),
+        tables.text("metric", lambda row: row.headline),
+        per_key("{}", ("value", "lo", "hi"), lambda row, end: row.reached.get(end)),
+        count("n", lambda row: row.reached.get("n")),
+    ),
+)
+"""The file `comparison.csv`."""
 
 
 def as_json(group: str, run_rows: Sequence[MatrixRow]) -> dict[str, Any]:
@@ -295,7 +271,7 @@ def _table(run_rows: Sequence[MatrixRow]) -> Iterator[Element]:
     yield html_table(
         "Each run with the metric that its last scoring is judged by. Intervals are of "
         "each run alone; whether two differ, their paired comparison says.",
-        [HtmlColumn(name=name, numeric=name in _NUMERIC) for name in HEADERS],
+        [HtmlColumn(name=name, numeric=name in _NUMERIC) for name in CELLS],
         [(_link(row), *cells(row)[1:]) for row in run_rows],
     )
 
@@ -323,7 +299,7 @@ def _metrics(run_rows: Sequence[MatrixRow]) -> Iterator[Element]:
             (
                 _metric_cell(path, scored),
                 *(
-                    metric_number(row.metrics[path]["value"])
+                    format_number(row.metrics[path]["value"])
                     if path in row.metrics
                     else "-"
                     for row in scored
@@ -400,15 +376,15 @@ def preview_text(file: MatrixFile, previewed_runs: Sequence[PreviewedRun]) -> st
             run.cell.folder.run_id,
             run.status,
             f"{run.items:,}",
-            number(run.calls.expected),
-            cost(None) if run.usd is None else _span(run.usd),
+            console.number(run.calls.expected),
+            console.cost(None) if run.usd is None else _span(run.usd),
         )
         for run in previewed_runs
     ]
     lines = [f"{file.group}: {len(previewed_runs)} runs; nothing is sent"]
     lines += in_columns([_PREVIEW_HEADERS, *rows])
     total = whole_cost(previewed_runs)
-    total_text = cost(None) if total is None else _span(total)
+    total_text = console.cost(None) if total is None else _span(total)
     lines.append(f"in all, had nothing been asked yet: {total_text}")
     if file.options.budget is not None:
         lines.append(f"budget for all runs: {dollars(file.options.budget)}")

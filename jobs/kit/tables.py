@@ -38,13 +38,15 @@ of up to four columns may be made as a `Table` directly: its cells are easily ma
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from typing import Generic, Literal, TypeAlias, TypeVar
 
 from runner.scorecard import Cell, Metric, StreamedRow, Table
+from runner.table_rendering import Kind as PrintKind
+from runner.table_rendering import PrintCell, PrintColumn, PrintTable
 
 Row = TypeVar("Row")
 Part = TypeVar("Part")
@@ -218,6 +220,11 @@ class TableOf(Generic[Row]):
             is_headline=self.is_headline,
         )
 
+    def lines(self, rows: Iterable[Row]) -> Iterator[tuple[Cell, ...]]:
+        """The names of the columns and then the rows, as a CSV file has them."""
+        yield self.names
+        yield from map(self.cells, rows)
+
     def details(self, rows: Iterable[Row], *, name: str = "") -> Iterator[StreamedRow]:
         """The rows one by one, for a table with a row per paper or question."""
         for row in rows:
@@ -242,3 +249,38 @@ class StreamedTable:
 
     def __iter__(self) -> Iterator[StreamedRow]:
         return self.details()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrintedColumn(Generic[Row]):
+    """A column of a table for a terminal or for print."""
+
+    column: PrintColumn
+    cell: Callable[[Row], PrintCell]
+
+
+def printed(
+    name: str,
+    cell: Callable[[Row], PrintCell],
+    kind: PrintKind = "text",
+    group: str = "",
+) -> PrintedColumn[Row]:
+    """A column for print; kind and group are those of a `PrintColumn`."""
+    return PrintedColumn(
+        column=PrintColumn(name=name, kind=kind, group=group), cell=cell
+    )
+
+
+def print_table(
+    title: str,
+    rows: Iterable[Row],
+    columns: Sequence[PrintedColumn[Row]],
+    note: str = "",
+) -> PrintTable:
+    """Set rows as a table for a terminal, Markdown or LaTeX."""
+    return PrintTable(
+        title=title,
+        columns=tuple(column.column for column in columns),
+        rows=tuple(tuple(column.cell(row) for column in columns) for row in rows),
+        note=note,
+    )

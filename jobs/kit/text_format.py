@@ -1,46 +1,19 @@
-"""Formats text for terminals, reports and file names: tables, numbers, quotes.
+"""Formats numbers, counts and metrics as text, and names of models for files.
 
-What comes from files and models is made printable before it is measured: a hidden
-character is shown as its number, and takes the room of that.
+Tables, labelled texts and quotes are blocks of `store.document`.
 """
 
 from __future__ import annotations
 
-import math
 import re
-import textwrap
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 from hashlib import sha256
 
+from runner import table_rendering
 from runner.scorecard import Metric
-from store.document import NONE, WIDTH
-from store.printable import clip, cut, display_width, padded
-
-_GAP = "  "
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TextColumn:
-    """One column of a table; numbers stand to the right, words to the left."""
-
-    title: str
-    cells: Sequence[str]
-    has_words: bool = False
-
-
-def text_table(columns: Sequence[TextColumn], indent: str = "  ") -> Iterator[str]:
-    """The title line and the rows; what lies beyond the page is cut."""
-    for row in zip(*map(_aligned, columns), strict=True):
-        yield cut((indent + _GAP.join(row)).rstrip(), WIDTH)
-
-
-def _aligned(column: TextColumn) -> Iterator[str]:
-    texts = [column.title, *column.cells]
-    width = max(map(display_width, texts))
-    for text in texts:
-        yield padded(text, width, is_number=not column.has_words)
+from runner.table_rendering import format_number
+from store.document import NONE
 
 
 def joined_words(values: Iterable[object]) -> str:
@@ -48,39 +21,9 @@ def joined_words(values: Iterable[object]) -> str:
     return " ".join(map(str, values)) or NONE
 
 
-def hanging_lines(label: str, text: str) -> Iterator[str]:
-    """A text of our own behind its label, over as many lines as it takes."""
-    before = label
-    for line in textwrap.wrap(
-        text, WIDTH - display_width(label), break_on_hyphens=False
-    ):
-        yield cut(before + line, WIDTH)
-        before = " " * display_width(label)
-
-
 def plural(n: int, noun: str, many: str = "") -> str:
     """`1 sentence`, `2 sentences`; *many* where it is not made by an s."""
     return f"{n:,} {noun if n == 1 else many or noun + 's'}"
-
-
-NAME_CHARS = 60
-"""Characters of an unknown name that its error repeats."""
-
-
-def nearest_hint(
-    near: Iterable[str], otherwise: str, quote: Callable[[str], str] = str
-) -> str:
-    """What an error adds about an unknown name: the nearest names, or *otherwise*."""
-    names = [quote(clip(name, NAME_CHARS)) for name in near]
-    if not names:
-        return otherwise
-    return f"the nearest {'are' if names[1:] else 'is'} {', '.join(names)}."
-
-
-def quoted_lines(text: str) -> Iterator[str]:
-    """The lines of a text, set off so that it cannot pass for ours."""
-    for line in text.splitlines() or [""]:
-        yield f"      | {line}"
 
 
 _UNSAFE = re.compile(r"^[.-]|[^A-Za-z0-9._-]")
@@ -110,7 +53,8 @@ def slugs(models: Iterable[str]) -> dict[str, str]:
     }
 
 
-UNDEFINED = "n/a"
+UNDEFINED = table_rendering.UNDEFINED
+"""Printed for a value that is undefined, such as 0/0."""
 
 
 def fixed(value: float | None, form: str = ".3f", undefined: str = UNDEFINED) -> str:
@@ -128,34 +72,18 @@ def with_ends(metric: Metric, form: str = ".3f", of_ends: str = ".2f") -> str:
     return f"{fixed(metric.value, form)} {ends(metric.lo, metric.hi, of_ends)}".rstrip()
 
 
-FIXED = (0.001, 1000.0)
-"""Sizes between which three decimals say enough."""
-
-
-def metric_number(value: float | None) -> str:
-    """A number with the digits that a reader needs; `n/a` where it is undefined."""
-    if value is None or math.isnan(value):
-        return UNDEFINED
-    if isinstance(value, int):
-        return f"{value:,}"
-    least, most = FIXED
-    if value == 0 or least <= abs(value) < most:
-        return f"{value:.3f}"
-    return f"{value:.3g}"
-
-
 def metric_interval(metric: Metric) -> str:
     """`[lo, hi]`; empty where the metric has none."""
     if metric.lo is None and metric.hi is None:
         return ""
-    return f"[{metric_number(metric.lo)}, {metric_number(metric.hi)}]"
+    return f"[{format_number(metric.lo)}, {format_number(metric.hi)}]"
 
 
 def metric_spread(metric: Metric) -> str:
     """`mean ± std`; empty where the metric has none."""
     if metric.mean is None and metric.std is None:
         return ""
-    return f"{metric_number(metric.mean)} ± {metric_number(metric.std)}"
+    return f"{format_number(metric.mean)} ± {format_number(metric.std)}"
 
 
 def metric_count(metric: Metric) -> str:
@@ -186,4 +114,4 @@ def csv_cell(text: str) -> str:
     if not text:
         return UNDEFINED
     # whole numbers may be ids: they stay as they are
-    return text if text.lstrip("-").isdigit() else metric_number(float(text))
+    return text if text.lstrip("-").isdigit() else format_number(float(text))

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from jobs.kit.text_format import fixed, quoted_lines
+from jobs.kit.explain import pages_text
+from jobs.kit.text_format import fixed
 from jobs.paper_investigation import plan
 from jobs.paper_investigation import variants as naming
 from jobs.paper_investigation.bench import sentences_of
@@ -30,6 +31,7 @@ from jobs.paper_investigation.variants import ground
 from runner.errors import UsageError
 from runner.job import Answer, Answers
 from runner.messages import ParseFailure
+from store.document import Block, Quote
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +113,9 @@ def _is_variant(word: str, case: ExplainedPaper, dataset: InvestigationDataset) 
 _IN_TEXT = {True: "in the text", False: "not in the text", None: ""}
 
 
-def truth_lines(case: ExplainedPaper, dataset: InvestigationDataset) -> Iterator[str]:
+def truth_blocks(
+    case: ExplainedPaper, dataset: InvestigationDataset
+) -> Iterator[Block]:
     """Each truth variant with its class, its place in the text, its questions."""
     settings = dataset.settings
     truth = naming.distinct(case.truth, settings.variant_case)
@@ -133,13 +137,13 @@ def truth_lines(case: ExplainedPaper, dataset: InvestigationDataset) -> Iterator
         yield f"  annotated together: {', '.join(group)}"
 
 
-def list_lines(paper: GradedPaper, dataset: InvestigationDataset) -> Iterator[str]:
+def list_blocks(paper: GradedPaper, dataset: InvestigationDataset) -> Iterator[Block]:
     """What a model listed, how each entry matched, and what came of it."""
     record = paper.record
     yield f"{record.model}, replicate {record.replicate}"
     yield f"  extraction {_reading(paper)}"
     if record.reply is not None:
-        yield from quoted_lines(record.reply.text)
+        yield Quote(record.reply.text)
     if paper.predicted is None:
         return
     yield f"  recalled   {len(paper.recalled)} of {len(paper.truth)}"
@@ -201,9 +205,9 @@ def _grounded(
 BOTH: tuple[Rules, ...] = ("robust", "clinpgx-qa")
 
 
-def question_lines(
+def question_blocks(
     question: PaperQuestion, case: ExplainedPaper, dataset: InvestigationDataset
-) -> Iterator[str]:
+) -> Iterator[Block]:
     """The question as it is asked, then each model's reply and its worth."""
     settings = dataset.settings
     kind = question.question_type or "of no stated type"
@@ -212,19 +216,19 @@ def question_lines(
         yield f"  source     {sentence}"
     yield "  prompt"
     if question.options or question.sentence or question.drug:
-        yield from quoted_lines(question_text(dataset, question))
+        yield Quote(question_text(dataset, question))
     else:
         yield "      (the imported file does not hold it)"
     yield f"  expected   {expected(question)}"
     for paper in case.papers:
         for item in paper.record.items:
             if item.question.key == question.key:
-                yield from _answer_lines(item, paper, settings)
+                yield from _answer_blocks(item, paper, settings)
 
 
-def _answer_lines(
+def _answer_blocks(
     item: QuestionItem, paper: GradedPaper, settings: InvestigationSettings
-) -> Iterator[str]:
+) -> Iterator[Block]:
     record = paper.record
     yield f"  {record.model}, replicate {record.replicate}"
     if item.task is None:
@@ -237,7 +241,7 @@ def _answer_lines(
         yield f"    no reply: {item.absent} ({task})"
         return
     yield f"    reply ({task}, ended: {item.reply.finish_reason})"
-    yield from quoted_lines(item.reply.text)
+    yield Quote(item.reply.text)
     uses = paper.variants_by_question.get(item.question.key, [])
     if record.mode == "investigate":
         counts = ", ".join(paper.truth[name] for name in uses) or "no recalled variant"
@@ -286,11 +290,10 @@ def explain(
     """
     families = () if answers is None else answers.families()
     marked = _marked(dataset, families, items)
-    pages = (
-        "\n".join(_lines(selection, _case(dataset, selection, marked), dataset))
+    return pages_text(
+        _page(selection, _case(dataset, selection, marked), dataset)
         for selection in selections(items, dataset, marked)
     )
-    return "\n\n".join(pages) + "\n"
 
 
 def _marked(
@@ -335,19 +338,19 @@ def _case(
     )
 
 
-def _lines(
+def _page(
     selection: PaperSelection, case: ExplainedPaper, dataset: InvestigationDataset
-) -> Iterator[str]:
+) -> Iterator[Block]:
     questions = chosen_questions(selection, case, dataset)
     yield f"{case.pmcid}  {case.title or '(no title)'}"
-    yield from truth_lines(case, dataset)
+    yield from truth_blocks(case, dataset)
     for paper in case.papers:
         if paper.record.mode != "questions":
             yield ""
-            yield from list_lines(paper, dataset)
+            yield from list_blocks(paper, dataset)
     if not questions:
         yield ""
         yield "no question names what was asked for"
     for question in questions:
         yield ""
-        yield from question_lines(question, case, dataset)
+        yield from question_blocks(question, case, dataset)

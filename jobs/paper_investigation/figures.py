@@ -12,7 +12,14 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from jobs.kit import charts
-from jobs.kit.charts import Chart, ChartFigures, Drawing, model_rows, value_columns
+from jobs.kit.charts import (
+    Chart,
+    ChartFigures,
+    Drawing,
+    model_rows,
+    stack,
+    value_columns,
+)
 from jobs.paper_investigation.model_pairs import PaperModelPair
 from jobs.paper_investigation.model_tally import ModelTally
 from jobs.paper_investigation.paper_scores import AVERAGES, RECALL, SCORE
@@ -24,11 +31,9 @@ from runner.scorecard import (
     Heatmap,
     Histogram,
     Metric,
-    Numbers,
     Panel,
     Points,
     ReferenceLine,
-    Stack,
 )
 
 
@@ -263,19 +268,16 @@ def _outcomes(plot: Plot) -> Iterator[Panel]:
     if not _answered_pipelines(plot):
         return
     totals = [model.data.tally.breakdown.pipelines[TOTAL] for model in plot.models]
-    parts: Mapping[str, Numbers] = {
-        "right": tuple(group.right for group in totals),
-        "wrong": tuple(g.answered - g.right - g.unparsed for g in totals),
-        "unreadable reply": tuple(group.unparsed for group in totals),
-        "no reply": tuple(group.missing.total() for group in totals),
+    parts = {
+        "right": [group.right for group in totals],
+        "wrong": [g.answered - g.right - g.unparsed for g in totals],
+        "unreadable reply": [group.unparsed for group in totals],
+        "no reply": [group.missing.total() for group in totals],
     }
     yield Panel(
         x=Axis(label="questions", lo=0),
         y=Axis(names=tuple(model.name for model in plot.models)),
-        marks=tuple(
-            Stack(values=values, label=name, series=series)
-            for series, (name, values) in enumerate(parts.items())
-        ),
+        marks=stack(parts),
     )
 
 

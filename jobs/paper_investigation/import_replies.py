@@ -46,18 +46,18 @@ def read_flat(source: ImportedFile) -> Iterator[ImportedAnswer]:
     """A family of answers a paper, or, in mode questions, each answer by itself."""
     families, unused = _families(source)
     note = (
-        f"{source.path.name}: {plural(unused, 'extract line')} not used, because "
+        f"{source.name}: {plural(unused, 'extract line')} not used, because "
         "mode=questions scores questions alone."
     )
     notes = (note,) if unused else ()
     alone = source.settings.mode == "questions"
-    with source.path.open("rb") as file:
+    with source.file.path.open("rb") as file:
 
         def again(row: JsonRow) -> JsonRow:
             file.seek(row.start)
             line = file.read(row.size).removeprefix(BOM)
             text = line.decode(errors="replace")
-            fields = rename_keys(msgspec.json.decode(text), source.columns)
+            fields = rename_keys(msgspec.json.decode(text), source.file.renamed)
             return _with_ids(replace(row, fields=fields))
 
         for (model, replicate, pmcid), family in families.items():

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
 
-from jobs.kit.inputs.column_map import ColumnMap, describe_columns, rename_keys
+from jobs.kit.importer import ImportFile
+from jobs.kit.inputs.column_map import describe_columns, rename_keys
 from jobs.kit.inputs.rows import InputFindings
 from jobs.paper_investigation.bench import LETTERS, paper_id, read_question
 from jobs.paper_investigation.data import PaperQuestion
@@ -33,31 +33,34 @@ from runner.job import ImportedAnswer, TaskSpec
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedFile:
-    """A file to import."""
+    """A file to import, with the settings of the run."""
 
-    path: Path
+    file: ImportFile
     settings: InvestigationSettings
-    model: str | None = None  #: of every row, whatever the file says
-    replicate: int | None = None  #: likewise
-    columns: ColumnMap = field(default_factory=dict)  #: fields by renamed keys
+
+    @property
+    def name(self) -> str:
+        """The file, for errors and notes."""
+        return self.file.path.name
 
     def rows(self) -> Iterator[JsonRow]:
         """The file's objects, one at a time, with their keys by the names used here."""
-        rows = read_rows(self.path, self.settings.encoding_errors, InputFindings())
-        for row in rows:
-            fields = rename_keys(row.fields, self.columns)
-            yield replace(row, fields=fields) if self.columns else row
+        renamed = self.file.renamed
+        encoding = self.settings.encoding_errors
+        for row in read_rows(self.file.path, encoding, InputFindings()):
+            fields = rename_keys(row.fields, renamed)
+            yield replace(row, fields=fields) if renamed else row
 
     def model_of(self, row: JsonRow) -> str:
         """The model that gave a row's answers."""
-        model = self.model or row.text("model")
+        model = self.file.model or row.text("model")
         if not model:
             raise row.error("model is missing (name it with --model)")
         return model
 
     def replicate_of(self, row: JsonRow) -> int:
         """The replicate that a row belongs to, 1 where nothing says so."""
-        replicate = self.replicate or row.fields.get("replicate") or 1
+        replicate = self.file.replicate or row.fields.get("replicate") or 1
         if not isinstance(replicate, int) or replicate < 1:
             raise row.error("replicate is not a number from 1 (correct or remove it)")
         return replicate
@@ -301,7 +304,7 @@ _KIND = re.compile(r"_?(mcq_(?:variant|drug|phenotype))_")
 
 def read_mcq(source: ImportedFile) -> Iterator[ImportedAnswer]:
     """The multiple-choice answers of a file; the mode is `questions`."""
-    match = _KIND.search(source.path.name)
+    match = _KIND.search(source.name)
     for row in source.rows():
         if match:
             kind = {"source_pipeline": match[1]}

@@ -7,13 +7,20 @@ look better.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import (
+    Callable,
+    Container,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from dataclasses import dataclass, field
 from itertools import chain, islice
-from pathlib import Path
-from typing import Any
+from typing import ClassVar, TypeAlias
 
-from jobs.kit.inputs.column_map import column_map, describe_columns, keys_of
+from jobs.kit.importer import FileImporter, ImportFile, ImportForm
+from jobs.kit.inputs.column_map import keys_of
 from jobs.kit.text_format import plural
 from jobs.paper_investigation.data import BenchPaper
 from jobs.paper_investigation.import_replies import read_flat
@@ -27,7 +34,7 @@ from jobs.paper_investigation.import_results import (
 from jobs.paper_investigation.inputs import load
 from jobs.paper_investigation.records import Mode, StoredPaper, encode
 from jobs.paper_investigation.settings import InvestigationSettings
-from runner.errors import DatasetError, UsageError
+from runner.errors import DatasetError
 from runner.job import ImportedAnswer, TaskSpec
 
 NOT_IN_FILE = "not_in_file"
@@ -148,111 +155,98 @@ FIELDS = (
 )
 """What a key of an imported file may be mapped to."""
 
+HINTED = sorted(
+    (
+        *("variant_results", "kind", "response", "stage", "key", "ground_truth"),
+        *("option_a", "expected_answer_p_value"),
+    )
+)
+"""Keys by which forms are recognised."""
+
 PLAN = "the plan"
 """The step of flat replies, whose truth is that of the run's own inputs."""
 
 
+Reader: TypeAlias = Callable[[ImportedFile], Iterator[ImportedAnswer]]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ResultForm:
+class ResultForm(ImportForm):
     """One way in which results are written down."""
 
-    needs: tuple[str, ...]  #: fields that each row has
-    needs_any: tuple[str, ...] = ()  #: and one of these
-    read: Callable[[ImportedFile], Iterator[ImportedAnswer]]
+    read: Reader
     step: str  #: what the file is about; files of one run share it
     mode: Mode | None = None  #: of runs whose papers a bench names; None: no papers
 
-    def fits(self, fields: Mapping[str, Any]) -> bool:
-        """Whether a row with these *fields* is written in this form."""
-        has_any = not self.needs_any or any(name in fields for name in self.needs_any)
-        return has_any and all(name in fields for name in self.needs)
 
-    @property
-    def recognised(self) -> str:
-        """What a row must have, in words."""
-        words = " and ".join(self.needs)
-        return f"{words} and {' or '.join(self.needs_any)}" if self.needs_any else words
+def _form(
+    *needs: str | tuple[str, ...], read: Reader, step: str, mode: Mode | None = None
+) -> ResultForm:
+    words = (need if isinstance(need, str) else " or ".join(need) for need in needs)
+    return ResultForm(
+        recognised=" and ".join(words), needs=needs, read=read, step=step, mode=mode
+    )
 
 
-FORMS: Mapping[str, ResultForm] = {
-    "investigation": ResultForm(
-        needs=("variant_results",),
-        read=read_investigation,
-        step="papers",
-        mode="investigate",
-    ),
-    "flat": ResultForm(
-        needs=("kind", "response"), read=read_flat, step=PLAN, mode="investigate"
-    ),
-    "recorded": ResultForm(
-        needs=("stage", "key", "response"),
-        read=read_flat,
-        step=PLAN,
-        mode="investigate",
-    ),
-    "variants": ResultForm(
-        needs=("ground_truth",),
-        needs_any=("raw_response", "predicted"),
-        read=read_extraction,
-        step="variants",
-        mode="extract",
-    ),
-    "mcq": ResultForm(needs=("option_a", "response"), read=read_mcq, step="questions"),
-    "study_param": ResultForm(
-        needs=("expected_answer_p_value", "response"), read=read_study, step="questions"
-    ),
-}
-"""In the order in which they are tried."""
+class PaperInvestigationImporter(FileImporter[InvestigationSettings]):
+    """Imports responses, predictions and results."""
 
+    forms: ClassVar[Mapping[str, ResultForm]] = {
+        "investigation": _form(
+            "variant_results",
+            read=read_investigation,
+            step="papers",
+            mode="investigate",
+        ),
+        "flat": _form(
+            "kind", "response", read=read_flat, step=PLAN, mode="investigate"
+        ),
+        "recorded": _form(
+            "stage", "key", "response", read=read_flat, step=PLAN, mode="investigate"
+        ),
+        "variants": _form(
+            "ground_truth",
+            ("raw_response", "predicted"),
+            read=read_extraction,
+            step="variants",
+            mode="extract",
+        ),
+        "mcq": _form("option_a", "response", read=read_mcq, step="questions"),
+        "study_param": _form(
+            "expected_answer_p_value", "response", read=read_study, step="questions"
+        ),
+    }
+    fields = FIELDS
+    hinted = HINTED
 
-class PaperInvestigationImporter:
-    """The job's `runner.job.Importer`."""
+    def columns(
+        self, file: ImportFile, settings: InvestigationSettings
+    ) -> Sequence[str]:
+        """The keys of the first object."""
+        row = next(ImportedFile(file=file, settings=settings).rows(), None)
+        if row is None:
+            raise DatasetError(f"{file.path.name}: no row in it (nothing to import).")
+        return list(row.fields)
 
-    formats: Mapping[str, str] = {name: form.recognised for name, form in FORMS.items()}
+    def keys(self, file: ImportFile, settings: InvestigationSettings) -> Iterable[str]:
+        """The keys of the first objects, at every depth."""
+        rows = ImportedFile(file=file, settings=settings).rows()
+        for row in islice(rows, SAMPLED_ROWS):
+            yield from keys_of(row.fields)
 
-    def read(
-        self,
-        files: tuple[Path, ...],
-        settings: InvestigationSettings,
-        *,
-        model: str | None,
-        form: str | None,
-        replicates: Mapping[Path, int],
+    def answers(
+        self, files: Sequence[ImportFile], settings: InvestigationSettings
     ) -> Iterator[ImportedAnswer]:
         """The answers in *files*, all of them checked before the first is given.
 
-        Args:
-            files: of one run; several models and replicates may be among them.
-            settings: of the run.
-            model: of every answer, whatever the files say.
-            form: a name in `formats`; None: by the content of each file.
-            replicates: of all answers in a file, whatever it says.
-
-        Raises:
-            DatasetError: a file cannot be read, fits no form, does not belong to the
-                same run as the others, or repeats what another one answers.
-            UsageError: no file is named, *form* is none of `formats`, or it needs
-                inputs that are not named.
+        A model or replicate that the command line names outranks what the files say.
         """
-        if not files:
-            raise UsageError("Name the files to import.")
-        sources = _mapped(
-            [
-                ImportedFile(
-                    path=path,
-                    settings=settings,
-                    model=model,
-                    replicate=replicates.get(path),
-                )
-                for path in files
-            ],
-            settings.map,
-        )
-        forms = [_form(source, form) for source in sources]
+        sources = [ImportedFile(file=file, settings=settings) for file in files]
+        forms = [self.forms[file.form] for file in files]
         _require_one_step(sources, forms)
         answered = _distinct(sources, forms)
-        for source, chosen in zip(sources, forms, strict=True):
-            yield from chosen.read(source)
+        for source, form in zip(sources, forms, strict=True):
+            yield from form.read(source)
         mode = forms[0].mode
         if mode is not None:
             in_full = forms[0].step != PLAN
@@ -262,46 +256,12 @@ class PaperInvestigationImporter:
 importer = PaperInvestigationImporter()
 
 
-def _mapped(sources: list[ImportedFile], pairs: Sequence[str]) -> list[ImportedFile]:
-    """The files with the keys that `--map` renames.
-
-    Raises:
-        UsageError: no file has a key that is mapped.
-    """
-    if not pairs:
-        return sources
-    keys: dict[str, None] = {}
-    for source in sources:
-        for row in islice(source.rows(), SAMPLED_ROWS):
-            keys.update(dict.fromkeys(keys_of(row.fields)))
-    columns = column_map(pairs, FIELDS, keys)
-    return [replace(source, columns=columns) for source in sources]
-
-
-def _form(source: ImportedFile, name: str | None) -> ResultForm:
-    if name is not None:
-        return FORMS[name]
-    row = next(source.rows(), None)
-    if row is None:
-        raise DatasetError(f"{source.path.name}: no row in it (nothing to import).")
-    for form in FORMS.values():
-        if form.fits(row.fields):
-            return form
-    formats = "; ".join(f"{name}: {words}" for name, words in importer.formats.items())
-    needed = {name for form in FORMS.values() for name in form.needs}
-    field_words = describe_columns(list(row.fields), sorted(needed))
-    raise row.error(
-        f"fits no known format by its fields ({field_words}; {formats}; rename a key "
-        "with --map OLD=NEW, or force a format with --format)"
-    )
-
-
 def _require_one_step(sources: list[ImportedFile], forms: list[ResultForm]) -> None:
     """A run is scored as one kind of work."""
     for source, form in zip(sources, forms, strict=True):
         if form.step != forms[0].step:
             raise DatasetError(
-                f"{source.path.name} holds {form.step}, {sources[0].path.name} "
+                f"{source.name} holds {form.step}, {sources[0].name} "
                 f"{forms[0].step}; import them as separate runs."
             )
 
@@ -318,15 +278,15 @@ def _distinct(sources: list[ImportedFile], forms: list[ResultForm]) -> AnsweredK
             if answer.descends:
                 is_new = key not in family
                 family.add(key)
-                first = source.path.name
+                first = source.name
             else:
                 identity = (answer.model, answer.replicate, key)
                 is_new = identity not in seen
-                first = seen.setdefault(identity, source.path.name)
+                first = seen.setdefault(identity, source.name)
                 family = set()
             if not is_new:
                 raise DatasetError(
-                    f"{source.path.name}: {answer.model} replicate {answer.replicate} "
+                    f"{source.name}: {answer.model} replicate {answer.replicate} "
                     f"answers {key} already in {first} (give one of the two files "
                     "another --replicate)."
                 )

@@ -10,7 +10,7 @@ from jobs.paper_investigation.data import WORDING, InvestigationDataset
 from jobs.paper_investigation.inputs import inputs, load, with_sample
 from jobs.paper_investigation.plan import STAGES, follow_up, plan_tasks
 from jobs.paper_investigation.prompts import paper_of, request
-from jobs.paper_investigation.settings import EVERYDAY, InvestigationSettings
+from jobs.paper_investigation.settings import EVERYDAY, PROFILES, InvestigationSettings
 from runner.job import Job, TaskSpec
 
 
@@ -21,6 +21,7 @@ class PaperInvestigation(Job):
     version = "2"
     Settings = InvestigationSettings
     everyday = EVERYDAY
+    profiles = PROFILES
     stages = STAGES
     prompts = WORDING
 

@@ -1,58 +1,44 @@
-"""Declares the metrics of the job, and gives measured values their intervals.
-
-Sections yield measures; `metrics` gives all of a model their intervals in one pass over
-the same resamples.
-"""
+"""Declares the metrics of the job, and makes the measurements of its sections."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
 
+from jobs.kit import measurements
+from jobs.kit.measurements import MeasuredValue, Measurement, wilson_share
 from jobs.kit.measures import BASELINE_FORMS, Measure, MeasurePart, Measures
-from jobs.kit.metrics import (
-    FEW_CLUSTERS,
-    Interval,
-    Ratio,
-    Resamples,
-    ratio,
-    round12,
-    wilson,
-    with_interval,
-)
-from runner.scorecard import Direction, Metric
+from jobs.kit.metrics import Ratio, mean, mean_of, ratio
 
 # in definitions: T is the truth of a paper, L what the model lists, R their overlap
 
 _AVERAGES: Mapping[str, Measure] = {
     "avg_variant_recall": Measure(
-        name="Variant recall",
-        meaning="Share of a paper's known variants that the model finds, as a mean "
-        "over papers",
-        direction="higher",
+        "Variant recall",
+        "Share of a paper's known variants that the model finds, as a mean over papers",
+        "higher",
     ),
     "avg_precision": Measure(
-        name="Variant precision",
-        meaning="Share of the listed variants that the paper is known to study, as a "
+        "Variant precision",
+        "Share of the listed variants that the paper is known to study, as a "
         "mean over papers; a lower bound, as the truth lists findings only",
-        direction="higher",
+        "higher",
     ),
     "avg_f1": Measure(
-        name="Variant F1",
-        meaning="Harmonic mean of variant precision and recall, as a mean over papers",
-        direction="higher",
+        "Variant F1",
+        "Harmonic mean of variant precision and recall, as a mean over papers",
+        "higher",
     ),
     "avg_question_acc": Measure(
-        name="Question accuracy",
-        meaning="Share of right answers about the variants that the model found, as a "
+        "Question accuracy",
+        "Share of right answers about the variants that the model found, as a "
         "mean over papers",
-        direction="higher",
+        "higher",
     ),
     "avg_paper_score": Measure(
-        name="Paper score",
-        meaning="Variant recall times question accuracy, as a mean over papers; a "
+        "Paper score",
+        "Variant recall times question accuracy, as a mean over papers; a "
         "paper without questions scores 0",
-        direction="higher",
+        "higher",
     ),
 }
 
@@ -61,49 +47,40 @@ def _hits(name: str, of: str) -> dict[str, Measure]:
     """The confusion counts and rates of a group of variants."""
     return {
         "tp": Measure(
-            name=f"True positives, {name}",
-            meaning=f"Known variants {of} that the model lists",
-            direction="higher",
+            f"True positives, {name}",
+            f"Known variants {of} that the model lists",
+            "higher",
         ),
         "fp": Measure(
-            name=f"False positives, {name}",
-            meaning=f"Listed variants {of} that are not in the truth",
-            direction="lower",
+            f"False positives, {name}",
+            f"Listed variants {of} that are not in the truth",
+            "lower",
         ),
         "fn": Measure(
-            name=f"False negatives, {name}",
-            meaning=f"Known variants {of} that the model does not list",
-            direction="lower",
+            f"False negatives, {name}",
+            f"Known variants {of} that the model does not list",
+            "lower",
         ),
         "recall": Measure(
-            name=f"Recall, {name}",
-            meaning=f"Share of the known variants {of} that the model lists",
-            direction="higher",
+            f"Recall, {name}",
+            f"Share of the known variants {of} that the model lists",
+            "higher",
         ),
         "precision": Measure(
-            name=f"Precision, {name}",
-            meaning=f"Share of the listed variants {of} that are in the truth, a lower "
-            "bound",
-            direction="higher",
+            f"Precision, {name}",
+            f"Share of the listed variants {of} that are in the truth, a lower bound",
+            "higher",
         ),
         "f1": Measure(
-            name=f"F1, {name}",
-            meaning=f"Harmonic mean of precision and recall of variants {of}",
-            direction="higher",
+            f"F1, {name}",
+            f"Harmonic mean of precision and recall of variants {of}",
+            "higher",
         ),
     }
 
 
-def _count(name: str, meaning: str, direction: Direction = "neither") -> Measure:
-    return Measure(name=name, meaning=meaning, direction=direction)
-
-
 def _accuracy(name: str, of: str) -> Measure:
-    return Measure(
-        name=f"Accuracy, {name}",
-        meaning=f"Share of right answers to {of}",
-        direction="higher",
-    )
+    return Measure(f"Accuracy, {name}", f"Share of right answers to {of}", "higher")
 
 
 MEASURES = Measures(
@@ -216,29 +193,29 @@ MEASURES = Measures(
     },
     measures={
         **_AVERAGES,
-        "papers_scored": _count("Papers scored", "Papers with a score"),
-        "papers_skipped": _count("Papers skipped", "Papers without a score", "lower"),
-        "papers_skipped.{reason}": _count(
+        "papers_scored": Measure("Papers scored", "Papers with a score"),
+        "papers_skipped": Measure("Papers skipped", "Papers without a score", "lower"),
+        "papers_skipped.{reason}": Measure(
             "Papers skipped, {reason}",
             "Papers without a score, for the reason {reason}",
             "lower",
         ),
-        "truth_merged": _count(
+        "truth_merged": Measure(
             "Truth spellings merged",
             "Spellings in the truth that are one variant with an earlier spelling",
         ),
-        "recalled_not_asked": _count(
+        "recalled_not_asked": Measure(
             "Recalled variants not asked about",
             "Recalled variants without a question in the run",
         ),
-        "recalled_without_questions": _count(
+        "recalled_without_questions": Measure(
             "Recalled variants without questions",
             "Recalled variants that no question of the truth names",
         ),
-        "papers_with_questions": _count(
+        "papers_with_questions": Measure(
             "Papers with questions", "Scored papers with a question accuracy"
         ),
-        "papers_without_questions": _count(
+        "papers_without_questions": Measure(
             "Papers without questions",
             "Scored papers without a question on a recalled variant; their score is 0",
         ),
@@ -250,52 +227,52 @@ MEASURES = Measures(
             f"class.{{class}}.{word}": measure
             for word, measure in _hits("{class}", "of the class {class}").items()
         },
-        "kind.{kind}.recall": _count(
+        "kind.{kind}.recall": Measure(
             "Variant recall, {kind}",
             "Share of the known {kind} that the model lists",
             "higher",
         ),
-        "truth_size.{size}.recall": _count(
+        "truth_size.{size}.recall": Measure(
             "Variant recall, papers with {size} known variants",
             "Mean variant recall of the papers with {size} known variants",
             "higher",
         ),
-        "truth_size.{size}.score": _count(
+        "truth_size.{size}.score": Measure(
             "Paper score, papers with {size} known variants",
             "Mean score of the papers with {size} known variants",
             "higher",
         ),
-        "pipeline.{pipeline}.questions": _count(
+        "pipeline.{pipeline}.questions": Measure(
             "Questions, {pipeline}", "Questions with a reply, among {pipeline}"
         ),
-        "pipeline.{pipeline}.correct": _count(
+        "pipeline.{pipeline}.correct": Measure(
             "Right answers, {pipeline}", "Right answers to {pipeline}", "higher"
         ),
-        "pipeline.{pipeline}.unparsed": _count(
+        "pipeline.{pipeline}.unparsed": Measure(
             "Unreadable replies, {pipeline}",
             "Replies to {pipeline} that could not be read",
             "lower",
         ),
-        "pipeline.{pipeline}.missing": _count(
+        "pipeline.{pipeline}.missing": Measure(
             "Missing replies, {pipeline}", "Questions without a reply", "lower"
         ),
-        "pipeline.{pipeline}.missing.{reason}": _count(
+        "pipeline.{pipeline}.missing.{reason}": Measure(
             "Missing replies, {pipeline}, {reason}",
             "Questions without a reply, for the reason {reason}",
             "lower",
         ),
-        "pipeline.{pipeline}.links": _count(
+        "pipeline.{pipeline}.links": Measure(
             "Question uses, {pipeline}",
             "Times that {pipeline} count in the accuracy of a variant",
         ),
         "pipeline.{pipeline}.accuracy": _accuracy(
             "{pipeline}", "{pipeline}, each question once"
         ),
-        "pipeline.{pipeline}.to_right": _count(
+        "pipeline.{pipeline}.to_right": Measure(
             "Verdicts turned right, {pipeline}",
             "Wrong answers to {pipeline} that are right under the other rules",
         ),
-        "pipeline.{pipeline}.to_wrong": _count(
+        "pipeline.{pipeline}.to_wrong": Measure(
             "Verdicts turned wrong, {pipeline}",
             "Right answers to {pipeline} that are wrong under the other rules",
         ),
@@ -313,56 +290,56 @@ MEASURES = Measures(
             "{part} of studies, question type {type}",
             "study parameter questions of the type {type}, by {part}",
         ),
-        "study_param.{type*}.not_found": _count(
+        "study_param.{type*}.not_found": Measure(
             "Rightly not found, question type {type}",
             "Share of questions about findings that the paper does not have (type "
             "{type}) that are answered with 'not found'",
             "higher",
         ),
-        "study_param.{type*}.invented": _count(
+        "study_param.{type*}.invented": Measure(
             "Invented p-values, question type {type}",
             "Share of questions about findings that the paper does not have (type "
             "{type}) that are answered with a p-value",
             "lower",
         ),
-        "replies.{stage}.rule.{rule*}": _count(
+        "replies.{stage}.rule.{rule*}": Measure(
             "Replies read by rule {rule}, {stage}",
             "Replies with {stage} that were read by the rule {rule}",
         ),
-        "replies.{stage}.unparsed.{rule*}": _count(
+        "replies.{stage}.unparsed.{rule*}": Measure(
             "Unreadable replies, {stage}, {rule}",
             "Replies with {stage} that could not be read, for the reason {rule}",
             "lower",
         ),
-        "replies.empty": _count("Empty replies", "Replies without any text", "lower"),
-        "replies.cut": _count(
+        "replies.empty": Measure("Empty replies", "Replies without any text", "lower"),
+        "replies.cut": Measure(
             "Cut replies", "Replies that end at the limit of output tokens", "lower"
         ),
-        "replies.refused": _count(
+        "replies.refused": Measure(
             "Refused replies", "Replies that a content filter withheld", "lower"
         ),
-        "replies.stale": _count(
+        "replies.stale": Measure(
             "Stale replies", "Stored replies that the present plan does not ask for"
         ),
-        "questions_not_asked": _count(
+        "questions_not_asked": Measure(
             "Questions not asked", "Questions that are planned but not in the run"
         ),
-        "questions_hidden": _count(
+        "questions_hidden": Measure(
             "Questions hidden",
             "Questions that are not asked because their whole variant field is not "
             "recalled",
         ),
-        "grounding.{side}.{class}": _count(
+        "grounding.{side}.{class}": Measure(
             "In the text, {side} {class}",
             "Share of the {side} {class} that occur in the paper's text",
         ),
-        "replicates.same_answers": _count(
+        "replicates.same_answers": Measure(
             "Same answers in all replicates",
             "Share of questions with one answer in all replicates, among those "
             "answered in all",
             "higher",
         ),
-        "replicates.jaccard": _count(
+        "replicates.jaccard": Measure(
             "Overlap of replicates' lists",
             "Mean Jaccard index of the variant lists of two replicates",
             "higher",
@@ -371,24 +348,12 @@ MEASURES = Measures(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MeasuredValue:
-    """A metric without its bootstrap interval."""
-
-    path: str
-    value: float | None
-    n: int
-    definition: str
-    n_defined: int | None = None
-    statistic: Ratio | None = None  #: columns over the model's papers, ascending
-    interval: Interval | None = None  #: one that is known already
-    note: str | None = None
-
-
-def count(path: str, value: int, definition: str) -> MeasuredValue:
+def count(path: str, value: int, definition: str) -> Measurement:
     """A plain number of things."""
-    return MeasuredValue(
-        path=path, value=value, n=value, definition=f"count@1({definition})"
+    return Measurement(
+        path=path,
+        definition=f"count@1({definition})",
+        measured=measurements.count(value),
     )
 
 
@@ -402,89 +367,38 @@ def mean_over_papers(subject: str) -> str:
     return f"mean@1({subject}; over papers, exact sum)"
 
 
+def mean_of_values(values: Sequence[float | None], *, is_drawn: bool) -> MeasuredValue:
+    """The mean of the values that are defined."""
+    return MeasuredValue(
+        value=mean(values),
+        n=len(values),
+        n_defined=sum(value is not None for value in values),
+        statistic=mean_of(values) if is_drawn else None,
+    )
+
+
 def rate(
     path: str,
     k: int,
     n: int,
     definition: str,
     statistic: Ratio | None = None,
-) -> MeasuredValue:
+) -> Measurement:
     """A share of *n* things; undefined where there are none."""
-    return MeasuredValue(
+    return Measurement(
         path=path,
-        value=ratio(k, n),
-        n=n,
         definition=ratio_of(definition),
-        statistic=statistic,
+        measured=MeasuredValue(value=ratio(k, n), n=n, statistic=statistic),
     )
 
 
 def wilson_rate(
     path: str, k: int, n: int, definition: str, level: float
-) -> MeasuredValue:
+) -> Measurement:
     """A share with Wilson's interval, beside the one that respects clusters."""
-    return MeasuredValue(
+    return Measurement(
         path=f"{path}~wilson",
-        value=ratio(k, n),
-        n=n,
         definition=f"{ratio_of(definition)}; wilson@1(level={level})",
-        interval=wilson(k, n, level),
+        measured=wilson_share(k, n, level, is_rounded=True),
         note="assumes independent questions",
-    )
-
-
-def metrics(
-    measures: Iterable[MeasuredValue], resamples: Resamples, papers: int
-) -> tuple[Metric, ...]:
-    """The measures as metrics, with the intervals that *resamples* gives them.
-
-    Args:
-        measures: of one model.
-        resamples: of the papers that the measures' statistics are columns over.
-        papers: how many these are.
-    """
-    model_measures = tuple(measures)
-    intervals = iter(
-        resamples.intervals([m.statistic for m in model_measures if m.statistic])
-    )
-    return tuple(
-        _bootstrapped(measure, next(intervals), papers)
-        if measure.statistic
-        else plain(measure)
-        for measure in model_measures
-    )
-
-
-def plain(measure: MeasuredValue) -> Metric:
-    """The measure as a metric, with no other interval than it already has."""
-    interval = measure.interval
-    return Metric(
-        path=measure.path,
-        value=measure.value,
-        n=measure.n,
-        n_defined=measure.n_defined,
-        lo=_end(interval.lo) if interval else None,
-        hi=_end(interval.hi) if interval else None,
-        definition=measure.definition,
-        note=measure.note,
-    )
-
-
-def _end(value: float | None) -> float | None:
-    return None if value is None else round12(value)
-
-
-def _bootstrapped(measure: MeasuredValue, interval: Interval, papers: int) -> Metric:
-    notes = [measure.note] if measure.note else []
-    if papers < FEW_CLUSTERS:
-        notes.append(f"interval from {papers} papers only")
-    if interval.flagged:
-        notes.append(interval.dropped)
-    return plain(
-        replace(
-            measure,
-            interval=interval,
-            definition=with_interval(measure.definition, interval),
-            note="; ".join(notes) or None,
-        )
     )

@@ -14,12 +14,14 @@ from fractions import Fraction
 from hashlib import blake2b, sha256
 from typing import Generic, TypeAlias, TypeVar
 
+from jobs.kit import measurements
 from jobs.kit.baselines import TrivialBaseline
+from jobs.kit.measurements import Measurement
 from jobs.kit.metrics import mean, ratio, std
 from jobs.paper_investigation.data import PaperQuestion
 from jobs.paper_investigation.grading import GradedPaper
 from jobs.paper_investigation.judging import AnswerJudgement, ScoringVariants, expected
-from jobs.paper_investigation.measures import MeasuredValue, count, rate
+from jobs.paper_investigation.measures import count, mean_of_values, rate
 from jobs.paper_investigation.paper_scores import (
     QUESTION_ACC,
     SCORE,
@@ -276,7 +278,7 @@ class ModelTally:
         """A few answers drawn by seed; kept in mode questions."""
         return list(self._answers[pipeline, is_right])
 
-    def measures(self) -> Iterator[MeasuredValue]:
+    def measures(self) -> Iterator[Measurement]:
         """Everything there is to say about the model, in reading order."""
         if self._mode != "questions":
             yield from headline(self.papers, self._mode)
@@ -291,7 +293,7 @@ class ModelTally:
             yield from self.study.measures()
         yield from self.replies.measures()
 
-    def _hidden(self) -> Iterator[MeasuredValue]:
+    def _hidden(self) -> Iterator[Measurement]:
         split = self._under.get("split")
         if split is not None:
             reached = self.papers.total(lambda paper: paper.planned)
@@ -330,7 +332,7 @@ def over_replicates(
     by_replicate: Sequence[ModelTally],
     repeats: ReplicateAnswers,
     averages: Sequence[PaperAverage],
-) -> Iterator[MeasuredValue]:
+) -> Iterator[Measurement]:
     """Every metric of each replicate, and how much they vary.
 
     Args:
@@ -340,18 +342,18 @@ def over_replicates(
     """
     for average in averages:
         values = [mean(tally.papers.values(average.value)) for tally in by_replicate]
-        yield MeasuredValue(
+        spread = replace(mean_of_values(values, is_drawn=False), value=std(values))
+        yield Measurement(
             path=f"{average.path}~sd",
-            value=std(values),
-            n=len(values),
-            n_defined=sum(value is not None for value in values),
             definition="std@1(of the replicates' averages, ddof=1)",
+            measured=spread,
         )
     yield from repeats.measures()
     for replicate, tally in enumerate(by_replicate, start=1):
         for measure in tally.measures():
             path = f"replicate.{replicate}.{measure.path}"
-            yield replace(measure, path=path, statistic=None)
+            undrawn = replace(measure.measured, statistic=None)
+            yield replace(measure, path=path, measured=undrawn)
 
 
 class ReplicateAnswers:
@@ -373,7 +375,7 @@ class ReplicateAnswers:
                 digests = self._answers.setdefault(graded_answer.item.key, [])
                 digests.append(blake2b(value, digest_size=8).digest())
 
-    def measures(self) -> Iterator[MeasuredValue]:
+    def measures(self) -> Iterator[Measurement]:
         """Equal answers, and overlap of the predicted sets."""
         full = [g for g in self._answers.values() if len(g) == self._replicates]
         yield rate(
@@ -388,11 +390,10 @@ class ReplicateAnswers:
             for i in range(len(sets))
             for j in range(i)
         ]
-        yield MeasuredValue(
+        yield Measurement(
             path="replicates.jaccard",
-            value=mean(overlaps),
-            n=len(overlaps),
             definition="mean@1(Jaccard index of two replicates' lists, over all twos)",
+            measured=measurements.count(mean(overlaps), len(overlaps)),
         )
 
 

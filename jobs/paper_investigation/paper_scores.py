@@ -11,13 +11,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from jobs.kit.metrics import Ratio, mean, mean_of, ratio
+from jobs.kit import measurements
+from jobs.kit.measurements import Measurement
+from jobs.kit.metrics import Ratio, mean, ratio
 from jobs.paper_investigation.grading import GradedPaper, distinct
 from jobs.paper_investigation.measures import (
-    MeasuredValue,
     count,
+    mean_of_values,
     mean_over_papers,
     rate,
     ratio_of,
@@ -202,7 +204,7 @@ class PooledRatio:
         """What a metric states, and what a comparison asks to be the same."""
         return ratio_of(self.of)
 
-    def measure(self, papers: PaperScores) -> MeasuredValue:
+    def measure(self, papers: PaperScores) -> Measurement:
         """The ratio over *papers*, with its columns."""
         above, below = papers.sums(self.above), papers.sums(self.below)
         return rate(self.path, sum(above), sum(below), self.of, Ratio(above, below))
@@ -282,13 +284,12 @@ POOLED: Mapping[Mode, tuple[PooledRatio, ...]] = {
 }
 
 
-def headline(papers: PaperScores, mode: Mode) -> Iterator[MeasuredValue]:
+def headline(papers: PaperScores, mode: Mode) -> Iterator[Measurement]:
     """The averages of one model with their intervals, and their alternatives."""
     yield from _counts(papers)
     for average in AVERAGES[mode]:
         values = papers.values(average.value)
-        measure = _mean(average.path, average.of, values)
-        yield replace(measure, statistic=mean_of(values))
+        yield _mean(average.path, average.of, values, sampled=True)
     yield from (pooled.measure(papers) for pooled in MICRO)
     yield count(
         "truth_merged",
@@ -303,7 +304,7 @@ def headline(papers: PaperScores, mode: Mode) -> Iterator[MeasuredValue]:
 
 def headline_variants(
     name: str, papers: PaperScores, mode: Mode
-) -> Iterator[MeasuredValue]:
+) -> Iterator[Measurement]:
     """The averages of the same replies under other settings, called *name*."""
     for average in AVERAGES[mode]:
         if average not in (PRECISION, F1):
@@ -311,7 +312,7 @@ def headline_variants(
             yield _mean(f"{average.path}~{name}", average.of, values)
 
 
-def _counts(papers: PaperScores) -> Iterator[MeasuredValue]:
+def _counts(papers: PaperScores) -> Iterator[Measurement]:
     yield count("papers_scored", len(papers.scored), "papers with a score")
     yield count("papers_skipped", len(papers.skips), "papers without a score")
     reasons = Counter(papers.skips.values())
@@ -319,7 +320,7 @@ def _counts(papers: PaperScores) -> Iterator[MeasuredValue]:
         yield count(f"papers_skipped.{reason}", reasons[reason], "papers by reason")
 
 
-def _reach(papers: PaperScores) -> Iterator[MeasuredValue]:
+def _reach(papers: PaperScores) -> Iterator[Measurement]:
     """How many recalled variants the questions reach."""
     yield count(
         "recalled_not_asked",
@@ -333,7 +334,7 @@ def _reach(papers: PaperScores) -> Iterator[MeasuredValue]:
     )
 
 
-def _accuracy_alternatives(papers: PaperScores) -> Iterator[MeasuredValue]:
+def _accuracy_alternatives(papers: PaperScores) -> Iterator[Measurement]:
     of_paper = papers.values(QUESTION_ACC.value)
     with_questions = sum(value is not None for value in of_paper)
     yield count(
@@ -357,16 +358,15 @@ def _accuracy_alternatives(papers: PaperScores) -> Iterator[MeasuredValue]:
         [value or 0.0 for value in of_paper],
     )
     accuracies = papers.accuracies()
-    yield MeasuredValue(
+    yield Measurement(
         path="avg_question_acc~variants_pooled",
-        value=mean(accuracies),
-        n=len(accuracies),
         definition="mean@1(right/answered, over=recalled variants with answers)",
+        measured=measurements.count(mean(accuracies), len(accuracies)),
     )
     yield QUESTIONS_POOLED.measure(papers)
 
 
-def _score_alternatives(papers: PaperScores) -> Iterator[MeasuredValue]:
+def _score_alternatives(papers: PaperScores) -> Iterator[Measurement]:
     scores = papers.values(SCORE.value)
     skips = papers.skips.values()
     unparsed = sum(reason == UNPARSED for reason in skips)
@@ -400,12 +400,9 @@ def _score_with_questions(paper: PaperScore) -> float | None:
 
 def _mean(
     path: str, of: str, values: list[float | None], *, sampled: bool = False
-) -> MeasuredValue:
-    return MeasuredValue(
+) -> Measurement:
+    return Measurement(
         path=path,
-        value=mean(values),
-        n=len(values),
-        n_defined=sum(value is not None for value in values),
         definition=mean_over_papers(of),
-        statistic=mean_of(values) if sampled else None,
+        measured=mean_of_values(values, is_drawn=sampled),
     )

@@ -15,10 +15,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from jobs.kit.measurements import Measurement
 from jobs.kit.metrics import Ratio
 from jobs.paper_investigation.grading import GradedAnswer, GradedPaper
 from jobs.paper_investigation.judging import AnswerJudgement, RuleChoice, judge
-from jobs.paper_investigation.measures import MeasuredValue, count, rate, wilson_rate
+from jobs.paper_investigation.measures import count, rate, wilson_rate
 from jobs.paper_investigation.parsing import VariantList
 from jobs.paper_investigation.settings import PIPELINES
 from runner.messages import ParseFailure, Reply
@@ -95,7 +96,7 @@ class QuestionBreakdown:
         """Papers with an answered question, ascending as text."""
         return sorted(self._by_paper[TOTAL])
 
-    def measures(self, papers: Sequence[str], level: float) -> Iterator[MeasuredValue]:
+    def measures(self, papers: Sequence[str], level: float) -> Iterator[Measurement]:
         """The figures of every group; *papers* are the clusters of the intervals."""
         for name, group in self.pipelines.items():
             path = f"pipeline.{name}"
@@ -137,7 +138,7 @@ class QuestionBreakdown:
         return Ratio([right for right, _ in pairs], [n for _, n in pairs])
 
 
-def _counts(path: str, group: QuestionGroup) -> Iterator[MeasuredValue]:
+def _counts(path: str, group: QuestionGroup) -> Iterator[Measurement]:
     yield count(f"{path}.questions", group.answered, "questions with a reply")
     yield count(f"{path}.correct", group.right, "right answers")
     yield count(f"{path}.unparsed", group.unparsed, "replies that could not be read")
@@ -199,7 +200,7 @@ class StudyCounts:
                 p_value = (judgement.p_value or "").strip().lower()
                 fields.not_found += p_value == NOT_FOUND
 
-    def measures(self) -> Iterator[MeasuredValue]:
+    def measures(self) -> Iterator[Measurement]:
         """Accuracy by field, over all and by question type, and invented p-values."""
         if not self.all.answered:
             return
@@ -228,7 +229,7 @@ def _significance(text: str) -> str:
     return plain if plain in SIGNIFICANCES else OTHERWISE
 
 
-def _by_field(path: str, fields: FieldCounts) -> Iterator[MeasuredValue]:
+def _by_field(path: str, fields: FieldCounts) -> Iterator[Measurement]:
     for name, right in (
         ("p_value", fields.p_value),
         ("significance", fields.significance),
@@ -277,7 +278,7 @@ class Flips:
             counted[flip.graded_answer.item.question.pipeline] += 1
             counted[TOTAL] += 1
 
-    def measures(self, rules: str) -> Iterator[MeasuredValue]:
+    def measures(self, rules: str) -> Iterator[Measurement]:
         """Flips from the chosen rules to those of the lens called *rules*."""
         for name in self.to_right:
             for direction, counted in (
@@ -337,7 +338,7 @@ class ReplyCounts:
         self.cut += reply.is_truncated
         self.refused += reply.is_refused
 
-    def measures(self) -> Iterator[MeasuredValue]:
+    def measures(self) -> Iterator[Measurement]:
         """Replies by rule and by reason of failure."""
         for kind in KINDS:
             for word, counter in (

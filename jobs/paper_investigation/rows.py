@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from jobs.kit.inputs.rows import InputFindings, kind_of, object_of
+from jobs.kit.inputs.cells import kind_of
+from jobs.kit.inputs.rows import InputFindings, object_of
 from runner.errors import DatasetError
 from runner.json_entries import BOM, entries_of
 

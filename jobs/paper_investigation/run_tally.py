@@ -13,7 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 
-from jobs.kit.metrics import Resamples
+from jobs.kit.measurements import with_intervals
+from jobs.kit.metrics import FEW_CLUSTERS, Resamples
 from jobs.paper_investigation import variants as naming
 from jobs.paper_investigation.data import InvestigationDataset, PaperQuestion
 from jobs.paper_investigation.grading import (
@@ -28,7 +29,7 @@ from jobs.paper_investigation.judging import (
     ScoringVariant,
     ScoringVariants,
 )
-from jobs.paper_investigation.measures import MEASURES, metrics
+from jobs.paper_investigation.measures import MEASURES
 from jobs.paper_investigation.model_pairs import (
     AnswerVerdicts,
     ModelAnswers,
@@ -255,7 +256,9 @@ class RunTally:
                 replicates, self._repeats[model], AVERAGES[self.mode]
             )
         papers = tally.clusters
-        return MEASURES.describe(metrics(measures, self.draw(papers), len(papers)))
+        few = f"interval from {len(papers)} papers only"
+        note = few if len(papers) < FEW_CLUSTERS else ""
+        return MEASURES.describe(with_intervals(measures, self.draw(papers), note))
 
     @property
     def answers(self) -> Mapping[str, ModelAnswers]:

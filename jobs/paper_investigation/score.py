@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
+from jobs.kit.measurements import with_intervals
 from jobs.kit.score import ModelScores, with_models
 from jobs.kit.text_format import slugs
 from jobs.paper_investigation.artifacts import EVAL_RESULTS, FILES, file_name, lines
@@ -14,7 +15,7 @@ from jobs.paper_investigation.figures import figures
 from jobs.paper_investigation.grading import GradedPaper, grade, read_extraction_reply
 from jobs.paper_investigation.inputs import INPUTS
 from jobs.paper_investigation.judging import expected
-from jobs.paper_investigation.measures import MEASURES, plain
+from jobs.paper_investigation.measures import MEASURES
 from jobs.paper_investigation.model_summary import (
     investigation_text,
     questions_text,
@@ -291,7 +292,7 @@ def _artifacts(
         model_metrics = metrics[model]
         if len(counted.replicates) > 1:
             model_metrics = {
-                measure.path: plain(measure) for measure in tally.measures()
+                metric.path: metric for metric in with_intervals(tally.measures())
             }
         if counted.mode == "questions":
             groups = tally.breakdown.pipelines

@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from jobs.kit.comparison.models import p_value_words
 from jobs.kit.inputs.sampling import sample_sentences
+from jobs.kit.summary import summary_text, wide_table
 from jobs.kit.text_format import ends, fixed
 from jobs.paper_investigation.model_pairs import PaperModelPair
 from jobs.paper_investigation.model_summary import reasons
@@ -19,13 +20,10 @@ from jobs.paper_investigation.run_tally import RunTally
 from jobs.paper_investigation.settings import PIPELINES, InvestigationSettings
 from jobs.paper_investigation.variant_counts import Grounding
 from runner.scorecard import Finding, Metric
-from store.printable import printable
+from store.document import Block, TableBlock
 
 ByPath: TypeAlias = Mapping[str, Metric]
 Column: TypeAlias = tuple[str, Callable[[ByPath], str]]
-
-LINE_CHARS = 240
-"""Longer lines, such as two long lists that differ, are cut."""
 
 TITLES: Mapping[Mode, str] = {
     "investigate": "Paper investigation",
@@ -50,11 +48,11 @@ class RunResults:
 def run_text(results: RunResults) -> str:
     """The summary of one scoring."""
     survey, models = results.survey, results.models
-    lines = [
+    blocks: list[Block] = [
         _title(results),
         *sample_sentences(results.findings),
         _counts(survey, models),
-        *_table(COLUMNS[survey.mode], models),
+        _table(COLUMNS[survey.mode], models),
         *(_pair(pair) for pair in results.pairs if SCORE.path in pair.compared.metrics),
         *_remarks(models),
         *_flips(survey),
@@ -62,7 +60,7 @@ def run_text(results: RunResults) -> str:
         *_agreement(survey),
         *(f"{f.where}: {f.message}" for f in results.findings if f.severity != "info"),
     ]
-    return "\n".join([*(printable(line, line=LINE_CHARS) for line in lines), ""])
+    return summary_text(blocks)
 
 
 def _title(results: RunResults) -> str:
@@ -189,16 +187,12 @@ REMARKS: tuple[tuple[str, str, Callable[[float | None], str]], ...] = (
 )
 
 
-def _table(columns: Sequence[Column], models: Mapping[str, ByPath]) -> Iterator[str]:
-    rows = [["model", *(name for name, _ in columns)]]
-    rows += [
+def _table(columns: Sequence[Column], models: Mapping[str, ByPath]) -> TableBlock:
+    rows = (
         [model, *(cell(metrics) for _, cell in columns)]
         for model, metrics in models.items()
-    ]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = (f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))
-        yield "  ".join(cells).rstrip()
+    )
+    return wide_table(["model", *(name for name, _ in columns)], rows)
 
 
 def _pair(pair: PaperModelPair) -> str:

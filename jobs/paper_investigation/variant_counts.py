@@ -14,13 +14,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from jobs.kit.metrics import Ratio, mean, mean_of, ratio
+from jobs.kit.measurements import Measurement
+from jobs.kit.metrics import Ratio, ratio
 from jobs.paper_investigation import variants as naming
 from jobs.paper_investigation.data import PaperTexts
 from jobs.paper_investigation.grading import GradedPaper
 from jobs.paper_investigation.measures import (
-    MeasuredValue,
     count,
+    mean_of_values,
     mean_over_papers,
     rate,
 )
@@ -142,7 +143,7 @@ class ExtractionCounts:
             fn_unparsed_raw=sum(hits.fn_unparsed_raw for hits in every),
         )
 
-    def measures(self, papers: Sequence[str]) -> Iterator[MeasuredValue]:
+    def measures(self, papers: Sequence[str]) -> Iterator[Measurement]:
         """The figures of each class and kind that occurs, and by number of variants.
 
         Args:
@@ -166,7 +167,7 @@ class ExtractionCounts:
                 yield _by_size(f"truth_size.{size}.recall", [r for r, _ in scores])
                 yield _by_size(f"truth_size.{size}.score", [s for _, s in scores])
 
-    def _by_kind(self, papers: Sequence[str]) -> Iterator[MeasuredValue]:
+    def _by_kind(self, papers: Sequence[str]) -> Iterator[Measurement]:
         every = self._kinds.values()
         clusters = [self._kinds.get(pmcid, KindRecall()) for pmcid in papers]
         for kind, words in VARIANT_KINDS.items():
@@ -184,17 +185,14 @@ class ExtractionCounts:
                 )
         if any(recall.truth["reference_allele"] for recall in every):
             recalls = [recall.recall_of_others for recall in clusters]
-            yield MeasuredValue(
+            yield Measurement(
                 path="avg_variant_recall~without_reference_alleles",
-                value=mean(recalls),
-                n=len(recalls),
-                n_defined=sum(recall is not None for recall in recalls),
                 definition=mean_over_papers("|R|/|T|, without reference alleles"),
-                statistic=mean_of(recalls),
+                measured=mean_of_values(recalls, is_drawn=True),
             )
 
 
-def _measures(path: str, hits: VariantHits) -> Iterator[MeasuredValue]:
+def _measures(path: str, hits: VariantHits) -> Iterator[Measurement]:
     yield count(f"{path}.tp", hits.tp, "truth variants listed")
     yield count(f"{path}.fp", hits.fp, "listed variants that are not truth")
     yield count(f"{path}.fn", hits.fn, "truth variants not listed")
@@ -210,13 +208,11 @@ def _measures(path: str, hits: VariantHits) -> Iterator[MeasuredValue]:
     )
 
 
-def _by_size(path: str, values: list[float | None]) -> MeasuredValue:
-    return MeasuredValue(
+def _by_size(path: str, values: list[float | None]) -> Measurement:
+    return Measurement(
         path=path,
-        value=mean(values),
-        n=len(values),
-        n_defined=sum(value is not None for value in values),
         definition="mean@1(over papers with that many truth variants)",
+        measured=mean_of_values(values, is_drawn=False),
     )
 
 
@@ -251,7 +247,7 @@ class Grounding:
         classes = self.classes.get(model, {}).values()
         return sum(counts.judged - counts.grounded for counts in classes)
 
-    def measures(self, model: str) -> Iterator[MeasuredValue]:
+    def measures(self, model: str) -> Iterator[Measurement]:
         """Grounded over judged, of the truth and of *model*'s lists, by class."""
         for name, key in (("truth", TRUTH), ("predicted", model)):
             classes = self.classes.get(key, {})

@@ -12,9 +12,10 @@ from pathlib import Path
 from sys import intern
 from typing import TypeAlias
 
+from jobs.kit.inputs.cells import kind_of, number_of
 from jobs.kit.inputs.column_map import ColumnMap
 from jobs.kit.inputs.files import read_json
-from jobs.kit.inputs.rows import InputFindings, kind_of, number_of
+from jobs.kit.inputs.rows import InputFindings
 from jobs.property_extraction.input_table import MATERIAL, REFNO, UNIT, open_table
 from jobs.property_extraction.rows import TruthRow
 from jobs.property_extraction.values.comparison import ComparisonKind, Property, Rubric

@@ -6,29 +6,20 @@ paper is asked about as an alias.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from jobs.kit.text_format import (
-    NAME_CHARS,
-    TextColumn,
-    hanging_lines,
-    nearest_hint,
-    plural,
-    text_table,
-)
+from jobs.kit.explain import closest, pages_text, unknown_item
+from jobs.kit.text_format import plural
 from jobs.property_extraction.aliases.alias_set import AliasEntry
 from jobs.property_extraction.caveats import ExcludedRows
 from jobs.property_extraction.data import PropertyDataset
-from jobs.property_extraction.explain_property import group_lines
+from jobs.property_extraction.explain_property import group_blocks
 from jobs.property_extraction.predictions import RunPredictions, run_predictions
 from jobs.property_extraction.results import PropertyResults, measure_run
 from jobs.property_extraction.row_outcomes import COUNTED, RowOutcome, RowOutcomes
-from runner.errors import UsageError
 from runner.job import Answers
-from store.document import WIDTH, number
-from store.printable import clip, cut, one_line, shortened
+from store.document import Block, Fact, Heading, Numbers, TableBlock, Words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,16 +59,14 @@ def _read(
             yield ExplainedItem(refno=refno, name=item)
             has_page = True
         else:
-            raise UsageError(_unknown(item, papers, names))
+            near = closest(item, sorted({*papers, *names}))
+            raise unknown_item(item, near, kinds=KINDS, otherwise=HINT, quote=repr)
     if not has_page:
         yield ExplainedItem(refno=refno)
 
 
-def _unknown(item: str, papers: Iterable[str], names: Iterable[str]) -> str:
-    near = difflib.get_close_matches(item, sorted({*papers, *names}))
-    hint = nearest_hint(near, "name a paper, and a property after it.", repr)
-    return f"There is no paper and no property {clip(item, NAME_CHARS)!r}; {hint}"
-
+KINDS = "paper and no property"
+HINT = "name a paper, and a property after it."
 
 ROWS = 40
 """Properties that are listed; `score_pr_detailed.csv` has all."""
@@ -85,7 +74,7 @@ ROWS = 40
 PAPER_NAME_CELLS = 58
 
 
-def paper_lines(results: PropertyResults, refno: str) -> Iterator[str]:
+def paper_blocks(results: PropertyResults, refno: str) -> Iterator[Block]:
     """All of the page but its head."""
     truth = [
         results.dataset.truth[at]
@@ -98,18 +87,18 @@ def paper_lines(results: PropertyResults, refno: str) -> Iterator[str]:
     )
     for model, column in results.columns.items():
         yield ""
-        yield from hanging_lines("", one_line(model))
+        yield Fact("", model, width=0)
         yield from _model(column.first.row_outcomes, refno)
 
 
-def _model(outcomes: RowOutcomes, refno: str) -> Iterator[str]:
+def _model(outcomes: RowOutcomes, refno: str) -> Iterator[Block]:
     outcome = outcomes.predicted.outcomes.get(refno)
     if refno not in outcomes.papers:
         state = "" if outcome is None else f": {outcome.state}"
         reason = f", {outcome.reason}" if outcome is not None and outcome.reason else ""
-        yield f"  not scored{state}{one_line(reason)}"
+        yield f"  not scored{state}{reason}"
         return
-    rows = [
+    row_outcomes = [
         row_outcome
         for row, row_outcome in zip(
             outcomes.predictions, outcomes.prediction_outcomes, strict=True
@@ -117,53 +106,46 @@ def _model(outcomes: RowOutcomes, refno: str) -> Iterator[str]:
         if row.refno == refno
     ]
     apart = {
-        row_outcome: rows.count(row_outcome)
-        for row_outcome in dict.fromkeys(rows)
+        row_outcome: row_outcomes.count(row_outcome)
+        for row_outcome in dict.fromkeys(row_outcomes)
         if row_outcome not in COUNTED
     }
     others = "".join(
         f", {n:,} {row_outcome.replace('_', ' ')}"
         for row_outcome, n in sorted(apart.items())
     )
-    yield f"  predicted {plural(len(rows), 'row')}{others}"
+    yield f"  predicted {plural(len(row_outcomes), 'row')}{others}"
     groups = sorted(
         (-fn, -fp, name, tp)
         for (paper, name), (tp, fp, fn) in outcomes.group_counts().items()
         if paper == refno
     )
-    counts = {
-        "tp": [tp for *_, tp in groups],
-        "fp": [-fp for _, fp, *_ in groups],
-        "fn": [-fn for fn, *_ in groups],
-    }
-    yield "  " + "  ".join(f"{word.upper()} {sum(n):,}" for word, n in counts.items())
-    listed_groups = groups[:ROWS]
-    yield from text_table(
-        [
-            *(
-                TextColumn(title=word, cells=[f"{count:,}" for count in n[:ROWS]])
-                for word, n in counts.items()
-            ),
-            TextColumn(
-                title="property",
-                cells=[
-                    shortened(one_line(name), PAPER_NAME_CELLS)
-                    for _, _, name, _ in listed_groups
-                ],
-                has_words=True,
-            ),
-        ]
+    rows = [(tp, -fp, -fn, name) for fn, fp, name, tp in groups]
+    yield (
+        f"  TP {sum(row[0] for row in rows):,}  FP {sum(row[1] for row in rows):,}  "
+        f"FN {sum(row[2] for row in rows):,}"
     )
-    if groups[ROWS:]:
-        yield f"  and {len(groups) - ROWS:,} more, in score_pr_detailed.csv"
+    yield TableBlock(
+        [
+            Numbers("tp"),
+            Numbers("fp"),
+            Numbers("fn"),
+            Words("property", PAPER_NAME_CELLS, keeps_end=True),
+        ],
+        rows[:ROWS],
+        total=len(rows),
+        rest=", in score_pr_detailed.csv",
+    )
 
 
+ENTRY_WIDTH = 9
+"""Cells of a label of an entry."""
 ALIAS_NAME_CELLS = 50
 MOST_CANDIDATES = 10
 """Candidates of a model."""
 
 
-def alias_lines(results: PropertyResults, name: str) -> Iterator[str]:
+def alias_blocks(results: PropertyResults, name: str) -> Iterator[Block]:
     """All of the page but its head."""
     dataset = results.dataset
     if name in dataset.canonical:
@@ -173,9 +155,7 @@ def alias_lines(results: PropertyResults, name: str) -> Iterator[str]:
     # crossfitted drafts are each model's own
     sets = [column.first.aliases for column in results.columns.values()]
     for alias_set in dict.fromkeys(sets or [dataset.aliases]):
-        yield from hanging_lines(
-            "alias set  ", f"{alias_set.id} ({alias_set.status_mix})"
-        )
+        yield Fact("alias set", f"{alias_set.id} ({alias_set.status_mix})")
     entries = dict.fromkeys(
         entry for alias_set in sets or [dataset.aliases] for entry in alias_set.entries
     )
@@ -188,22 +168,19 @@ def alias_lines(results: PropertyResults, name: str) -> Iterator[str]:
     if led:
         yield "stands in for it:"
     for entry in led:
-        yield from hanging_lines(f"  {entry.status:<10} ", one_line(entry.label))
+        yield Fact(entry.status, entry.label, indent=2)
     yield from _candidates(results, name)
 
 
-def _entry(results: PropertyResults, entry: AliasEntry) -> Iterator[str]:
+def _entry(results: PropertyResults, entry: AliasEntry) -> Iterator[Block]:
     yield ""
-    yield from hanging_lines("=> ", one_line(entry.gt_name))
-    if entry.refno is not None:
-        yield from hanging_lines("  in       ", one_line(entry.refno))
+    yield Fact("=> ", entry.gt_name, width=0)
+    yield Fact("in", entry.refno or "", 2, ENTRY_WIDTH)
     models = f", asked: {', '.join(entry.models)}" if entry.models else ""
     votes = f", {plural(entry.votes, 'vote')}" if entry.votes else ""
-    yield from hanging_lines(
-        "  status   ", one_line(f"{entry.status} by {entry.source}{votes}{models}")
-    )
-    if entry.reason:
-        yield from hanging_lines("  reason   ", one_line(entry.reason))
+    status = f"{entry.status} by {entry.source}{votes}{models}"
+    yield Fact("status", status, 2, ENTRY_WIDTH)
+    yield Fact("reason", entry.reason, 2, ENTRY_WIDTH)
     similar = "" if entry.avg_sim is None else f", similarity {entry.avg_sim:.3f}"
     yield f"  seen     as a candidate in {plural(entry.count, 'paper')}{similar}"
     for model, column in results.columns.items():
@@ -223,10 +200,10 @@ def _entry(results: PropertyResults, entry: AliasEntry) -> Iterator[str]:
             if rows
             else "no row is renamed by it"
         )
-        yield from hanging_lines("  effect   ", f"{one_line(model)}: {effect}")
+        yield Fact("effect", f"{model}: {effect}", 2, ENTRY_WIDTH)
 
 
-def _candidates(results: PropertyResults, name: str) -> Iterator[str]:
+def _candidates(results: PropertyResults, name: str) -> Iterator[Block]:
     """What a name that is wrong somewhere may mean."""
     for model, column in results.columns.items():
         candidates = [
@@ -237,30 +214,23 @@ def _candidates(results: PropertyResults, name: str) -> Iterator[str]:
         if not candidates:
             continue
         yield ""
-        yield from hanging_lines("candidates of ", one_line(model))
-        yield from text_table(
+        yield Fact("candidates of ", model, width=0)
+        yield TableBlock(
             [
-                TextColumn(
-                    title="papers",
-                    cells=[f"{candidate.count:,}" for candidate in candidates],
-                ),
-                TextColumn(
-                    title="similar",
-                    cells=[number(candidate.avg_sim) for candidate in candidates],
-                ),
-                TextColumn(
-                    title="values",
-                    cells=[f"{candidate.value_hits:,}" for candidate in candidates],
-                ),
-                TextColumn(
-                    title="missed name",
-                    cells=[
-                        shortened(one_line(candidate.gt_name), ALIAS_NAME_CELLS)
-                        for candidate in candidates
-                    ],
-                    has_words=True,
-                ),
-            ]
+                Numbers("papers"),
+                Numbers("similar"),
+                Numbers("values"),
+                Words("missed name", ALIAS_NAME_CELLS, keeps_end=True),
+            ],
+            [
+                (
+                    candidate.count,
+                    candidate.avg_sim,
+                    candidate.value_hits,
+                    candidate.gt_name,
+                )
+                for candidate in candidates
+            ],
         )
 
 
@@ -287,22 +257,20 @@ def explain(
     predictions = NO_PREDICTIONS if answers is None else run_predictions(plain, answers)
     results = measure_run(plain, predictions)
     chosen = explained_items(items, _papers(results), _names(results))
-    pages = ("\n".join(_lines(results, item)) for item in chosen)
-    return "\n\n".join(pages) + "\n"
+    return pages_text(_page(results, item) for item in chosen)
 
 
-def _lines(results: PropertyResults, item: ExplainedItem) -> Iterator[str]:
-    title = "  ".join(one_line(part) for part in (item.refno, item.name) if part)
-    yield cut(title, WIDTH)
+def _page(results: PropertyResults, item: ExplainedItem) -> Iterator[Block]:
+    yield Heading("  ".join(filter(None, (item.refno, item.name))), level=1)
     if item.refno is None:
-        yield from alias_lines(results, item.name or "")
+        yield from alias_blocks(results, item.name or "")
     elif item.name is None:
-        yield from paper_lines(results, item.refno)
+        yield from paper_blocks(results, item.refno)
     else:
-        yield from group_lines(results, item.refno, item.name)
+        yield from group_blocks(results, item.refno, item.name)
     if item.refno is not None:
         for finding in ExcludedRows.of(results).findings():
-            yield from hanging_lines("note: ", finding.message)
+            yield Fact("note: ", finding.message, width=0)
 
 
 def _papers(results: PropertyResults) -> frozenset[str]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
-from jobs.kit.text_format import TextColumn, hanging_lines, quoted_lines, text_table
 from jobs.property_extraction.aliases.candidates import near_names
 from jobs.property_extraction.results import PropertyResults, ScoredModel
 from jobs.property_extraction.row_outcomes import RowOutcomes
@@ -18,8 +18,17 @@ from jobs.property_extraction.values.comparison import (
     Rubric,
     ValueComparison,
 )
-from store.document import NONE, WIDTH, number
-from store.printable import clip, cut, one_line, shortened
+from store.document import (
+    NONE,
+    Block,
+    Cell,
+    Fact,
+    Numbers,
+    Quote,
+    TableBlock,
+    Words,
+)
+from store.printable import one_line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,52 +141,56 @@ REASON_TEXTS: Mapping[Reason, str] = {
 """What a cell of the matrix says where no error can be told."""
 
 
-def predicted_lines(group: PropertyGroup) -> Iterator[str]:
-    """What a model stated, as it was read, and what it counts as."""
-    rows = list(zip(group.predicted, group.stated, strict=True))[:ROWS]
-    yield f"  predicted ({len(group.predicted):,})"
-    if rows:
-        yield from text_table(
-            [
-                _words("", [f"p{i}" for i in range(1, len(rows) + 1)]),
-                TextColumn(title="row", cells=[f"{row.row:,}" for _, row in rows]),
-                _words("value", [clip(row.value, VALUE_CELLS) for _, row in rows]),
-                _words("unit", [clip(row.unit, UNIT_CELLS) or NONE for _, row in rows]),
-                _words(
-                    "read",
-                    [_read(group.results.comparer, row.value) for _, row in rows],
-                ),
-                _words(
-                    "counts",
-                    [str(group.row_outcomes.prediction_outcomes[at]) for at, _ in rows],
-                ),
-                _words("stated as", [_name(row.name) for _, row in rows]),
-            ],
-            indent="    ",
-        )
-    yield from _more(len(group.predicted) - ROWS)
+def predicted_blocks(group: PropertyGroup) -> Iterator[Block]:
+    """Shows what a model stated, as it was read, and how it counts."""
+    comparer = group.results.comparer
+    outcomes = group.row_outcomes.prediction_outcomes
+    rows = zip(group.predicted, group.stated, strict=True)
+    yield from _rows_of_side(
+        "predicted",
+        len(group.predicted),
+        (
+            (row.row, *_value_cells(row, comparer), str(outcomes[at]), row.name)
+            for at, row in rows
+        ),
+        Words("counts"),
+        Words("stated as", NAME_CELLS, keeps_end=True),
+    )
 
 
-def truth_lines(curated: Sequence[TruthRow], comparer: Comparer) -> Iterator[str]:
-    """What a curator wrote, as it was read."""
-    rows = curated[:ROWS]
-    yield f"  truth ({len(curated):,})"
-    if rows:
-        yield from text_table(
-            [
-                _words("", [f"t{i}" for i in range(1, len(rows) + 1)]),
-                TextColumn(title="row", cells=[f"{row.source_row:,}" for row in rows]),
-                _words("value", [clip(row.value, VALUE_CELLS) for row in rows]),
-                _words("unit", [clip(row.unit, UNIT_CELLS) or NONE for row in rows]),
-                _words("read", [_read(comparer, row.value) for row in rows]),
-                _words("name", [_name(row.name) for row in rows]),
-            ],
-            indent="    ",
-        )
-    yield from _more(len(curated) - ROWS)
+def truth_blocks(curated: Sequence[TruthRow], comparer: Comparer) -> Iterator[Block]:
+    """Shows what a curator wrote, as it was read."""
+    yield from _rows_of_side(
+        "truth",
+        len(curated),
+        ((row.source_row, *_value_cells(row, comparer), row.name) for row in curated),
+        Words("name", NAME_CELLS, keeps_end=True),
+    )
 
 
-def unit_lines(group: PropertyGroup) -> Iterator[str]:
+def _rows_of_side(
+    side: str, total: int, rows: Iterable[tuple[Cell, ...]], *columns: Words
+) -> Iterator[Block]:
+    """Shows the first rows of a side, numbered p1, p2 or t1, t2."""
+    yield f"  {side} ({total:,})"
+    if not total:
+        return
+    value = (Words("value", VALUE_CELLS), Words("unit", UNIT_CELLS), Words("read"))
+    yield TableBlock(
+        [Words(""), Numbers("row"), *value, *columns],
+        [(f"{side[0]}{n}", *row) for n, row in enumerate(islice(rows, ROWS), 1)],
+        indent=4,
+        total=total,
+    )
+
+
+def _value_cells(row: Prediction | TruthRow, comparer: Comparer) -> tuple[Cell, ...]:
+    read = comparer.number(row.value)
+    text = read.status.replace("_", " ") if read.value is None else f"{read.value:g}"
+    return row.value, row.unit or None, text
+
+
+def unit_blocks(group: PropertyGroup) -> Iterator[Block]:
     """How each unit of the one side is told in those of the other."""
     settings, rubric = group.results.dataset.settings, group.results.dataset.rubric
     if settings.units == "ignore" or all(
@@ -194,37 +207,29 @@ def unit_lines(group: PropertyGroup) -> Iterator[str]:
             f", x {conversion.factor:g}" if conversion.status == "converted" else ""
         )
         offset = f" {conversion.offset:+g}" if conversion.offset else ""
-        yield cut(
-            f"    {one_line(predicted_unit) or 'none'} -> {one_line(other) or 'none'}: "
-            f"{conversion.status}{factor}{offset}",
-            WIDTH,
-        )
+        units = f"{predicted_unit or 'none'} -> {other or 'none'}"
+        text = f"{units}: {conversion.status}{factor}{offset}"
+        yield Fact("", text, indent=4, width=0, is_cut=True)
 
 
-def edge_lines(group: PropertyGroup) -> Iterator[str]:
-    """A line a predicted row, a column a truth row; brackets are around pairs."""
+def edge_blocks(group: PropertyGroup) -> Iterator[Block]:
+    """Shows a line a predicted row, a column a truth row; brackets are around pairs."""
     pairs = set(group.pairs())
-    rows = range(min(ROWS, len(group.predicted)))
-    columns = range(min(ACROSS, len(group.truth)))
+    truth = list(enumerate(group.truth[:ACROSS]))
     yield "  edges: relative error, = within the tolerance, [ ] paired"
-    yield from text_table(
+    yield TableBlock(
+        [Words(""), *(Words(f"t{j + 1}") for j, _ in truth)],
         [
-            _words("", [f"p{i + 1}" for i in rows]),
-            *(
-                _words(
-                    f"t{j + 1}",
-                    [
-                        _cell(
-                            group.compared(group.predicted[i], group.truth[j]),
-                            is_paired=(i, j) in pairs,
-                        )
-                        for i in rows
-                    ],
-                )
-                for j in columns
-            ),
+            [
+                f"p{i + 1}",
+                *(
+                    _cell(group.compared(index, other), is_paired=(i, j) in pairs)
+                    for j, other in truth
+                ),
+            ]
+            for i, index in enumerate(group.predicted[:ROWS])
         ],
-        indent="    ",
+        indent=4,
     )
     if len(group.truth) > ACROSS:
         yield f"    and {len(group.truth) - ACROSS:,} more truth rows"
@@ -240,26 +245,6 @@ def _cell(comparison: ValueComparison | None, *, is_paired: bool) -> str:
     return f"[{text}]" if is_paired else text
 
 
-def _read(comparer: Comparer, value: str) -> str:
-    number = comparer.number(value)
-    if number.value is None:
-        return number.status.replace("_", " ")
-    return f"{number.value:g}"
-
-
-def _name(name: str) -> str:
-    return shortened(one_line(name), NAME_CELLS)
-
-
-def _words(title: str, cells: Sequence[str]) -> TextColumn:
-    return TextColumn(title=title, cells=cells, has_words=True)
-
-
-def _more(n: int) -> Iterator[str]:
-    if n > 0:
-        yield f"    and {n:,} more"
-
-
 NEAR = 3
 """Targets of a wrong name, by spelling; those that values speak for come on top."""
 MOST_LISTED = 12
@@ -272,7 +257,7 @@ METHODS: dict[Matching, str] = {
 }
 
 
-def group_lines(results: PropertyResults, refno: str, name: str) -> Iterator[str]:
+def group_blocks(results: PropertyResults, refno: str, name: str) -> Iterator[Block]:
     """All of the page but its head."""
     dataset = results.dataset
     groups = [
@@ -282,50 +267,49 @@ def group_lines(results: PropertyResults, refno: str, name: str) -> Iterator[str
     targets = dict.fromkeys(target for group in groups for target in group.targets)
     for target in targets or [name]:
         if target != name:
-            yield from hanging_lines("stands for ", one_line(target))
+            yield Fact("stands for", target)
         yield from _rule(dataset.rubric, target)
     if not groups:
         indices = truth_of(results, refno, {name})
-        yield from truth_lines([dataset.truth[at] for at in indices], results.comparer)
+        yield from truth_blocks([dataset.truth[at] for at in indices], results.comparer)
     for group in groups:
         yield ""
-        yield from hanging_lines("", one_line(group.column.model))
+        yield Fact("", group.column.model, width=0)
         yield from _group(group)
 
 
-def _rule(rubric: Rubric, name: str) -> Iterator[str]:
+def _rule(rubric: Rubric, name: str) -> Iterator[Block]:
     prop = rubric.properties.get(name)
     if prop is None:
         yield f"rule       {rubric.kind(name)}: the rubric does not have the name"
         return
-    si = f", told in {one_line(prop.si)}" if prop.si else ""
-    yield cut(f"rule       {prop.kind}{si}", WIDTH)
-    if prop.definition:
-        yield from hanging_lines("meaning    ", one_line(prop.definition))
+    si = f", told in {prop.si}" if prop.si else ""
+    yield Fact("rule", f"{prop.kind}{si}", is_cut=True)
+    yield Fact("meaning", prop.definition)
 
 
-def _group(group: PropertyGroup) -> Iterator[str]:
+def _group(group: PropertyGroup) -> Iterator[Block]:
     if not group.predicted and not group.truth:
         yield "  neither side has a row of it in this paper"
         return
-    yield from predicted_lines(group)
-    yield from truth_lines(group.curated, group.results.comparer)
+    yield from predicted_blocks(group)
+    yield from truth_blocks(group.curated, group.results.comparer)
     if group.predicted and group.truth:
-        yield from unit_lines(group)
-        yield from edge_lines(group)
+        yield from unit_blocks(group)
+        yield from edge_blocks(group)
         yield from _pairs(group)
     yield from _near(group)
     yield from _quotes(group)
 
 
-def _pairs(group: PropertyGroup) -> Iterator[str]:
+def _pairs(group: PropertyGroup) -> Iterator[Block]:
     method = group.results.dataset.settings.matching
     yield f"  pairing, {method}: {METHODS[method]}"
     pairs = [f"p{i + 1} = t{j + 1}" for i, j in group.pairs()]
-    yield from hanging_lines("    ", ", ".join(pairs) or "no pair")
+    yield Fact("", ", ".join(pairs) or "no pair", indent=4, width=0)
 
 
-def _near(group: PropertyGroup) -> Iterator[str]:
+def _near(group: PropertyGroup) -> Iterator[Block]:
     """Names that may mean another one, where rows are left on both sides."""
     papers = group.column.mismatches.papers
     near_targets = [
@@ -345,44 +329,30 @@ def _near(group: PropertyGroup) -> Iterator[str]:
     )
     if not near_targets:
         return
-    listed_targets = near_targets[:MOST_LISTED]
     yield "  near targets: wrong names, and the missed ones that they may mean"
-    yield from text_table(
+    yield TableBlock(
         [
-            TextColumn(
-                title="similar",
-                cells=[number(near_name.similarity) for near_name in listed_targets],
-            ),
-            TextColumn(
-                title="values",
-                cells=[f"{near_name.value_hits:,}" for near_name in listed_targets],
-            ),
-            *(
-                TextColumn(
-                    title=title,
-                    cells=[
-                        shortened(one_line(name), NEAR_NAME_CELLS) for name in names
-                    ],
-                    has_words=True,
-                )
-                for title, names in (
-                    (
-                        "predicted",
-                        [near_name.pred_name for near_name in listed_targets],
-                    ),
-                    ("missed", [near_name.gt_name for near_name in listed_targets]),
-                )
-            ),
+            Numbers("similar"),
+            Numbers("values"),
+            Words("predicted", NEAR_NAME_CELLS, keeps_end=True),
+            Words("missed", NEAR_NAME_CELLS, keeps_end=True),
         ],
-        indent="    ",
+        [
+            (
+                near_name.similarity,
+                near_name.value_hits,
+                near_name.pred_name,
+                near_name.gt_name,
+            )
+            for near_name in near_targets[:MOST_LISTED]
+        ],
+        indent=4,
+        total=len(near_targets),
+        rest=", in alias_candidates.csv",
     )
-    if near_targets[MOST_LISTED:]:
-        yield (
-            f"    and {len(near_targets) - MOST_LISTED:,} more, in alias_candidates.csv"
-        )
 
 
-def _quotes(group: PropertyGroup) -> Iterator[str]:
+def _quotes(group: PropertyGroup) -> Iterator[Block]:
     """What each predicted row is about, by itself, and where its quote stands."""
     text = group.results.dataset.papers.paper(group.refno).text
     listed_rows = list(zip(group.predicted, group.stated, strict=True))[:MOST_LISTED]
@@ -403,8 +373,6 @@ def _quotes(group: PropertyGroup) -> Iterator[str]:
             row.condition,
             row.flag,
         )
-        yield from hanging_lines(
-            f"    p{i:<3} ", "; ".join(filter(None, map(one_line, about)))
-        )
+        yield Fact(f"p{i}", "; ".join(filter(None, about)), indent=4, width=5)
         if quote:
-            yield from quoted_lines(one_line(quote))
+            yield Quote(one_line(quote))

@@ -9,14 +9,22 @@ from typing import TypeAlias
 import numpy as np
 
 from jobs.kit import charts
-from jobs.kit.charts import Chart, ChartFigures, Drawing, bootstrap_note, loss_panel
+from jobs.kit.charts import (
+    Chart,
+    ChartFigures,
+    Drawing,
+    bootstrap_note,
+    first_rows,
+    loss_panel,
+    stack,
+)
 from jobs.kit.text_format import plural
 from jobs.property_extraction.caveats import ExcludedRows
 from jobs.property_extraction.grounding import GroundingLevel
 from jobs.property_extraction.rates import WORDS, by_name
 from jobs.property_extraction.results import PropertyResults, ScoredModel
 from jobs.property_extraction.row_outcomes import RowOutcome
-from runner.scorecard import Axis, Panel, Points, Stack
+from runner.scorecard import Axis, Panel, Points
 from store.printable import one_line, shortened
 
 Plot: TypeAlias = charts.Plot[PropertyResults, ScoredModel]
@@ -38,17 +46,6 @@ NAME_CELLS = 36
 
 MOST_ROWS = 24
 """Properties in one figure; a page has no more. The tables hold all."""
-
-
-def plotted_models(results: PropertyResults) -> Plot:
-    """Selects the models of the figures."""
-    settings, papers = results.dataset.settings, plural(len(results.papers), "paper")
-    return Plot.of(
-        results,
-        results.columns,
-        bootstrap_note(settings.level, "paper", papers, settings.boot_b),
-        omitted=ExcludedRows.of(results).note,
-    )
 
 
 def _rates(plot: Plot) -> Iterator[Panel]:
@@ -111,7 +108,9 @@ def _recall(plot: Plot) -> Drawing:
         rates = by_name(counts, "recall")
         recalls[model.name] = dict(zip(counts.names, rates, strict=True))
     ranked = sorted((name for name in n if n[name]), key=lambda name: (-n[name], name))
-    names = ranked[:MOST_ROWS]
+    names, selected = first_rows(
+        ranked, MOST_ROWS, " Of {all:,} properties the {n:,} with the most truth rows."
+    )
     panel = Panel(
         x=Axis(label="recall", lo=0, hi=1),
         y=Axis(
@@ -128,11 +127,7 @@ def _recall(plot: Plot) -> Drawing:
             for model in plot.models
         ),
     )
-    selected = f"{len(ranked):,} properties the {len(names):,} with the most truth rows"
-    return Drawing(
-        panels=[panel] if names else [],
-        facts={"selected": f" Of {selected}." if len(ranked) > len(names) else ""},
-    )
+    return Drawing(panels=[panel] if names else [], facts={"selected": selected})
 
 
 def _precision_and_recall(plot: Plot) -> Iterator[Panel]:
@@ -175,15 +170,11 @@ def _quotes(plot: Plot) -> Iterator[Panel]:
                 )
             ),
             y=Axis(label="rows", lo=0),
-            marks=tuple(
-                Stack(
-                    values=tuple(
-                        _rows_at(model.data, *levels) for model in plot.models
-                    ),
-                    label=label,
-                    series=series,
-                )
-                for series, (label, levels) in enumerate(QUOTES.items())
+            marks=stack(
+                {
+                    label: [_rows_at(model.data, *levels) for model in plot.models]
+                    for label, levels in QUOTES.items()
+                }
             ),
         )
 
@@ -243,4 +234,12 @@ CHARTS = (
 
 def figures(results: PropertyResults) -> ChartFigures[PropertyResults, ScoredModel]:
     """The figures that the input has data for."""
-    return ChartFigures(CHARTS, lambda: plotted_models(results))
+
+    def plot() -> Plot:
+        settings = results.dataset.settings
+        papers = plural(len(results.papers), "paper")
+        note = bootstrap_note(settings.level, "paper", papers, settings.boot_b)
+        omitted = ExcludedRows.of(results).note
+        return Plot.of(results, results.columns, note, omitted=omitted)
+
+    return ChartFigures(CHARTS, plot)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
+from typing import ClassVar
 
+from jobs.kit.importer import FileImporter, ImportFile, ImportForm
 from jobs.kit.inputs.column_map import ColumnMap
 from jobs.kit.inputs.hub import table_file
 from jobs.property_extraction.input_table import NA
-from jobs.property_extraction.inputs import mapped
+from jobs.property_extraction.inputs import MAPPED_FIELDS, mapped
 from jobs.property_extraction.name_pairs import HEURISTIC, NameVerdict, read_verdicts
 from jobs.property_extraction.name_verification import VERIFY_STAGE
 from jobs.property_extraction.prediction_files import (
@@ -92,13 +94,30 @@ FORMAT = "predictions"
 VERDICTS = "verdicts"
 
 
-class PredictionsImporter:
-    """The job's `runner.job.Importer`."""
+class PredictionsImporter(FileImporter[PropertySettings]):
+    """Imports predictions, and verdicts on pairs of names."""
 
-    formats: Mapping[str, str] = {
-        FORMAT: "CSV refno, property_name, value_string",
-        VERDICTS: "--verdicts FILE, a CSV pred_name, gt_name, is_match",
+    forms: ClassVar[Mapping[str, ImportForm]] = {
+        FORMAT: ImportForm(recognised="CSV refno, property_name, value_string"),
+        VERDICTS: ImportForm(
+            recognised="--verdicts FILE, a CSV pred_name, gt_name, is_match"
+        ),
     }
+    default_form = FORMAT
+    fields = MAPPED_FIELDS
+    no_files = "Name the predictions: --preds FILE or DIR."
+
+    def named(self, settings: PropertySettings) -> Iterator[ImportFile]:
+        """The predictions that settings name."""
+        yield from (ImportFile(path=path) for path in settings.preds)
+
+    def paths(self, path: Path) -> Iterator[Path]:
+        """A file, or those of a folder."""
+        return prediction_files((path,))
+
+    def pairs(self, settings: PropertySettings) -> Sequence[str]:  # noqa: ARG002 - of the base
+        """None: they rename columns of the truth too, see `answers`."""
+        return ()
 
     def read(
         self,
@@ -109,35 +128,23 @@ class PredictionsImporter:
         form: str | None,
         replicates: Mapping[Path, int],
     ) -> Iterator[ImportedAnswer]:
-        """An answer for each paper of each model, or for each verdict on two names.
-
-        Args:
-            files: named by their place; those that settings name come first.
-            settings: of the run.
-            model: name of the model where no column says it.
-            form: a name in `formats`, or None.
-            replicates: number of the replicate that a file holds, where no column says
-                it.
-
-        Raises:
-            DatasetError: a file or row is off; names file and row.
-            UsageError: no file is named, or the truth is not.
-        """
+        """As the base reads predictions; verdicts are in files that settings name."""
         if settings.mode == "verify" or form == VERDICTS:
-            yield from verdict_answers(settings, model)
-            return
-        sources = (*settings.preds, *files)
-        if not sources:
-            raise UsageError("Name the predictions: --preds FILE or DIR.")
+            return verdict_answers(settings, model)
+        return super().read(
+            files, settings, model=model, form=form, replicates=replicates
+        )
+
+    def answers(
+        self, files: Sequence[ImportFile], settings: PropertySettings
+    ) -> Iterator[ImportedAnswer]:
+        """An answer for each paper of each model."""
         if settings.truth is None:
             raise UsageError("Name the curated values: --truth FILE.")
-        paths = tuple(prediction_files(sources))
-        columns = mapped(settings, (*paths, table_file(settings.truth)))
-        read = _Read(
-            settings=settings, model=model, replicates=replicates, columns=columns
-        )
-        for path in paths:
-            read.add(path)
+        paths = (*(file.path for file in files), table_file(settings.truth))
+        read = _Read(settings=settings, columns=mapped(settings, paths))
+        for file in files:
+            read.add(file)
         yield from read.answers()
 
 
@@ -146,8 +153,6 @@ class _Read:
     """What the files hold, filled file by file."""
 
     settings: PropertySettings
-    model: str | None
-    replicates: Mapping[Path, int]
     columns: ColumnMap
     notes: list[str] = field(default_factory=list)
     rows_by_key: dict[tuple[str, int, str], list[ImportedRow]] = field(
@@ -158,8 +163,9 @@ class _Read:
     """Rows that only say what became of a paper."""
     unread: list[str] = field(default_factory=list)  #: files that were left out
 
-    def add(self, path: Path) -> None:
+    def add(self, file: ImportFile) -> None:
         """Read a file; all its rows or none, where it may be left out."""
+        path = file.path
         # one by one otherwise: a million rows need not be there at once
         missing = NA[self.settings.na]
         rows: Iterable[PredictedRow] = read_predictions(path, missing, self.columns)
@@ -171,13 +177,13 @@ class _Read:
                 return
         self.notes.extend(column_notes(path, missing, self.columns))
         for row in rows:
-            name = row.model or self.model
+            name = row.model or file.model
             if not name:
                 raise DatasetError(
                     f"{path.name} row {row.row}: no model is named (add a column "
                     "model, or name it with --model)."
                 )
-            number = self.replicates.get(path, row.replicate)
+            number = file.replicate or row.replicate
             key = (name, number, row.refno)
             paper_rows = self.rows_by_key.setdefault(key, [])
             if row.status:

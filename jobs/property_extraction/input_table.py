@@ -13,10 +13,9 @@ from jobs.kit.inputs.files import (
     delimiter_of,
     header_of,
     holds_objects,
-    read_jsonl,
+    objects_in,
     records,
 )
-from jobs.kit.inputs.rows import InputFindings
 from jobs.kit.text_format import plural
 from runner.errors import DatasetError
 
@@ -194,15 +193,15 @@ def _open_objects(
 ) -> OpenTable:
     """Objects as a table, which is read twice: keys may come and go."""
     names: dict[str, None] = {}
-    for row in read_jsonl(path, (), findings=InputFindings()):
-        names.update(dict.fromkeys(flattened(row.fields)))
+    for _, fields in objects_in(path):
+        names.update(dict.fromkeys(flattened(fields)))
     columns = tuple(renamed.get(name, name) for name in names)
     _require_distinct(path, columns)
 
     def rows() -> Iterator[TableRow]:
-        objects = read_jsonl(path, (), findings=InputFindings())
-        for number, row in enumerate(objects, start=2):  # the header of CSV is row 1
-            cells = flattened(row.fields)
+        objects = enumerate(objects_in(path), start=2)  # the header of CSV is row 1
+        for number, (_, fields) in objects:
+            cells = flattened(fields)
             texts = [cells.get(name, "").strip() for name in names]
             if missing:
                 texts = ["" if text in missing else text for text in texts]

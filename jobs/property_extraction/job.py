@@ -17,7 +17,7 @@ from jobs.property_extraction.plan import (
     request,
 )
 from jobs.property_extraction.prompts import WORDING
-from jobs.property_extraction.settings import EVERYDAY, PropertySettings
+from jobs.property_extraction.settings import EVERYDAY, PROFILES, PropertySettings
 from jobs.property_extraction.tasks import paper_of
 from runner.job import Job, TaskSpec
 
@@ -34,6 +34,7 @@ class PropertyExtraction(Job):
     version = "2"
     Settings = PropertySettings
     everyday = EVERYDAY
+    profiles = PROFILES
     stages = STAGES
     prompts = WORDING
 

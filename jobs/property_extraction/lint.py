@@ -13,7 +13,6 @@ from typing import Generic, Literal, Protocol, TypeAlias, TypeVar
 from jobs.kit.inputs.rows import InputFindings
 from jobs.kit.metrics import ratio
 from jobs.kit.tables import TableOf, count, text
-from jobs.kit.text_format import TextColumn, text_table
 from jobs.property_extraction.inputs import load_rubric, load_truth, load_unit_table
 from jobs.property_extraction.rows import TruthRow
 from jobs.property_extraction.settings import PropertySettings
@@ -24,7 +23,8 @@ from jobs.property_extraction.values.unit_reader import UnitTableRow, unit_disag
 from runner.errors import UsageError
 from runner.scorecard import Finding
 from runner.table_files import csv_lines
-from store.printable import clip, one_line
+from store.document import Block, Numbers, TableBlock, Words, as_text
+from store.printable import clip
 
 Row = TypeVar("Row")
 
@@ -327,7 +327,7 @@ class Lint:
     @property
     def text(self) -> str:
         """A table of problems, and what they mean."""
-        return "\n".join(_lines(self))
+        return as_text(_blocks(self))
 
 
 def lint(settings: PropertySettings) -> Lint:
@@ -352,42 +352,25 @@ def lint(settings: PropertySettings) -> Lint:
     )
 
 
-def _lines(lint_result: Lint) -> Iterator[str]:
+def _blocks(lint_result: Lint) -> Iterator[Block]:
     row_findings = lint_result.row_findings
     first: dict[tuple[str, str], LintIssue] = {}
     for issue in row_findings.issues:
         first.setdefault((issue.source, issue.problem), issue)
-    problem_counts = row_findings.problem_counts.items()
-    yield from text_table(
+    yield TableBlock(
+        [Words("in"), Numbers("rows"), Numbers("of"), Words("problem"), Words("first")],
         [
-            TextColumn(
-                title="in", cells=[key[0] for key, _ in problem_counts], has_words=True
-            ),
-            TextColumn(
-                title="rows", cells=[f"{tally.n:,}" for _, tally in problem_counts]
-            ),
-            TextColumn(
-                title="of", cells=[f"{tally.of:,}" for _, tally in problem_counts]
-            ),
-            TextColumn(
-                title="problem",
-                cells=[key[1] for key, _ in problem_counts],
-                has_words=True,
-            ),
-            TextColumn(
-                title="first",
-                cells=[_example(first.get(key)) for key, _ in problem_counts],
-                has_words=True,
-            ),
+            (source, tally.n, tally.of, problem, _example(first.get((source, problem))))
+            for (source, problem), tally in row_findings.problem_counts.items()
         ],
-        indent="",
+        indent=0,
     )
     problems = {issue.problem for issue in row_findings.issues}
     for problem, advice in ADVICE.items():
         if problem in problems:
             yield f"{problem}: {advice}"
     for finding in lint_result.findings:
-        yield f"{finding.severity}: {one_line(finding.where)}: {finding.message}"
+        yield f"{finding.severity}: {finding.where}: {finding.message}"
     if row_findings.issues:
         yield (
             f"rows without a problem: {lint_result.share:.1%} (--out FILE.csv "

@@ -13,6 +13,8 @@ from typing import TypeAlias
 
 import numpy as np
 
+from jobs.kit.measurements import MeasuredValue, Measurement, count, share
+from jobs.kit.measures import ValueMeasure, measured
 from jobs.kit.metrics import mean, ratio
 from jobs.property_extraction.aliases.alias_set import AliasSet
 from jobs.property_extraction.aliases.candidates import (
@@ -34,7 +36,6 @@ from jobs.property_extraction.rates import GroupCounts
 from jobs.property_extraction.row_outcomes import RowOutcome, RowOutcomes
 from jobs.property_extraction.rows import Prediction, TruthRow
 from jobs.property_extraction.values.comparer import Comparer
-from runner.scorecard import Metric
 
 PERCENT = 100
 
@@ -59,73 +60,107 @@ class Encompassment:
             replaced_values=int(np.minimum(counts.fp, counts.fn).sum()),
         )
 
-    def metrics(self, aliases: AliasSet) -> Iterator[Metric]:
-        """The numbers, in reading order; who vouches for the aliases stands by them.
 
-        Args:
-            aliases: that act.
-        """
-        note = f"aliases: {aliases.status_mix}" if aliases.accepted else None
-        yield Metric(
-            path="misses",
-            value=self.misses,
-            n=self.misses,
-            definition="misses@1((paper, property) with fn > 0)",
-        )
-        yield Metric(
-            path="name_matches",
-            value=self.matches,
-            n=self.misses,
-            definition="name_matches@1((paper, property) with fn > 0 and fp > 0)",
-        )
-        yield Metric(
-            path="encompassment",
-            value=_percent(self.matches, self.misses),
-            n=self.misses,
-            definition="encompassment@1(name_matches / misses, percent)",
-            note=note,
-        )
-        yield Metric(
-            path="encompassment~fn_values",
-            value=_percent(self.replaced_values, self.missed_values),
-            n=self.missed_values,
-            definition="encompassment@1(sum min(fp, fn) / sum fn, percent)",
-            note=note,
-        )
+ENCOMPASSMENT: Mapping[str, ValueMeasure[Encompassment]] = {
+    "misses": ValueMeasure(
+        "Properties with a missed value",
+        "Properties of a paper with a curated value that is missed",
+        "lower",
+        of=lambda e: count(e.misses),
+        definition="misses@1((paper, property) with fn > 0)",
+    ),
+    "name_matches": ValueMeasure(
+        "Missed properties with another value",
+        "Properties of a paper with a missed value for which another is predicted",
+        of=lambda e: count(e.matches, e.misses),
+        definition="name_matches@1((paper, property) with fn > 0 and fp > 0)",
+    ),
+    "encompassment": ValueMeasure(
+        "Encompassment (%)",
+        "Percentage of the properties with a missed value for which another value is "
+        "predicted",
+        of=lambda e: _percent(e.matches, e.misses),
+        definition="encompassment@1(name_matches / misses, percent)",
+    ),
+}
+
+BY_VALUE: Mapping[str, ValueMeasure[Encompassment]] = {
+    "encompassment~fn_values": replace(
+        ENCOMPASSMENT["encompassment"],
+        of=lambda e: _percent(e.replaced_values, e.missed_values),
+        definition="encompassment@1(sum min(fp, fn) / sum fn, percent)",
+    )
+}
 
 
-def _percent(above: int, below: int) -> float | None:
+def encompassment(counts: GroupCounts, aliases: AliasSet) -> Iterator[Measurement]:
+    """Measures the misses of one replicate; who vouches for its aliases is noted."""
+    note = f"aliases: {aliases.status_mix}" if aliases.accepted else ""
+    for value in measured({**ENCOMPASSMENT, **BY_VALUE}, Encompassment.of(counts)):
+        yield replace(value, note=note if "encompassment" in value.path else "")
+
+
+def _percent(above: int, below: int) -> MeasuredValue:
     """As percent; divided last, so that it is rounded once."""
-    return ratio(PERCENT * above, below)
+    return count(ratio(PERCENT * above, below), below)
 
 
-def name_metrics(outcomes: RowOutcomes) -> Iterator[Metric]:
-    """Coverage of names, and how often a truth row's name is predicted in its paper."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PredictedNames:
+    """Names by paper: those of the truth, and those that were predicted."""
+
+    expected: frozenset[tuple[str, str]]
+    predicted: frozenset[tuple[str, str]]
+
+    @property
+    def coverage(self) -> MeasuredValue:
+        """Names of the truth that are predicted in any paper."""
+        names = {name for _, name in self.expected}
+        return share(len(names & {name for _, name in self.predicted}), len(names))
+
+    @property
+    def recall(self) -> MeasuredValue:
+        """Names of the truth that are predicted in their paper."""
+        return share(len(self.expected & self.predicted), len(self.expected))
+
+
+NAMES: Mapping[str, ValueMeasure[PredictedNames]] = {
+    "name_coverage": ValueMeasure(
+        "Name coverage",
+        "Share of the curated property names that are predicted at least once",
+        "higher",
+        of=lambda names: names.coverage,
+        definition="name_coverage@1(truth names predicted at least once / all)",
+    ),
+    "name_recall": ValueMeasure(
+        "Name recall",
+        "Share of the curated names of each paper that are predicted in it",
+        "higher",
+        of=lambda names: names.recall,
+        definition="name_recall@1((paper, property) of truth with a prediction of "
+        "that name / all)",
+    ),
+}
+
+
+def predicted_names(outcomes: RowOutcomes) -> PredictedNames:
+    """The names of one replicate."""
     stated = {
         (row.refno, outcomes.renamed[index].targets)
         for index, row in enumerate(outcomes.predictions)
         if outcomes.prediction_outcomes[index] in {RowOutcome.TP, RowOutcome.FP}
     }
-    predicted_names = {(refno, name) for refno, targets in stated for name in targets}
-    expected = {
-        (row.refno, row.name)
-        for row, outcome in zip(outcomes.truth, outcomes.truth_outcomes, strict=True)
-        if outcome in {RowOutcome.TP, RowOutcome.FN}
-    }
-    truth_names = {name for _, name in expected}
-    covered_names = truth_names & {name for _, name in predicted_names}
-    yield Metric(
-        path="name_coverage",
-        value=ratio(len(covered_names), len(truth_names)),
-        n=len(truth_names),
-        definition="name_coverage@1(truth names predicted at least once / all)",
-    )
-    yield Metric(
-        path="name_recall",
-        value=ratio(len(expected & predicted_names), len(expected)),
-        n=len(expected),
-        definition="name_recall@1((paper, property) of truth with a prediction of "
-        "that name / all)",
+    return PredictedNames(
+        expected=frozenset(
+            (row.refno, row.name)
+            for row, outcome in zip(
+                outcomes.truth, outcomes.truth_outcomes, strict=True
+            )
+            if outcome in {RowOutcome.TP, RowOutcome.FN}
+        ),
+        predicted=frozenset(
+            (refno, name) for refno, targets in stated for name in targets
+        ),
     )
 
 
@@ -143,58 +178,6 @@ class Mismatches:
     review: Sequence[AliasCandidate]  #: by spelling alone, the first of them
     draft: Mapping[str, str]  #: the first target of each name; nobody checked it
 
-    def metrics(self, k: int) -> Iterator[Metric]:
-        """How many pairs of names there are, and how many of them may mean the same."""
-        sides = [
-            (sorted(paper.predicted), sorted(paper.missed)) for paper in self.papers
-        ]
-        spelled = [
-            near_name for near in self.near for near_name in near if near_name.rank <= k
-        ]
-        by_name = Counter(candidate.pred_name for candidate in self.review)
-        n = sum(len(wrong) * len(missed) for wrong, missed in sides)
-        near_by = (
-            f"near@1(the {k} most similar missed names of each wrong name of a paper)"
-        )
-        numbers: Mapping[str, tuple[float | None, str]] = {
-            "pairs": (n, "pairs@1(wrong names x missed names of a paper, over papers)"),
-            "contained": (
-                sum(count_contained(*side) for side in sides),
-                "contained@1(pairs with one name, lower-cased, within the other)",
-            ),
-            "near": (len(spelled), near_by),
-            "near_distinct": (
-                len(
-                    {(near_name.pred_name, near_name.gt_name) for near_name in spelled}
-                ),
-                f"{near_by}; each pair of names once",
-            ),
-            "similarity": (
-                mean(near_name.similarity for near_name in spelled),
-                f"{near_by}; mean of 2 LCS / (length + length), lower-cased",
-            ),
-            "by_value": (
-                sum(candidate.value_hits > 0 for candidate in self.candidates),
-                "by_value@1(candidates with a missed number in a known unit)",
-            ),
-            "clashing": (
-                sum(count > 1 for count in by_name.values()),
-                "clashing@1(names with several targets in alias_candidates_review.csv)",
-            ),
-            "drafted": (
-                len(self.draft),
-                "drafted@1(names in property_aliases.json)",
-            ),
-            "drafted_selves": (
-                sum(name == target for name, target in self.draft.items()),
-                "drafted@1(names in property_aliases.json); that stand for themselves",
-            ),
-        }
-        for path, (value, definition) in numbers.items():
-            yield Metric(
-                path=f"mismatch.{path}", value=value, n=n, definition=definition
-            )
-
     def crossfitted(self, dataset: PropertyDataset) -> AliasSet:
         """The given aliases, and for other names what the other papers suggest."""
         settings, aliases = dataset.settings, dataset.aliases
@@ -211,6 +194,108 @@ class Mismatches:
         settled = {entry.pred_name for entry in aliases.accepted}
         further = (entry for entry in drafts if entry.pred_name not in settled)
         return replace(aliases, entries=(*aliases.entries, *further))
+
+
+_NEAR = "near@1(the {over} most similar missed names of each wrong name of a paper)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MismatchCounts:
+    """The pairs of names of a replicate, and its nearest names."""
+
+    mismatches: Mismatches
+    nearest: Sequence[NearName]  #: the first of each wrong name of a paper
+
+    @classmethod
+    def of(cls, mismatches: Mismatches, k: int) -> MismatchCounts:
+        """With the *k* nearest names."""
+        nearest = [name for near in mismatches.near for name in near if name.rank <= k]
+        return cls(mismatches=mismatches, nearest=nearest)
+
+    @property
+    def sides(self) -> list[tuple[list[str], list[str]]]:
+        """The wrong and the missed names of each paper."""
+        return [
+            (sorted(paper.predicted), sorted(paper.missed))
+            for paper in self.mismatches.papers
+        ]
+
+    @property
+    def pairs(self) -> int:
+        """Wrong names x missed names of a paper."""
+        return sum(len(wrong) * len(missed) for wrong, missed in self.sides)
+
+    @property
+    def clashing(self) -> int:
+        """Names with several targets."""
+        by_name = Counter(name.pred_name for name in self.mismatches.review)
+        return sum(targets > 1 for targets in by_name.values())
+
+
+MISMATCHES: Mapping[str, ValueMeasure[MismatchCounts]] = {
+    "pairs": ValueMeasure(
+        "Wrong and missed names",
+        "Pairs of a wrong and a missed property name of one paper",
+        of=lambda c: count(c.pairs, c.pairs),
+        definition="pairs@1(wrong names x missed names of a paper, over papers)",
+    ),
+    "contained": ValueMeasure(
+        "Names within another",
+        "Pairs of a wrong and a missed name of which one contains the other",
+        of=lambda c: count(sum(count_contained(*side) for side in c.sides), c.pairs),
+        definition="contained@1(pairs with one name, lower-cased, within the other)",
+    ),
+    "near": ValueMeasure(
+        "Nearest missed names",
+        "Pairs of a wrong name and its nearest missed names",
+        of=lambda c: count(len(c.nearest), c.pairs),
+        definition=_NEAR,
+    ),
+    "near_distinct": ValueMeasure(
+        "Nearest missed names, distinct",
+        "Distinct pairs of a wrong name and its nearest missed names",
+        of=lambda c: count(
+            len({(name.pred_name, name.gt_name) for name in c.nearest}), c.pairs
+        ),
+        definition=f"{_NEAR}; each pair of names once",
+    ),
+    "similarity": ValueMeasure(
+        "Similarity of nearest names",
+        "Mean similarity of wrong names to their nearest missed names",
+        of=lambda c: count(mean(name.similarity for name in c.nearest), c.pairs),
+        definition=f"{_NEAR}; mean of 2 LCS / (length + length), lower-cased",
+    ),
+    "by_value": ValueMeasure(
+        "Candidates by value",
+        "Candidates whose missed number is predicted under the wrong name",
+        of=lambda c: count(
+            sum(name.value_hits > 0 for name in c.mismatches.candidates), c.pairs
+        ),
+        definition="by_value@1(candidates with a missed number in a known unit)",
+    ),
+    "clashing": ValueMeasure(
+        "Clashing aliases",
+        "Names with several targets in the list to review",
+        of=lambda c: count(c.clashing, c.pairs),
+        definition="clashing@1(names with several targets in "
+        "alias_candidates_review.csv)",
+    ),
+    "drafted": ValueMeasure(
+        "Drafted aliases",
+        "Names in the drafted list of aliases",
+        of=lambda c: count(len(c.mismatches.draft), c.pairs),
+        definition="drafted@1(names in property_aliases.json)",
+    ),
+    "drafted_selves": ValueMeasure(
+        "Drafted aliases of themselves",
+        "Names in the drafted list of aliases that stand for themselves",
+        of=lambda c: count(
+            sum(name == target for name, target in c.mismatches.draft.items()), c.pairs
+        ),
+        definition="drafted@1(names in property_aliases.json); that stand for "
+        "themselves",
+    ),
+}
 
 
 def find_mismatches(

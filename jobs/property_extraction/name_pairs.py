@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, TypeAlias, TypeVar
 
+from jobs.kit.inputs.cells import integer_of, number_of
 from jobs.kit.inputs.column_map import ColumnMap
-from jobs.kit.inputs.rows import integer_of, number_of
 from jobs.property_extraction.input_table import TableRow, open_table
 from jobs.property_extraction.parsing import WORDS
 from jobs.property_extraction.prediction_files import PredictedRow

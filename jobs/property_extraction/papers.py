@@ -13,9 +13,10 @@ from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
-from jobs.kit.inputs.rows import InputRow, object_of
+from jobs.kit.inputs.cells import Filled, InputCell
+from jobs.kit.inputs.rows import RowModel, RowSource, object_of
 from jobs.property_extraction.grounding import PaperText
 from runner.errors import DatasetError
 from runner.json_entries import BOM, lines_of
@@ -173,18 +174,23 @@ def _source(path: Path) -> _Source:
     return source
 
 
+class _PaperRow(RowModel):
+    refno: Filled
+    text: InputCell = None
+
+
 def _sources_in_file(path: Path) -> dict[str, _Source]:
     sources: dict[str, _Source] = {}
     lines: dict[str, int] = {}
     for number, start, line in _lines(path):
         row = _row(path, number, line)
-        refno = row.text("refno").strip()
+        refno = row.refno.strip()
         if not refno:
             raise row.error("refno is blank (fill it in)")
         first = lines.setdefault(refno, number)
         if first != number:
             raise row.error(f"{refno} stands on line {first} too (keep one of the two)")
-        if not isinstance(row.fields.get("text"), str):
+        if not isinstance(row.text, str):
             raise row.error("text is missing (leave it empty for a paper without one)")
         sources[refno] = _Line(path=path, start=start, size=len(line))
     if not sources:
@@ -205,7 +211,7 @@ def _lines(path: Path) -> Iterator[tuple[int, int, bytes]]:
         raise _unreadable(path, error) from error
 
 
-def _row(path: Path, number: int, line: bytes) -> InputRow:
+def _row(path: Path, number: int, line: bytes) -> _PaperRow:
     try:
         text = line.removeprefix(BOM).decode()
     except UnicodeDecodeError as error:
@@ -213,8 +219,8 @@ def _row(path: Path, number: int, line: bytes) -> InputRow:
             f"{path.name} line {number}: byte {error.start + 1} of the line is not "
             "UTF-8 (save the file as UTF-8)."
         ) from None
-    fields: dict[str, Any] = object_of(text, f"{path.name} line {number}")
-    return InputRow(file=path.name, line=number, fields=fields)
+    fields = object_of(text, f"{path.name} line {number}")
+    return _PaperRow.at(RowSource(file=path.name), number, fields)
 
 
 def _unreadable(path: Path, error: OSError) -> DatasetError:

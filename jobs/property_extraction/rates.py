@@ -5,24 +5,23 @@ Replicates are scored one by one; what stands for a model is the mean over them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from jobs.kit.measurements import MeasuredValue, Measurement, count
+from jobs.kit.measures import ComputedMeasure, Measure
 from jobs.kit.metrics import (
-    Interval,
     ResampledStatistic,
     Resamples,
     Support,
     aggregate,
     ratio,
-    with_interval,
 )
-from jobs.kit.metrics.cluster_statistics import Counts
+from jobs.kit.metrics.cluster_statistics import Derived
 from jobs.kit.metrics.columns import Floats, Ints, quotient
 from jobs.property_extraction.row_outcomes import RowOutcomes
-from runner.scorecard import Metric
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,25 +87,73 @@ class CountColumns:
         """The three sums."""
         return int(self.tp.sum()), int(self.fp.sum()), int(self.fn.sum())
 
-    def sums(self) -> Mapping[str, tuple[Ints, Ints]]:
-        """Precision, recall and F1 as numerators and denominators."""
-        return {
-            "precision": (self.tp, self.tp + self.fp),
-            "recall": (self.tp, self.tp + self.fn),
-            "f1": (2 * self.tp, 2 * self.tp + self.fp + self.fn),
-        }
-
 
 FEW = 10
 """Papers below which an interval carries a note."""
 
-WORDS = ("precision", "recall", "f1")
 
-FORMULAS: Mapping[str, str] = {
-    "precision": "tp / (tp + fp)",
-    "recall": "tp / (tp + fn)",
-    "f1": "2 tp / (2 tp + fp + fn)",
+@dataclass(frozen=True, slots=True)
+class PropertyRate(ComputedMeasure):
+    """A numerator and a denominator of each item."""
+
+    terms: Callable[[CountColumns], tuple[Ints, Ints]] = field(kw_only=True)
+
+
+RATES: Mapping[str, PropertyRate] = {
+    "precision": PropertyRate(
+        "Precision",
+        "Share of the predicted values that are in the curated data",
+        "higher",
+        terms=lambda c: (c.tp, c.tp + c.fp),
+        definition="{key}@1(tp / (tp + fp); {over})",
+    ),
+    "recall": PropertyRate(
+        "Recall",
+        "Share of the curated values that were predicted",
+        "higher",
+        terms=lambda c: (c.tp, c.tp + c.fn),
+        definition="{key}@1(tp / (tp + fn); {over})",
+    ),
+    "f1": PropertyRate(
+        "F1",
+        "Harmonic mean of precision and recall",
+        "higher",
+        terms=lambda c: (2 * c.tp, 2 * c.tp + c.fp + c.fn),
+        definition="{key}@1(2 tp / (2 tp + fp + fn); {over})",
+    ),
 }
+
+COUNTS: Mapping[str, ComputedMeasure] = {
+    "tp": ComputedMeasure(
+        "True positives",
+        "Predicted values that are in the curated data",
+        "higher",
+        definition="{key}@1({over})",
+    ),
+    "fp": ComputedMeasure(
+        "False positives",
+        "Predicted values that are not in the curated data",
+        "lower",
+        definition="{key}@1({over})",
+    ),
+    "fn": ComputedMeasure(
+        "False negatives",
+        "Curated values that are missed",
+        "lower",
+        definition="{key}@1({over})",
+    ),
+}
+
+MEDIANS: Mapping[str, Measure] = {
+    f"by_paper.{key}.median": Measure(
+        f"{rate.name}, median over papers",
+        f"{rate.meaning}; median over papers",
+        "higher",
+    )
+    for key, rate in RATES.items()
+}
+
+WORDS = tuple(RATES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +166,7 @@ class RateBasis:
     rules: str  #: of scoring, for definitions
 
 
-def micro(basis: RateBasis, prefix: str = "") -> Iterator[Metric]:
+def micro(basis: RateBasis, prefix: str = "") -> Iterator[Measurement]:
     """TP, FP and FN, and the rates of all rows together, drawn by paper.
 
     Args:
@@ -128,90 +175,69 @@ def micro(basis: RateBasis, prefix: str = "") -> Iterator[Metric]:
     """
     cells = [_aligned(counts, basis.papers) for counts in basis.counts]
     totals = [count_columns.totals() for count_columns in cells]
-    for at, word in enumerate(("tp", "fp", "fn")):
-        values = [total[at] for total in totals]
-        summary = aggregate(values)
-        yield Metric(
-            path=prefix + word,
-            value=values[0] if len(values) == 1 else summary.mean,
-            n=len(basis.papers),
-            std=summary.std,
-            definition=f"{word}@1({basis.rules})",
+    for (key, measure), values in zip(
+        COUNTS.items(), zip(*totals, strict=True), strict=True
+    ):
+        value = MeasuredValue(
+            value=_mean(values), n=len(basis.papers), std=aggregate(values).std
         )
-    statistics = [_resampled_rate(cells, word) for word in WORDS]
-    for word, ends in zip(WORDS, basis.draws.intervals(statistics), strict=True):
-        rates = [
-            ratio(*map(_total, count_columns.sums()[word])) for count_columns in cells
-        ]
-        summary = aggregate(rates)
-        yield Metric(
-            path=prefix + word,
+        yield measure.measurement(key, value, path=prefix, over=basis.rules)
+    for key, rate in RATES.items():
+        terms = [rate.terms(count_columns) for count_columns in cells]
+        rates = [ratio(_total(above), _total(below)) for above, below in terms]
+        value = MeasuredValue(
             value=_mean(rates),
-            n=sum(_total(count_columns.sums()[word][1]) for count_columns in cells)
-            // len(cells),
-            lo=ends.lo,
-            hi=ends.hi,
-            std=summary.std,
-            definition=with_interval(
-                f"{word}@1({FORMULAS[word]}; all rows together, {basis.rules})", ends
-            ),
-            note=_note(ends, len(basis.papers)),
+            n=sum(_total(below) for _, below in terms) // len(cells),
+            std=aggregate(rates).std,
+            statistic=_resampled_rate(terms),
         )
+        over = f"all rows together, {basis.rules}"
+        yield rate.measurement(key, value, path=prefix, over=over)
 
 
-def macro(basis: RateBasis) -> Iterator[Metric]:
+def macro(basis: RateBasis) -> Iterator[Measurement]:
     """Means over properties: with 0/0 as 0, and with what is undefined left out."""
-    for word in WORDS:
-        by_replicate = [by_name(counts, word) for counts in basis.counts]
-        n = len(basis.counts[0].names)
+    n = len(basis.counts[0].names)
+    for key, rate in RATES.items():
+        by_replicate = [by_name(counts, key) for counts in basis.counts]
         filled = [
             aggregate([0.0 if rate is None else rate for rate in rates]).mean
             for rates in by_replicate
         ]
-        yield Metric(
-            path=f"macro.{word}",
-            value=_mean(filled),
-            n=n,
-            std=aggregate(filled).std,
-            definition=f"{word}@1({FORMULAS[word]}; mean over properties, 0/0=0, "
-            f"{basis.rules})",
-        )
+        value = MeasuredValue(value=_mean(filled), n=n, std=aggregate(filled).std)
+        over = f"mean over properties, 0/0=0, {basis.rules}"
+        yield rate.measurement(key, value, path="macro.", over=over)
         summaries = [aggregate(rates) for rates in by_replicate]
         means = [summary.mean for summary in summaries]
-        yield Metric(
-            path=f"macro.{word}~defined",
+        defined = MeasuredValue(
             value=_mean(means),
             n=n,
             n_defined=summaries[0].n_defined,
             std=aggregate(means).std,
-            definition=f"{word}@1({FORMULAS[word]}; mean over properties with one, "
-            f"{basis.rules})",
         )
+        over = f"mean over properties with one, {basis.rules}"
+        yield rate.measurement(key, defined, path="macro.", over=over, form="~defined")
 
 
-def by_paper(basis: RateBasis) -> Iterator[Metric]:
+def by_paper(basis: RateBasis) -> Iterator[Measurement]:
     """Means over papers, with their spread and median, of the first replicate."""
     cells = basis.counts[0].by_paper()
-    for word in WORDS:
-        summary = aggregate(rates_of(cells, word))
-        for path, value, std in (
-            (f"by_paper.{word}", summary.mean, summary.std),
-            (f"by_paper.{word}.median", summary.median, None),
+    over = f"over papers, replicate 1, {basis.rules}"
+    for key, rate in RATES.items():
+        summary = aggregate(rates_of(cells, key))
+        for form, figure, std in (
+            ("", summary.mean, summary.std),
+            (".median", summary.median, None),
         ):
-            yield Metric(
-                path=path,
-                value=value,
-                n=summary.n,
-                n_defined=summary.n_defined,
-                std=std,
-                definition=f"{word}@1({FORMULAS[word]}; over papers, replicate 1, "
-                f"{basis.rules})",
+            value = MeasuredValue(
+                value=figure, n=summary.n, n_defined=summary.n_defined, std=std
             )
+            yield rate.measurement(key, value, path="by_paper.", over=over, form=form)
 
 
 def failed_as_empty(
     basis: RateBasis, replicate_outcomes: Sequence[RowOutcomes]
-) -> Iterator[Metric]:
+) -> Iterator[Measurement]:
     """Recall and F1 where a paper that failed counts as one without any prediction."""
     cells = [counts.by_paper() for counts in basis.counts]
     failed = [outcomes.failed for outcomes in replicate_outcomes]
@@ -219,18 +245,17 @@ def failed_as_empty(
         sum(len(outcomes.dataset.truth_by_paper.get(refno, ())) for refno in papers)
         for outcomes, papers in zip(replicate_outcomes, failed, strict=True)
     ]
-    for word in ("recall", "f1"):
+    for key in ("recall", "f1"):
         rates = []
         for count_columns, fn in zip(cells, lost, strict=True):
-            above, below = map(_total, count_columns.sums()[word])
+            above, below = map(_total, RATES[key].terms(count_columns))
             rates.append(ratio(above, below + fn))
-        yield Metric(
-            path=f"{word}~failed_as_empty",
-            value=_mean(rates),
-            n=len(failed[0]),
+        yield RATES[key].measurement(
+            key,
+            count(_mean(rates), len(failed[0])),
+            over=f"truth of failed papers as fn, {basis.rules}",
             subset="failed papers",
-            definition=f"{word}@1({FORMULAS[word]}; truth of failed papers as fn, "
-            f"{basis.rules})",
+            form="~failed_as_empty",
         )
 
 
@@ -241,7 +266,7 @@ def by_name(counts: GroupCounts, word: str) -> list[float | None]:
 
 def rates_of(cells: CountColumns, word: str) -> list[float | None]:
     """A rate of each item; None where it is 0/0."""
-    above, below = cells.sums()[word]
+    above, below = RATES[word].terms(cells)
     return [ratio(int(a), int(b)) for a, b in zip(above, below, strict=True)]
 
 
@@ -261,28 +286,21 @@ def _aligned(counts: GroupCounts, papers: Sequence[str]) -> CountColumns:
     return CountColumns(spread(cells.tp), spread(cells.fp), spread(cells.fn))
 
 
-def _resampled_rate(cells: Sequence[CountColumns], word: str) -> ResampledStatistic:
+def _resampled_rate(terms: Sequence[tuple[Ints, Ints]]) -> ResampledStatistic:
     """The mean over replicates of a rate, in each draw of papers."""
-    columns = [
-        tuple(column.astype(np.float64) for column in count_columns.sums()[word])
-        for count_columns in cells
-    ]
 
-    def values(block: Counts) -> Floats:
-        weights = block.astype(np.float64)
-        # `einsum` adds in a fixed order; a matrix product would ask BLAS
-        rates = [
-            quotient(
-                np.einsum("ij,j->i", weights, above),
-                np.einsum("ij,j->i", weights, below),
-            )
-            for above, below in columns
-        ]
-        mean: Floats = np.mean(rates, axis=0)
+    def mean_rate(*sums: Floats) -> Floats:
+        pairs = zip(sums[::2], sums[1::2], strict=True)
+        mean: Floats = np.mean([quotient(above, below) for above, below in pairs], 0)
         return mean
 
-    below = np.sum([denominator for _, denominator in columns], axis=0)
-    return ResampledStatistic(values, Support.of(below))
+    below = np.sum([denominators for _, denominators in terms], axis=0)
+    return Derived(
+        columns=[column.astype(np.float64) for pair in terms for column in pair],
+        formula=mean_rate,
+        n=int(below.sum()),
+        support=Support.of(below),
+    ).statistic
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
@@ -294,10 +312,8 @@ def _total(column: Ints) -> int:
     return int(column.sum())
 
 
-def _note(ends: Interval, papers: int) -> str | None:
-    notes = []
-    if papers < FEW:
-        notes.append(f"only {papers} {'paper' if papers == 1 else 'papers'}")
-    if ends.flagged:
-        notes.append(ends.dropped)
-    return "; ".join(notes) or None
+def few_papers(papers: int) -> str:
+    """The note of intervals that few papers give; empty where there are enough."""
+    if papers >= FEW:
+        return ""
+    return f"only {papers} {'paper' if papers == 1 else 'papers'}"

@@ -5,14 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from jobs.kit.measurements import Measurement, with_intervals
+from jobs.kit.measures import measured
 from jobs.kit.metrics import Resamples
-from jobs.property_extraction import name_metrics, rates, row_metrics
+from jobs.property_extraction import rates, row_metrics
 from jobs.property_extraction.aliases.alias_set import AliasSet, Renaming
 from jobs.property_extraction.data import PropertyDataset
 from jobs.property_extraction.name_metrics import (
-    Encompassment,
+    MISMATCHES,
+    NAMES,
+    MismatchCounts,
     Mismatches,
+    encompassment,
     find_mismatches,
+    predicted_names,
 )
 from jobs.property_extraction.predictions import (
     ReplicatePredictions,
@@ -210,22 +216,25 @@ class _Scoring:
             rules=rules,
         )
 
-        def metrics() -> Iterator[Metric]:
+        def measurements() -> Iterator[Measurement]:
             yield from rates.micro(basis)
             yield from rates.macro(basis)
             yield from rates.by_paper(basis)
             yield from rates.failed_as_empty(
                 basis, [replicate.row_outcomes for replicate in replicates]
             )
-            yield from name_metrics.name_metrics(first.row_outcomes)
-            yield from Encompassment.of(first.counts).metrics(first.aliases)
-            yield from row_metrics.status_metrics(
-                first.row_outcomes, self.comparer, first.compared
+            outcomes = first.row_outcomes
+            yield from measured(NAMES, predicted_names(outcomes))
+            yield from encompassment(first.counts, first.aliases)
+            stated = row_metrics.StatedRows(
+                outcomes=outcomes, comparer=self.comparer, comparisons=first.compared
             )
-            yield from row_metrics.grounding_metrics(
-                first.row_outcomes, first.groundings
-            )
-            yield from mismatches.metrics(self.dataset.settings.k)
+            yield from measured(row_metrics.ROWS, stated)
+            grounded = row_metrics.GroundedRows.of(outcomes, first.groundings)
+            yield from measured(row_metrics.GROUNDING, grounded)
+            k = self.dataset.settings.k
+            pairs = MismatchCounts.of(mismatches, k)
+            yield from measured(MISMATCHES, pairs, path="mismatch.", over=f"{k}")
             if len(self.dataset.papers):
                 counts = [
                     GroupCounts.of(
@@ -252,7 +261,9 @@ class _Scoring:
             model=model,
             replicates=replicates,
             mismatches=mismatches,
-            metrics=tuple(metrics()),
+            metrics=tuple(
+                with_intervals(measurements(), draws, rates.few_papers(len(papers)))
+            ),
             unrenamed=self._unrenamed(first),
         )
 

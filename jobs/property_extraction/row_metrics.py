@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from jobs.kit.metrics import ratio
+from jobs.kit.measurements import MeasuredValue, count, counts, share
+from jobs.kit.measures import ValueMeasure
 from jobs.property_extraction.data import PropertyDataset
 from jobs.property_extraction.grounding import (
     GROUNDED,
@@ -23,104 +24,122 @@ from jobs.property_extraction.settings import Grounding
 from jobs.property_extraction.values.comparer import Comparer
 from jobs.property_extraction.values.comparison import ComparisonKind, ValueComparison
 from jobs.property_extraction.values.numbers import NumberStatus
-from runner.scorecard import Metric
+from jobs.property_extraction.values.units import UnitStatus
 
-UNITS = ("same", "converted", "missing", "unknown", "incompatible")
+UNITS: tuple[UnitStatus, ...] = (
+    "same",
+    "converted",
+    "missing",
+    "unknown",
+    "incompatible",
+)
 NUMBERS: tuple[NumberStatus, ...] = ("value", "bound", "range", "not_a_number")
 
 
-def status_metrics(
-    outcomes: RowOutcomes,
-    comparer: Comparer,
-    comparisons: Mapping[int, ValueComparison],
-) -> Iterator[Metric]:
-    """Abstentions, repeats, and the statuses of units and numbers.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatedRows:
+    """The predicted rows of scored papers: what they state, and how it reads."""
 
-    Args:
-        outcomes: of one replicate.
-        comparer: that reads their numbers.
-        comparisons: what `compared_rows` says of them.
-    """
-    inside = [
-        (index, row)
-        for index, row in enumerate(outcomes.predictions)
-        if outcomes.prediction_outcomes[index] is not RowOutcome.OUTSIDE
-    ]
-    n = len(inside)
-    abstained = sum(
-        outcomes.prediction_outcomes[index] is RowOutcome.ABSTAINED
-        for index, _ in inside
-    )
-    yield Metric(
-        path="rows", value=n, n=n, definition="rows@1(predicted in scored papers)"
-    )
-    yield Metric(
-        path="abstained",
-        value=abstained,
-        n=n,
-        definition="abstained@1(rows that say that there is no value)",
-    )
-    yield Metric(
-        path="abstention_rate",
-        value=ratio(abstained, n),
-        n=n,
-        definition="abstention_rate@1(abstained / rows)",
-    )
-    repeats = n - len({identity(row) for _, row in inside})
-    yield Metric(
-        path="repeats",
-        value=repeats,
-        n=n,
-        definition="repeats@1(rows that equal an earlier one in all fields)",
-    )
-    yield from _units(outcomes, comparisons)
-    yield from _numbers(outcomes, comparer)
+    outcomes: RowOutcomes  #: of one replicate
+    comparer: Comparer  #: that reads their numbers
+    comparisons: Mapping[int, ValueComparison]  #: what `compared_rows` says of them
 
+    @property
+    def inside(self) -> list[int]:
+        """Places of the rows."""
+        return [
+            index
+            for index, outcome in enumerate(self.outcomes.prediction_outcomes)
+            if outcome is not RowOutcome.OUTSIDE
+        ]
 
-def _numbers(outcomes: RowOutcomes, comparer: Comparer) -> Iterator[Metric]:
-    rubric = outcomes.dataset.rubric
-    for prefix, only_si in (("numbers", False), ("numbers.si", True)):
+    @property
+    def abstained(self) -> int:
+        """Rows that say that there is no value."""
+        return [*self.outcomes.prediction_outcomes].count(RowOutcome.ABSTAINED)
+
+    @property
+    def repeats(self) -> int:
+        """Rows that equal an earlier one."""
+        rows = self.inside
+        return len(rows) - len({identity(self.outcomes.predictions[at]) for at in rows})
+
+    def units(self, *, matched: bool) -> dict[str, MeasuredValue]:
+        """Rows by unit, against their partner or the first truth row of their name."""
         statuses = Counter(
-            comparer.number(row.value).status
-            for index, row in enumerate(outcomes.predictions)
-            if outcomes.prediction_outcomes[index] is not RowOutcome.OUTSIDE
-            and (
-                not only_si
-                or rubric.kind(outcomes.renamed[index].name) is ComparisonKind.SI
-            )
+            comparison.unit_status
+            for index, comparison in self.comparisons.items()
+            if not matched or self.outcomes.partners[index] >= 0
         )
-        of = "of properties in SI" if only_si else "of all properties"
-        for status in NUMBERS:
-            yield Metric(
-                path=f"{prefix}.{status}",
-                value=statuses[status],
-                n=statuses.total(),
-                definition=f"numbers@1(rows {of} by how their value reads)",
-            )
+        by_status = {str(status): statuses[status] for status in UNITS}
+        return counts(by_status, sum(by_status.values()))
+
+    def numbers(self, *, only_si: bool) -> dict[str, MeasuredValue]:
+        """Rows by how their value reads."""
+        rubric = self.outcomes.dataset.rubric
+        statuses = Counter(
+            self.comparer.number(self.outcomes.predictions[index].value).status
+            for index in self.inside
+            if not only_si
+            or rubric.kind(self.outcomes.renamed[index].name) is ComparisonKind.SI
+        )
+        by_status = {str(status): statuses[status] for status in NUMBERS}
+        return counts(by_status, statuses.total())
 
 
-def _units(
-    outcomes: RowOutcomes, comparisons: Mapping[int, ValueComparison]
-) -> Iterator[Metric]:
-    """Of predictions against their partner, or the first truth row of their name."""
-    every: Counter[str] = Counter()
-    matched: Counter[str] = Counter()
-    for index, comparison in comparisons.items():
-        every[comparison.unit_status] += 1
-        if outcomes.partners[index] >= 0:
-            matched[comparison.unit_status] += 1
-    for prefix, counted, of in (
-        ("units", every, "rows against the truth of their name"),
-        ("units.tp", matched, "matched rows against their truth"),
-    ):
-        status_counts = {status: counted[status] for status in UNITS}
-        for status, n in status_counts.items():
-            yield Metric(
-                path=f"{prefix}.{status}",
-                value=n,
-                n=sum(status_counts.values()),
-                definition=f"units@1({of}, of properties in SI)",
-            )
+ROWS: Mapping[str, ValueMeasure[StatedRows]] = {
+    "rows": ValueMeasure(
+        "Predicted rows",
+        "Rows predicted in scored papers",
+        of=lambda rows: count(len(rows.inside)),
+        definition="rows@1(predicted in scored papers)",
+    ),
+    "abstained": ValueMeasure(
+        "Abstentions",
+        "Rows that say that there is no value",
+        of=lambda rows: count(rows.abstained, len(rows.inside)),
+        definition="abstained@1(rows that say that there is no value)",
+    ),
+    "abstention_rate": ValueMeasure(
+        "Abstention rate",
+        "Share of rows that say that there is no value",
+        of=lambda rows: share(rows.abstained, len(rows.inside)),
+        definition="abstention_rate@1(abstained / rows)",
+    ),
+    "repeats": ValueMeasure(
+        "Repeated rows",
+        "Rows that equal an earlier one in all fields",
+        "lower",
+        of=lambda rows: count(rows.repeats, len(rows.inside)),
+        definition="repeats@1(rows that equal an earlier one in all fields)",
+    ),
+    "units.{unit_status}": ValueMeasure(
+        "Units, {unit_status}",
+        "Rows of SI properties by unit, against the curated row of their name: "
+        "{unit_status}",
+        of=lambda rows: rows.units(matched=False),
+        definition="units@1(rows against the truth of their name, of properties in SI)",
+    ),
+    "units.tp.{unit_status}": ValueMeasure(
+        "Units of true positives, {unit_status}",
+        "Matched rows of SI properties by unit, against their curated row: "
+        "{unit_status}",
+        of=lambda rows: rows.units(matched=True),
+        definition="units@1(matched rows against their truth, of properties in SI)",
+    ),
+    "numbers.{number_status}": ValueMeasure(
+        "Values read as {number_status}",
+        "Rows by how their value reads: {number_status}",
+        of=lambda rows: rows.numbers(only_si=False),
+        definition="numbers@1(rows of all properties by how their value reads)",
+    ),
+    "numbers.si.{number_status}": ValueMeasure(
+        "Values of SI properties read as {number_status}",
+        "Rows of SI properties by how their value reads: {number_status}",
+        of=lambda rows: rows.numbers(only_si=True),
+        definition="numbers@1(rows of properties in SI by how their value reads)",
+    ),
+}
 
 
 def compared_rows(
@@ -203,48 +222,73 @@ def row_groundings(
     return [groundings[index] for index in range(len(predicted.predictions))]
 
 
-def grounding_metrics(
-    outcomes: RowOutcomes, groundings: Sequence[RowGrounding]
-) -> Iterator[Metric]:
-    """Levels, the rates of fabricated and grounded quotes, and numbers that stand."""
-    inside = [
-        grounding
-        for grounding, outcome in zip(
-            groundings, outcomes.prediction_outcomes, strict=True
-        )
-        if outcome not in UNSTATED
-    ]
-    levels = Counter(grounding.quote.level for grounding in inside)
-    for level in LEVELS:
-        yield Metric(
-            path=f"grounding.{level}",
-            value=levels[level],
-            n=len(inside),
-            definition="grounding@1(rows by how their quote stands in the paper)",
-        )
-    judged = sum(levels[level] for level in JUDGED)
-    yield Metric(
-        path="fabricated_quote_rate",
-        value=ratio(levels[GroundingLevel.ABSENT], judged),
-        n=judged,
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroundedRows:
+    """How the rows that are due a quote stand in their papers."""
+
+    rows: Sequence[RowGrounding]
+
+    @classmethod
+    def of(
+        cls, outcomes: RowOutcomes, groundings: Sequence[RowGrounding]
+    ) -> GroundedRows:
+        """Of one replicate."""
+        pairs = zip(groundings, outcomes.prediction_outcomes, strict=True)
+        return cls(rows=[row for row, outcome in pairs if outcome not in UNSTATED])
+
+    @property
+    def levels(self) -> dict[str, MeasuredValue]:
+        """Rows by the level of their quote."""
+        levels = Counter(row.quote.level for row in self.rows)
+        return counts({level: levels[level] for level in LEVELS}, len(self.rows))
+
+    def judged(self, levels: Collection[GroundingLevel]) -> MeasuredValue:
+        """Rows with one of these levels, of those with both a quote and a text."""
+        judged = [row.quote.level for row in self.rows if row.quote.level in JUDGED]
+        return share(sum(level in levels for level in judged), len(judged))
+
+
+def _true(checks: Iterable[bool | None]) -> MeasuredValue:
+    defined = [check for check in checks if check is not None]
+    return share(sum(defined), len(defined))
+
+
+GROUNDING: Mapping[str, ValueMeasure[GroundedRows]] = {
+    "grounding.{level}": ValueMeasure(
+        "Quotes found, {level}",
+        "Rows by how their quote occurs in the paper: {level}",
+        of=lambda grounded: grounded.levels,
+        definition="grounding@1(rows by how their quote stands in the paper)",
+    ),
+    "fabricated_quote_rate": ValueMeasure(
+        "Fabricated quotes",
+        "Share of the quotes that can be checked which the paper lacks",
+        "lower",
+        of=lambda grounded: grounded.judged({GroundingLevel.ABSENT}),
         definition="fabricated_quote_rate@1(absent / rows with quote and text)",
-    )
-    yield Metric(
-        path="grounded_rate",
-        value=ratio(sum(levels[level] for level in GROUNDED), judged),
-        n=judged,
+    ),
+    "grounded_rate": ValueMeasure(
+        "Grounded quotes",
+        "Share of the quotes that can be checked which occur in the paper",
+        "higher",
+        of=lambda grounded: grounded.judged(GROUNDED),
         definition="grounded_rate@1((exact + normalised + elided) / rows with quote "
         "and text)",
-    )
-    for path, checks, source in (
-        ("value_in_quote", [grounding.is_in_quote for grounding in inside], "quote"),
-        ("value_in_text", [grounding.is_in_text for grounding in inside], "text"),
-    ):
-        defined = [check for check in checks if check is not None]
-        yield Metric(
-            path=path,
-            value=ratio(sum(defined), len(defined)),
-            n=len(defined),
-            definition=f"{path}@1(rows whose number stands in the {source} / rows with "
-            f"number and {source}; 1e-9)",
-        )
+    ),
+    "value_in_quote": ValueMeasure(
+        "Number in the quote",
+        "Share of rows with a number whose quote contains it",
+        "higher",
+        of=lambda grounded: _true(row.is_in_quote for row in grounded.rows),
+        definition="value_in_quote@1(rows whose number stands in the quote / rows with "
+        "number and quote; 1e-9)",
+    ),
+    "value_in_text": ValueMeasure(
+        "Number in the text",
+        "Share of rows with a number whose paper contains it",
+        "higher",
+        of=lambda grounded: _true(row.is_in_text for row in grounded.rows),
+        definition="value_in_text@1(rows whose number stands in the text / rows with "
+        "number and text; 1e-9)",
+    ),
+}

@@ -34,7 +34,7 @@ from jobs.property_extraction.measures import MEASURES
 from jobs.property_extraction.parsing import ParsedExtraction, ParsedQuotes
 from jobs.property_extraction.plan import read_extraction, read_requote, read_rows
 from jobs.property_extraction.predictions import run_predictions
-from jobs.property_extraction.rates import WORDS
+from jobs.property_extraction.rates import RATES, WORDS
 from jobs.property_extraction.results import (
     PropertyResults,
     ScoredModel,
@@ -147,7 +147,7 @@ def _papers(column: ScoredModel) -> ItemFrame:
 
 def _of_papers(word: str, column: ScoredModel) -> Ratio:
     """A ratio of sums over papers; of the first replicate."""
-    above, below = column.first.counts.by_paper().sums()[word]
+    above, below = RATES[word].terms(column.first.counts.by_paper())
     return Ratio(above.astype(float), below.astype(float))
 
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple, TypeAlias
 
 from jobs.kit import charts
-from jobs.kit.charts import Chart, ChartFigures
+from jobs.kit.charts import Chart, ChartFigures, stack
+from jobs.kit.explain import pages_text
 from jobs.kit.metrics import Agreement
 from jobs.kit.tables import Columns, TableOf, count, flag, number, text
-from jobs.kit.text_format import TextColumn as TableColumn
-from jobs.kit.text_format import fixed, hanging_lines, plural, text_table
+from jobs.kit.text_format import plural
 from jobs.property_extraction.data import PropertyDataset
 from jobs.property_extraction.measures import ALIASES
 from jobs.property_extraction.name_pairs import HEURISTIC, NamePair, Names
@@ -33,11 +33,11 @@ from runner.scorecard import (
     Axis,
     Panel,
     Scorecard,
-    Stack,
     Table,
 )
-from store.document import NONE
-from store.printable import clip, one_line, shortened
+from store.document import Block, Fact, Numbers, TableBlock, Words, as_text
+from store.document import number as number_text
+from store.printable import clip
 
 
 class _PairRow(NamedTuple):
@@ -160,46 +160,23 @@ NAME_CELLS = 34
 
 def verification_text(verification: NameVerification) -> str:
     """The summary of one scoring."""
-    return "\n".join([*_summary_lines(verification), ""])
+    return f"{as_text(_summary(verification))}\n"
 
 
-def _summary_lines(verification: NameVerification) -> Iterator[str]:
+def _summary(verification: NameVerification) -> Iterator[Block]:
     equal, verified_before = len(verification.equal), verification.verified_before
     yield (
         f"Names verified: {plural(len(verification.pairs), 'pair')}, {equal:,} equal"
         + (f", {verified_before:,} verified before" if verified_before else "")
     )
-    columns = verification.columns
-    verdicts_by_column = [
-        [ruling.is_match for ruling in column.rulings.values()] for column in columns
-    ]
-    yield from text_table(
-        (
-            TableColumn(
-                title="model",
-                cells=[
-                    shortened(one_line(column.model), NAME_CELLS) for column in columns
-                ],
-                has_words=True,
-            ),
-            *(
-                TableColumn(
-                    title=title,
-                    cells=[
-                        f"{verdicts.count(value):,}" for verdicts in verdicts_by_column
-                    ],
-                )
-                for title, value in (
-                    ("match", True),
-                    ("no match", False),
-                    ("undecided", None),
-                )
-            ),
-            TableColumn(
-                title="unread", cells=[f"{column.unread:,}" for column in columns]
-            ),
-        )
-    )
+    rows: list[tuple[str | int, ...]] = []
+    for column in verification.columns:
+        verdicts = [ruling.is_match for ruling in column.rulings.values()]
+        counts = (verdicts.count(value) for value in (True, False, None))
+        rows.append((column.model, *counts, column.unread))
+    titles = ("match", "no match", "undecided", "unread")
+    model = Words("model", NAME_CELLS, keeps_end=True)
+    yield TableBlock([model, *map(Numbers, titles)], rows)
     yield (
         "to build aliases: siftlog prepare property-extraction aliases --candidates "
         "FILE --verdicts RUN --out DIR"
@@ -222,15 +199,11 @@ def _similarity(plot: Plot) -> Iterator[Panel]:
                 names=tuple(f"{at / BINS:.1f}" for at in range(BINS)),
             ),
             y=Axis(label="pairs", lo=0),
-            marks=tuple(
-                Stack(
-                    values=tuple(
-                        plot.results.get((is_match, at), 0) for at in range(BINS)
-                    ),
-                    label=label,
-                    series=series,
-                )
-                for series, (is_match, label) in enumerate(VERDICT_LABELS.items())
+            marks=stack(
+                {
+                    label: [plot.results.get((is_match, at), 0) for at in range(BINS)]
+                    for is_match, label in VERDICT_LABELS.items()
+                }
             ),
         )
 
@@ -245,6 +218,13 @@ CHARTS = (
         panels=_similarity,
     ),
 )
+
+
+def figures(
+    verification: NameVerification,
+) -> ChartFigures[Mapping[tuple[bool | None, int], int], None]:
+    """The figures of a verification."""
+    return ChartFigures(CHARTS, lambda: Plot.of(Counter(_placed(verification)), {}))
 
 
 def _placed(verification: NameVerification) -> Iterator[tuple[bool | None, int]]:
@@ -267,9 +247,7 @@ def score_verification(dataset: PropertyDataset, answers: Answers) -> Scorecard:
         headline=HEADLINE,
         tables=tuple(verification_tables(verification)),
         findings=dataset.findings,
-        figures=ChartFigures(
-            CHARTS, lambda: Plot.of(Counter(_placed(verification)), {})
-        ),
+        figures=figures(verification),
         details=verification.outcomes,
         settings=dataset.settings.model_dump(mode="json", exclude={*INPUTS}),
         missing=verification.missing,
@@ -301,13 +279,10 @@ def explain_verification(
     if answers is None:
         raise UsageError("Nobody was asked yet: name a run, not the job.")
     verification = verification_of(dataset, answers)
-    pages = (
-        "\n".join(_page_lines(verification, item)) for item in dict.fromkeys(items)
-    )
-    return "\n\n".join(pages) + "\n"
+    return pages_text(_page(verification, item) for item in dict.fromkeys(items))
 
 
-def _page_lines(verification: NameVerification, item: str) -> Iterator[str]:
+def _page(verification: NameVerification, item: str) -> Iterator[Block]:
     pairs = [
         pair for pair in verification.pairs if item in (pair.pred_name, pair.gt_name)
     ]
@@ -316,20 +291,18 @@ def _page_lines(verification: NameVerification, item: str) -> Iterator[str]:
             f"No pair has the name {clip(item, ITEM_CHARS)!r}; verification.csv "
             "lists the pairs."
         )
-    yield from hanging_lines("", one_line(item))
+    yield Fact("", item, width=0)
     for pair in pairs:
         yield ""
         yield from _pair(verification, pair)
 
 
-def _pair(verification: NameVerification, pair: NamePair) -> Iterator[str]:
+def _pair(verification: NameVerification, pair: NamePair) -> Iterator[Block]:
     names = (pair.pred_name, pair.gt_name)
-    yield from hanging_lines(
-        "", f"{one_line(pair.pred_name)} => {one_line(pair.gt_name)}"
-    )
+    yield Fact("", f"{pair.pred_name} => {pair.gt_name}", width=0)
     yield (
         f"  seen       in {plural(pair.count, 'paper')}, similarity "
-        f"{fixed(pair.avg_sim, undefined=NONE)}, equal values {pair.value_hits:,}"
+        f"{number_text(pair.avg_sim, 3)}, equal values {pair.value_hits:,}"
     )
     if names in verification.equal:
         yield "  ruling     match: the names are equal but for case; nobody was asked"
@@ -341,18 +314,16 @@ def _pair(verification: NameVerification, pair: NamePair) -> Iterator[str]:
         votes = plural(ruling.votes, "vote")
         yield f"  ruling     {VERDICT_LABELS[ruling.is_match]}, {votes} for"
     for column in verification.columns:
-        yield from _verdict_lines(column, names)
+        yield from _verdicts(column, names)
 
 
-def _verdict_lines(column: ModelRulings, names: Names) -> Iterator[str]:
+def _verdicts(column: ModelRulings, names: Names) -> Iterator[Block]:
     for verdict in column.verdicts:
         if (verdict.pred_name, verdict.gt_name) == names:
-            yield from hanging_lines("  asked      ", one_line(column.model))
+            yield Fact("asked", column.model, indent=2)
             label = (
                 "not read"
                 if verdict.is_match is None
                 else VERDICT_LABELS[verdict.is_match]
             )
-            yield from hanging_lines(
-                "             ", f"{label}: {one_line(verdict.reason)}"
-            )
+            yield Fact("", f"{label}: {verdict.reason}", indent=2)

@@ -3,18 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 
-from jobs.kit.text_format import (
-    UNDEFINED,
-    TextColumn,
-    fixed,
-    hanging_lines,
-    plural,
-    text_table,
-    with_ends,
-)
+from jobs.kit.summary import summary_text
+from jobs.kit.text_format import UNDEFINED, fixed, plural, with_ends
 from jobs.property_extraction.caveats import finding_lines, findings
 from jobs.property_extraction.grounding import GroundingLevel
 from jobs.property_extraction.predictions import PaperState
@@ -24,10 +16,19 @@ from jobs.property_extraction.row_metrics import NUMBERS, UNITS
 from jobs.property_extraction.row_outcomes import RowOutcome
 from jobs.property_extraction.settings import INPUTS
 from runner.scorecard import LIMITS, Artifact, Finding, Metric
-from store.document import WIDTH, number
-from store.printable import one_line, printable, shortened
-
-LINE_CHARS = 240
+from store.document import (
+    WIDTH,
+    Block,
+    Cell,
+    Fact,
+    Heading,
+    Numbers,
+    TableBlock,
+    Words,
+    as_text,
+    number,
+)
+from store.printable import one_line, shortened
 
 QUOTES = {
     "fabricated": "fabricated_quote_rate",
@@ -40,26 +41,26 @@ RATES = {"P": "precision", "R": "recall", "F1": "f1"}
 
 def run_text(results: PropertyResults, findings: Sequence[Finding]) -> str:
     """What a terminal shows of a scoring."""
-    lines = [*_head(results)]
+    blocks = [*_head(results)]
     for column in results.columns.values():
-        lines += _model(results, column)
+        blocks += _model(results, column)
     for finding in findings:
         if finding.severity != "info" or finding.where == LIMITS:
-            lines += hanging_lines("note: ", one_line(finding_lines(finding)))
-    return "\n".join([*(printable(line, line=LINE_CHARS) for line in lines), ""])
+            blocks.append(Fact("note: ", finding_lines(finding), width=0))
+    return summary_text(blocks)
 
 
-def _head(results: PropertyResults) -> Iterator[str]:
+def _head(results: PropertyResults) -> Iterator[Block]:
     settings, aliases = results.dataset.settings, results.dataset.aliases
     yield f"Property extraction   profile {settings.profile}"
     if settings.crossfit:
         yield "aliases: of each paper the draft that the others make"
     else:
         acting = f"{aliases.id} ({aliases.status_mix})" if aliases.entries else "none"
-        yield from hanging_lines("aliases: ", acting)
+        yield Fact("aliases: ", acting, width=0)
 
 
-def _model(results: PropertyResults, column: ScoredModel) -> Iterator[str]:
+def _model(results: PropertyResults, column: ScoredModel) -> Iterator[Block]:
     by_path = {metric.path: metric for metric in column.metrics}
 
     def n(path: str) -> str:
@@ -89,7 +90,7 @@ def _model(results: PropertyResults, column: ScoredModel) -> Iterator[str]:
     yield from _aliases(column)
 
 
-def _aliases(column: ScoredModel) -> Iterator[str]:
+def _aliases(column: ScoredModel) -> Iterator[Block]:
     """What the aliases that act have changed."""
     replicate = column.first
     if not replicate.aliases.accepted:
@@ -168,131 +169,89 @@ DIGITS = 16
 
 def report(results: PropertyResults) -> Artifact:
     """The report of all models."""
-    lines = _ReportText(results).lines()
-    return Artifact(name="report.txt", text="".join(f"{line}\n" for line in lines))
+    return Artifact(name="report.txt", text=f"{as_text(_report(results))}\n")
 
 
-@dataclass(frozen=True, slots=True)
-class _ReportText:
-    results: PropertyResults
+def _report(results: PropertyResults) -> Iterator[Block]:
+    yield "Property extraction"
+    yield from _inputs(results)
+    settings = results.dataset.settings
+    yield Heading(f"Options, profile {settings.profile}")
+    options = settings.model_dump(mode="json", exclude={*INPUTS, "profile"})
+    listed = ", ".join(f"{name}={value}" for name, value in options.items())
+    yield Fact("", listed, indent=2, width=0)
+    yield Heading("What the numbers do not show, and what was left out")
+    all_findings = [*results.dataset.findings, *findings(results)]
+    for finding in all_findings:
+        yield Fact("- ", finding_lines(finding), indent=2, width=0)
+    if not all_findings:
+        yield "  nothing was noticed"
+    for model in results.columns.values():
+        yield from _report_model(results, model)
+    yield from ("", "=" * 80, "Definitions")
+    definitions: dict[str, str] = {}
+    for model in results.columns.values():
+        for metric in model.metrics:
+            definitions.setdefault(metric.path, metric.definition)
+    for path, definition in definitions.items():
+        yield Fact(f"{path}: ", definition, indent=2, width=0)
 
-    def lines(self) -> Iterator[str]:
-        yield "Property extraction"
-        yield from self._inputs()
-        yield from self._options()
-        yield from self._limits()
-        for model in self.results.columns.values():
-            yield from self._model(model)
-        yield from self._definitions()
 
-    def _inputs(self) -> Iterator[str]:
-        yield from _title("Inputs")
-        # the name alone: where a file lies changes no number
-        file_rows = [
-            (
-                input_file.setting,
-                input_file.path.replace("\\", "/").rsplit("/")[-1],
-                input_file.sha256,
-            )
-            for input_file in self.results.dataset.rules
-        ]
-        yield from text_table(
-            [
-                _words("setting", (setting for setting, _, _ in file_rows)),
-                _words("file", (name for _, name, _ in file_rows)),
-                _words("SHA-256", (digest[:DIGITS] for _, _, digest in file_rows)),
-            ]
+def _inputs(results: PropertyResults) -> Iterator[Block]:
+    yield Heading("Inputs")
+    dataset = results.dataset
+    # the name alone: where a file lies changes no number
+    file_rows = [
+        (
+            input_file.setting,
+            input_file.path.replace("\\", "/").rsplit("/")[-1],
+            input_file.sha256[:DIGITS],
         )
-        dataset = self.results.dataset
-        rows = f"{len(dataset.truth):,}, {dataset.truth_blank:,} without a value apart"
-        yield f"  truth rows {rows}"
-        aliases = dataset.aliases
-        yield f"  alias set  {aliases.id} ({aliases.status_mix})"
-
-    def _options(self) -> Iterator[str]:
-        settings = self.results.dataset.settings
-        yield from _title(f"Options, profile {settings.profile}")
-        options = settings.model_dump(mode="json", exclude={*INPUTS, "profile"})
-        options_text = ", ".join(f"{name}={value}" for name, value in options.items())
-        yield from hanging_lines("  ", options_text)
-
-    def _limits(self) -> Iterator[str]:
-        yield from _title("What the numbers do not show, and what was left out")
-        all_findings = [
-            *self.results.dataset.findings,
-            *findings(self.results),
-        ]
-        for finding in all_findings:
-            yield from hanging_lines("  - ", one_line(finding_lines(finding)))
-        if not all_findings:
-            yield "  nothing was noticed"
-
-    def _model(self, model: ScoredModel) -> Iterator[str]:
-        by_path = {metric.path: metric for metric in model.metrics}
-        yield ""
-        yield "=" * 80
-        yield from hanging_lines("", f"Model {one_line(model.model)}")
-        if len(model.replicates) > 1:
-            yield f"{len(model.replicates):,} replicates: means; tables of the first"
-        yield from self._papers(model)
-        yield from _report_rates(by_path)
-        yield from _report_statuses(by_path)
-        yield from _encompassment(model, by_path)
-        yield from _properties(self.results, model)
-        yield from _mismatches(model)
-
-    def _papers(self, model: ScoredModel) -> Iterator[str]:
-        yield from _title("Papers")
-        row_outcomes = model.first.row_outcomes
-        outcomes = row_outcomes.predicted.outcomes
-        every = {
-            *row_outcomes.dataset.truth_by_paper,
-            *outcomes,
-            *(row.refno for row in row_outcomes.predictions),
-        }
-        yield f"  total   {len(every):>6,}"
-        yield f"  scored  {len(row_outcomes.papers):>6,}"
-        reasons = Counter(
-            f"{outcome.state} ({outcome.reason})"
-            if outcome.reason
-            else str(outcome.state)
-            for outcome in outcomes.values()
-            if outcome.state != "scored"
-        )
-        for reason, n in sorted(reasons.items()):
-            yield f"  {one_line(reason)}: {n:,}"
-
-    def _definitions(self) -> Iterator[str]:
-        yield ""
-        yield "=" * 80
-        yield "Definitions"
-        definitions: dict[str, str] = {}
-        for model in self.results.columns.values():
-            for metric in model.metrics:
-                definitions.setdefault(metric.path, metric.definition)
-        for path, definition in definitions.items():
-            yield from hanging_lines(f"  {path}: ", definition)
+        for input_file in dataset.rules
+    ]
+    yield TableBlock([Words("setting"), Words("file"), Words("SHA-256")], file_rows)
+    rows = f"{len(dataset.truth):,}, {dataset.truth_blank:,} without a value apart"
+    yield f"  truth rows {rows}"
+    aliases = dataset.aliases
+    yield f"  alias set  {aliases.id} ({aliases.status_mix})"
 
 
-def _title(text: str) -> Iterator[str]:
-    yield ""
-    yield text
+def _report_model(results: PropertyResults, model: ScoredModel) -> Iterator[Block]:
+    by_path = {metric.path: metric for metric in model.metrics}
+    yield from ("", "=" * 80)
+    yield Fact("", f"Model {model.model}", width=0)
+    if len(model.replicates) > 1:
+        yield f"{len(model.replicates):,} replicates: means; tables of the first"
+    yield from _report_papers(model)
+    yield from _report_rates(by_path)
+    yield from _report_statuses(by_path)
+    yield from _encompassment(model, by_path)
+    yield from _properties(results, model)
+    yield from _mismatches(model)
 
 
-def _words(title: str, cells: Iterable[str]) -> TextColumn:
-    return TextColumn(
-        title=title, cells=[one_line(cell) for cell in cells], has_words=True
+def _report_papers(model: ScoredModel) -> Iterator[Block]:
+    yield Heading("Papers")
+    row_outcomes = model.first.row_outcomes
+    outcomes = row_outcomes.predicted.outcomes
+    total = {
+        *row_outcomes.dataset.truth_by_paper,
+        *outcomes,
+        *(row.refno for row in row_outcomes.predictions),
+    }
+    yield f"  total   {len(total):>6,}"
+    yield f"  scored  {len(row_outcomes.papers):>6,}"
+    reasons = Counter(
+        f"{outcome.state} ({outcome.reason})" if outcome.reason else str(outcome.state)
+        for outcome in outcomes.values()
+        if outcome.state != "scored"
     )
+    for reason, n in sorted(reasons.items()):
+        yield f"  {reason}: {n:,}"
 
 
-def _numbers(
-    title: str, cells: Iterable[float | None], decimals: int = 3
-) -> TextColumn:
-    return TextColumn(title=title, cells=[number(cell, decimals) for cell in cells])
-
-
-def _report_rates(by_path: Mapping[str, Metric]) -> Iterator[str]:
-    yield from _title("Rates")
+def _report_rates(by_path: Mapping[str, Metric]) -> Iterator[Block]:
+    yield Heading("Rates")
     tp, fp, fn = (by_path[path].value or 0 for path in ("tp", "fp", "fn"))
     yield f"  TP {tp:,}  FP {fp:,}  FN {fn:,}"
     paths = [
@@ -303,22 +262,22 @@ def _report_rates(by_path: Mapping[str, Metric]) -> Iterator[str]:
         *(f"grounded.{name}" for name in WORDS),
     ]
     metrics = [by_path[path] for path in paths if path in by_path]
-    yield from text_table(
+    numbers = (Numbers(title) for title in ("value", "from", "to", "n"))
+    yield TableBlock(
+        [Words("metric"), *numbers],
         [
-            _words("metric", (metric.path for metric in metrics)),
-            _numbers("value", (metric.value for metric in metrics), 4),
-            _numbers("from", (metric.lo for metric in metrics), 4),
-            _numbers("to", (metric.hi for metric in metrics), 4),
-            TextColumn(
-                title="n",
-                cells=[f"{metric.n_defined or metric.n:,}" for metric in metrics],
-            ),
-        ]
+            (
+                metric.path,
+                *map(number, (metric.value, metric.lo, metric.hi)),
+                metric.n_defined or metric.n,
+            )
+            for metric in metrics
+        ],
     )
 
 
-def _report_statuses(by_path: Mapping[str, Metric]) -> Iterator[str]:
-    yield from _title("Rows")
+def _report_statuses(by_path: Mapping[str, Metric]) -> Iterator[Block]:
+    yield Heading("Rows")
     for title, prefix, words in (
         ("", "", ("rows", "abstained", "repeats")),
         ("units", "units.", UNITS),
@@ -327,14 +286,16 @@ def _report_statuses(by_path: Mapping[str, Metric]) -> Iterator[str]:
         ("quotes", "grounding.", tuple(GroundingLevel)),
     ):
         counts = "  ".join(f"{name} {by_path[prefix + name].value:,}" for name in words)
-        yield from hanging_lines(f"  {title:<20}", counts)
+        yield Fact(title, counts, indent=2, width=20)
     for path in ("fabricated_quote_rate", "value_in_quote", "value_in_text"):
         metric = by_path[path]
         yield f"  {path:<22}{number(metric.value)} of {metric.n:,}"
 
 
-def _encompassment(model: ScoredModel, by_path: Mapping[str, Metric]) -> Iterator[str]:
-    yield from _title("Encompassment: misses whose name was found")
+def _encompassment(
+    model: ScoredModel, by_path: Mapping[str, Metric]
+) -> Iterator[Block]:
+    yield Heading("Encompassment: misses whose name was found")
     share, by_value = (
         by_path[path].value for path in ("encompassment", "encompassment~fn_values")
     )
@@ -346,7 +307,7 @@ def _encompassment(model: ScoredModel, by_path: Mapping[str, Metric]) -> Iterato
     yield f"  alias set {aliases.id} ({aliases.status_mix})"
 
 
-def _properties(results: PropertyResults, model: ScoredModel) -> Iterator[str]:
+def _properties(results: PropertyResults, model: ScoredModel) -> Iterator[Block]:
     """Every property, those with the most misses first."""
     counts = model.first.counts
     cells = counts.by_name()
@@ -355,61 +316,49 @@ def _properties(results: PropertyResults, model: ScoredModel) -> Iterator[str]:
         range(len(counts.names)), key=lambda at: (-int(cells.fn[at]), counts.names[at])
     )
     rubric = results.dataset.rubric
-    yield from _title(f"Properties ({len(order):,}), by misses")
-    yield from text_table(
-        [
-            _names("property", (counts.names[at] for at in order), NAME_CELLS),
-            *(
-                TextColumn(title=title, cells=[f"{int(column[at]):,}" for at in order])
-                for title, column in (
-                    ("tp", cells.tp),
-                    ("fp", cells.fp),
-                    ("fn", cells.fn),
-                )
-            ),
-            _numbers("P", (precision[at] for at in order), 2),
-            _numbers("R", (recall[at] for at in order), 2),
-            _words("rubric", (str(rubric.kind(counts.names[at])) for at in order)),
-        ]
-    )
+    yield Heading(f"Properties ({len(order):,}), by misses")
+    rows: list[tuple[Cell, ...]] = [
+        (
+            counts.names[at],
+            int(cells.tp[at]),
+            int(cells.fp[at]),
+            int(cells.fn[at]),
+            number(precision[at], 2),
+            number(recall[at], 2),
+            str(rubric.kind(counts.names[at])),
+        )
+        for at in order
+    ]
+    numbers = (Numbers(name) for name in ("tp", "fp", "fn", "P", "R"))
+    name = Words("property", NAME_CELLS, keeps_end=True)
+    yield TableBlock([name, *numbers, Words("rubric")], rows)
 
 
-def _mismatches(model: ScoredModel) -> Iterator[str]:
+def _mismatches(model: ScoredModel) -> Iterator[Block]:
     every = [
         candidate
         for candidate in model.mismatches.candidates
         if candidate.pred_name != candidate.gt_name
     ]
     largest = every[:MISMATCHES]
-    yield from _title(f"Largest name mismatches, {len(largest):,} of {len(every):,}")
+    yield Heading(f"Largest name mismatches, {len(largest):,} of {len(every):,}")
     if largest:
-        yield from text_table(
+        yield TableBlock(
             [
-                TextColumn(
-                    title="papers",
-                    cells=[f"{candidate.count:,}" for candidate in largest],
-                ),
-                _numbers("similar", (candidate.avg_sim for candidate in largest)),
-                TextColumn(
-                    title="values",
-                    cells=[f"{candidate.value_hits:,}" for candidate in largest],
-                ),
-                _names(
-                    "predicted",
-                    (candidate.pred_name for candidate in largest),
-                    PAIR_CELLS,
-                ),
-                _names(
-                    "missed", (candidate.gt_name for candidate in largest), PAIR_CELLS
-                ),
-            ]
+                Numbers("papers"),
+                Numbers("similar", decimals=3),
+                Numbers("values"),
+                Words("predicted", PAIR_CELLS, keeps_end=True),
+                Words("missed", PAIR_CELLS, keeps_end=True),
+            ],
+            [
+                (
+                    candidate.count,
+                    candidate.avg_sim,
+                    candidate.value_hits,
+                    candidate.pred_name,
+                    candidate.gt_name,
+                )
+                for candidate in largest
+            ],
         )
-
-
-def _names(title: str, names: Iterable[str], width: int) -> TextColumn:
-    """Names of properties: they differ at their ends too, so the middle is cut."""
-    return TextColumn(
-        title=title,
-        cells=[shortened(one_line(name), width) for name in names],
-        has_words=True,
-    )

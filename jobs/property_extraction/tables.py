@@ -233,12 +233,12 @@ def candidate_tables(
 ) -> Iterator[Table]:
     """The candidates of each model, and the first of them for review."""
     for model, column in results.columns.items():
-        found = column.mismatches
+        mismatches = column.mismatches
         yield CANDIDATES.table(
-            found.candidates, name=folders.of(model, CANDIDATES.name)
+            mismatches.candidates, name=folders.of(model, CANDIDATES.name)
         )
         yield REVIEWED.table(
-            _reviewed(found, results.dataset.settings),
+            _reviewed(mismatches, results.dataset.settings),
             name=folders.of(model, REVIEWED.name),
         )
 

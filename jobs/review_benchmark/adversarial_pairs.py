@@ -20,7 +20,6 @@ from typing import Any, Final
 import numpy as np
 
 from jobs.kit.metrics import mean
-from jobs.kit.text_format import TextColumn, text_table
 from jobs.review_benchmark import conclusion_similarity, requests
 from jobs.review_benchmark.conclusion_similarity import (
     SimilarityThreshold,
@@ -32,7 +31,7 @@ from jobs.review_benchmark.database.writer import PaperWriter
 from jobs.review_benchmark.effects import EffectComparison, compare_effects, read_effect
 from jobs.review_benchmark.inputs import SAMPLE
 from jobs.review_benchmark.settings import ReviewBenchmarkSettings
-from store.document import number
+from store.document import Numbers, TableBlock, Words, as_text, number
 
 KINDS: Final = ("opposite", "hedged", "paraphrase")
 """The kinds of pairs, in the file's order."""
@@ -140,32 +139,27 @@ class AdversarialReport:
     @property
     def text(self) -> str:
         """A table of the kinds."""
-        rows = self.figures()
-        columns = [
-            TextColumn(title="kind", cells=[*rows], has_words=True),
-            TextColumn(
-                title="pairs", cells=[str(row["pairs"]) for row in rows.values()]
-            ),
-            TextColumn(
-                title="similarity",
-                cells=[number(row["mean_similarity"], 3) for row in rows.values()],
-            ),
-            *(
-                TextColumn(title=title, cells=[str(row[name]) for row in rows.values()])
-                for name, title in (
-                    ("alike_by_words", "alike by words"),
-                    ("passed", "passed"),
-                    ("failed", "failed"),
-                    ("not_judged", "not judged"),
-                )
-            ),
+        rows = [
+            (
+                kind,
+                row["pairs"],
+                number(row["mean_similarity"], 3),
+                row["alike_by_words"],
+                row["passed"],
+                row["failed"],
+                row["not_judged"],
+            )
+            for kind, row in self.figures().items()
         ]
+        titles = ("pairs", "similarity", "alike by words", "passed", "failed")
+        numbers = map(Numbers, (*titles, "not judged"))
+        table = TableBlock([Words("kind"), *numbers], rows, indent=0)
         threshold = None if self.threshold is None else self.threshold.value
         key = (
             f"Alike by words: similarity above {number(threshold, 3)}. Passed, failed, "
             "not judged: by direction and certainty."
         )
-        return "\n".join((*text_table(columns, indent=""), key))
+        return as_text([table, key])
 
     def write(self, folder: Path) -> AdversarialReport:
         """Write inputs for an import, or a run with a judge: a folder for each kind."""

@@ -7,20 +7,26 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
+from typing import TypeAlias
 
-from jobs.kit.metrics import (
-    NOT_NEGATIVE,
-    Ratio,
-    Resamples,
-    aggregate,
-    mean,
-    mean_of,
-    ratio,
-    wilson,
-    with_interval,
+from jobs.kit.measurements import (
+    MeasuredValue,
+    Measurement,
+    count,
+    counts,
+    mean_over,
+    wilson_share,
+    with_intervals,
 )
+from jobs.kit.measures import (
+    ComputedMeasure,
+    RateMeasure,
+    ValueMeasure,
+    measured,
+)
+from jobs.kit.metrics import NOT_NEGATIVE, Ratio, Resamples, aggregate, mean
 from jobs.review_benchmark.benchmark import (
     NONE,
     OverallStep,
@@ -35,6 +41,7 @@ from jobs.review_benchmark.benchmark import (
 from jobs.review_benchmark.data import Review
 from jobs.review_benchmark.losses import (
     LOST_AT,
+    LostAt,
     PaperMatch,
     SuspiciousMatch,
     paper_matches,
@@ -49,6 +56,151 @@ MATCHED = (*METHODS.values(), NONE)
 """How a truth paper was matched, or that it was not."""
 
 
+Benchmarks: TypeAlias = Sequence[ReviewBenchmarkCounts]
+"""Of an agent, one a review."""
+
+
+RATES: Mapping[str, RateMeasure[Benchmarks]] = {
+    "recall": RateMeasure(
+        "Recall",
+        "Share of a review's included studies that were found and included",
+        "higher",
+        of=lambda every: Ratio.of(every, lambda r: (r.found_and_included, r.truth)),
+    ),
+    "precision": RateMeasure(
+        "Precision",
+        "Share of the included papers that the review includes too",
+        "higher",
+        of=lambda every: Ratio.of(every, lambda r: (r.credited, r.included_rows)),
+    ),
+    "ceiling": RateMeasure(
+        "Recall ceiling",
+        "Share of a review's studies that the searched papers contain at all",
+        of=lambda every: Ratio.of(every, lambda r: (r.found, r.truth)),
+    ),
+    "retrieval_recall": RateMeasure(
+        "Retrieval recall",
+        "Share of a review's studies that the search offers",
+        "higher",
+        of=lambda every: Ratio.of(every, lambda r: (r.retrieved, r.truth)),
+    ),
+    "screening_recall": RateMeasure(
+        "Screening recall",
+        "Share of the offered studies that were included",
+        "higher",
+        of=lambda every: Ratio.of(every, lambda r: (r.found_and_included, r.retrieved)),
+    ),
+    "recall_distinct": RateMeasure(
+        "Recall of distinct studies",
+        "Recall with a study that the review lists twice counted once",
+        "higher",
+        of=lambda every: Ratio.of(every, lambda r: (r.distinct, r.truth)),
+    ),
+    "nnr": RateMeasure(
+        "Number needed to read",
+        "Included papers for each one that the review includes too",
+        "lower",
+        of=lambda every: Ratio.of(
+            every, lambda r: (r.included_rows, r.right_rows), NOT_NEGATIVE
+        ),
+    ),
+}
+
+MACRO = {key: rate for key, rate in RATES.items() if key != "nnr"}
+MICRO = {key: rate for key, rate in RATES.items() if key != "recall_distinct"}
+
+PASSED: Mapping[str, ComputedMeasure] = {
+    "passed": ComputedMeasure(
+        "Reviews passed",
+        "Reviews whose recall reaches the target",
+        "higher",
+        definition="passed@1(reviews with recall >= {over})",
+    ),
+    "passed_rate": ComputedMeasure(
+        "Share of reviews passed",
+        "Share of reviews whose recall reaches the target",
+        "higher",
+        definition="passed_rate@1(passed / reviews; Wilson, level={over})",
+    ),
+}
+
+
+def _truth(every: Benchmarks) -> int:
+    return sum(counted.truth for counted in every)
+
+
+COUNTS: Mapping[str, ValueMeasure[Benchmarks]] = {
+    "reviews": ValueMeasure(
+        "Reviews",
+        "Number of reviews",
+        of=lambda every: count(len(every), _truth(every)),
+    ),
+    "truth": ValueMeasure(
+        "Studies of the truth",
+        "Studies that the reviews include",
+        of=lambda every: count(sum(r.truth for r in every), _truth(every)),
+    ),
+    "included": ValueMeasure(
+        "Included papers",
+        "Papers that the agent includes",
+        of=lambda every: count(sum(r.included_rows for r in every), _truth(every)),
+    ),
+    "found": ValueMeasure(
+        "Studies found",
+        "Studies of the truth that the searched papers contain",
+        of=lambda every: count(sum(r.found for r in every), _truth(every)),
+    ),
+    "found_and_included": ValueMeasure(
+        "Studies found and included",
+        "Studies of the truth that were found and included",
+        "higher",
+        of=lambda every: count(sum(r.found_and_included for r in every), _truth(every)),
+    ),
+    "not_found": ValueMeasure(
+        "Studies not found",
+        "Studies of the truth that the searched papers lack or that do not match",
+        "lower",
+        of=lambda every: count(sum(r.not_found for r in every), _truth(every)),
+    ),
+    "found_but_excluded": ValueMeasure(
+        "Studies found but not included",
+        "Studies of the truth that were found and not included",
+        "lower",
+        of=lambda every: count(sum(r.found_but_excluded for r in every), _truth(every)),
+    ),
+    "method.{method}": ValueMeasure(
+        "Studies matched by {method}",
+        "Studies of the truth that match by {method}",
+        of=lambda every: counts(
+            {name: sum(r.methods.get(name, 0) for r in every) for name in MATCHED},
+            _truth(every),
+        ),
+    ),
+}
+
+_LOST: Mapping[LostAt, tuple[str, str]] = {
+    "not_in_database": ("not in the database", "which the searched papers lack"),
+    "near_miss_match": ("near miss", "whose nearest paper is not near enough"),
+    "claimed": ("claimed by another study", "whose paper another study has taken"),
+    "not_retrieved": ("not retrieved", "which the search did not offer"),
+    "date_filtered": ("filtered by date", "which the range of dates leaves out"),
+    "unscored": ("unscored", "which have no readable score"),
+    "below_threshold": ("below the threshold", "whose score is below the threshold"),
+    "excluded": ("excluded", "which were excluded"),
+}
+"""By the step that lost a study: its name, and the studies that it lost."""
+
+LOST: Mapping[LostAt, ComputedMeasure] = {
+    step: ComputedMeasure(
+        f"Studies lost, {name}",
+        f"Studies of the truth {which}",
+        "lower",
+        definition=f"count@1(truth papers lost: {step})",
+    )
+    for step, (name, which) in _LOST.items()
+}
+
+
 def agent_metrics(
     rebuilt: Mapping[str, RebuiltReview],
     benchmarks: Mapping[str, ReviewBenchmarkCounts],
@@ -58,147 +210,67 @@ def agent_metrics(
 ) -> Iterator[Metric]:
     """All metrics of an agent; mappings are by review, ascending."""
     every = list(benchmarks.values())
-    yield from _passed(every, settings)
-    yield from _macro(every, settings, draws)
-    yield from _micro(every, draws)
-    yield from _counts(every)
-    yield from _lost(matches, sum(benchmark.truth for benchmark in every))
-    yield from _replicates(rebuilt)
-    for review, benchmark in benchmarks.items():
-        yield from _review(review, benchmark)
+    return with_intervals(
+        (
+            *_passed(every, settings),
+            *_macro(every, settings),
+            *measured(MICRO, every, path="micro.", over="pooled over reviews"),
+            *measured(COUNTS, every, path="count."),
+            *_lost(matches, _truth(every)),
+            *_replicates(rebuilt),
+            *_by_review(benchmarks),
+        ),
+        draws,
+    )
 
 
 def _passed(
-    every: Sequence[ReviewBenchmarkCounts], settings: ReviewBenchmarkSettings
-) -> Iterator[Metric]:
-    passed = sum(benchmark.passes(settings.target_recall) for benchmark in every)
-    ends = wilson(passed, len(every), settings.level)
-    yield Metric(
-        path="passed",
-        value=passed,
-        n=len(every),
-        definition=f"passed@1(reviews with recall >= {settings.target_recall:g})",
-    )
-    yield Metric(
-        path="passed_rate",
-        value=ratio(passed, len(every)),
-        n=len(every),
-        lo=ends.lo,
-        hi=ends.hi,
-        definition=f"passed_rate@1(passed / reviews; Wilson, level={settings.level})",
-    )
+    every: Benchmarks, settings: ReviewBenchmarkSettings
+) -> Iterator[Measurement]:
+    k, n = sum(r.passes(settings.target_recall) for r in every), len(every)
+    for (key, measure), value, over in zip(
+        PASSED.items(),
+        (count(k, n), wilson_share(k, n, settings.level)),
+        (f"{settings.target_recall:g}", f"{settings.level}"),
+        strict=True,
+    ):
+        yield measure.measurement(key, value, over=over)
 
 
 def _macro(
-    every: Sequence[ReviewBenchmarkCounts],
-    settings: ReviewBenchmarkSettings,
-    draws: Resamples,
-) -> Iterator[Metric]:
-    columns: Mapping[str, Sequence[float | None]] = {
-        "recall": [benchmark.recall for benchmark in every],
-        "precision": [benchmark.precision for benchmark in every],
-        "ceiling": [benchmark.ceiling for benchmark in every],
-        "retrieval_recall": [benchmark.retrieval_recall for benchmark in every],
-        "screening_recall": [benchmark.screening_recall for benchmark in every],
-        "recall_distinct": [benchmark.recall_distinct for benchmark in every],
-    }
-    ends = draws.intervals([mean_of(values) for values in columns.values()])
-    for (name, values), interval in zip(columns.items(), ends, strict=True):
-        summary = aggregate(values)
-        target = Target(sense=">=", bound=settings.target_recall)
-        yield Metric(
-            path=f"macro.{name}",
-            value=summary.mean,
-            n=summary.n,
-            n_defined=summary.n_defined,
-            lo=interval.lo,
-            hi=interval.hi,
-            mean=summary.mean,
-            std=summary.std,
-            definition=with_interval(f"{name}@1(mean over reviews)", interval),
-            target=target if name == "recall" else None,
+    every: Benchmarks, settings: ReviewBenchmarkSettings
+) -> Iterator[Measurement]:
+    target = Target(sense=">=", bound=settings.target_recall)
+    for key, rate in MACRO.items():
+        values = rate.of(every).by_cluster()
+        mean = rate.measurement(
+            key, mean_over(values), path="macro.", over="mean over reviews"
         )
+        yield replace(mean, target=target if key == "recall" else None)
+        summary = aggregate(values)
         for word, value in (("median", summary.median), ("min", summary.min)):
-            if name in {"recall", "precision"}:
-                yield Metric(
-                    path=f"{word}.{name}",
-                    value=value,
-                    n=summary.n,
-                    n_defined=summary.n_defined,
-                    definition=f"{name}@1({word} over reviews)",
+            if key in {"recall", "precision"}:
+                yield rate.measurement(
+                    key,
+                    MeasuredValue(
+                        value=value, n=summary.n, n_defined=summary.n_defined
+                    ),
+                    path=f"{word}.",
+                    over=f"{word} over reviews",
                 )
 
 
-def _micro(
-    every: Sequence[ReviewBenchmarkCounts], draws: Resamples
-) -> Iterator[Metric]:
-    truth = [benchmark.truth for benchmark in every]
-    included = [benchmark.found_and_included for benchmark in every]
-    sums = {
-        "recall": Ratio(included, truth),
-        "precision": Ratio(
-            [benchmark.credited for benchmark in every],
-            [benchmark.included_rows for benchmark in every],
-        ),
-        "ceiling": Ratio([benchmark.found for benchmark in every], truth),
-        "retrieval_recall": Ratio([benchmark.retrieved for benchmark in every], truth),
-        "screening_recall": Ratio(
-            included, [benchmark.retrieved for benchmark in every]
-        ),
-        "nnr": Ratio(
-            [benchmark.included_rows for benchmark in every],
-            [benchmark.right_rows for benchmark in every],
-            NOT_NEGATIVE,
-        ),
-    }
-    ends = draws.intervals(list(sums.values()))
-    for (name, pooled), interval in zip(sums.items(), ends, strict=True):
-        over = int(sum(pooled.denominators))
-        yield Metric(
-            path=f"micro.{name}",
-            value=ratio(sum(pooled.numerators), over),
-            n=over,
-            lo=interval.lo,
-            hi=interval.hi,
-            definition=with_interval(f"{name}@1(pooled over reviews)", interval),
-        )
-
-
-def _counts(every: Sequence[ReviewBenchmarkCounts]) -> Iterator[Metric]:
-    methods: Counter[str] = Counter()
-    for benchmark in every:
-        methods.update(benchmark.methods)
-    truth = sum(benchmark.truth for benchmark in every)
-    numbers = {
-        "reviews": len(every),
-        "truth": truth,
-        "included": sum(benchmark.included_rows for benchmark in every),
-        "found": sum(benchmark.found for benchmark in every),
-        "found_and_included": sum(benchmark.found_and_included for benchmark in every),
-        "not_found": sum(benchmark.not_found for benchmark in every),
-        "found_but_excluded": sum(benchmark.found_but_excluded for benchmark in every),
-        **{f"method.{name}": methods[name] for name in MATCHED},
-    }
-    for name, value in numbers.items():
-        yield Metric(
-            path=f"count.{name}", value=value, n=truth, definition=f"count@1({name})"
-        )
-
-
-def _lost(matches: Mapping[str, Sequence[PaperMatch]], truth: int) -> Iterator[Metric]:
+def _lost(
+    matches: Mapping[str, Sequence[PaperMatch]], truth: int
+) -> Iterator[Measurement]:
     lost = Counter(
         match.lost_at for review_matches in matches.values() for match in review_matches
     )
     for step in LOST_AT:
-        yield Metric(
-            path=f"lost.{step}",
-            value=lost[step],
-            n=truth,
-            definition=f"count@1(truth papers lost: {step})",
-        )
+        yield LOST[step].measurement(step, count(lost[step], truth), path="lost.")
 
 
-def _replicates(rebuilt: Mapping[str, RebuiltReview]) -> Iterator[Metric]:
+def _replicates(rebuilt: Mapping[str, RebuiltReview]) -> Iterator[Measurement]:
     """Each replicate alone, where there are several."""
     number = max(
         (
@@ -213,31 +285,23 @@ def _replicates(rebuilt: Mapping[str, RebuiltReview]) -> Iterator[Metric]:
             served_by_replicate(rebuilt_review, replicate) / len(rebuilt_review.hits)
             for rebuilt_review in rebuilt.values()
         )
-        yield Metric(
-            path=f"replicate.{replicate + 1}.recall",
-            value=recall.mean,
-            n=recall.n,
-            definition="recall@1(mean over reviews; one replicate by itself)",
+        yield RATES["recall"].measurement(
+            "recall",
+            count(recall.mean, recall.n),
+            path=f"replicate.{replicate + 1}.",
+            over="mean over reviews; one replicate by itself",
         )
 
 
-def _review(review: str, benchmark: ReviewBenchmarkCounts) -> Iterator[Metric]:
-    rates: Sequence[tuple[str, float | None, int]] = (
-        ("recall", benchmark.recall, benchmark.truth),
-        ("precision", benchmark.precision, benchmark.included_rows),
-        ("ceiling", benchmark.ceiling, benchmark.truth),
-        ("retrieval_recall", benchmark.retrieval_recall, benchmark.truth),
-        ("screening_recall", benchmark.screening_recall, benchmark.retrieved),
-        ("recall_distinct", benchmark.recall_distinct, benchmark.truth),
-        ("nnr", benchmark.nnr, benchmark.right_rows),
-    )
-    for name, value, n in rates:
-        yield Metric(
-            path=f"review.{review}.{name}",
-            value=value,
-            n=n,
-            definition=f"{name}@1(one review)",
-        )
+def _by_review(
+    benchmarks: Mapping[str, ReviewBenchmarkCounts],
+) -> Iterator[Measurement]:
+    for review, counted in benchmarks.items():
+        for key, rate in RATES.items():
+            of = rate.of([counted])
+            value = count(of.value, of.n)
+            path = f"review.{review}."
+            yield rate.measurement(key, value, path=path, over="one review")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

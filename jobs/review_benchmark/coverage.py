@@ -17,7 +17,7 @@ from typing import Any
 
 from jobs.kit.inputs.rows import InputFindings
 from jobs.kit.metrics.columns import ratio
-from jobs.kit.text_format import TextColumn, fixed, plural, text_table
+from jobs.kit.text_format import fixed, plural
 from jobs.review_benchmark.data import AgentRecord, Review, TruthPaper
 from jobs.review_benchmark.database.papers import NORMAL, DatabasePaper
 from jobs.review_benchmark.database.reader import PaperDatabase
@@ -45,8 +45,7 @@ from jobs.review_benchmark.settings import ReviewBenchmarkSettings
 from jobs.review_benchmark.truth_files import read_truth
 from runner.errors import DatasetError, UsageError
 from runner.scorecard import Finding
-from store.document import NONE
-from store.printable import one_line
+from store.document import NONE, Block, Numbers, TableBlock, Words, as_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,7 +192,7 @@ class CoverageReport:
     @property
     def text(self) -> str:
         """A table of reviews, and the papers that are absent."""
-        return "\n".join(_lines(self))
+        return as_text(_blocks(self))
 
 
 def coverage(settings: ReviewBenchmarkSettings) -> CoverageReport:
@@ -246,29 +245,18 @@ def _row(paper: PaperCoverage) -> dict[str, Any]:
     }
 
 
-def _lines(report: CoverageReport) -> Iterator[str]:
-    rows = [*report.reviews.items(), ("all", report.total)]
-    yield from text_table(
-        [
-            TextColumn(
-                title="review", cells=[name for name, _ in rows], has_words=True
-            ),
-            TextColumn(title="truth", cells=[f"{n.truth:,}" for _, n in rows]),
-            TextColumn(title="found", cells=[f"{n.found:,}" for _, n in rows]),
-            TextColumn(
-                title="share", cells=[fixed(n.share, ".1%", NONE) for _, n in rows]
-            ),
-            TextColumn(title="by pmid", cells=[f"{n.pmid:,}" for _, n in rows]),
-            TextColumn(title="doi", cells=[f"{n.doi:,}" for _, n in rows]),
-            TextColumn(title="title", cells=[f"{n.title:,}" for _, n in rows]),
-        ],
-        indent="",
-    )
+def _blocks(report: CoverageReport) -> Iterator[Block]:
+    numbers = ("truth", "found", "share", "by pmid", "doi", "title")
+    rows = [
+        (name, n.truth, n.found, fixed(n.share, ".1%", NONE), n.pmid, n.doi, n.title)
+        for name, n in (*report.reviews.items(), ("all", report.total))
+    ]
+    yield TableBlock([Words("review"), *map(Numbers, numbers)], rows, indent=0)
     absent = [paper for paper in report.papers if paper.present is None]
     if absent:
         yield f"not among {plural(report.n_papers, 'paper')} of the database:"
     for paper in absent[:MOST_ABSENT]:
-        yield f"  {paper.review}  {one_line(paper.truth.name)}"
+        yield f"  {paper.review}  {paper.truth.name}"
     if len(absent) > MOST_ABSENT:
         yield f"  and {len(absent) - MOST_ABSENT:,} more (--out FILE.csv lists all)"
     for finding in report.findings:

@@ -6,12 +6,16 @@ finds.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from jobs.kit.explain import (
+    closest,
+    failure_text,
+    pages_text,
+    select,
+)
 from jobs.kit.replies import AnswerSubset
-from jobs.kit.text_format import NAME_CHARS, hanging_lines, nearest_hint, quoted_lines
 from jobs.review_benchmark import parsing, requests
 from jobs.review_benchmark.coverage import ReviewStock, review_stocks
 from jobs.review_benchmark.data import Relevance, Review
@@ -20,10 +24,10 @@ from jobs.review_benchmark.explain_review import (
     ExplainedReview,
     ExplainedSearch,
     planned_search,
+    review_blocks,
     review_facts,
-    review_lines,
-    search_lines,
-    study_line,
+    search_blocks,
+    study_fact,
 )
 from jobs.review_benchmark.inputs import ReviewDataset
 from jobs.review_benchmark.lookup import DatabasePool
@@ -34,8 +38,8 @@ from jobs.review_benchmark.results import measure_agents
 from runner.errors import UsageError
 from runner.job import Answer, Answers
 from runner.messages import ParseFailure
-from store.document import NONE, WIDTH
-from store.printable import clip, cut, one_line
+from store.document import NONE, Block, Fact, Heading, Quote
+from store.printable import one_line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,37 +55,34 @@ class SelectedPaper:
         return f"{self.review.id}:{self.paper}" if self.paper else self.review.id
 
 
-def select(
-    items: Iterable[str], reviews: Sequence[Review]
-) -> tuple[SelectedPaper, ...]:
-    """What each item names: `CD1` a review, `CD1:17` a paper of it.
+def selections(items: Iterable[str], reviews: Sequence[Review]) -> list[SelectedPaper]:
+    """Returns what each item names: `CD1` a review, `CD1:17` a paper of it.
 
     Raises:
-        UsageError: an item names no review; says which are near.
+        UsageError: an item names no review; gives the nearest ones.
     """
-    return tuple(_selection(item, reviews) for item in items)
+    ids = [review.id for review in reviews]
+    return select(
+        items,
+        lambda item: _named(item, reviews),
+        kinds="review",
+        otherwise="name a review by its id, or a paper as REVIEW:PAPER.",
+        near=lambda item: closest(item.partition(":")[0], ids),
+    )
 
 
-def _selection(item: str, reviews: Sequence[Review]) -> SelectedPaper:
-    for review in reviews:
-        # ids may hold anything, colons too: a whole name goes before a part of one
-        if item == review.id:
-            return SelectedPaper(review=review)
+def _named(item: str, reviews: Sequence[Review]) -> list[SelectedPaper]:
+    # ids may hold anything, colons too: a whole name goes before a part of one
+    if whole := [review for review in reviews if item == review.id]:
+        return [SelectedPaper(review=whole[0])]
     for review in reviews:
         begun = f"{review.id}:"
         if item.startswith(begun) and item != begun:
-            return SelectedPaper(review=review, paper=item.removeprefix(begun))
-    raise UsageError(_unknown(item, reviews))
+            return [SelectedPaper(review=review, paper=item.removeprefix(begun))]
+    return []
 
 
-def _unknown(item: str, reviews: Sequence[Review]) -> str:
-    ids = [review.id for review in reviews]
-    near = difflib.get_close_matches(item.partition(":")[0], ids)
-    hint = nearest_hint(near, "name a review by its id, or a paper as REVIEW:PAPER.")
-    return f"There is no review {clip(item, NAME_CHARS)!r}; {hint}"
-
-
-def paper_lines(explained: ExplainedReview, document: str) -> Iterator[str]:
+def paper_blocks(explained: ExplainedReview, document: str) -> Iterator[Block]:
     """All of the page but its head.
 
     Raises:
@@ -98,11 +99,9 @@ def paper_lines(explained: ExplainedReview, document: str) -> Iterator[str]:
         yield from paper_facts(paper)
         yield from _studies(explained, document)
         for replicate, search in explained.searches():
-            yield ""
-            yield f"search, replicate {replicate}"
-            yield from ranked_lines(search, paper)
-        yield ""
-        yield "replies"
+            yield Heading(f"search, replicate {replicate}")
+            yield from ranked_blocks(search, paper)
+        yield Heading("replies")
         yield from _replies(explained, paper)
         yield ""
     elif candidate is None:
@@ -110,14 +109,12 @@ def paper_lines(explained: ExplainedReview, document: str) -> Iterator[str]:
     else:
         record = explained.rebuilt.records.get(document)
         if record is not None:
-            yield from hanging_lines("title      ", one_line(record.title) or NONE)
+            yield Fact("title", record.title or NONE)
         yield from _studies(explained, document)
     yield from _decision(explained, candidate)
     for match in explained.matches:
         if match.document == document and match.lost_at is not None:
-            yield from hanging_lines(
-                "lost       ", f"{match.lost_at}: {match.resolution}"
-            )
+            yield Fact("lost", f"{match.lost_at}: {match.resolution}")
 
 
 def stock_facts(dataset: ReviewDataset, review: Review, document: str) -> DatabasePaper:
@@ -143,22 +140,24 @@ def unknown(review: Review, document: str) -> UsageError:
     )
 
 
-def paper_facts(paper: DatabasePaper) -> Iterator[str]:
+def paper_facts(paper: DatabasePaper) -> Iterator[Block]:
     """What the database has of a paper."""
-    yield from hanging_lines("title      ", one_line(paper.title) or NONE)
+    yield Fact("title", paper.title or NONE)
     ids = [f"PMID {paper.pmid}"] if paper.pmid else []
     ids += [f"DOI {paper.doi}"] if paper.doi else []
     ids += [str(paper.year)] if paper.year is not None else ["no year"]
-    yield cut(f"record     {one_line(', '.join(ids))}", WIDTH)
-    yield from hanging_lines("abstract   ", one_line(paper.abstract) or NONE)
+    yield Fact("record", ", ".join(ids), is_cut=True)
+    yield Fact("abstract", paper.abstract or NONE)
 
 
-def ranked_lines(search: ExplainedSearch | str, paper: DatabasePaper) -> Iterator[str]:
+def ranked_blocks(
+    search: ExplainedSearch | str, paper: DatabasePaper
+) -> Iterator[Block]:
     """Where a search has a paper."""
     if isinstance(search, str):
-        yield f"  none: {one_line(search)}"
+        yield f"  none: {search}"
         return
-    yield from search_lines(search, paper.id)
+    yield from search_blocks(search, paper.id)
     rank = search.rank(paper.id)
     if rank is None:
         yield "  this paper: no query offers it"
@@ -168,21 +167,16 @@ def ranked_lines(search: ExplainedSearch | str, paper: DatabasePaper) -> Iterato
         yield f"  this paper: rank {rank:,} of all queries together"
 
 
-def _studies(explained: ExplainedReview, document: str) -> Iterator[str]:
+def _studies(explained: ExplainedReview, document: str) -> Iterator[Block]:
     matches = [match for match in explained.matches if match.document == document]
     for match in matches:
-        yield from hanging_lines(
-            "study      ",
-            one_line(
-                f"{match.index} ({match.paper.name}), by {match.method} "
-                f"({match.confidence:.2f})"
-            ),
-        )
+        study = f"{match.index} ({match.paper.name})"
+        yield Fact("study", f"{study}, by {match.method} ({match.confidence:.2f})")
     if not matches:
         yield "study      none of the review's"
 
 
-def _replies(explained: ExplainedReview, paper: DatabasePaper) -> Iterator[str]:
+def _replies(explained: ExplainedReview, paper: DatabasePaper) -> Iterator[Block]:
     key = requests.paper_key(explained.review.id, paper.id)
     answers = [
         answer
@@ -193,8 +187,8 @@ def _replies(explained: ExplainedReview, paper: DatabasePaper) -> Iterator[str]:
     for answer in answers:
         yield f"  replicate {answer.task.replicate}, task {answer.task.number}"
         if answer.chat is not None:
-            yield from quoted_lines(answer.chat.text)
-        yield from hanging_lines("    ", _read(explained.dataset, answer))
+            yield Quote(answer.chat.text)
+        yield Fact("", _read(explained.dataset, answer), indent=4, width=0)
     if not answers:
         yield "  nothing was asked about it"
 
@@ -202,21 +196,21 @@ def _replies(explained: ExplainedReview, paper: DatabasePaper) -> Iterator[str]:
 def _read(dataset: ReviewDataset, answer: Answer) -> str:
     """What was made of a reply, or why there is none."""
     if answer.skip is not None:
-        return f"skipped: {one_line(answer.skip)}"
+        return f"skipped: {answer.skip}"
     if answer.error is not None:
-        return f"failed: {one_line(answer.error)}"
+        return f"failed: {answer.error}"
     if answer.chat is None:
         return "not answered yet"
     match parsing.read_score(dataset, answer.task, answer.chat):
         case Relevance(score=score, rule=rule):
             return f"read: {score:g} by rule {rule}"
-        case ParseFailure(reason=reason, detail=detail):
-            return f"not read: {reason}" + (f": {one_line(detail)}" if detail else "")
+        case ParseFailure() as failure:
+            return f"not read: {failure_text(failure)}"
 
 
 def _decision(
     explained: ExplainedReview, candidate: CandidatePaper | None
-) -> Iterator[str]:
+) -> Iterator[Block]:
     if candidate is None:
         yield "decision   not a candidate"
         return
@@ -224,7 +218,7 @@ def _decision(
     least = explained.dataset.settings.least_score
     if candidate.score is None:
         reason = candidate.failure or candidate.outcome
-        yield f"decision   {word}: no score ({one_line(reason)})"
+        yield f"decision   {word}: no score ({reason})"
     else:
         limit = (
             f", threshold {least:g}"
@@ -232,11 +226,10 @@ def _decision(
             else " (the agent's own rule)"
         )
         yield f"decision   {word}: score {candidate.score:g}{limit}"
-    if candidate.rationale:
-        yield from hanging_lines("reason     ", one_line(candidate.rationale))
+    yield Fact("reason", candidate.rationale)
 
 
-def review_before(dataset: ReviewDataset, chosen: SelectedPaper) -> Iterator[str]:
+def review_before(dataset: ReviewDataset, chosen: SelectedPaper) -> Iterator[Block]:
     """What the database has of a review's studies, and how many would be scored."""
     review = chosen.review
     yield from review_facts(review, dataset.settings)
@@ -255,15 +248,13 @@ def review_before(dataset: ReviewDataset, chosen: SelectedPaper) -> Iterator[str
         f"studies    {len(records)}: {stored_count} in the database, "
         f"{stored_count - len(missed)} found by the fixed plan"
     )
-    yield ""
-    yield "search"
-    yield from search_lines(search)
+    yield Heading("search")
+    yield from search_blocks(search)
     for title, indices in (("not in the database", absent), ("not found", missed)):
         if indices:
-            yield ""
-            yield f"{title} ({len(indices)})"
+            yield Heading(f"{title} ({len(indices)})")
         for at in indices:
-            yield study_line(at, review.studies[at])
+            yield study_fact(at, review.studies[at])
             near = stock.nearest.get(at)
             if near is not None:
                 yield (
@@ -272,7 +263,7 @@ def review_before(dataset: ReviewDataset, chosen: SelectedPaper) -> Iterator[str
                 )
 
 
-def paper_before(dataset: ReviewDataset, chosen: SelectedPaper) -> Iterator[str]:
+def paper_before(dataset: ReviewDataset, chosen: SelectedPaper) -> Iterator[Block]:
     """Where the fixed plan has a paper."""
     review = chosen.review
     paper = stock_facts(dataset, review, chosen.paper)
@@ -283,11 +274,9 @@ def paper_before(dataset: ReviewDataset, chosen: SelectedPaper) -> Iterator[str]
         for at, (study, it) in enumerate(zip(review.studies, records, strict=True))
         if it == paper.id
     ]
-    studies_text = one_line("; ".join(studies)) or "none of the review's"
-    yield from hanging_lines("study      ", studies_text)
-    yield ""
-    yield "search"
-    yield from ranked_lines(planned_search(dataset, review), paper)
+    yield Fact("study", "; ".join(studies) or "none of the review's")
+    yield Heading("search")
+    yield from ranked_blocks(planned_search(dataset, review), paper)
 
 
 def _records(dataset: ReviewDataset, stock: ReviewStock) -> list[int | None]:
@@ -313,26 +302,25 @@ def explain(
     Raises:
         UsageError: an item names nothing in the data or the run.
     """
-    pages = [
+    return pages_text(
         page
-        for chosen in select(items, dataset.reviews)
+        for chosen in selections(items, dataset.reviews)
         for page in (
             _before(dataset, chosen)
             if answers is None
             else _after(dataset, answers, chosen)
         )
-    ]
-    return "\n\n".join("\n".join(page) for page in pages) + "\n"
+    )
 
 
-def _before(dataset: ReviewDataset, chosen: SelectedPaper) -> Iterator[Iterable[str]]:
+def _before(dataset: ReviewDataset, chosen: SelectedPaper) -> Iterator[Iterable[Block]]:
     lines = paper_before if chosen.paper else review_before
     yield [_head(chosen, "before any run"), *lines(dataset, chosen)]
 
 
 def _after(
     dataset: ReviewDataset, answers: Answers, chosen: SelectedPaper
-) -> Iterator[Iterable[str]]:
+) -> Iterator[Iterable[Block]]:
     review = chosen.review
     # nothing is fitted over reviews, so that the others play no part
     alone = replace(dataset, reviews=(review,))
@@ -351,12 +339,12 @@ def _after(
             has_search=not answers.imported,
         )
         lines = (
-            paper_lines(explained, chosen.paper)
+            paper_blocks(explained, chosen.paper)
             if chosen.paper
-            else review_lines(explained)
+            else review_blocks(explained)
         )
         yield [head, *lines]
 
 
-def _head(chosen: SelectedPaper, title: str) -> str:
-    return cut(f"{one_line(chosen.name)}  {one_line(title)}", WIDTH)
+def _head(chosen: SelectedPaper, title: str) -> Heading:
+    return Heading(f"{chosen.name}  {title}", level=1)

@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from jobs.kit.text_format import (
-    TextColumn,
-    fixed,
-    hanging_lines,
-    joined_words,
-    plural,
-    quoted_lines,
-    text_table,
-)
+from jobs.kit.text_format import fixed, joined_words, plural
 from jobs.review_benchmark import parsing
 from jobs.review_benchmark.agent_results import AgentResults
 from jobs.review_benchmark.benchmark import ReviewBenchmarkCounts, percent
@@ -35,8 +27,19 @@ from jobs.review_benchmark.settings import ReviewBenchmarkSettings
 from jobs.review_benchmark.summary import REASONS
 from runner.job import Answer
 from runner.messages import ParseFailure
-from store.document import NONE, WIDTH, number
-from store.printable import clip, cut, one_line
+from store.document import (
+    NONE,
+    Block,
+    Cell,
+    Column,
+    Fact,
+    Heading,
+    Numbers,
+    Quote,
+    TableBlock,
+    Words,
+    number,
+)
 
 LABEL = 40
 """Characters of a query's name."""
@@ -98,38 +101,32 @@ def _search(
     )
 
 
-def search_lines(search: ExplainedSearch, paper: int | None = None) -> Iterator[str]:
-    """The queries of a search.
+def search_blocks(search: ExplainedSearch, paper: int | None = None) -> Iterator[Block]:
+    """Shows the queries of a search.
 
     Args:
         search: the plan, and what it found.
         paper: whose places are shown; None: of no paper.
     """
     yield f"  {search.origin}"
-    query_numbers = [
-        str(query_number) for query_number, _ in enumerate(search.queries, start=1)
-    ]
-    columns = [
-        TextColumn(title="query", cells=query_numbers),
-        TextColumn(title="hits", cells=[f"{hits:,}" for hits in search.hits]),
-        TextColumn(
-            title="kept",
-            cells=[f"{len(ranking):,}" for ranking in search.search_hits.rankings],
-        ),
-        TextColumn(
-            title="label",
-            cells=[clip(query.label, LABEL) for query in search.queries],
-            has_words=True,
-        ),
+    columns: list[Column] = [Numbers("query"), Numbers("hits"), Numbers("kept")]
+    columns.append(Words("label", LABEL))
+    rankings = search.search_hits.rankings
+    rows: list[list[Cell]] = [
+        [str(n), hits, len(ranking), query.label]
+        for n, (query, hits, ranking) in enumerate(
+            zip(search.queries, search.hits, rankings, strict=True), 1
+        )
     ]
     if paper is not None:
-        ranks = [NONE if rank is None else str(rank) for rank in search.ranks(paper)]
-        columns.insert(1, TextColumn(title="rank", cells=ranks))
-    yield from text_table(columns)
-    for query_number, query in zip(query_numbers, search.queries, strict=True):
+        columns.insert(1, Numbers("rank"))
+        for row, rank in zip(rows, search.ranks(paper), strict=True):
+            row.insert(1, None if rank is None else str(rank))
+    yield TableBlock(columns, rows)
+    for n, query in enumerate(search.queries, 1):
         # what can be searched of a model's words stands between quotation marks
         fts_query = expression(query) or "nothing that can be searched"
-        yield from hanging_lines(f"    {query_number}  ", one_line(fts_query))
+        yield Fact(f"{n}  ", fts_query, indent=4, width=0)
     search_hits = search.search_hits
     cut = f", {search_hits.cut:,} more cut" if search_hits.cut else ""
     yield f"  candidates: {len(search_hits.candidates):,}{cut}"
@@ -170,22 +167,23 @@ class ExplainedReview:
             )
 
 
-def review_facts(review: Review, settings: ReviewBenchmarkSettings) -> Iterator[str]:
+def review_facts(review: Review, settings: ReviewBenchmarkSettings) -> Iterator[Block]:
     """Title, question and years."""
-    yield from hanging_lines("title      ", one_line(review.title))
-    yield from hanging_lines("question   ", one_line(review.question))
+    yield Fact("title", review.title)
+    yield Fact("question", review.question)
     years = NONE if review.date_range is None else "{} to {}".format(*review.date_range)
     is_free = review.date_range is not None and not settings.use_date_range
     yield f"years      {years}{', not used' if is_free else ''}"
 
 
-def study_line(index: int, paper: TruthPaper) -> str:
-    """A study of a review on one line, with its place from 0 as matches.csv has it."""
+def study_fact(index: int, paper: TruthPaper) -> Fact:
+    """Shows a study of a review on a line, with its place from 0 as in matches.csv."""
     name = f"{paper.ref_id}: " if paper.ref_id else ""
-    return cut(f"  {index}  {one_line(name + (paper.title or paper.name))}", WIDTH)
+    text = f"{index}  {name}{paper.title or paper.name}"
+    return Fact("", text, indent=2, width=0, is_cut=True)
 
 
-def conclusion_lines(explained: ExplainedReview) -> Iterator[str]:
+def conclusion_blocks(explained: ExplainedReview) -> Iterator[Block]:
     """Both conclusions, replicate by replicate; nothing where none was asked for."""
     if explained.dataset.verdict == "off" or not explained.rebuilt.conclusions:
         return
@@ -196,12 +194,11 @@ def conclusion_lines(explained: ExplainedReview) -> Iterator[str]:
         else None
     )
     for replicate, conclusion in enumerate(explained.rebuilt.conclusions, start=1):
-        yield ""
-        yield f"conclusion, replicate {replicate}"
+        yield Heading(f"conclusion, replicate {replicate}")
         if not conclusion.text:
-            yield f"  none: {one_line(conclusion.failure)}"
+            yield f"  none: {conclusion.failure}"
             continue
-        yield from quoted_lines(conclusion.text)
+        yield Quote(conclusion.text)
         effect = stated_effect(
             conclusion.text, conclusion.direction, conclusion.certainty
         )
@@ -219,13 +216,12 @@ def conclusion_lines(explained: ExplainedReview) -> Iterator[str]:
                 f"  judged {number(judged.similarity, 2)} alike, direction "
                 f"{judged.direction}"
             )
-            yield from quoted_lines(judged.rationale)
+            yield Quote(judged.rationale)
         elif conclusion.failure:
-            yield f"  not compared: {one_line(conclusion.failure)}"
+            yield f"  not compared: {conclusion.failure}"
     if truth is not None:
-        yield ""
-        yield "conclusion of the authors"
-        yield from quoted_lines(review.conclusion)
+        yield Heading("conclusion of the authors")
+        yield Quote(review.conclusion)
         yield f"  states {_effect_words(truth)}"
 
 
@@ -240,37 +236,34 @@ MOST_LISTED = 10
 """Candidates that are listed; explain REVIEW:PAPER tells of any."""
 
 
-def review_lines(explained: ExplainedReview) -> Iterator[str]:
+def review_blocks(explained: ExplainedReview) -> Iterator[Block]:
     """All of the page but its head."""
     yield from review_facts(explained.review, explained.dataset.settings)
     yield from _outcome(explained)
     if explained.has_search:
         for replicate, search in explained.searches():
-            yield ""
-            yield f"search, replicate {replicate}"
+            yield Heading(f"search, replicate {replicate}")
             if isinstance(search, str):
-                yield f"  none: {one_line(search)}"
+                yield f"  none: {search}"
             else:
-                yield from search_lines(search)
+                yield from search_blocks(search)
     if explained.rebuilt.candidates:
-        yield ""
-        yield "papers, best first" if explained.has_search else "papers, as given"
-        yield from _papers(explained)
+        order = "best first" if explained.has_search else "as given"
+        yield Heading(f"papers, {order}")
+        yield _papers(explained)
     yield ""
     yield from _lost(explained.column.lost(explained.review.id))
     odd = explained.column.suspicious[explained.review.id]
     if odd:
-        yield ""
-        yield "matches to look at"
-        for suspicious_match in odd:
-            yield study_line(
-                suspicious_match.index, explained.review.studies[suspicious_match.index]
-            )
-            yield from hanging_lines("    ", one_line(suspicious_match.message))
-    yield from conclusion_lines(explained)
+        yield Heading("matches to look at")
+        for suspicious in odd:
+            study = explained.review.studies[suspicious.index]
+            yield study_fact(suspicious.index, study)
+            yield Fact("", suspicious.message, indent=4, width=0)
+    yield from conclusion_blocks(explained)
 
 
-def _lost(lost: Sequence[PaperMatch]) -> Iterator[str]:
+def _lost(lost: Sequence[PaperMatch]) -> Iterator[Block]:
     """Studies that were lost, by the step at which they were."""
     yield f"lost       {plural(len(lost), 'study', 'studies') if lost else 'none'}"
     for step in LOST_AT:
@@ -278,13 +271,12 @@ def _lost(lost: Sequence[PaperMatch]) -> Iterator[str]:
         if papers:
             yield f"{step} ({len(papers)})"
         for match in papers:
-            yield study_line(match.index, match.paper)
-            yield from hanging_lines("    ", one_line(match.resolution))
-            if match.rationale:
-                yield from hanging_lines("    it says: ", one_line(match.rationale))
+            yield study_fact(match.index, match.paper)
+            yield Fact("", match.resolution, indent=4, width=0)
+            yield Fact("it says: ", match.rationale, indent=4, width=0)
 
 
-def _outcome(explained: ExplainedReview) -> Iterator[str]:
+def _outcome(explained: ExplainedReview) -> Iterator[Block]:
     benchmark, settings = explained.benchmark, explained.dataset.settings
     word = "PASSED" if benchmark.passes(settings.target_recall) else "FAILED"
     precision = fixed(benchmark.precision, ".1%")
@@ -300,47 +292,30 @@ def _outcome(explained: ExplainedReview) -> Iterator[str]:
     papers = plural(benchmark.included_rows, "paper")
     yield f"included   {papers}, {benchmark.right_rows} of them studies of the review"
     if explained.rebuilt.skip:
-        yield f"not done   {one_line(explained.rebuilt.skip)}"
+        yield f"not done   {explained.rebuilt.skip}"
 
 
-def _papers(explained: ExplainedReview) -> Iterator[str]:
-    every = explained.rebuilt.candidates
-    listed = every[:MOST_LISTED]
+def _papers(explained: ExplainedReview) -> TableBlock:
+    candidates = explained.rebuilt.candidates
     studies: dict[str, list[int]] = {}
     for match in explained.matches:
         if match.has_record:
             studies.setdefault(match.document, []).append(match.index)
-    yield from text_table(
-        [
-            TextColumn(
-                title="rank", cells=[str(candidate.rank) for candidate in listed]
-            ),
-            _replicate_words("paper", (candidate.document for candidate in listed)),
-            TextColumn(
-                title="score", cells=[_score_text(candidate) for candidate in listed]
-            ),
-            _replicate_words(
-                "in", ("yes" if candidate.included else NONE for candidate in listed)
-            ),
-            _replicate_words(
-                "study",
-                (
-                    joined_words(studies.get(candidate.document, ()))
-                    for candidate in listed
-                ),
-            ),
-            _replicate_words(
-                "title", (_title(explained, candidate) for candidate in listed)
-            ),
-        ]
-    )
-    if every[MOST_LISTED:]:
-        yield f"  and {len(every) - MOST_LISTED:,} more"
-
-
-def _score_text(candidate: CandidatePaper) -> str:
-    """A candidate's score, or why it has none."""
-    return candidate.outcome if candidate.score is None else number(candidate.score, 2)
+    rows = [
+        (
+            str(candidate.rank),
+            candidate.document,
+            candidate.outcome if candidate.score is None else candidate.score,
+            "yes" if candidate.included else None,
+            joined_words(studies.get(candidate.document, ())),
+            _title(explained, candidate),
+        )
+        for candidate in candidates[:MOST_LISTED]
+    ]
+    score = Numbers("score", decimals=2)
+    texts = (Words("in"), Words("study"), Words("title"))
+    columns = (Numbers("rank"), Words("paper"), score, *texts)
+    return TableBlock(columns, rows, total=len(candidates))
 
 
 def _title(explained: ExplainedReview, candidate: CandidatePaper) -> str:
@@ -350,7 +325,3 @@ def _title(explained: ExplainedReview, candidate: CandidatePaper) -> str:
         return NONE if paper is None else paper.title
     record = explained.rebuilt.records.get(candidate.document)
     return NONE if record is None else record.title
-
-
-def _replicate_words(title: str, cells: Iterable[str]) -> TextColumn:
-    return TextColumn(title=title, cells=list(map(one_line, cells)), has_words=True)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 
 from jobs.kit import charts
 from jobs.kit.charts import (
-    MOST_POINTS,
     Chart,
     ChartFigures,
     Drawing,
+    first_rows,
     loss_panel,
     model_rows,
+    thinned_line,
 )
 from jobs.review_benchmark.agent_results import AgentResults, mean_curve
 from jobs.review_benchmark.benchmark import percent
@@ -42,8 +42,6 @@ class AllResults:
 
 
 Plot: TypeAlias = charts.Plot[AllResults, AgentResults]
-
-Point = TypeVar("Point")
 
 SEARCHED: Mapping[str, Sequence[LostAt]] = {
     "truth": (),
@@ -85,14 +83,16 @@ def _recall(plot: Plot) -> Drawing:
             lowest[review] = min(counts.recall, lowest.get(review, 1.0))
     # the first row is the one on top
     worst = sorted(lowest, key=lambda review: (lowest[review], review))
-    reviews = tuple(worst[:MOST_REVIEWS])
+    reviews, selected = first_rows(
+        worst, MOST_REVIEWS, " The {n} of {all} reviews with the least recall."
+    )
     marks = []
     for model in plot.models:
         rows = model_rows(model.series, len(plot.models), len(reviews), breadth=BREADTH)
         row_benchmarks = [
-            (row, benchmark)
+            (row, model.data.benchmarks[review])
             for row, review in zip(rows, reviews, strict=True)
-            if (benchmark := model.data.benchmarks.get(review)) is not None
+            if review in model.data.benchmarks
         ]
         recalls = tuple(benchmark.recall for _, benchmark in row_benchmarks)
         marks.append(
@@ -107,17 +107,13 @@ def _recall(plot: Plot) -> Drawing:
         )
     panel = Panel(
         x=Axis(label="recall", lo=0, hi=1),
-        y=Axis(names=reviews),
+        y=Axis(names=tuple(reviews)),
         height=max(0.6, len(reviews) / 16),
         marks=(ReferenceLine(way="vertical", at=settings.target_recall), *marks),
     )
-    selected = f" The {len(reviews)} of {len(lowest)} reviews with the least recall."
     return Drawing(
         panels=[panel] if plot.models else [],
-        facts={
-            "target": percent(settings.target_recall),
-            "selected": selected if len(reviews) < len(lowest) else "",
-        },
+        facts={"target": percent(settings.target_recall), "selected": selected},
     )
 
 
@@ -228,22 +224,10 @@ def _shares_above(similarities: Collection[float]) -> list[tuple[float, float]]:
 
 
 def _step_line(
-    points: Sequence[tuple[Number, Number]], *, label: str, series: int
+    points: Iterable[tuple[Number, Number]], *, label: str, series: int
 ) -> LineSeries:
-    some = thinned(points)
-    return LineSeries(
-        x=tuple(x for x, _ in some),
-        y=tuple(y for _, y in some),
-        label=label,
-        series=series,
-        steps=True,
-    )
-
-
-def thinned(points: Sequence[Point]) -> Sequence[Point]:
-    """Returns about `MOST_POINTS` of a curve's points at most, the last one too."""
-    stride = math.ceil(len(points) / MOST_POINTS)
-    return (*points[:-1:stride], points[-1]) if stride > 1 else points
+    x, y = zip(*points, strict=True)
+    return thinned_line(x, y, label=label, series=series, steps=True)
 
 
 CHARTS = (

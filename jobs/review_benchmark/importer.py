@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import ClassVar
 
-from jobs.kit.inputs.column_map import ColumnMap, column_map, keys_of
+from jobs.kit.importer import FileImporter, ImportFile, ImportForm
+from jobs.kit.inputs.column_map import keys_of
 from jobs.kit.inputs.rows import InputFindings
 from jobs.review_benchmark.inputs import chosen
 from jobs.review_benchmark.result_files import (
@@ -26,50 +28,51 @@ from runner.errors import DatasetError, UsageError
 from runner.job import ImportedAnswer, TaskSpec
 
 
-class ResultsImporter:
-    """The job's `runner.job.Importer`."""
+class ResultsImporter(FileImporter[ReviewBenchmarkSettings]):
+    """Imports the results of agents."""
 
-    formats: Mapping[str, str] = {"results": "JSON objects with a cochrane_id"}
+    forms: ClassVar[Mapping[str, ImportForm]] = {
+        "results": ImportForm(recognised="JSON objects with a cochrane_id")
+    }
+    default_form = "results"
+    fields = FIELDS
+    no_files = "Name the results of an agent: --results DIR or FILE."
 
-    def read(
+    def named(self, settings: ReviewBenchmarkSettings) -> Iterator[ImportFile]:
+        """The results that settings name."""
+        yield from (ImportFile(path=path) for path in settings.results)
+
+    def paths(self, path: Path) -> Sequence[Path]:
+        """A file, or those of a folder."""
+        return result_files((path,))
+
+    def keys(
         self,
-        files: tuple[Path, ...],
-        settings: ReviewBenchmarkSettings,
-        *,
-        model: str | None,
-        form: str | None,  # noqa: ARG002 - there is but one
-        replicates: Mapping[Path, int],
+        file: ImportFile,
+        settings: ReviewBenchmarkSettings,  # noqa: ARG002 - of the base
+    ) -> Iterator[str]:
+        """The keys at every depth."""
+        for value in values_in(file.path):
+            yield from keys_of(value)
+
+    def answers(
+        self, files: Sequence[ImportFile], settings: ReviewBenchmarkSettings
     ) -> Iterator[ImportedAnswer]:
-        """An answer for each file of a review that is asked for.
-
-        Args:
-            files: named by their place; those that settings name come first.
-            settings: of the run.
-            model: name of the agent, whatever the files say.
-            form: a name in `formats`, or None.
-            replicates: number of the replicate that a file holds.
-
-        Raises:
-            DatasetError: a file is off, or its review has no ground truth.
-            UsageError: no file is named, or the reviews are not.
-        """
+        """An answer for each file of a review that is asked for."""
         if settings.truth is None:
             raise UsageError("Name the folder of published reviews: --truth DIR.")
-        sources = (*settings.results, *files)
-        if not sources:
-            raise UsageError("Name the results of an agent: --results DIR or FILE.")
         every = read_truth(settings.truth, InputFindings())
         review_ids = {review.id for review in every}
         requested = {review.id for review in chosen(every, settings)}
+        has_replicates = any(file.replicate is not None for file in files)
         seen: dict[tuple[str, str, int], Path] = {}
-        paths = result_files(sources)
-        keys = _keys(paths, settings)
         every_result = (
-            (path, text, result)
-            for path in paths
-            for text, result in read_results(path, InputFindings(), keys)
+            (file, text, result)
+            for file in files
+            for text, result in read_results(file.path, InputFindings(), file.renamed)
         )
-        for path, text, result in every_result:
+        for file, text, result in every_result:
+            path = file.path
             if result.review not in review_ids:
                 raise DatasetError(
                     f"{path.name}: there is no ground truth of {result.review} (add "
@@ -77,10 +80,10 @@ class ResultsImporter:
                 )
             if result.review not in requested:
                 continue
-            number = replicates.get(path, 1)
-            if replicates:
+            number = file.replicate or 1
+            if has_replicates:
                 _require_ids(result, path)
-            agent = model or result.label
+            agent = file.model or result.label
             key = (result.review, agent, number)
             if key in seen:
                 raise DatasetError(
@@ -98,20 +101,6 @@ class ResultsImporter:
             raise DatasetError(
                 "None of the results is of a review that is asked for (--review ID)."
             )
-
-
-def _keys(paths: Sequence[Path], settings: ReviewBenchmarkSettings) -> ColumnMap:
-    """The fields by the keys of the files that `--map` renames.
-
-    Raises:
-        UsageError: no file has a key that is mapped.
-    """
-    if not settings.map:
-        return {}
-    seen = [
-        key for path in paths for value in values_in(path) for key in keys_of(value)
-    ]
-    return column_map(settings.map, FIELDS, seen)
 
 
 def _require_ids(result: AgentResult, path: Path) -> None:

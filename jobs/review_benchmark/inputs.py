@@ -16,8 +16,9 @@ from pathlib import Path
 
 import msgspec
 
-from jobs.kit.inputs.files import read_csv
-from jobs.kit.inputs.rows import InputFindings
+from jobs.kit.inputs.cells import BLANK, Label, Text
+from jobs.kit.inputs.files import read_table
+from jobs.kit.inputs.rows import InputFindings, RowModel
 from jobs.kit.inputs.sampling import draw_sample, report_sample
 from jobs.kit.text_format import plural
 from jobs.review_benchmark.data import Review
@@ -77,7 +78,10 @@ class ReviewDataset:
         return self.settings.verdict
 
 
-COLUMNS = ("cochrane_id", "model", "similar")
+class _LabelRow(RowModel):
+    cochrane_id: Text
+    model: Text
+    similar: Label | None
 
 
 def read_labels(
@@ -96,10 +100,13 @@ def read_labels(
         DatasetError: the file or a row is off, or a conclusion has two labels.
     """
     labels: dict[tuple[str, str], ConclusionLabel] = {}
-    for row in read_csv(path, COLUMNS, findings=findings):
-        if not row.has("similar"):
+    for row in read_table(path, _LabelRow, findings=findings):
+        if row.similar is None:
             continue
-        review, model = row.text("cochrane_id"), row.text("model")
+        review, model = row.cochrane_id, row.model
+        for name, text in (("cochrane_id", review), ("model", model)):
+            if not text:  # which a row without a label may lack
+                raise row.error(f"{name} {BLANK}")
         if review not in reviews:
             raise row.error(
                 f"cochrane_id is {review!r}, which has no ground truth (correct it or "
@@ -108,7 +115,7 @@ def read_labels(
         if (review, model) in labels:
             raise row.error(f"{review} of {model} has a label already (remove one)")
         labels[review, model] = ConclusionLabel(
-            review=review, model=model, similar=bool(row.label("similar"))
+            review=review, model=model, similar=bool(row.similar)
         )
     return tuple(labels.values())
 

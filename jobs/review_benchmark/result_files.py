@@ -11,7 +11,7 @@ from typing import Any, get_args
 import msgspec
 
 from jobs.kit.inputs.column_map import ColumnMap, describe_columns, rename_keys
-from jobs.kit.inputs.files import read_json, read_jsonl, read_text
+from jobs.kit.inputs.files import objects_in, read_json, read_text
 from jobs.kit.inputs.rows import InputFindings
 from jobs.review_benchmark.data import AgentRecord, Certainty, Direction
 from jobs.review_benchmark.truth_files import JsonFields, note_bad_pmid
@@ -85,9 +85,7 @@ def values_in(path: Path) -> tuple[Any, ...]:
     try:
         value = read_json(path)
     except DatasetError:
-        rows = tuple(
-            row.fields for row in read_jsonl(path, (), findings=InputFindings())
-        )
+        rows = tuple(fields for _, fields in objects_in(path))
         if len(rows) > 1:
             return rows
         raise

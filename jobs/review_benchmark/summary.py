@@ -12,15 +12,8 @@ from itertools import islice
 from jobs.kit.comparison.models import ModelPair, p_value_words
 from jobs.kit.inputs.sampling import sample_sentences
 from jobs.kit.metrics import mean
-from jobs.kit.text_format import (
-    TextColumn,
-    ends,
-    fixed,
-    hanging_lines,
-    plural,
-    text_table,
-    with_ends,
-)
+from jobs.kit.summary import finding_lines, summary_text, wide_table
+from jobs.kit.text_format import ends, fixed, plural, with_ends
 from jobs.review_benchmark.agent_results import AgentResults
 from jobs.review_benchmark.benchmark import failure_reasons, percent
 from jobs.review_benchmark.conclusion_similarity import ThresholdSource
@@ -30,8 +23,8 @@ from jobs.review_benchmark.matching import METHODS
 from jobs.review_benchmark.results import BenchmarkResults, not_available
 from jobs.review_benchmark.verdicts import ConclusionVerdicts
 from runner.scorecard import Finding
-from store.document import WIDTH, number
-from store.printable import cut, display_width, one_line, padded, printable, shortened
+from store.document import Block, Fact, Numbers, TableBlock, Words, number
+from store.printable import one_line, shortened
 
 MOST_PAIRS = 10
 """Alike reviews that are named."""
@@ -40,60 +33,29 @@ VERDICT_NAME_WIDTH = 14
 """Cells of a model's name."""
 
 
-def verdict_text(concluded: Sequence[ConclusionVerdicts]) -> Iterator[str]:
+def verdict_blocks(concluded: Sequence[ConclusionVerdicts]) -> Iterator[Block]:
     """A line for each agent, and the reviews that are alike by themselves."""
     if not concluded:
         return
     yield ""
     yield f"Verdicts ({concluded[0].kind}): conclusions beside those of the authors"
-    yield from text_table(
+    rows = [
         (
-            TextColumn(
-                title="model",
-                cells=[
-                    shortened(one_line(verdicts.model), VERDICT_NAME_WIDTH)
-                    for verdicts in concluded
-                ],
-                has_words=True,
-            ),
-            TextColumn(
-                title="n",
-                cells=[
-                    f"{len(verdicts.compared)}/{len(verdicts.matches)}"
-                    for verdicts in concluded
-                ],
-            ),
-            TextColumn(
-                title="matched",
-                cells=[
-                    number(mean(verdicts.compared.values()), 3)
-                    for verdicts in concluded
-                ],
-            ),
-            TextColumn(
-                title="null (pairs)",
-                cells=[
-                    f"{number(mean(verdicts.mismatched.values()), 3)} "
-                    f"({len(verdicts.mismatched)})"
-                    for verdicts in concluded
-                ],
-            ),
-            TextColumn(
-                title="AUROC",
-                cells=[number(verdicts.auroc, 3) for verdicts in concluded],
-            ),
-            TextColumn(
-                title="threshold",
-                cells=[_threshold(verdicts) for verdicts in concluded],
-            ),
-            TextColumn(
-                title="above", cells=[_above(verdicts) for verdicts in concluded]
-            ),
-            TextColumn(
-                title="passed", cells=[_passed(verdicts) for verdicts in concluded]
-            ),
+            verdicts.model,
+            f"{len(verdicts.compared)}/{len(verdicts.matches)}",
+            mean(verdicts.compared.values()),
+            _mismatched(verdicts),
+            verdicts.auroc,
+            None if verdicts.threshold is None else verdicts.threshold.value,
+            _above(verdicts),
+            _passed(verdicts),
         )
-    )
+        for verdicts in concluded
+    ]
+    titles = ("n", "matched", "null (pairs)", "AUROC", "threshold", "above", "passed")
+    numbers = (Numbers(title, decimals=3) for title in titles)
+    model = Words("model", VERDICT_NAME_WIDTH, keeps_end=True)
+    yield TableBlock([model, *numbers], rows)
     threshold = concluded[0].threshold
     if threshold is not None and threshold.source == "labels":
         yield (
@@ -104,12 +66,13 @@ def verdict_text(concluded: Sequence[ConclusionVerdicts]) -> Iterator[str]:
     yield from _judged(concluded)
     yield from _opposite(concluded)
     for missing in not_available(concluded):
-        yield from hanging_lines("  not available: ", one_line(missing))
+        yield Fact("not available: ", missing, indent=2, width=0)
     yield from _similar_pairs(concluded)
 
 
-def _threshold(verdicts: ConclusionVerdicts) -> str:
-    return number(None if verdicts.threshold is None else verdicts.threshold.value, 3)
+def _mismatched(verdicts: ConclusionVerdicts) -> str:
+    pairs = verdicts.mismatched
+    return f"{number(mean(pairs.values()), 3)} ({len(pairs)})"
 
 
 def _above(verdicts: ConclusionVerdicts) -> str:
@@ -132,7 +95,7 @@ _SOURCES: Mapping[ThresholdSource, str] = {
 }
 
 
-def _other_thresholds(concluded: Sequence[ConclusionVerdicts]) -> Iterator[str]:
+def _other_thresholds(concluded: Sequence[ConclusionVerdicts]) -> Iterator[Block]:
     """Where a threshold is not drawn by labels or by an agent's own pairs."""
     sources = {
         verdicts.threshold.source: verdicts.threshold.n
@@ -144,7 +107,7 @@ def _other_thresholds(concluded: Sequence[ConclusionVerdicts]) -> Iterator[str]:
             yield f"  {_SOURCES[source].format(n=n)}"
 
 
-def _judged(concluded: Sequence[ConclusionVerdicts]) -> Iterator[str]:
+def _judged(concluded: Sequence[ConclusionVerdicts]) -> Iterator[Block]:
     """How the stated effects compare, where they decide."""
     if concluded[0].kind == "judge":
         return
@@ -158,7 +121,7 @@ def _judged(concluded: Sequence[ConclusionVerdicts]) -> Iterator[str]:
         )
         if effects:
             line = f"{verdicts.model} against its authors: {', '.join(reason_counts)}"
-            yield from hanging_lines("  ", one_line(line))
+            yield Fact("", line, indent=2, width=0)
 
 
 REASONS: Mapping[EffectReason, str] = {
@@ -172,7 +135,7 @@ REASONS: Mapping[EffectReason, str] = {
 """The reasons of a comparison of effects, in words."""
 
 
-def _opposite(concluded: Sequence[ConclusionVerdicts]) -> Iterator[str]:
+def _opposite(concluded: Sequence[ConclusionVerdicts]) -> Iterator[Block]:
     """The reviews that a judge fails whatever the number."""
     for verdicts in concluded:
         reviews = [
@@ -180,10 +143,10 @@ def _opposite(concluded: Sequence[ConclusionVerdicts]) -> Iterator[str]:
         ]
         if reviews:
             line = f"{verdicts.model} concludes the opposite: {', '.join(reviews)}"
-            yield from hanging_lines("  ", one_line(line))
+            yield Fact("", line, indent=2, width=0)
 
 
-def _similar_pairs(concluded: Sequence[ConclusionVerdicts]) -> Iterator[str]:
+def _similar_pairs(concluded: Sequence[ConclusionVerdicts]) -> Iterator[Block]:
     """Pairs that pass beside each other, the most alike first."""
     label = "Judged alike" if concluded[0].kind == "judge" else "Alike by themselves"
     pairs: dict[tuple[str, str], float] = {}
@@ -192,16 +155,12 @@ def _similar_pairs(concluded: Sequence[ConclusionVerdicts]) -> Iterator[str]:
             pairs[pair] = max(similarity, pairs.get(pair, similarity))
     ordered = sorted(pairs.items(), key=lambda item: (-item[1], item[0]))
     for (first, second), similarity in islice(ordered, MOST_PAIRS):
-        yield cut(
-            f"  {label}: {one_line(first)} and {one_line(second)} "
-            f"({number(similarity, 3)}).",
-            WIDTH,
-        )
+        text = f"{label}: {first} and {second} ({number(similarity, 3)})."
+        yield Fact("", text, indent=2, width=0, is_cut=True)
     if len(ordered) > MOST_PAIRS:
         yield f"  And {plural(len(ordered) - MOST_PAIRS, 'more pair')}."
 
 
-LINE_CHARS = 240
 TITLE_CHARS = 60
 MOST_LOST = 10
 """Lost papers of a review that are listed; lost_papers.csv has all."""
@@ -233,24 +192,20 @@ def run_text(
         for column in results.columns.values()
         for review in column.benchmarks
     ]
-    lines: list[str] = []
+    blocks: list[Block] = []
     for column, review in every[:most]:
-        lines += [*_review(results, column, review), ""]
+        blocks += [*_review(results, column, review), ""]
     left = len(every) - len(every[:most])
     if left:
-        lines += [f"{plural(left, 'more result')} in summary.txt", ""]
-    lines += sample_sentences(findings)
-    lines += _table(results)
-    lines += _lost(results)
-    lines += _pairs(results.pairs)
-    lines += verdict_text(concluded)
-    lines += [_finding(finding) for finding in findings if finding.severity != "info"]
-    return "\n".join([*(printable(line, line=LINE_CHARS) for line in lines), ""])
+        blocks += [f"{plural(left, 'more result')} in summary.txt", ""]
+    blocks += [*sample_sentences(findings), _table(results), *_lost(results)]
+    blocks += [*_pairs(results.pairs), *verdict_blocks(concluded)]
+    return summary_text([*blocks, *finding_lines(findings)])
 
 
 def _review(
     results: BenchmarkResults, column: AgentResults, review: str
-) -> Iterator[str]:
+) -> Iterator[Block]:
     settings = results.dataset.settings
     benchmark = column.benchmarks[review]
     passed = benchmark.passes(settings.target_recall)
@@ -284,21 +239,11 @@ def _title(match: PaperMatch) -> str:
     return title if len(title) <= TITLE_CHARS else title[:TITLE_CHARS] + "..."
 
 
-def _table(results: BenchmarkResults) -> Iterator[str]:
-    """One row a model, over its reviews."""
+def _table(results: BenchmarkResults) -> TableBlock:
+    """Returns a row for each model, over its reviews."""
     level = f"[{100 * results.dataset.settings.level:g}%]"
-    rows = [
-        [
-            "model",
-            "passed",
-            f"recall {level}",
-            "micro",
-            "precision",
-            "ceiling",
-            "retrieval",
-            "screening",
-        ]
-    ]
+    titles = ("model", "passed", f"recall {level}", "micro", "precision", "ceiling")
+    rows: list[list[str]] = []
     for model, column in results.columns.items():
         by_path = column.by_path()
         rows.append(
@@ -313,12 +258,10 @@ def _table(results: BenchmarkResults) -> Iterator[str]:
                 fixed(by_path["macro.screening_recall"].value),
             ]
         )
-    widths = [max(map(display_width, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        yield "  ".join(map(padded, row, widths)).rstrip()
+    return wide_table([*titles, "retrieval", "screening"], rows)
 
 
-def _lost(results: BenchmarkResults) -> Iterator[str]:
+def _lost(results: BenchmarkResults) -> Iterator[Block]:
     """How each model's studies were matched, how many it lost, and where."""
     for model, column in results.columns.items():
         by_path = column.by_path()
@@ -335,7 +278,7 @@ def _lost(results: BenchmarkResults) -> Iterator[str]:
         yield f"{name}{studies}, matched by {methods}; {lost}"
 
 
-def _pairs(pairs: Sequence[ModelPair]) -> Iterator[str]:
+def _pairs(pairs: Sequence[ModelPair]) -> Iterator[Block]:
     for pair in pairs[:MOST_PAIRS]:
         compared = pair.metrics["macro.recall"]
         between, test = compared.gap.interval, pair.sign_test
@@ -356,9 +299,3 @@ def _pairs(pairs: Sequence[ModelPair]) -> Iterator[str]:
 def _name(model: str) -> str:
     """A model where numbers must find room beside it."""
     return shortened(one_line(model), MODEL_WIDTH)
-
-
-def _finding(finding: Finding) -> str:
-    example = f", such as {finding.example}" if finding.example else ""
-    detail = f" ({finding.n:,}{example})" if finding.n > 1 or example else ""
-    return f"{finding.where}: {finding.message}{detail}"

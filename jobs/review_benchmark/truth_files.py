@@ -14,8 +14,9 @@ from typing import Any, TypeVar, get_args
 
 import msgspec
 
+from jobs.kit.inputs.cells import kind_of
 from jobs.kit.inputs.files import read_json
-from jobs.kit.inputs.rows import InputFindings, kind_of
+from jobs.kit.inputs.rows import InputFindings
 from jobs.review_benchmark.data import (
     PICO,
     Certainty,

@@ -9,7 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
-from jobs.kit.metrics import auroc, mean, ratio, wilson
+from jobs.kit.measurements import MeasuredValue, count, wilson_share, with_intervals
+from jobs.kit.measures import ValueMeasure, measured
+from jobs.kit.metrics import auroc, mean
 from jobs.kit.metrics.columns import as_value
 from jobs.review_benchmark.conclusion_similarity import (
     DEFINITIONS,
@@ -94,6 +96,7 @@ class ConclusionVerdicts:
     similar_reviews: PairSimilarities
     """Reviews whose authors' own conclusions count as the same; under a judge, who is
     not asked about them, those of which the agent's and the authors' do."""
+    level: float = 0.95  #: of intervals
 
     @property
     def compared(self) -> Mapping[str, float]:
@@ -139,6 +142,11 @@ class ConclusionVerdicts:
         return {
             review: passed for review, passed in outcomes.items() if passed is not None
         }
+
+    @property
+    def passed(self) -> int:
+        """The conclusions that pass."""
+        return [*self.judged.values()].count(True)
 
     @property
     def auroc(self) -> float | None:
@@ -271,6 +279,7 @@ def _compared(
             if pair[0] != pair[1] and similarity is not None
         },
         similar_reviews={},
+        level=dataset.settings.level,
     )
 
 
@@ -374,75 +383,6 @@ _PASSED: Mapping[VerdictKind, str] = {
 """The condition of a verdict, by the way in which conclusions are compared."""
 
 
-def verdict_metrics(
-    verdicts: ConclusionVerdicts, settings: ReviewBenchmarkSettings
-) -> Iterator[Metric]:
-    """The metrics of one agent's verdicts."""
-    similarity = DEFINITIONS[verdicts.kind]
-    compared, mismatched = verdicts.compared, verdicts.mismatched
-    yield Metric(
-        path="verdict.similarity",
-        value=mean(compared.values()),
-        n=len(verdicts.matches),
-        n_defined=len(compared),
-        definition=f"mean over reviews of {similarity}",
-    )
-    yield Metric(
-        path="verdict.null",
-        value=mean(mismatched.values()),
-        n=len(mismatched),
-        definition=f"mean over mismatched pairs of {similarity}",
-    )
-    yield Metric(
-        path="verdict.auroc",
-        value=verdicts.auroc,
-        n=len(compared) + len(mismatched),
-        definition="auroc@1(matched against mismatched pairs)",
-    )
-    yield from _threshold(verdicts)
-    yield from _passed(verdicts, settings)
-    if verdicts.kind == "judge":
-        yield Metric(
-            path="verdict.opposite",
-            value=sum(match.is_opposite for match in verdicts.matches.values()),
-            n=len(compared),
-            definition="count@1(reviews whose direction the judge calls opposite)",
-        )
-    yield Metric(
-        path="verdict.alike",
-        value=None if verdicts.threshold is None else len(verdicts.similar_reviews),
-        n=len(verdicts.matches),
-        definition="count@1(pairs of other reviews that a threshold above 0 admits)",
-    )
-
-
-def _threshold(verdicts: ConclusionVerdicts) -> Iterator[Metric]:
-    threshold = verdicts.threshold
-    source = "mismatched pairs" if threshold is None else threshold.source
-    yield Metric(
-        path="verdict.threshold",
-        value=None if threshold is None else threshold.value,
-        n=len(verdicts.mismatched) if threshold is None else threshold.n,
-        definition=_SOURCES[source],
-        meaning="similarity from which two conclusions count as alike",
-    )
-    above = [verdicts.is_similar(review) for review in verdicts.compared]
-    yield Metric(
-        path="verdict.above",
-        value=None if threshold is None else above.count(True),
-        n=len(above),
-        definition="count@1(conclusions whose similarity the threshold admits)",
-        meaning="conclusions that are alike by similarity, whatever they state",
-    )
-    if threshold is not None and source == "labels":
-        yield Metric(
-            path="verdict.label_accuracy",
-            value=threshold.accuracy,
-            n=threshold.n,
-            definition="accuracy@1(leave-one-out; the threshold of the other labels)",
-        )
-
-
 _SOURCES: Mapping[ThresholdSource, str] = {
     "labels": "youden@1(highest J over labels; ties to the higher threshold)",
     "mismatched pairs": f"quantile@1({NULL_QUANTILE:g} of mismatched pairs, linear)",
@@ -452,31 +392,123 @@ _SOURCES: Mapping[ThresholdSource, str] = {
     "setting": "setting@1(verdict_threshold)",
 }
 
+VERDICTS: Mapping[str, ValueMeasure[ConclusionVerdicts]] = {
+    "verdict.similarity": ValueMeasure(
+        "Similarity of conclusions",
+        "Similarity of the agent's conclusions to the authors' own, as a mean over "
+        "reviews",
+        "higher",
+        of=lambda v: MeasuredValue(
+            value=mean(v.compared.values()), n=len(v.matches), n_defined=len(v.compared)
+        ),
+        definition="mean over reviews of {similarity}",
+    ),
+    "verdict.null": ValueMeasure(
+        "Similarity of mismatched conclusions",
+        "Similarity of conclusions of different reviews, as a mean over pairs",
+        of=lambda v: count(mean(v.mismatched.values()), len(v.mismatched)),
+        definition="mean over mismatched pairs of {similarity}",
+    ),
+    "verdict.auroc": ValueMeasure(
+        "AUROC of similarity",
+        "How often a conclusion is more similar to that of its own review than of "
+        "another; chance is 0.5",
+        "higher",
+        of=lambda v: count(v.auroc, len(v.compared) + len(v.mismatched)),
+        definition="auroc@1(matched against mismatched pairs)",
+    ),
+    "verdict.threshold": ValueMeasure(
+        "Similarity threshold",
+        "Similarity from which a conclusion can pass",
+        of=lambda v: (
+            count(None, len(v.mismatched))
+            if v.threshold is None
+            else count(v.threshold.value, v.threshold.n)
+        ),
+        definition="{threshold}",
+    ),
+    "verdict.above": ValueMeasure(
+        "Conclusions above the threshold",
+        "Conclusions that are alike by similarity, whatever they state",
+        of=lambda v: count(
+            None
+            if v.threshold is None
+            else sum(map(v.threshold.admits, v.compared.values())),
+            len(v.compared),
+        ),
+        definition="count@1(conclusions whose similarity the threshold admits)",
+    ),
+    "verdict.label_accuracy": ValueMeasure(
+        "Accuracy against labels",
+        "Share of labelled conclusions that the threshold of the other labels "
+        "decides rightly",
+        "higher",
+        of=lambda v: (
+            {"": count(v.threshold.accuracy, v.threshold.n)}
+            if v.threshold is not None and v.threshold.source == "labels"
+            else {}
+        ),
+        definition="accuracy@1(leave-one-out; the threshold of the other labels)",
+    ),
+    "verdict.judged": ValueMeasure(
+        "Conclusions judged",
+        "Conclusions that pass or fail; others are not judged",
+        of=lambda v: count(len(v.judged), len(v.matches)),
+        definition="count@1(conclusions that pass or fail; the others are not judged)",
+    ),
+    "verdict.passed": ValueMeasure(
+        "Conclusions passed",
+        "Conclusions that count as the authors' own",
+        "higher",
+        of=lambda v: count(v.passed if v.judged else None, len(v.judged)),
+        definition="passed@2({condition})",
+    ),
+    "verdict.passed_rate": ValueMeasure(
+        "Share of conclusions passed",
+        "Share of the compared conclusions that count as the authors' own",
+        "higher",
+        of=lambda v: wilson_share(v.passed, len(v.judged), v.level),
+        definition="passed_rate@2(passed / judged; Wilson, level={level})",
+    ),
+    "verdict.opposite": ValueMeasure(
+        "Opposite conclusions",
+        "Reviews whose conclusion has the opposite direction",
+        "lower",
+        of=lambda v: (
+            {
+                "": count(
+                    sum(match.is_opposite for match in v.matches.values()),
+                    len(v.compared),
+                )
+            }
+            if v.kind == "judge"
+            else {}
+        ),
+        definition="count@1(reviews whose direction the judge calls opposite)",
+    ),
+    "verdict.alike": ValueMeasure(
+        "Mismatched conclusions above the threshold",
+        "Pairs of conclusions of different reviews that the threshold admits",
+        "lower",
+        of=lambda v: count(
+            None if v.threshold is None else len(v.similar_reviews), len(v.matches)
+        ),
+        definition="count@1(pairs of other reviews that a threshold above 0 admits)",
+    ),
+}
 
-def _passed(
+
+def verdict_metrics(
     verdicts: ConclusionVerdicts, settings: ReviewBenchmarkSettings
 ) -> Iterator[Metric]:
-    judged = [*verdicts.judged.values()]
-    passed = judged.count(True) if judged else None
-    ends = wilson(passed or 0, len(judged), settings.level)
+    """The metrics of one agent's verdicts."""
+    threshold = verdicts.threshold
+    source = "mismatched pairs" if threshold is None else threshold.source
     condition = _PASSED[verdicts.kind].format(within=settings.certainty_within)
-    yield Metric(
-        path="verdict.judged",
-        value=len(judged),
-        n=len(verdicts.matches),
-        definition="count@1(conclusions that pass or fail; the others are not judged)",
-    )
-    yield Metric(
-        path="verdict.passed",
-        value=passed,
-        n=len(judged),
-        definition=f"passed@2({condition})",
-    )
-    yield Metric(
-        path="verdict.passed_rate",
-        value=None if passed is None else ratio(passed, len(judged)),
-        n=len(judged),
-        lo=ends.lo,
-        hi=ends.hi,
-        definition=f"passed_rate@2(passed / judged; Wilson, level={settings.level})",
-    )
+    parameters = {
+        "similarity": DEFINITIONS[verdicts.kind],
+        "threshold": _SOURCES[source],
+        "condition": condition,
+        "level": str(verdicts.level),
+    }
+    return with_intervals(measured(VERDICTS, verdicts, parameters=parameters))

@@ -11,10 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
+from jobs.kit.inputs.cells import BLANK, Label
 from jobs.kit.inputs.column_map import column_map
-from jobs.kit.inputs.files import csv_columns, read_csv
-from jobs.kit.inputs.rows import InputFindings, InputRow
+from jobs.kit.inputs.files import csv_columns, read_table
+from jobs.kit.inputs.rows import InputFindings, Spelled, columns_of
 from jobs.screening.data import (
     ArticleText,
     Citations,
@@ -24,25 +26,42 @@ from jobs.screening.data import (
     review_index,
 )
 from jobs.screening.input_tables import (
-    CITATION_COLUMNS,
-    EXCLUSION_COLUMNS,
-    TEXT_COLUMNS,
     CitationCollector,
+    CitationRow,
+    ExclusionRow,
+    Id,
+    PaperRow,
     id_of,
     read_citations,
     read_criteria,
     read_exclusions,
-    read_id,
     read_texts,
-    text_in,
 )
 from jobs.screening.reason_codes import coded, read_reason_map
 from jobs.screening.settings import ScreeningSettings
 from runner.errors import DatasetError, UsageError
 
-RECORD_ALIASES = {"pubmedID": "pmid"}
 LABELS = ("label_included", "label_abstract_screening")
-RECORD_COLUMNS = ("pmid", *TEXT_COLUMNS, *LABELS)
+
+
+class RecordRow(PaperRow):
+    """A labelled record; a file has one of the labels at least."""
+
+    pmid: Annotated[Id, Spelled("pubmedID")]
+    label_included: Label | None = None
+    label_abstract_screening: Label | None = None
+
+    def label(self, name: str) -> int:
+        """The label in a column, which must hold one."""
+        label = dict(zip(LABELS, self.labels, strict=True))[name]
+        if label is None:
+            raise self.error(f"{name} {BLANK}")
+        return label
+
+    @property
+    def labels(self) -> tuple[int | None, int | None]:
+        """Both labels, in the order of `LABELS`."""
+        return self.label_included, self.label_abstract_screening
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +97,6 @@ def read_records(
     papers: dict[str, ArticleText] = {}
     excluded: list[Exclusion] = []
     reviews: dict[str, ArticleText] = {}
-    other = LABELS[1 - LABELS.index(positive)]
     for review, path in sorted((_review(path), path) for path in paths):
         if review in reviews:
             raise DatasetError(
@@ -87,30 +105,36 @@ def read_records(
             )
         reviews[review] = ArticleText(title="" if review.isdigit() else review)
         seen: dict[str, int] = {}
-        rows = read_csv(
+        rows = read_table(
             path,
-            ("pmid", positive),
-            (other, *TEXT_COLUMNS),
+            RecordRow,
             findings=findings,
-            aliases=RECORD_ALIASES,
+            needed=(positive,),
             renamed=renamed,
             unit="row",
         )
         for row in rows:
-            paper, label = read_id(row, "pmid"), row.label(positive)
-            _note_order(row, findings)
+            paper, label = row.pmid, row.label(positive)
+            if row.labels == (1, 0):
+                findings.add(
+                    "included_after_exclusion",
+                    "info",
+                    path.name,
+                    "Records are included in the end though their abstract was "
+                    "excluded.",
+                    example=row.place,
+                )
             if seen.setdefault(paper, label) != label:
                 findings.add(
                     "included_and_excluded",
                     "warn",
                     path.name,
                     "A review both includes and excludes a paper; it stays included.",
-                    example=f"row {row.line}",
+                    example=row.place,
                 )
             seen[paper] = max(seen[paper], label)
-            text = text_in(row)
             if paper not in papers or not papers[paper].has_abstract:
-                papers[paper] = text
+                papers[paper] = row.text
             if label:
                 edges.add(review, paper)
         excluded += (
@@ -144,20 +168,13 @@ def _review(path: Path) -> str:
     return review
 
 
-def _note_order(row: InputRow, findings: InputFindings) -> None:
-    """A record may be included in the end though its abstract was screened out."""
-    labels = [row.label(name) for name in LABELS if row.has(name)]
-    if labels == [1, 0]:
-        findings.add(
-            "included_after_exclusion",
-            "info",
-            row.file,
-            "Records are included in the end though their abstract was excluded.",
-            example=f"row {row.line}",
-        )
-
-
-FIELDS = tuple(dict.fromkeys((*RECORD_COLUMNS, *CITATION_COLUMNS, *EXCLUSION_COLUMNS)))
+FIELDS = tuple(
+    dict.fromkeys(
+        name
+        for model in (RecordRow, CitationRow, ExclusionRow)
+        for name in columns_of(model).names
+    )
+)
 """What a column may be renamed to; the tables of texts have no others."""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TypeAlias
 
 import numpy as np
@@ -13,6 +13,7 @@ from jobs.kit.charts import (
     ChartFigures,
     Drawing,
     bootstrap_note,
+    first_rows,
     reliability,
     thinned_line,
 )
@@ -39,14 +40,6 @@ BINS = 20
 """Of similarities."""
 
 GRID = np.linspace(0, 1, 101)
-
-
-def plotted_models(results: ScreeningResults) -> Plot:
-    """Selects the models of the figures."""
-    settings = results.dataset.settings
-    reviews = plural(len(results.predictions.records.reviews), "review")
-    note = bootstrap_note(settings.level, "review", reviews, settings.boot_b)
-    return Plot.of(results, results.columns, note)
 
 
 def _recall(plot: Plot) -> Iterator[Panel]:
@@ -132,7 +125,7 @@ def _calibration(plot: Plot) -> Drawing:
     )
 
 
-def _bins(view: DecisionView) -> Sequence[Bin]:
+def _bins(view: DecisionView) -> tuple[Bin, ...]:
     rows = ~view.imputed
     if not rows.any():
         return ()
@@ -178,7 +171,11 @@ def _saved(plot: Plot) -> Drawing:
     order = sorted((value, at) for at, value in enumerate(first) if value is not None)
     if not order:
         return Drawing(panels=())
-    rows = [at for _, at in order[:MOST_ROWS]]
+    rows, selected = first_rows(
+        [at for _, at in order],
+        MOST_ROWS,
+        " Of {all:,} reviews, those that save least.",
+    )
     every = [values[at] or 0.0 for _, values in by_model for at in rows]
     x = Axis(label="WSS@95", lo=min(0.0, *every), hi=max(0.0, *every))
     reviews = plot.results.predictions.records.reviews
@@ -199,12 +196,7 @@ def _saved(plot: Plot) -> Drawing:
             )
             for model, values in by_model
         ],
-        facts={
-            "wss": plot.results.dataset.settings.wss,
-            "selected": f" Of {len(order):,} reviews, those that save least."
-            if len(order) > len(rows)
-            else "",
-        },
+        facts={"wss": plot.results.dataset.settings.wss, "selected": selected},
     )
 
 
@@ -318,4 +310,11 @@ def figures(
     results: ScreeningResults,
 ) -> ChartFigures[ScreeningResults, ScreeningModelResults]:
     """The figures that the input has data for."""
-    return ChartFigures(CHARTS, lambda: plotted_models(results))
+
+    def plot() -> Plot:
+        settings = results.dataset.settings
+        reviews = plural(len(results.predictions.records.reviews), "review")
+        note = bootstrap_note(settings.level, "review", reviews, settings.boot_b)
+        return Plot.of(results, results.columns, note)
+
+    return ChartFigures(CHARTS, plot)

@@ -13,11 +13,24 @@ from array import array
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
+from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator
 
-from jobs.kit.inputs.files import read_csv, read_jsonl
-from jobs.kit.inputs.rows import InputFindings, InputRow, kind_of, quote
+from jobs.kit.inputs.cells import (
+    BLANK,
+    InputCell,
+    Trimmed,
+    optional_text,
+    quote,
+    text_of,
+    texts_of,
+    trimmed,
+    word_of,
+)
+from jobs.kit.inputs.files import read_objects, read_table
+from jobs.kit.inputs.rows import InputFindings, RowModel
 from jobs.screening.data import (
     REASON_CODES,
     ArticleText,
@@ -57,36 +70,46 @@ def id_of(text: str) -> str:
     return id_text
 
 
-def read_id(row: InputRow, name: str) -> str:
-    """An id that must be there.
-
-    Raises:
-        DatasetError: the cell is empty or blank, or holds what no id may hold.
-    """
-    id_text = optional_id(row, name)
+def _id(cell: InputCell) -> str:
+    id_text = id_of(text_of(cell))
     if not id_text:
-        raise row.error(f"column {name!r} is empty (fill it in or remove the row)")
+        raise ValueError(BLANK)
     return id_text
 
 
-def optional_id(row: InputRow, name: str) -> str:
-    """An id, "" where the cell is empty or blank.
-
-    Raises:
-        DatasetError: it holds what no id may hold.
-    """
-    try:
-        return id_of(row.optional_text(name))
-    except ValueError as error:
-        raise row.error(f"{name} {error}") from error
+Id = Annotated[str, PlainValidator(_id)]
+OptionalId = Annotated[str, PlainValidator(lambda cell: id_of(optional_text(cell)))]
 
 
 def _is_unseen(character: str) -> bool:
     return unicodedata.category(character) in _UNSEEN
 
 
-TEXT_COLUMNS = ("title", "abstract", "year")
 _YEAR = re.compile(r"([0-9]{1,4})(\.0*)?")
+
+
+def _year(cell: InputCell) -> int | None:
+    year = _YEAR.fullmatch(trimmed(cell))
+    return int(year[1]) if year else None
+
+
+class TextRow(RowModel):
+    """The columns that hold the text of a paper or review."""
+
+    title: Trimmed = ""
+    abstract: Trimmed = ""
+    year: Annotated[int | None, PlainValidator(_year)] = None
+
+    @property
+    def text(self) -> ArticleText:
+        """The text that the row holds."""
+        return ArticleText(title=self.title, abstract=self.abstract, year=self.year)
+
+
+class PaperRow(TextRow):
+    """A paper or review and its text."""
+
+    pmid: Id
 
 
 def read_texts(
@@ -103,15 +126,9 @@ def read_texts(
         DatasetError: the table is off; names file and row.
     """
     texts: dict[str, ArticleText] = {}
-    for row in read_csv(
-        path,
-        ("pmid",),
-        TEXT_COLUMNS,
-        findings=findings,
-        renamed=renamed,
-        unit="row",
-    ):
-        pmid, text = read_id(row, "pmid"), text_in(row)
+    rows = read_table(path, PaperRow, findings=findings, renamed=renamed, unit="row")
+    for row in rows:
+        pmid, text = row.pmid, row.text
         seen = texts.get(pmid)
         if seen is not None:
             findings.add(
@@ -126,18 +143,68 @@ def read_texts(
     return texts
 
 
-def text_in(row: InputRow) -> ArticleText:
-    """What a row says of a paper or review."""
-    year = _YEAR.fullmatch(row.optional_text("year").strip())
-    return ArticleText(
-        title=row.optional_text("title").strip(),
-        abstract=row.optional_text("abstract").strip(),
-        year=int(year[1]) if year else None,
+PICO = ("population", "intervention", "comparison", "outcome")
+
+
+def _without_nulls(cell: InputCell) -> InputCell:
+    if isinstance(cell, dict):
+        return {key: text for key, text in cell.items() if text is not None}
+    return cell
+
+
+def _without_blanks(texts: dict[str, str]) -> dict[str, str]:
+    return {key: text.strip() for key, text in texts.items() if text.strip()}
+
+
+def _of_pico(texts: dict[str, str]) -> dict[str, str]:
+    for key in texts:
+        if key not in PICO:
+            raise ValueError(
+                f"has a key {key!r} (one of {', '.join(PICO)} is expected)"
+            )
+    return texts
+
+
+_Texts = Annotated[dict[str, str], BeforeValidator(_without_nulls)]
+_NotBlank = AfterValidator(_without_blanks)
+
+
+def _criterion_list(cell: InputCell) -> Ids:
+    # a lone text is one criterion, whatever signs it holds
+    texts = (cell,) if isinstance(cell, str) else texts_of(cell)
+    return tuple(text.strip() for text in texts if text.strip())
+
+
+_Criterion = Annotated[Ids, PlainValidator(_criterion_list)]
+
+
+class CriteriaColumns(RowModel):
+    """The columns that hold what a review asks for."""
+
+    question: Trimmed = ""
+    pico: Annotated[_Texts, AfterValidator(_of_pico), _NotBlank] = Field(
+        default_factory=dict
+    )
+    inclusion: _Criterion = ()
+    exclusion: _Criterion = ()
+    headings: Annotated[_Texts, _NotBlank] = Field(
+        default_factory=dict, validation_alias="criteria"
     )
 
+    @property
+    def criteria(self) -> Criteria:
+        """What the review asks for."""
+        return Criteria(
+            question=self.question,
+            pico=self.pico,
+            inclusion=self.inclusion,
+            exclusion=self.exclusion,
+            headings=self.headings,
+        )
 
-PICO = ("population", "intervention", "comparison", "outcome")
-_CRITERIA_FIELDS = ("question", "pico", "inclusion", "exclusion", "criteria")
+
+class _CriteriaRow(CriteriaColumns):
+    review_pmid: Id
 
 
 def read_criteria(path: Path, findings: InputFindings) -> dict[str, Criteria]:
@@ -147,53 +214,20 @@ def read_criteria(path: Path, findings: InputFindings) -> dict[str, Criteria]:
         DatasetError: a line is off, or names a review for the second time.
     """
     criteria: dict[str, Criteria] = {}
-    for row in read_jsonl(path, ("review_pmid",), _CRITERIA_FIELDS, findings=findings):
-        review = read_id(row, "review_pmid")
-        if review in criteria:
-            raise row.error(f"review_pmid {review} occurs a second time (remove one)")
-        criteria[review] = criteria_in(row)
+    for row in read_objects(path, _CriteriaRow, findings=findings):
+        if row.review_pmid in criteria:
+            raise row.error(
+                f"review_pmid {row.review_pmid} occurs a second time (remove one)"
+            )
+        criteria[row.review_pmid] = row.criteria
     return criteria
 
 
-def criteria_in(row: InputRow) -> Criteria:
-    """What a line says that a review asks for."""
-    return Criteria(
-        question=row.optional_text("question").strip(),
-        pico=_object_of_texts(row, "pico", PICO),
-        inclusion=_list_of_texts(row, "inclusion"),
-        exclusion=_list_of_texts(row, "exclusion"),
-        headings=_object_of_texts(row, "criteria"),
-    )
+class CitationRow(RowModel):
+    """Who cites whom; a row may name no cited paper."""
 
-
-def _object_of_texts(
-    row: InputRow, name: str, allowed: tuple[str, ...] = ()
-) -> Mapping[str, str]:
-    """An object of texts, () where it is missing; only *allowed* keys, if any are."""
-    cell = row.fields.get(name)
-    if cell is None:
-        return {}
-    if not isinstance(cell, dict):
-        raise row.error(f"{name} is {kind_of(cell)} (an object of texts is expected)")
-    fields = {key: value for key, value in cell.items() if value is not None}
-    for key, value in fields.items():
-        if not isinstance(value, str):
-            raise row.error(f"{name}.{key} is {kind_of(value)} (a text is expected)")
-        if allowed and key not in allowed:
-            raise row.error(
-                f"{name} has a key {key!r} (one of {', '.join(allowed)} is expected)"
-            )
-    return {key: value.strip() for key, value in fields.items() if value.strip()}
-
-
-def _list_of_texts(row: InputRow, name: str) -> Ids:
-    cell = row.fields.get(name)
-    # a lone text is one criterion, whatever signs it holds
-    texts = (cell,) if isinstance(cell, str) else row.texts(name)
-    return tuple(text.strip() for text in texts if text.strip())
-
-
-CITATION_COLUMNS = ("citing_pmid", "ref_pmid")
+    citing_pmid: Id
+    ref_pmid: OptionalId
 
 
 def read_citations(
@@ -210,23 +244,17 @@ def read_citations(
         DatasetError: the table is off, or a row does not say who cites.
     """
     edges = CitationCollector()
-    for row in read_csv(
-        path,
-        CITATION_COLUMNS,
-        findings=findings,
-        renamed=renamed,
-        unit="row",
-    ):
-        review, paper = read_id(row, "citing_pmid"), optional_id(row, "ref_pmid")
-        if paper:
-            edges.add(review, paper)
+    rows = read_table(path, CitationRow, findings=findings, renamed=renamed, unit="row")
+    for row in rows:
+        if row.ref_pmid:
+            edges.add(row.citing_pmid, row.ref_pmid)
         else:
             findings.add(
                 "empty_references",
                 "info",
                 path.name,
                 "Rows name no cited paper; they were left out.",
-                example=f"row {row.line}",
+                example=row.place,
             )
     return edges.citations()
 
@@ -276,9 +304,42 @@ STATUSES: Mapping[str, Status] = {
     "awaiting assessment": "awaiting",
     "ongoing": "ongoing",
 }
-_EXCLUSION_NEEDED = ("review_pmid", "pmid")
-_EXCLUSION_OPTIONAL = ("status", "reason", "reason_code", "study_id", *TEXT_COLUMNS)
-EXCLUSION_COLUMNS = (*_EXCLUSION_NEEDED, *_EXCLUSION_OPTIONAL)
+
+
+def _status(cell: InputCell) -> Status:
+    status = STATUSES.get(trimmed(cell).lower())
+    if status is None:
+        expected = ", ".join(filter(None, STATUSES))
+        raise ValueError(f"is {trimmed(cell)!r} (one of {expected} is expected)")
+    return status
+
+
+def _reason_code(cell: InputCell) -> str:
+    code = trimmed(cell)
+    return code and word_of(code, REASON_CODES)
+
+
+class ExclusionRow(TextRow):
+    """A paper that a review has excluded or not decided."""
+
+    review_pmid: Id
+    pmid: Id
+    status: Annotated[Status, PlainValidator(_status)] = "excluded"
+    reason: Trimmed = ""
+    reason_code: Annotated[str, PlainValidator(_reason_code)] = ""
+    study_id: Trimmed = ""
+
+    @property
+    def exclusion(self) -> Exclusion:
+        """The exclusion that the row holds."""
+        return Exclusion(
+            review=self.review_pmid,
+            paper=self.pmid,
+            status=self.status,
+            reason=self.reason,
+            reason_code=self.reason_code,
+            study=self.study_id,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -308,18 +369,12 @@ def read_exclusions(
     """
     exclusions: dict[tuple[str, str], Exclusion] = {}
     texts: dict[str, ArticleText] = {}
-    rows = read_csv(
-        path,
-        _EXCLUSION_NEEDED,
-        _EXCLUSION_OPTIONAL,
-        findings=findings,
-        renamed=renamed,
-        unit="row",
+    rows = read_table(
+        path, ExclusionRow, findings=findings, renamed=renamed, unit="row"
     )
     for row in rows:
-        exclusion = _exclusion(row)
+        exclusion, text = row.exclusion, row.text
         key = exclusion.review, exclusion.paper
-        text = text_in(row)
         if text.has_abstract and exclusion.paper not in texts:
             texts[exclusion.paper] = text
         if citations.has(*key):
@@ -336,30 +391,9 @@ def read_exclusions(
                 "info",
                 path.name,
                 "Rows repeat a review and a paper; the first one counts.",
-                example=f"row {row.line}",
+                example=row.place,
             )
         exclusions.setdefault(key, exclusion)
     return Exclusions(
         exclusions=tuple(exclusions[key] for key in sorted(exclusions)), texts=texts
-    )
-
-
-def _exclusion(row: InputRow) -> Exclusion:
-    written = row.optional_text("status").strip()
-    status = STATUSES.get(written.lower())
-    if status is None:
-        expected = ", ".join(filter(None, STATUSES))
-        raise row.error(f"status is {written!r} (one of {expected} is expected)")
-    code = row.optional_text("reason_code").strip()
-    if code and code not in REASON_CODES:
-        raise row.error(
-            f"reason_code is {code!r} (one of {', '.join(REASON_CODES)} is expected)"
-        )
-    return Exclusion(
-        review=read_id(row, "review_pmid"),
-        paper=read_id(row, "pmid"),
-        status=status,
-        reason=row.optional_text("reason").strip(),
-        reason_code=code,
-        study=row.optional_text("study_id").strip(),
     )

@@ -10,22 +10,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, cast
+from typing import Annotated, Any
 
-from jobs.kit.inputs.files import read_csv, read_json, read_jsonl
-from jobs.kit.inputs.rows import InputFindings, InputRow
+from jobs.kit.inputs.cells import Count, Label, Number, Text, one_of
+from jobs.kit.inputs.files import read_json, read_objects, read_table
+from jobs.kit.inputs.rows import InputFindings, RowModel, columns_of
 from jobs.kit.inputs.sampling import draw_sample, report_sample
 from jobs.kit.text_format import plural
 from jobs.screening.data import (
     KINDS,
     ArticleText,
-    Criteria,
     RecordKind,
     ScreeningRecord,
     SetReview,
     ValidationSet,
 )
-from jobs.screening.input_tables import TEXT_COLUMNS, criteria_in, read_id, text_in
+from jobs.screening.input_tables import CriteriaColumns, Id, PaperRow, TextRow
 from jobs.screening.prompts import WORDING, describe_review
 from jobs.screening.settings import ScreeningSettings
 from runner.errors import DatasetError, UsageError
@@ -110,18 +110,20 @@ class ScreeningDataset:
         return self.fulltexts[paper].read_text("utf-8", errors="replace")
 
 
-RECORDS = (
-    "review_pmid",
-    "paper_pmid",
-    "label",
-    "kind",
-    "also_near_miss",
-    "reason",
-    "reason_code",
-    "n_links",
-    "n_shared",
-    "similarity",
-)
+class _RecordRow(RowModel):
+    review_pmid: Id
+    paper_pmid: Id
+    label: Label
+    kind: Annotated[RecordKind, one_of(KINDS)]
+    also_near_miss: Label
+    reason: Text
+    reason_code: Text
+    n_links: Count
+    n_shared: Count
+    similarity: Number | None
+
+
+RECORDS = columns_of(_RecordRow).needed
 CANDIDATES = ("review_pmid", "paper_pmid", "n_links", "n_shared", "drawn")
 STATISTICS = (
     "review_pmid",
@@ -155,8 +157,6 @@ CONTAMINATION = (
     "upper",
 )
 
-
-_CRITERIA = ("question", "pico", "inclusion", "exclusion", "criteria")
 FILES = ("validation_set.csv", "reviews.jsonl", "papers.jsonl", "summary.json")
 """The files of a set that a run needs."""
 MANIFEST = "manifest.json"
@@ -177,7 +177,7 @@ def read_set(folder: Path) -> ValidationSet:
                 "has written."
             )
     findings = InputFindings()
-    papers = _texts(folder / "papers.jsonl", "pmid", findings)
+    papers = _texts(folder / "papers.jsonl", findings)
     reviews = _reviews(folder / "reviews.jsonl", findings)
     records = _records(folder / "validation_set.csv", findings)
     for record in records:
@@ -230,19 +230,19 @@ def _check(folder: Path) -> None:
 def _records(path: Path, findings: InputFindings) -> list[ScreeningRecord]:
     records = []
     seen: set[str] = set()
-    for row in read_csv(path, RECORDS, findings=findings, unit="row"):
+    for row in read_table(path, _RecordRow, findings=findings, unit="row"):
         record = ScreeningRecord(
-            review=read_id(row, "review_pmid"),
-            paper=read_id(row, "paper_pmid"),
-            kind=cast("RecordKind", row.one_of("kind", KINDS)),
-            also_near_miss=bool(row.label("also_near_miss")),
-            reason=row.optional_text("reason"),
-            reason_code=row.optional_text("reason_code"),
-            n_links=row.count("n_links"),
-            n_shared=row.count("n_shared"),
-            similarity=row.number("similarity") if row.has("similarity") else None,
+            review=row.review_pmid,
+            paper=row.paper_pmid,
+            kind=row.kind,
+            also_near_miss=bool(row.also_near_miss),
+            reason=row.reason,
+            reason_code=row.reason_code,
+            n_links=row.n_links,
+            n_shared=row.n_shared,
+            similarity=row.similarity,
         )
-        if record.label != row.label("label"):
+        if record.label != row.label:
             raise row.error(f"label contradicts the kind {record.kind} (correct one)")
         if record.key in seen:
             raise row.error(f"{record.key} occurs a second time (remove one)")
@@ -251,25 +251,26 @@ def _records(path: Path, findings: InputFindings) -> list[ScreeningRecord]:
     return records
 
 
+class _ReviewRow(TextRow, CriteriaColumns):
+    review_pmid: Id
+
+
 def _reviews(path: Path, findings: InputFindings) -> dict[str, SetReview]:
-    reviews = {}
-    for row in read_jsonl(
-        path, ("review_pmid",), (*TEXT_COLUMNS, *_CRITERIA), findings=findings
-    ):
-        review = read_id(row, "review_pmid")
-        reviews[review] = SetReview(
-            id=review, text=text_in(row), criteria=_criteria(row)
+    return {
+        row.review_pmid: SetReview(
+            id=row.review_pmid,
+            text=row.text,
+            # what was prepared with criteria has a question, if an empty one
+            criteria=row.criteria if "question" in row.model_fields_set else None,
         )
-    return reviews
+        for row in read_objects(path, _ReviewRow, findings=findings)
+    }
 
 
-def _criteria(row: InputRow) -> Criteria | None:
-    return criteria_in(row) if "question" in row.fields else None
-
-
-def _texts(path: Path, key: str, findings: InputFindings) -> dict[str, ArticleText]:
-    rows = read_jsonl(path, (key,), TEXT_COLUMNS, findings=findings)
-    return {read_id(row, key): text_in(row) for row in rows}
+def _texts(path: Path, findings: InputFindings) -> dict[str, ArticleText]:
+    return {
+        row.pmid: row.text for row in read_objects(path, PaperRow, findings=findings)
+    }
 
 
 def _part(summary: Any, *names: str) -> Mapping[str, Any]:  # noqa: ANN401 - JSON

@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 
-from jobs.kit.inputs.rows import kind_of
+from jobs.kit.inputs.cells import kind_of
 from jobs.kit.replies import Object, last_object, objects, wellformed, whole_object
 from jobs.screening.data import (
     REASON_CODES,

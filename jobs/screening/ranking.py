@@ -320,12 +320,10 @@ class ThresholdCounts:
     ) -> Mapping[str, MeasuredValue]:
         """One of the rates, *of* whose counts its interval is drawn."""
         rate_values = {} if self.counts is None else rates(self.counts)
-        sums = [of(counts) for counts in self.drawn]
-        drawn = Ratio([above for above, _ in sums], [below for _, below in sums])
         value = MeasuredValue(
             value=rate_values.get(word),
             n=0 if self.counts is None else int(self.counts.n),
-            statistic=drawn if sums else None,
+            statistic=Ratio.of(self.drawn, of) if self.drawn else None,
         )
         return {self.choice: value}
 

@@ -14,9 +14,11 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Annotated
 
-from jobs.kit.inputs.files import read_csv
-from jobs.kit.inputs.rows import InputFindings
+from jobs.kit.inputs.cells import Filled, one_of
+from jobs.kit.inputs.files import read_table
+from jobs.kit.inputs.rows import InputFindings, RowModel
 from jobs.screening.data import REASON_CODES, Exclusion
 
 OTHER = "other"
@@ -206,6 +208,11 @@ def coded(
     )
 
 
+class _ReasonRow(RowModel):
+    reason: Filled
+    reason_code: Annotated[str, one_of(REASON_CODES)]
+
+
 def read_reason_map(path: Path, findings: InputFindings) -> dict[str, str]:
     """Codes by reason from a table `reason`, `reason_code`.
 
@@ -213,9 +220,9 @@ def read_reason_map(path: Path, findings: InputFindings) -> dict[str, str]:
         DatasetError: the table is off, a code is unknown, or a reason has two.
     """
     codes: dict[str, str] = {}
-    for row in read_csv(path, ("reason", "reason_code"), findings=findings, unit="row"):
-        code = row.one_of("reason_code", REASON_CODES)
-        if codes.setdefault(_normal(row.text("reason")), code) != code:
+    for row in read_table(path, _ReasonRow, findings=findings, unit="row"):
+        code = row.reason_code
+        if codes.setdefault(_normal(row.reason), code) != code:
             raise row.error("the reason has another code further up (remove one)")
     return codes
 

@@ -17,7 +17,7 @@ import numpy as np
 from jobs.kit.baselines import TrivialBaseline
 from jobs.kit.comparison.difference import ComparedMetric
 from jobs.kit.comparison.models import ModelPair, SignTest, model_pairs
-from jobs.kit.measurements import Measurement, count, counts, metrics, share
+from jobs.kit.measurements import Measurement, count, counts, share, with_intervals
 from jobs.kit.measures import ValueMeasure, measured
 from jobs.kit.metrics import (
     FEW_CLUSTERS,
@@ -399,7 +399,7 @@ def _measure_model(
         strata=measured_strata,
         thresholds=chosen,
         reasons=coded,
-        further=tuple(metrics(further, draws)),
+        further=tuple(with_intervals(further, draws)),
     )
 
 

@@ -16,7 +16,7 @@ from jobs.kit.measurements import (
     Measurement,
     count,
     mean_over,
-    metrics,
+    with_intervals,
 )
 from jobs.kit.measures import ComputedMeasure, ValueMeasure, measured
 from jobs.kit.metrics import (
@@ -52,14 +52,14 @@ def _means(
     for group in rate_groups(view, counts):
         for key, rate in group.rates.items():
             of = rate.of(group.cells)
-            mean = rate.measurement(
+            average = rate.measurement(
                 key,
                 mean_over(of.by_cluster(), of.range, n),
                 path=f"{path}{group.reading}",
                 over=group.over,
                 subset=name,
             )
-            yield from _with_std(with_caveat(mean))
+            yield from _with_std(with_caveat(average))
     for key, measure in ranking_measures(view.settings).items():
         value = mean_over(ranked[key], measure.range, n)
         yield from _with_std(measure.measurement(key, value, path=path, subset=name))
@@ -180,7 +180,7 @@ def measure_stratum(
         name=name,
         counts=counts,
         by_review={**rates, **ranked},
-        metrics=tuple(metrics(measurements, draws)),
+        metrics=tuple(with_intervals(measurements, draws)),
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from jobs.kit.comparison.models import p_value_words
 from jobs.kit.inputs.sampling import sample_sentences
+from jobs.kit.summary import finding_lines, summary_text, wide_table
 from jobs.kit.text_format import ends, fixed, plural, with_ends
 from jobs.screening.results import (
     SENSITIVITY,
@@ -14,26 +15,26 @@ from jobs.screening.results import (
     ScreeningResults,
 )
 from runner.scorecard import Finding, Metric
-from store.printable import one_line, printable, shortened
+from store.document import Block, TableBlock
+from store.printable import one_line, shortened
 
-LINE_CHARS = 240
 NAME_CELLS = 30
 """Of a model's name."""
 
 
 def run_text(results: ScreeningResults, findings: Sequence[Finding]) -> str:
     """The summary of one scoring."""
-    lines = [
+    blocks: list[Block] = [
         _head(results),
         *sample_sentences(findings),
         *_candidates(results),
-        *_table(results),
+        _table(results),
         *_missed(results),
         *_pairs(results.pairs),
         *_implied(results),
-        *(finding.line for finding in findings if finding.severity != "info"),
+        *finding_lines(findings),
     ]
-    return "\n".join([*(printable(line, line=LINE_CHARS) for line in lines), ""])
+    return summary_text(blocks)
 
 
 def _head(results: ScreeningResults) -> str:
@@ -66,22 +67,11 @@ def _candidates(results: ScreeningResults) -> Iterator[str]:
         )
 
 
-def _table(results: ScreeningResults) -> Iterator[str]:
+def _table(results: ScreeningResults) -> TableBlock:
     level = f"[{100 * results.dataset.settings.level:g}%]"
-    rows = [
-        [
-            "model",
-            "kind",
-            "n",
-            "cover",
-            f"sens {level}",
-            "as incl.",
-            f"spec {level}",
-            "as incl.",
-            "wss95",
-            "auroc",
-        ]
-    ]
+    measures = (f"sens {level}", "as incl.", f"spec {level}", "as incl.")
+    titles = ("model", "kind", "n", "cover", *measures, "wss95", "auroc")
+    rows: list[tuple[str, ...]] = []
     for model, column in results.columns.items():
         # with one kind of negatives the second stratum is the first again
         names = list(column.strata)
@@ -91,7 +81,7 @@ def _table(results: ScreeningResults) -> Iterator[str]:
         for name in visible_names:
             by_path = column.strata[name].by_path
             rows.append(
-                [
+                (
                     _name(model) if name == visible_names[0] else "",
                     name,
                     f"{by_path['micro.n'].value:,}",
@@ -102,12 +92,9 @@ def _table(results: ScreeningResults) -> Iterator[str]:
                     fixed(by_path["micro.as_include.specificity"].value, "z.2f"),
                     _mean(by_path["macro.wss95"]),
                     _mean(by_path["macro.auroc"]),
-                ]
+                )
             )
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = (f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))
-        yield "  ".join(cells).rstrip()
+    return wide_table(titles, rows)
 
 
 def _missed(results: ScreeningResults) -> Iterator[str]:

@@ -439,8 +439,8 @@ class BatchCancellation:
                     await endpoint.cancel(batch_id)
             except AttemptError as error:
                 self.notify(
-                    f"Batch {batch.id or batch.key} of {batch.model} may be open "
-                    f"still, cancel it at the provider: {error}"
+                    f"Batch {batch.id or batch.key} of {batch.model} may still "
+                    f"be open; cancel it at the provider: {error}"
                 )
                 continue
             outcome: BatchOutcome = "missing" if batch_id is None else "cancelled"

@@ -306,7 +306,7 @@ class BatchCarrier:
             await self._ended(
                 batch, BatchStatus(status="", outcome="failed", reason=reason)
             )
-        self._run.notify(f"{self._model}: {reason}; what was in it is asked again.")
+        self._run.notify(f"{self._model}: {reason}; its requests are sent again.")
         batch.resolve_rest(Expired(f"Not answered: {reason}"))
         return BatchEvent.GONE
 
@@ -321,7 +321,7 @@ class BatchCarrier:
                 await self._back_off(batch, error)
                 return BatchEvent.BROKEN
             self._run.notify(
-                f"Batch {batch.id}: {error}; what is missing is asked again."
+                f"Batch {batch.id}: {error}; missing requests are sent again."
             )
         except AttemptError as error:
             if error.status != HTTPStatus.NOT_FOUND:
@@ -471,8 +471,8 @@ class ItemAdoption:
             batch_count = len({orphan.batch for orphan in orphans})
             self._run.notify(
                 f"The provider has {len(orphans):,} requests of this run in "
-                f"{batch_count} batches that its log lacks: what is asked alike "
-                "takes their answers."
+                f"{batch_count} batches that are missing from its log: "
+                "equal requests take their answers."
             )
 
     def claim(self, request: str) -> OrphanItem | None:

@@ -234,7 +234,7 @@ class BatchClient:
     ) -> tuple[Batch, asyncio.Future[CallOutcome]]:
         """A place for the call in the batch that is being gathered."""
         if not isinstance(call.request, ChatRequest):
-            raise BadRequest("Only chats are asked by batches.")
+            raise BadRequest("Batches take chats only.")
         if call.is_stale:
             raise Expired("What is asked has changed since; it was never sent.")
         attempt = BatchedAttempt(call.task.number, call.attempt, call.request_sha256)
@@ -368,8 +368,9 @@ def open_endpoint(model: str, options: ClientOptions) -> BatchEndpoint:
         return OpenAIBatches(model, options)
     if provider not in FORMS:
         raise UsageError(
-            f"{model} cannot be asked by batches, only openai/..., anthropic/... and "
-            "what --base-url serves in OpenAI's form; run without --batch."
+            f"{model} has no batch API: --batch works with openai/..., "
+            "anthropic/... and a --base-url in OpenAI's format; run "
+            "without --batch."
         )
     if provider == AnthropicBatches.form:
         return AnthropicBatches(model, _at_anthropic(options))

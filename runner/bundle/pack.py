@@ -55,9 +55,9 @@ def input_members(job_name: str, recorded: ScoringRecorded) -> Mapping[str, Path
     for recorded_input in recorded.inputs:
         if not Path(recorded_input.path).exists():
             raise DatasetError(
-                f"{recorded_input.path} ({recorded_input.setting}), which scoring "
-                f"{recorded.number} has read, is gone: put it back, or score the "
-                "run with what there is."
+                f"{recorded_input.path} ({recorded_input.setting}), which "
+                f"scoring {recorded.number} has read, is missing: restore "
+                "it, or score the run without it."
             )
     settings = fitting(job, json.loads(recorded.settings))
     inputs = job.inputs(settings)
@@ -226,8 +226,8 @@ def make_bundle(
         scored = scorings(reader)
         if not scored and folder.is_alive():
             raise UsageError(
-                f"Run {folder.run_id} goes on and has no scoring yet: bundle it once "
-                "it has ended."
+                f"Run {folder.run_id} is still running and has no scoring "
+                "yet: bundle it when it has ended."
             )
         recorded = chosen(folder.run_id, scored, number)
         first = run_started(reader)
@@ -255,8 +255,9 @@ def make_bundle(
             draft.replace(target)
     except OSError as error:
         raise RunnerError(
-            f"{error.filename or target} cannot be bundled or written "
-            f"({error.strerror}): see that there is room, or name another --out."
+            f"{error.filename or target} cannot be bundled or written ("
+            f"{error.strerror}): check the free space, or name another "
+            "--out."
         ) from error
     return Bundle(
         path=target, manifest=manifest, size=target.stat().st_size, sha256=sha256
@@ -335,8 +336,8 @@ class _Guarded:
                 )
         if digest.hexdigest() != member.sha256:
             raise RunnerError(
-                f"{source} was changed while it was bundled: try again once nobody "
-                "writes it."
+                f"{source} changed while it was bundled: try again when "
+                "nothing writes to it."
             )
 
 

@@ -173,8 +173,8 @@ def _by_setting(inputs: Sequence[Input]) -> dict[str, list[str]]:
 
 
 LATE: Final = (
-    "The time for the check is over, and nothing is known of the rest: give it more "
-    "with --time-limit SECONDS, if you trust where the file is from."
+    "The time limit was reached before the rest was checked: raise it "
+    "with --time-limit SECONDS if you trust the file's source."
 )
 
 _STEPS: Final = 100_000

@@ -46,7 +46,7 @@ runs_dir = option(
     type=click.Path(path_type=Path),
     default=Path("runs"),
     show_default=True,
-    help="Folder that holds the runs.",
+    help="Folder of runs.",
 )
 cache_dir = option(
     "--cache-dir",
@@ -60,89 +60,108 @@ as_form = click.option(
     type=click.Choice(["text", "markdown", "latex"]),
     default="text",
     show_default=True,
-    help="Form of tables; LaTeX uses booktabs and siunitx.",
+    help="Format of tables; LaTeX uses booktabs and siunitx.",
 )
 filter_ = click.option(
     "--filter",
     "expression",
     default="",
     metavar="EXPR",
-    help="Tasks to take, such as 'state:failed -model:x latency>5s'.",
+    help="Filter of tasks, such as 'state:failed -model:x latency>5s'.",
 )
 at = click.option(
     "--at",
     "moment_name",
     metavar="SEQ|TIME",
-    help="As it was after that event or at that time: 1200, 2026-01-31T09:30:00Z, or "
-    "-10m before the end.",
+    help="As of an event or a time: 1200, 2026-01-31T09:30:00Z, or -10m before"
+    " the end.",
 )
 run_argument = click.argument("run_name", metavar="RUN")
 detach = click.option(
-    "--detach", is_flag=True, help="Go on without the terminal; output in run.log."
+    "--detach", is_flag=True, help="Run in the background; output goes to run.log."
 )
 sets = click.option(
     "--set",
     "sets",
     multiple=True,
     metavar="KEY=VALUE",
-    help="A setting of the job; repeatable.",
+    help="Job setting; repeatable.",
 )
 config = click.option(
     "--config",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="TOML file with options and a [settings] table; paths in it begin there.",
+    help="TOML file with options and a [settings] table; its paths are relative to it.",
 )
-no_score = click.option("--no-score", is_flag=True, help="Only record the answers.")
+no_score = click.option(
+    "--no-score", is_flag=True, help="Record answers without scoring them."
+)
 strict = click.option(
     "--strict", is_flag=True, help="Exit with 6 if a finding is an error."
 )
-no_report = option("--no-report", is_flag=True, help="Draw neither report nor figures.")
+no_report = option("--no-report", is_flag=True, help="Skip the report and figures.")
 output_dir = click.option(
     "--output-dir",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Copy the scoring's files there too; of a run that builds data, those alone.",
+    help="Also copy the scoring's files there; for a run that builds data, "
+    "only its data.",
 )
 
 
 new_run = options_of(
     config,
     sets,
-    option("--run-id", help="Name of the run.  [default: the time and the job]"),
+    option("--run-id", help="Id of the run.  [default: the time and the job]"),
     runs_dir,
 )
 """The options of every verb that makes a new run."""
 
 
 model_options = options_of(
-    option("--model", multiple=True, help="Model to ask; repeatable."),
-    option("--judge-model", help="Model that judges answers, where the job asks one."),
-    option("--embed-model", help="Model that makes vectors, where the job asks one."),
-    option("--rerank-model", help="Model that ranks, where the job asks one."),
-    option("--replicates", type=int, help="Times each item is asked.  [default: 1]"),
+    option("--model", multiple=True, help="Model to call; repeatable."),
+    option(
+        "--judge-model", help="Model that judges answers, for jobs with a judge stage."
+    ),
+    option(
+        "--embed-model",
+        help="Model that makes embeddings, for jobs with an embed stage.",
+    ),
+    option("--rerank-model", help="Model that reranks, for jobs with a rerank stage."),
+    option(
+        "--replicates",
+        type=int,
+        help="Number of replicates of each item.  [default: 1]",
+    ),
 )
 """Which models are asked, and how often: fixed for a run once it has begun."""
 
 
 parameters = options_of(
-    option("--temperature", help="Of sampling; none: not sent."),
-    option("--top-p", help="Of sampling; none: not sent."),
-    option("--model-seed", type=int, help="Seed of sampling."),
-    option("--reasoning-effort", help="As the model knows it: low, medium, high, ..."),
-    option("--thinking", metavar="JSON", help="Turns reasoning on or off."),
-    option("--service-tier", help="As the provider knows it: flex, priority, ..."),
+    option("--temperature", help="Sampling parameter; none: do not send it."),
+    option("--top-p", help="Sampling parameter; none: do not send it."),
+    option("--model-seed", type=int, help="Sampling seed."),
     option(
-        "--extra-body", metavar="JSON", help="Further fields of requests, as an object."
+        "--reasoning-effort",
+        help="Reasoning effort, as the model names it: low, medium, high, ...",
+    ),
+    option("--thinking", metavar="JSON", help="Thinking parameter, sent as given."),
+    option(
+        "--service-tier",
+        help="Service tier, as the provider names it: flex, priority, ...",
+    ),
+    option(
+        "--extra-body",
+        metavar="JSON",
+        help="Extra fields of request bodies, as a JSON object.",
     ),
     option(
         "--extra-headers",
         metavar="JSON",
-        help="Further headers, as an object; env:NAME is a variable's value.",
+        help="Extra headers, as a JSON object; env:NAME reads an environment variable.",
     ),
     option(
         "--drop-refused/--no-drop-refused",
         default=None,
-        help="Leave out a parameter that was set here and that the endpoint refuses, "
-        "instead of stopping.",
+        help="Omit a parameter that the endpoint refuses, instead of stopping.",
     ),
 )
 """Parameters of requests, for every model without its own. A job's longest reply is its
@@ -155,84 +174,93 @@ engine_options = options_of(
     option(
         "--api",
         type=click.Choice(["auto", "chat", "responses"]),
-        help="Form of chats sent to OpenAI and to --base-url; auto: responses "
-        "for models without a chat form.  [default: auto]",
+        help="API for chats sent to OpenAI and to --base-url; auto: responses for "
+        "models without chat completions.  [default: auto]",
     ),
-    option("--api-key-env", help="Variable with the key.  [openai/: OPENAI_API_KEY]"),
+    option(
+        "--api-key-env",
+        help="Environment variable that holds the API key.  [openai/: OPENAI_API_KEY]",
+    ),
     option(
         "--concurrency",
         type=int,
-        help="Calls at a time, for each model, at most.  [default: 256]",
+        help="Maximum concurrent calls per model.  [default: 256]",
     ),
-    option("--rpm", type=float, help="Requests a minute, for each model."),
-    option("--tpm", type=float, help="Tokens a minute, for each model."),
+    option("--rpm", type=float, help="Maximum requests per minute, per model."),
+    option("--tpm", type=float, help="Maximum tokens per minute, per model."),
     option(
         "--rate-share",
         type=int,
-        help="Processes that keep to these limits together: each takes an even part.  "
-        "[default: 1, or as many as there are shards]",
+        help="Number of processes that share these limits evenly.  [default: 1, or"
+        " the number of shards]",
     ),
-    option("--timeout-s", type=float, help="One attempt, at most.  [default: 300]"),
-    option("--deadline-s", type=float, help="One task with retries.  [default: 3600]"),
+    option("--timeout-s", type=float, help="Timeout of one attempt.  [default: 300]"),
     option(
-        "--grace-s", type=float, help="How long a drain waits for calls.  [default: 30]"
+        "--deadline-s",
+        type=float,
+        help="Timeout of one task, including retries.  [default: 3600]",
+    ),
+    option(
+        "--grace-s",
+        type=float,
+        help="How long to wait for calls in flight on drain.  [default: 30]",
     ),
     option(
         "--unknown",
         type=click.Choice(["retry", "hold"]),
-        help="Ask calls again that a crash left without outcome, or hold their tasks.  "
-        "[default: retry]",
+        help="Retry or hold tasks whose call had no recorded outcome after a "
+        "crash.  [default: retry]",
     ),
     option(
         "--cache/--no-cache",
         default=None,
-        help="Take answers of earlier runs from the response cache, and keep these.",
+        help="Read answers from the response cache, and add new ones to it.",
     ),
     cache_dir,
     option(
         "--batch/--no-batch",
         default=None,
-        help="Ask by the provider's batches: within 24 hours, at half the price.",
+        help="Use the provider's batch API: half the price, up to 24 hours.",
     ),
     option(
         "--batch-requests",
         type=int,
-        help="Requests in a batch, at most.  [default: 1000]",
+        help="Maximum requests per batch.  [default: 1000]",
     ),
     option(
         "--batch-poll-s",
         type=float,
-        help="Between two looks at a batch, at first.  [default: 60]",
+        help="Initial polling interval for batches.  [default: 60]",
     ),
     option(
         "--batch-adopt/--no-batch-adopt",
         default=None,
-        help="Take over batches of a run of this name whose log is lost.",
+        help="Adopt batches of a run with this id whose log is lost.",
     ),
     option(
         "--stop-if",
         multiple=True,
         metavar="WHAT>SHARE%",
-        help="Stop a model once more than this share of its replies is unusable, "
-        "truncated, empty, unparsed, refused, filtered or failed, beyond chance; "
-        "repeatable; off: never.  [default: unusable>50%]",
+        help="Stop a model when significantly more than this share of its replies "
+        "is unusable, truncated, empty, unparsed, refused, filtered or "
+        "failed; repeatable; off: never.  [default: unusable>50%]",
     ),
     option(
         "--price",
         metavar="IN,OUT[,CACHED]",
-        help="Dollars a million tokens, for each model without prices of its own.",
+        help="USD per million tokens, for models without a configured price.",
     ),
     option(
         "--budget",
         type=float,
         metavar="USD",
-        help="What the run may cost, over all its resumes.",
+        help="Total budget in USD, across resumes.",
     ),
     option(
         "--allow-unknown-price",
         is_flag=True,
         default=None,
-        help="Run though a price is unknown; costs are then shown as ?.",
+        help="Run models with unknown prices; their costs show as ?.",
     ),
 )
 """How calls are sent: on every verb that sends some."""
@@ -242,13 +270,13 @@ stops = options_of(
     option(
         "--stop-when-decided",
         metavar="METRIC[>=MARGIN]",
-        help="Of two models: end once the metric says which is better, or that "
-        "neither is by more than the margin.",
+        help="With two models: end when the metric shows which is better, or that "
+        "they differ by less than the margin.",
     ),
     option(
         "--alpha",
         type=float,
-        help="Chance that this decision is wrong, at most.  [default: 0.05]",
+        help="Error probability of --stop-when-decided.  [default: 0.05]",
     ),
 )
 """When a run ends before all is answered: fixed for it once it has begun."""
@@ -258,13 +286,13 @@ carrying = options_of(
     option(
         "--local-dir",
         type=click.Path(path_type=Path, file_okay=False),
-        help="Of a shard: folder for its log, on a disk of this machine.  [default: "
-        "as --runs-dir]",
+        help="With shards: folder for this shard's log, on a local disk.  "
+        "[default: as --runs-dir]",
     ),
     option(
         "--ship",
         metavar="DIR|URL",
-        help="Of a shard: carry what is recorded there, as files that never change.",
+        help="With shards: copy the log there in immutable files.",
     ),
     option(
         "--ship-every",
@@ -272,13 +300,13 @@ carrying = options_of(
         default=SHIP_EVERY_S,
         show_default=True,
         metavar="SECONDS",
-        help="How long what is recorded may wait for that.",
+        help="Maximum delay of that copy.",
     ),
     click.option(
         "--accept-loss",
         is_flag=True,
-        help="Go on although recorded events were lost with a damaged log: their "
-        "answers may be paid for again.",
+        help="Continue although a damaged log lost recorded events; their answers "
+        "may be paid for again.",
     ),
     # who places shards gives it to them: nobody types it
     option("--broker", metavar="HOST:PORT", hidden=True),
@@ -289,7 +317,7 @@ parts = options_of(
     option(
         "--shard",
         metavar="I/N",
-        help="Take this part of the run, from 0/N on, and no other.",
+        help="Process one part of the run only, from 0/N to N-1/N.",
     ),
     carrying,
 )
@@ -300,21 +328,23 @@ placing = options_of(
     option(
         "--engine",
         type=click.Choice(["processes", "ray"]),
-        help="Split the run into shards, and place them as processes of this machine "
-        "or on a Ray cluster.",
+        help="Split the run into shards, and run them as local processes or on a "
+        "Ray cluster.",
     ),
     option(
         "--shards",
         type=click.IntRange(1, 1024),
-        help="How many it places.  [default: the processors of this machine]",
+        help="Number of shards.  [default: the number of CPUs]",
     ),
-    option("--address", help="Of the Ray cluster.  [default: a Ray of its own]"),
+    option(
+        "--address", help="Address of the Ray cluster.  [default: start a local one]"
+    ),
     option(
         "--lease-ttl-s",
         type=click.FloatRange(1),
         default=LEASE_TTL_S,
         hidden=True,
-        help="For how long a shard may be silent.",
+        help="How long a shard may stay silent.",
     ),
 )
 """Who places the shards of a run: on every verb that works on whole runs."""

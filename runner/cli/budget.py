@@ -18,11 +18,11 @@ from runner.cli.control import ask, control_options, control_request, show_dry
     "--add",
     type=click.FloatRange(min=0, min_open=True),
     metavar="USD",
-    help="Dollars more.",
+    help="USD to add to the budget.",
 )
 @control_options
 def budget(*, add: float | None, **shared: Any) -> int:
-    """Show what RUN has spent and may spend, or add dollars to its budget."""
+    """Show what RUN has spent and its budget, or raise the budget."""
     from runner.errors import UsageError
     from store.control import preview_open_tasks, preview_sentence
     from store.database import open_reader
@@ -33,8 +33,8 @@ def budget(*, add: float | None, **shared: Any) -> int:
     if add is not None and preview.cap_usd is None:
         # a request that waits would be refused when nobody looks any more
         raise UsageError(
-            f"Run {manner.folder.run_id} has no budget, so there is nothing to add to; "
-            f"give it one as it is taken up: siftlog resume {manner.folder.run_id} "
+            f"Run {manner.folder.run_id} has no budget to add to; set "
+            f"one on resume: siftlog resume {manner.folder.run_id} "
             "--budget USD"
         )
     if add is not None:

@@ -12,11 +12,13 @@ from runner.cli.console import DONE, print_json, print_note, print_text
 
 @click.command()
 @arguments.run_argument
-@click.option("--scoring", type=int, help="Number of a scoring.  [default: the newest]")
+@click.option(
+    "--scoring", type=int, help="Number of the scoring.  [default: the newest]"
+)
 @click.option(
     "--out",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="The file, replaced if it is there.  [default: in the run's exports folder]",
+    help="Output file; replaced if it exists.  [default: in the run's exports folder]",
 )
 @arguments.no_report
 @arguments.runs_dir
@@ -29,12 +31,12 @@ def bundle(
     runs_dir: Path,
     as_json: bool,
 ) -> int:
-    """Put a scoring of RUN, and all that it takes to make it again, into one file.
+    """Pack a scoring of RUN, with everything needed to repeat it, into one file.
 
-    That is a zip archive of the log, the configuration, the inputs, the scoring's files
-    and the versions of all packages, with a hash of each. Texts and answers are in it,
-    paths and the name of this machine too; keys are not. siftlog verify FILE checks it,
-    as is done here before the file is there.
+    The file is a zip archive of the log, the configuration, the inputs, the scoring's
+    files and all package versions, with a hash of each. It contains texts, answers,
+    paths and the name of this machine, but no keys. siftlog verify FILE checks it; so
+    does this command before it writes the file.
     """
     from runner.bundle import pack
     from runner.cli.progress import paced_progress

@@ -60,12 +60,12 @@ AGES_US = {
 }
 SIZES = {"b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
 
-model_option = click.option("--model", help="Only this model's entries.")
+model_option = click.option("--model", help="Only entries of this model.")
 
 
 @click.group()
 def cache() -> None:
-    """The cache of answers that runs with --cache fill and use."""
+    """Show or prune the response cache of runs with --cache."""
 
 
 @cache.command("list")
@@ -73,7 +73,7 @@ def cache() -> None:
 @arguments.cache_dir
 @arguments.as_json
 def list_(model: str | None, cache_dir: Path | None, as_json: bool) -> int:
-    """List entries by model and endpoint: number, bytes, age, uses."""
+    """List entries by model and endpoint: count, bytes, age, uses."""
     from store.cache import groups
 
     cached_groups = []
@@ -108,16 +108,16 @@ def list_(model: str | None, cache_dir: Path | None, as_json: bool) -> int:
     "--older-than",
     callback=amount(AGES_US, "30d"),
     metavar="AGE",
-    help="Those not used for so long: 30d, 12h.",
+    help="Remove entries not used for this long: 30d, 12h.",
 )
 @model_option
 @click.option(
     "--max-size",
     callback=amount(SIZES, "2GB"),
     metavar="SIZE",
-    help="Then the longest unused, until the file takes no more: 2GB.",
+    help="Then remove the least recently used until the file is this small: 2GB.",
 )
-@click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
+@click.option("--dry-run", is_flag=True, help="Show what would be removed.")
 @arguments.cache_dir
 @arguments.as_json
 def prune(

@@ -39,14 +39,16 @@ if TYPE_CHECKING:
 
 
 control_options = arguments.options_of(
-    click.option("--dry-run", is_flag=True, help="Only say what it would come to."),
+    click.option(
+        "--dry-run", is_flag=True, help="Show what would happen, without doing it."
+    ),
     click.option(
         "--if-state",
         type=click.Choice(STATES),
-        help="Only if the run is in this state by then.",
+        help="Only if the run is in this state.",
     ),
     click.option(
-        "--wait/--no-wait", default=True, help="Wait up to 5 s for the run's answer."
+        "--wait/--no-wait", default=True, help="Wait up to 5 s for the run to respond."
     ),
     arguments.runs_dir,
     arguments.as_json,
@@ -60,9 +62,10 @@ control_options = arguments.options_of(
 @click.option("--model", help="Only this model.")
 @control_options
 def pause(*, stage: str | None, model: str | None, **shared: Any) -> int:
-    """Start no further call of RUN, or of a stage or model; it stays alive.
+    """Pause RUN, or one of its stages or models: start no further call.
 
-    Calls in flight finish. siftlog resume RUN lifts it.
+    Calls in flight finish, and the process stays alive. Continue with siftlog resume
+    RUN.
     """
     from store.control import preview_open_tasks
     from store.database import open_reader
@@ -80,7 +83,7 @@ def pause(*, stage: str | None, model: str | None, **shared: Any) -> int:
 @arguments.run_argument
 @control_options
 def drain(**shared: Any) -> int:
-    """Let RUN finish its calls in flight and end; it can be resumed."""
+    """Let RUN finish its calls in flight and stop; it can be resumed."""
     from store.control import preview_open_tasks
     from store.database import open_reader
 
@@ -94,15 +97,15 @@ def drain(**shared: Any) -> int:
 
 @click.command()
 @arguments.run_argument
-@click.option("--now", is_flag=True, help="Cut the calls in flight, too.")
-@click.option("--yes", is_flag=True, help="Do not ask whether it is meant.")
+@click.option("--now", is_flag=True, help="Also abort calls in flight.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @control_options
 def cancel(*, now: bool, yes: bool, **shared: Any) -> int:
-    """End RUN for good: its open tasks are skipped, with the reason cancelled.
+    """End RUN and skip its open tasks, with the reason cancelled.
 
-    Calls in flight finish within the grace time; a call that is cut may have to be
-    paid for. What is there can be scored; siftlog retry RUN --reason cancelled brings
-    the tasks back.
+    Calls in flight finish within the grace period; aborted calls may still be billed.
+    Recorded answers can be scored. siftlog retry RUN --reason cancelled reopens the
+    tasks.
     """
     from runner.cli.status import state_of
     from runner.errors import UsageError
@@ -131,13 +134,14 @@ def cancel(*, now: bool, yes: bool, **shared: Any) -> int:
 @arguments.run_argument
 @arguments.filter_
 @click.option(
-    "--reason", help="Tasks that failed, were skipped or unreadable for this reason."
+    "--reason",
+    help="Only tasks that failed, were skipped or could not be parsed for this reason.",
 )
 @control_options
 def retry(*, expression: str, reason: str | None, **shared: Any) -> int:
-    """Ask final tasks of RUN again: the failed ones, or those that a filter names.
+    """Retry tasks of RUN: the failed ones, or those that a filter selects.
 
-    A live run takes them up at once; otherwise the next siftlog resume does.
+    A live run starts them at once; otherwise the next siftlog resume does.
     """
     from runner.errors import UsageError
     from store.control import preview_retry
@@ -150,8 +154,8 @@ def retry(*, expression: str, reason: str | None, **shared: Any) -> int:
     with open_reader(manner.folder.log) as reader:
         if run_started(reader).imported:
             raise UsageError(
-                f"Run {manner.folder.run_id} was imported: its answers were made "
-                "elsewhere and cannot be asked for again here."
+                f"Run {manner.folder.run_id} was imported: its answers were "
+                "made by other tools and cannot be retried."
             )
         preview = preview_retry(reader, expression)
     payload = {"filter": expression}
@@ -162,15 +166,13 @@ def retry(*, expression: str, reason: str | None, **shared: Any) -> int:
 
 @click.command()
 @arguments.run_argument
-@click.option(
-    "--withdraw", "name", metavar="ID", help="Take back a request that still waits."
-)
+@click.option("--withdraw", "name", metavar="ID", help="Withdraw a pending request.")
 @control_options
 def commands(*, name: str | None, **shared: Any) -> int:
-    """Show what was asked of RUN and what became of it, or take a request back.
+    """List control commands sent to RUN with their outcome, or withdraw a pending one.
 
-    A live run answers within a second. Where no process works on it, a request waits
-    for the next siftlog resume. ID may be the beginning of one.
+    A live run responds within a second. Without a process, a command waits for the
+    next siftlog resume. ID may be a prefix.
     """
     from runner.errors import UsageError
     from store.control import CommandOutcome, CommandTail, command_log
@@ -189,8 +191,9 @@ def commands(*, name: str | None, **shared: Any) -> int:
     matches = [request for request in waiting if request.id.startswith(name)]
     if len(matches) != 1:
         raise UsageError(
-            f"{len(matches) or 'No'} waiting requests of {manner.folder.run_id} "
-            f"begin with {name!r}: siftlog commands {manner.folder.run_id} lists them."
+            f"{len(matches) or 'No'} pending commands of "
+            f"{manner.folder.run_id} match {name!r}: siftlog commands "
+            f"{manner.folder.run_id} lists them."
         )
     if manner.dry_run:
         print_note(f"{matches[0].words} (by {matches[0].author}) would be taken back.")
@@ -276,9 +279,10 @@ def ask_live(manner: ControlRequest, kind: str, payload: Payload) -> int:
     folder = manner.folder
     if not folder.is_alive() and _is_elsewhere(folder):
         raise UsageError(
-            f"No process of run {folder.run_id} is at work in {folder.path}, and "
-            f"shards elsewhere do not hear what is asked here: {kind} them where they "
-            "are; a signal (SIGTERM, scancel) drains a shard."
+            f"No process of run {folder.run_id} is working in "
+            f"{folder.path}, and shards on other machines do not "
+            f"receive commands from here: {kind} them where they run; a "
+            "signal (SIGTERM, scancel) drains a shard."
         )
     if not folder.is_alive():
         raise UsageError(
@@ -304,7 +308,7 @@ def ask(manner: ControlRequest, kind: str, payload: Payload, **figures: object) 
         here = "The run is not alive"
         if _is_elsewhere(folder):
             here = "Shards elsewhere do not hear of it, and none is at work here"
-        print_note(f"{here}: siftlog resume {folder.run_id} takes it up.")
+        print_note(f"{here}: siftlog resume {folder.run_id} starts it.")
     elif manner.waits:
         answer, detail = _wait(folder, command.id, before)
     if manner.as_json:
@@ -330,8 +334,8 @@ def _check_state(manner: ControlRequest) -> None:
         state = state_of(status(reader), manner.folder, CLOCK)
     if state != manner.if_state:
         raise RunnerError(
-            f"Run {manner.folder.run_id} is now {state}, not {manner.if_state}; "
-            "nothing was asked."
+            f"Run {manner.folder.run_id} is now {state}, not "
+            f"{manner.if_state}; no command was sent."
         )
 
 

@@ -43,32 +43,33 @@ class DoctorCheck(NamedTuple):
 
 
 @click.command()
-@click.option("--base-url", multiple=True, help="An endpoint to reach; repeatable.")
+@click.option("--base-url", multiple=True, help="Endpoint to test; repeatable.")
 @click.option(
     "--endpoint",
     metavar="URL",
-    help="Probe this endpoint by at most 8 calls, which may cost; needs --model.",
+    help="Probe this endpoint with at most 8 calls, which may cost money; "
+    "needs --model.",
 )
 @click.option("--model", help="Model to probe at --endpoint.")
-@arguments.option("--api-key-env", help="Variable with the key.")
+@arguments.option("--api-key-env", help="Environment variable that holds the API key.")
 @arguments.option(
     "--api",
     type=click.Choice(["auto", "chat", "responses"]),
     default="auto",
     show_default=True,
-    help="Form in which the probe sends chats.",
+    help="API that the probe uses for chats.",
 )
 @arguments.option(
     "--price",
     metavar="IN,OUT[,CACHED]",
-    help="Dollars a million tokens; 0,0 if it costs none.",
+    help="USD per million tokens; 0,0 if calls are free.",
 )
-@click.option("--yes", is_flag=True, help="Probe without asking for confirmation.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @click.option(
     "--write",
     "path",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Write what the probe found as a file for run --config.",
+    help="Write the results as a file for run --config.",
 )
 @arguments.runs_dir
 @arguments.as_json
@@ -86,8 +87,8 @@ def doctor(
 ) -> int:
     """Check Python, SQLite, disk, keys and endpoints; exit 1 if one blocks a run.
 
-    With --endpoint and --model, find out instead what that endpoint takes and how it
-    counts, and print a model block for a configuration file.
+    With --endpoint and --model, probes which parameters that endpoint accepts and how
+    it counts tokens, and prints a model block for a configuration file.
     """
     if (endpoint is None) != (model is None):
         raise UsageError("Give --endpoint and --model together.")
@@ -185,8 +186,8 @@ def _meaning(status: int, variable: str | None) -> tuple[str, str]:
         )
     if status in {401, 403}:
         return "blocks", (
-            f"refuses the key in {variable} (status {status}); check the key and what "
-            "it may do"
+            f"refuses the key in {variable} (status {status}); check "
+            "the key and its permissions"
         )
     if status >= 500:  # noqa: PLR2004 - RFC 9110, section 15.6
         return "blocks", f"answers with status {status}; is it ready?"

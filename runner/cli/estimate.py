@@ -43,8 +43,14 @@ from store.runs import resolve
 
 @click.command(context_settings=ANY_SETTING)
 @click.argument("job_name", metavar="JOB", required=False)
-@click.option("--from", "run_name", metavar="RUN", help="What if RUN had other limits?")
-@click.option("--count-tokens", is_flag=True, help="By litellm's tokenizer: slower.")
+@click.option(
+    "--from", "run_name", metavar="RUN", help="Replay RUN under other limits."
+)
+@click.option(
+    "--count-tokens",
+    is_flag=True,
+    help="Count tokens with litellm's tokenizer; slower.",
+)
 @arguments.model_options
 @arguments.engine_options
 @arguments.new_run
@@ -58,10 +64,10 @@ def estimate(
     count_tokens: bool,
     **parameters: Any,
 ) -> int:
-    """Say what JOB would take before any call: calls, tokens, dollars, hours.
+    """Estimate calls, tokens, cost and time of JOB before any call.
 
-    It takes the options of siftlog run. With --from RUN a recorded run is played again
-    on its own latencies, under the limits that are given here; inf lifts one.
+    Takes the options of siftlog run. With --from RUN, replays a recorded run with its
+    own latencies under the limits given here; inf removes a limit.
     """
     request = RunRequest.of(ctx.args, parameters)
     if run_name is not None:
@@ -267,7 +273,9 @@ def _what_if(run_name: str, runs_dir: Path, options: TypedOptions) -> WhatIf:
     with open_reader(folder.log) as reader:
         first = run_started(reader)
         if typed.get("replicates") not in {None, first.replicates}:
-            raise UsageError("A what-if asks as often as its run: leave --replicates.")
+            raise UsageError(
+                "--from uses the replicates of its run: omit --replicates."
+            )
         file = read_toml(folder.config) if folder.config.exists() else {}
         file.pop("budget", None)  # what was allowed then is no question now
         recorded = roles.fixed(first.models)

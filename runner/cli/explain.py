@@ -30,11 +30,11 @@ def explain(
     *,
     as_json: bool,
 ) -> int:
-    """Show how ITEMs of a run, or of a job's inputs before any run, are judged.
+    """Explain how ITEMs of a run, or of a job's inputs, are judged.
 
-    A job that builds data sets explains how an ITEM gets into one, by the options of
-    prepare; without ITEM it chooses. Every setting of the job may be given by its own
-    flag; siftlog jobs JOB --all lists them. Writes nothing.
+    Before any run, a job that builds data sets explains how an ITEM gets into one,
+    under the options of prepare. Without ITEM, the job chooses some. Give a setting of
+    the job by its own flag; siftlog jobs JOB --all lists them. Writes nothing.
     """
     from runner.cli import run_steps
     from runner.errors import UsageError

@@ -42,25 +42,27 @@ PROGRESS_ROWS: Final = 1_000
     "--format",
     "form",
     type=click.Choice(["jsonl", "csv", "parquet"]),
-    help="Form of the files.  [default: jsonl]",
+    help="File format.  [default: jsonl]",
 )
 @click.option(
     "--scoring",
     type=int,
-    help="Scoring to take the scores of.  [default: the newest]",
+    help="Scoring to export.  [default: the newest]",
 )
 @click.option(
     "--otlp",
     metavar="URL",
-    help="Send traces and metrics to a collector instead, such as "
-    "http://127.0.0.1:4318.",
+    help="Send traces and metrics to an OpenTelemetry collector instead, such "
+    "as http://127.0.0.1:4318.",
 )
 @click.option(
     "--prompts/--no-prompts",
     default=True,
-    help="Whether answers have a column with the exact prompt.  [default: prompts]",
+    help="Add a column with the exact prompt to answers.  [default: prompts]",
 )
-@click.option("--dry-run", is_flag=True, help="Only say what it would come to.")
+@click.option(
+    "--dry-run", is_flag=True, help="Show what would happen, without doing it."
+)
 @arguments.runs_dir
 @arguments.as_json
 def export(
@@ -76,11 +78,10 @@ def export(
 ) -> int:
     """Write RUN's tasks, answers and scores as tables into its exports folder.
 
-    Without further words: tasks and answers; an answer has the exact prompt beside it.
-    Scores are the metrics of a scoring, its
-    verdicts by task and the tables of the job, from a fresh replay that must give the
-    same numbers. A run may be exported at any time, and again: files are replaced, and
-    what is sent to a collector has the same ids each time.
+    The default is tasks and answers, with the exact prompt beside each answer. Scores
+    are the metrics of a scoring, its verdicts by task and the tables of the job, from
+    a fresh replay that must reproduce its numbers. A run may be exported at any time
+    and repeatedly: files are replaced, and spans and metrics keep their ids.
     """
     from runner.errors import UsageError
     from store.runs import resolve
@@ -233,13 +234,11 @@ def _send(folder: RunFolder, typed: str, *, dry_run: bool, as_json: bool) -> int
     for signal in sent.untaken if sent else ():
         print_note(f"note: the collector takes no {signal}; the rest was sent.")
     if tracing.first.imported:
-        print_note(
-            "note: the answers were made elsewhere: there are no calls to tell of."
-        )
+        print_note("note: the answers were imported: there are no calls to export.")
     if not tracing.is_ended:
         print_note(
-            "partial: the run is unfinished; export it again once it has ended, and "
-            "nothing is doubled."
+            "partial: the run is unfinished; export it again when it "
+            "has ended, nothing is duplicated."
         )
     return DONE
 

@@ -37,18 +37,22 @@ from store.task import PlannedTask, manifest_bytes
 @click.command("import", context_settings=ANY_SETTING)
 @click.argument("job_name", metavar="JOB")
 @click.argument("words", nargs=-1, metavar="[FILES]...", type=click.UNPROCESSED)
-@click.option("--model", help="Model, where the files do not name it.")
-@click.option("--format", "form", help="Format, where it is not to be recognised.")
+@click.option("--model", help="Model name, if the files do not give it.")
+@click.option(
+    "--format",
+    "form",
+    help="Format of the files.  [default: recognised from their contents]",
+)
 @click.option(
     "--replicate",
     "replicates",
     multiple=True,
     type=(click.Path(path_type=Path), int),
     metavar="FILE N",
-    help="A file's replicate.",
+    help="Replicate number of a file.",
 )
 @click.option(
-    "--responses-path", "responses", multiple=True, help="A further file to import."
+    "--responses-path", "responses", multiple=True, help="Further file to import."
 )
 @arguments.new_run
 @arguments.no_score
@@ -66,11 +70,11 @@ def import_(
     no_score: bool,
     **parameters: Any,
 ) -> int:
-    """Record answers of JOB that were made elsewhere, as a run like any other.
+    """Import answers made by other tools as a run of JOB.
 
-    FILES are recognised by what they hold. Every setting of the job may be given by
+    The format of FILES is recognised from their contents. Give a setting of the job by
     its own flag (--profile NAME) or as --set profile=NAME; siftlog jobs JOB --all lists
-    them, files that have a flag of their own among them.
+    them.
     """
     from runner.cli import run_steps
     from runner.errors import UsageError

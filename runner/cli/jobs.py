@@ -60,23 +60,39 @@ def _print_settings(job: Job, *, show_all: bool, as_json: bool) -> None:
                     "allowed": field.get("enum", []),
                     "description": field.get("description", ""),
                     "everyday": name in everyday,
+                    "profiles": _profile_values(job, name),
                 }
             )
         return
     names = fields if show_all else everyday
-    for line in in_columns([(name, _described(fields[name])) for name in names]):
+    for line in in_columns(
+        [(name, _described(job, name, fields[name])) for name in names]
+    ):
         print_text(line)
     if hidden := len(fields) - len(names):
         print_text(f"{hidden} more settings: siftlog jobs {job.name} --all")
 
 
-def _described(field: Mapping[str, Any]) -> str:
-    """The description of a setting, with its allowed values and its default."""
+def _profile_values(job: Job, setting: str) -> dict[str, Any]:
+    """What each profile of the job sets a setting to, for those that set it."""
+    return {
+        profile: values[setting]
+        for profile, values in job.profiles.items()
+        if setting in values
+    }
+
+
+def _described(job: Job, name: str, field: Mapping[str, Any]) -> str:
+    """The description of a setting, with its allowed and its usual values."""
     allowed = field.get("enum", [])
     values = f" ({', '.join(map(str, allowed))})" if allowed else ""
     default = field.get("default")
     default_text = "" if default is None else f"  [default: {_typed(default)}]"
-    return f"{field.get('description', '')}{values}{default_text}"
+    profiles = "".join(
+        f"  [{profile}: {_typed(value)}]"
+        for profile, value in _profile_values(job, name).items()
+    )
+    return f"{field.get('description', '')}{values}{default_text}{profiles}"
 
 
 def _typed(default: object) -> str:

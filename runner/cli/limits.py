@@ -35,16 +35,20 @@ def _ceiling(
 
 def _ceiling_option(name: str, description: str) -> Callable[[C], C]:
     return click.option(
-        name, callback=_ceiling, metavar="N", help=f"{description}, or none: no limit."
+        name, callback=_ceiling, metavar="N", help=f"{description}; none: no limit."
     )
 
 
 @click.command()
 @arguments.run_argument
 @click.option("--model", help="Only this model.")
-@click.option("--concurrency", type=click.IntRange(min=1), help="Calls at a time.")
-@_ceiling_option("--rpm", "Requests a minute")
-@_ceiling_option("--tpm", "Tokens a minute")
+@click.option(
+    "--concurrency",
+    type=click.IntRange(min=1),
+    help="Maximum concurrent calls per model.",
+)
+@_ceiling_option("--rpm", "Maximum requests per minute")
+@_ceiling_option("--tpm", "Maximum tokens per minute")
 @control_options
 def limits(
     *,
@@ -54,11 +58,11 @@ def limits(
     tpm: float | str | None,
     **shared: Any,
 ) -> int:
-    """Show the limits of RUN, or set ceilings while it goes on.
+    """Show the limits of RUN, or change them while it runs.
 
-    Only what is named changes. It holds for later processes of the run too, unless
-    siftlog resume is given limits of its own. What the endpoint tells or shows of
-    itself still counts where it is lower. To start nothing at all: siftlog pause RUN.
+    Only the limits given here change. They also hold for later processes of the run,
+    unless siftlog resume sets its own. Lower limits reported or shown by the endpoint
+    still apply. To stop all new calls, use siftlog pause RUN.
     """
     from runner.run.control import limits_change
     from store.control import preview_open_tasks

@@ -42,42 +42,40 @@ COMMANDS = {
     "generate": CommandEntry(
         "runner.cli.run", "generate", "Run a job without scoring it."
     ),
-    "resume": CommandEntry(
-        "runner.cli.run", "resume", "Take an interrupted run up again."
-    ),
+    "resume": CommandEntry("runner.cli.run", "resume", "Resume an interrupted run."),
     "import": CommandEntry(
-        "runner.cli.import_", "import_", "Record work made elsewhere."
+        "runner.cli.import_", "import_", "Import answers made by other tools."
     ),
     "estimate": CommandEntry(
-        "runner.cli.estimate", "estimate", "Say what a job, or a what-if, would take."
+        "runner.cli.estimate", "estimate", "Estimate calls, tokens, cost and time."
     ),
     "prepare": CommandEntry(
         "runner.cli.prepare", "prepare", "Check or build a job's data."
     ),
     "simulate": CommandEntry(
-        "runner.simulate.command", "simulate", "Serve a misbehaving test endpoint."
+        "runner.simulate.command", "simulate", "Serve a test endpoint with faults."
     ),
     "score": CommandEntry("runner.cli.score", "score", "Score a run's stored answers."),
     "scores": CommandEntry("runner.cli.score", "scores", "List a run's scorings."),
     "explain": CommandEntry(
-        "runner.cli.explain", "explain", "Show how one item was judged."
+        "runner.cli.explain", "explain", "Explain how items were judged."
     ),
     "runs": CommandEntry("runner.cli.runs", "runs", "List the runs."),
-    "status": CommandEntry("runner.cli.status", "status", "Say how a run stands."),
+    "status": CommandEntry("runner.cli.status", "status", "Show the status of a run."),
     "tasks": CommandEntry("runner.cli.runs", "tasks", "List a run's tasks."),
     "events": CommandEntry("runner.cli.runs", "events", "List a run's events."),
-    "pause": CommandEntry(
-        "runner.cli.control", "pause", "Start no call of a live run."
-    ),
+    "pause": CommandEntry("runner.cli.control", "pause", "Pause a live run."),
     "drain": CommandEntry(
-        "runner.cli.control", "drain", "Let a live run end, resumable."
+        "runner.cli.control", "drain", "Stop a live run so that it can be resumed."
     ),
     "cancel": CommandEntry(
-        "runner.cli.control", "cancel", "End a run; skip what is open."
+        "runner.cli.control", "cancel", "End a run and skip its open tasks."
     ),
-    "retry": CommandEntry("runner.cli.control", "retry", "Ask final tasks again."),
+    "retry": CommandEntry("runner.cli.control", "retry", "Retry failed tasks."),
     "commands": CommandEntry(
-        "runner.cli.control", "commands", "Show or withdraw what was asked of a run."
+        "runner.cli.control",
+        "commands",
+        "List control commands; withdraw pending ones.",
     ),
     "limits": CommandEntry(
         "runner.cli.limits", "limits", "Show or set a run's limits."
@@ -89,7 +87,7 @@ COMMANDS = {
         "runner.cli.export", "export", "Write tables, or OpenTelemetry traces."
     ),
     "bundle": CommandEntry(
-        "runner.cli.bundle", "bundle", "Pack a scoring and all behind it in one file."
+        "runner.cli.bundle", "bundle", "Pack a scoring and its inputs into one file."
     ),
     "merge": CommandEntry(
         "runner.cli.merge", "merge", "Merge the logs of a split run."
@@ -97,13 +95,13 @@ COMMANDS = {
     "verify": CommandEntry(
         "runner.cli.verify",
         "verify",
-        "Check a run's log, or a bundle, from end to end.",
+        "Verify a run's log, or a bundle.",
     ),
     "cache": CommandEntry(
-        "runner.cli.cache", "cache", "List or prune the cache of answers."
+        "runner.cli.cache", "cache", "List or prune the response cache."
     ),
     "prompts": CommandEntry(
-        "runner.cli.prompts", "prompts", "Print a job's prompts, or those a run sent."
+        "runner.cli.prompts", "prompts", "Print a job's prompts, or those of a run."
     ),
     "models": CommandEntry(
         "runner.cli.models", "models", "List models, their prices and clients."
@@ -164,11 +162,11 @@ def cli() -> None:
     """Long LLM jobs over scientific papers.
 
     Every paid answer is kept, a killed run resumes where it stopped, and every metric
-    is replayed from the log. Start with: siftlog run paper-investigation
+    is computed by replaying the log. Start with: siftlog run paper-investigation
 
-    RUN is a run's id, the beginning of one, its folder, or last. Exit codes: 0 done, 1
-    error, 2 usage, 3 finished with failed tasks, 4 budget reached, 5 interrupted and
-    resumable, 6 a check failed.
+    RUN is a run's id, a prefix of one, its folder, or last. Exit codes: 0 success, 1
+    error, 2 usage error, 3 finished with failed tasks, 4 budget reached, 5 interrupted
+    and resumable, 6 a check failed.
     """
 
 
@@ -225,9 +223,9 @@ def _of_system(error: OSError) -> str:
     if error.errno in {errno.EMFILE, errno.ENFILE}:
         limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         return (
-            f"Too many files are open: this process may have {limit} (ulimit -n). "
-            "Raise the limit with: ulimit -n 4096; a run that had begun goes on with: "
-            "siftlog resume RUN."
+            f"Too many files are open: the limit is {limit} (ulimit "
+            "-n). Raise the limit with: ulimit -n 4096; resume a run "
+            "that had started with: siftlog resume RUN."
         )
     message = error.strerror or str(error)
     if error.filename:
@@ -257,7 +255,8 @@ def _unexpected(error: Exception) -> int:
 
     print_note("".join(traceback.format_exception(error)).rstrip())
     return _failed(
-        f"{type(error).__name__} is a mistake of siftlog's or of the job's, unless "
-        "siftlog verify RUN finds the run damaged: report it with the lines above.",
+        f"{type(error).__name__} is a bug in siftlog or in the job, "
+        "unless siftlog verify RUN finds the run damaged: please "
+        "report it with the lines above.",
         ERROR,
     )

@@ -34,14 +34,14 @@ from store.segments.source import PlaceSurvey, compact, sources, survey
     "places",
     multiple=True,
     metavar="DIR|URL",
-    help="Where shards shipped their logs to; remembered.",
+    help="Location that shards ship their logs to; recorded for later merges.",
 )
 @click.option(
     "--compact",
     is_flag=True,
-    help="Put the many small segments that dead shards have left there into few.",
+    help="Combine small segments of ended shards into larger files.",
 )
-@click.option("--check", is_flag=True, help="Exit code 6 unless all has ended.")
+@click.option("--check", is_flag=True, help="Exit with 6 unless every shard has ended.")
 @arguments.runs_dir
 @arguments.as_json
 def merge(
@@ -52,11 +52,11 @@ def merge(
     runs_dir: Path,
     as_json: bool,
 ) -> int:
-    """Take what is new in the logs of RUN's shards into one log, RUN/log.db.
+    """Merge the logs of RUN's shards into one log, RUN/log.db.
 
-    In whatever order and however often logs are merged, the outcome is the same. Verbs
-    that look at RUN merge first, so this is for logs that come from elsewhere (--ship),
-    for a last look, and for the digest of what the run consists of.
+    The result does not depend on the order or number of merges. Commands that read RUN
+    merge first, so use this for logs from other machines (--ship), and for the digest
+    of the complete run.
     """
     from store.database import open_reader
     from store.read.live import union_progress
@@ -103,7 +103,9 @@ def merge(
                 f"{part.phase.removeprefix('run_')}"
             )
         if progress.missing:
-            print_text(f"missing: slices {progress.missing}, which no shard has begun")
+            print_text(
+                f"missing: slices {progress.missing}, which no shard has started"
+            )
         if progress.repeated:
             print_text(
                 f"repeated: {progress.repeated:,} answers, paid for more than once"
@@ -113,8 +115,8 @@ def merge(
     if has_ended or not check:
         return DONE
     print_note(
-        f"slices {progress.unfinished} have not come to their end in any log: "
-        "start, or go on with, the shards that hold them"
+        f"slices {progress.unfinished} are unfinished in every log: "
+        "start or resume the shards that hold them"
     )
     return CHECK_FAILED
 
@@ -195,8 +197,9 @@ def say_emptied(folder: RunFolder, notify: Callable[[str], None]) -> None:
         place = Place.of(address)
         if not place.names(FOLDER):
             notify(
-                f"{place.address} holds no log of run {folder.run_id} now: what was "
-                "merged from there is kept; see that it is the right place"
+                f"{place.address} no longer holds a log of run "
+                f"{folder.run_id}: merged events are kept; check the "
+                "location"
             )
 
 
@@ -268,7 +271,7 @@ def _as_text(run: str, place_survey: PlaceSurvey, now_us: int) -> str:
         )
     if place_survey.missing:
         lines.append(
-            f"missing: slices {place_survey.missing}, which no shard has begun"
+            f"missing: slices {place_survey.missing}, which no shard has started"
         )
     if place_survey.unfinished:
         lines.append(f"unfinished: slices {place_survey.unfinished}")

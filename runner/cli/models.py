@@ -27,14 +27,14 @@ HEADING = (
 
 @click.command()
 @click.argument("run_name", metavar="[RUN]", required=False)
-@click.option("--filter", "words", default="", help="Words that the name must hold.")
+@click.option("--filter", "words", default="", help="Words that the name must contain.")
 @arguments.runs_dir
 @arguments.as_json
 def models(run_name: str | None, words: str, runs_dir: Path, as_json: bool) -> int:
-    """List the models of the price table, or those that RUN asks.
+    """List the models of the price table, or those of RUN.
 
-    Prices are those that litellm's package ships; a model that is not in the table can
-    be asked all the same. Of a RUN: limits in force, calls and costs too.
+    Prices come from the litellm package; a model that is not in the table can be used
+    as well. For a RUN, also shows current limits, calls and costs.
     """
     rows = _of_table() if run_name is None else _of_run(runs_dir, run_name)
     selected_rows = [

@@ -29,15 +29,15 @@ from runner.workload import file_lists, switches
     "--out",
     metavar="PATH",
     type=click.Path(path_type=Path),
-    help="Where the file or folder goes that is built.",
+    help="Output file or folder.",
 )
-@click.option("--force", is_flag=True, help="Replace a folder that is there already.")
+@click.option("--force", is_flag=True, help="Replace an existing folder.")
 @click.option(
     "--fail-under",
     "least",
     metavar="X",
     type=float,
-    help="Exit with 6 if the share that SUBCOMMAND finds is below X or undefined.",
+    help="Exit with 6 if the share that SUBCOMMAND computes is below X or undefined.",
 )
 @arguments.as_json
 def prepare(
@@ -52,12 +52,11 @@ def prepare(
 ) -> int:
     """Check or build the data of JOB.
 
-    Without SUBCOMMAND: what the job builds by default, or else which there are. Every
-    setting of the job may be given by its own flag (--posts FILE) or as --set
-    posts=FILE; siftlog jobs JOB --all lists them. Without any input the job's sample is
-    used.
+    Without SUBCOMMAND, builds the job's default data or lists the subcommands. Give a
+    setting of the job by its own flag (--posts FILE) or as --set posts=FILE; siftlog
+    jobs JOB --all lists them. The default input is the job's sample.
 
-    A SUBCOMMAND that asks models is a run, and takes the options of siftlog run too.
+    A SUBCOMMAND that calls models is a run and also takes the options of siftlog run.
     """
     from runner.cli import run_steps
     from runner.errors import UsageError

@@ -37,15 +37,15 @@ def prompts(
     runs_dir: Path,
     as_json: bool,
 ) -> int:
-    """Print the prompts of JOB as a file for --prompts, or those that RUN sent.
+    """Print the prompts of JOB as a file for --prompts, or the prompts of RUN.
 
-    The file of a job has a text for every stage and part, with the placeholders that
-    each text offers; change what you like, leave out the rest, and name it with siftlog
-    run JOB --prompts FILE. With settings, such as --profile NAME or --prompts FILE, it
-    has the texts that a run with these settings uses.
+    For a job, prints a text for every stage and part, with its placeholders. Edit the
+    texts you want to change, remove the rest, and pass the file with siftlog run JOB
+    --prompts FILE. With settings, such as --profile NAME or --prompts FILE, prints the
+    texts that a run with these settings uses.
 
-    Of a run, each form of request that a stage sent is printed once, with its first
-    example as the model read it.
+    For a run, prints each form of request of a stage once, with its first example as
+    the model read it.
     """
     from runner.errors import UsageError
     from runner.registry import job_names, load_job
@@ -121,7 +121,7 @@ def _of_run(folder: RunFolder, *, as_json: bool) -> int:
     for example in examples:
         print_raw("\n" + "".join(f"{line}\n" for line in _lines(example)))
     if not examples:
-        print_note(f"Run {folder.run_id} has sent nothing yet.")
+        print_note(f"Run {folder.run_id} has not sent any request yet.")
     return DONE
 
 

@@ -85,9 +85,9 @@ def _await_launch(child: int, listening: int, *, as_json: bool) -> int:
         )
         return code
     print_note(
-        f"Run {run} goes on without this terminal (process {child}); its output is in "
-        f"{folder.diagnostics}. Look at it with: siftlog watch {run}; end it with: "
-        f"siftlog drain {run}"
+        f"Run {run} runs in the background (process {child}); its "
+        f"output is in {folder.diagnostics}. Watch it with: siftlog "
+        f"watch {run}; stop it with: siftlog drain {run}"
     )
     return DONE
 
@@ -109,8 +109,9 @@ def _until_alive(child: int, folder: RunFolder) -> int | None:
             return None
         time.sleep(POLL_S)
     raise RunnerError(
-        f"Run {folder.run_id} has begun and shows no sign of life (process {child}); "
-        f"see {folder.diagnostics} and siftlog status {folder.run_id}."
+        f"Run {folder.run_id} has started but does not respond (process "
+        f"{child}); see {folder.diagnostics} and siftlog status "
+        f"{folder.run_id}."
     )
 
 
@@ -128,7 +129,11 @@ def _code(wait_status: int) -> int:
 @arguments.parts
 @arguments.placing
 @arguments.new_run
-@click.option("--dry-run", is_flag=True, help="Estimate only: siftlog estimate JOB.")
+@click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Print an estimate and exit, like siftlog estimate JOB.",
+)
 @arguments.detach
 @arguments.no_score
 @arguments.no_report
@@ -145,9 +150,9 @@ def run(
 ) -> int:
     """Run JOB and score its answers.
 
-    Every setting of the job may be given by its own flag (--bench FILE) or as --set
-    bench=FILE; siftlog jobs JOB --all lists them. Without any input the job's sample is
-    used, without --model its offline baseline.
+    Give a setting of the job by its own flag (--bench FILE) or as --set bench=FILE;
+    siftlog jobs JOB --all lists them. The default input is the job's sample, the
+    default model its offline baseline.
     """
     request = RunRequest.of(ctx.args, parameters)
     if dry_run:
@@ -169,7 +174,7 @@ def run(
 @arguments.as_json
 @click.pass_context
 def generate(ctx: click.Context, /, job_name: str, **parameters: Any) -> int:
-    """Run JOB without scoring it: siftlog score RUN does that later."""
+    """Run JOB without scoring it. Score it later with siftlog score RUN."""
     return _start(job_name, RunRequest.of(ctx.args, parameters), scores=False)
 
 
@@ -208,10 +213,12 @@ def _start(job_name: str, request: RunRequest, *, scores: bool) -> int:
 @arguments.carrying
 @arguments.placing
 @arguments.sets
-@click.option("--stage", help="Of a paused run: lift only this stage's pause.")
-@click.option("--model", help="Of a paused run: lift only this model's pause.")
+@click.option("--stage", help="With a paused run: resume only this stage.")
+@click.option("--model", help="With a paused run: resume only this model.")
 @arguments.runs_dir
-@click.option("--accept-changes", is_flag=True, help="Go on though inputs differ.")
+@click.option(
+    "--accept-changes", is_flag=True, help="Continue although inputs have changed."
+)
 @arguments.detach
 @arguments.no_score
 @arguments.no_report
@@ -228,9 +235,9 @@ def resume(
     model: str | None,
     **parameters: Any,
 ) -> int:
-    """Take RUN up where it stopped; no recorded answer is asked for again.
+    """Resume RUN where it stopped. Recorded answers are never requested again.
 
-    A live run that is paused goes on, and this returns at once.
+    A paused live run continues, and this command returns at once.
     """
     from runner import roles
     from runner.cli import run_steps, shards

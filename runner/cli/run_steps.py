@@ -90,9 +90,9 @@ def _sentences(job: Job) -> Iterator[str]:
                 name, sorted(known - DEVELOPERS - {VARIABLE}), n=1
             )
             hint = f"did you mean {near[0]}?" if near else "see siftlog run --help."
-            yield f"warn: {name} in the environment sets nothing; {hint}"
+            yield (f"warn: {name} in the environment is unknown and ignored; {hint}")
         elif name not in os.environ:
-            yield f"warn: {name} in .env sets nothing: that file holds keys only."
+            yield (f"warn: {name} in .env is ignored: that file is for keys only.")
 
 
 CLOCK = SystemClock()
@@ -354,8 +354,8 @@ def _failures(folder: RunFolder, state: Status) -> str:
     run = folder.run_id
     resume = "the same command" if folder.part else f"siftlog resume {run}"
     return (
-        f"{state.tasks.failed} tasks failed; ask them again with: "
-        f"siftlog retry {run} && {resume}"
+        f"{state.tasks.failed} tasks failed; retry them with: siftlog "
+        f"retry {run} && {resume}"
     )
 
 

@@ -32,7 +32,9 @@ CLOCK = SystemClock()
 
 
 @click.command()
-@click.option("--group", help="Only the runs that siftlog run-all began under it.")
+@click.option(
+    "--group", help="Only runs that siftlog run-all started under this group."
+)
 @arguments.runs_dir
 @arguments.as_json
 def runs(group: str | None, runs_dir: Path, as_json: bool) -> int:
@@ -78,7 +80,7 @@ def runs(group: str | None, runs_dir: Path, as_json: bool) -> int:
 @click.command()
 @arguments.run_argument
 @arguments.filter_
-@click.option("--limit", type=click.IntRange(min=1), help="At most so many.")
+@click.option("--limit", type=click.IntRange(min=1), help="Maximum number of tasks.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
 @arguments.runs_dir
 @arguments.as_json
@@ -196,9 +198,13 @@ def _task_pages(
 
 @click.command()
 @arguments.run_argument
-@click.option("--follow", is_flag=True, help="Wait for further events until the end.")
-@click.option("--after", type=int, default=0, help="Only events after this number.")
-@click.option("--kind", "kinds", multiple=True, help="Only this kind; repeatable.")
+@click.option("--follow", is_flag=True, help="Wait for new events until the run ends.")
+@click.option(
+    "--after", type=int, default=0, help="Only events after this sequence number."
+)
+@click.option(
+    "--kind", "kinds", multiple=True, help="Only events of this kind; repeatable."
+)
 @arguments.runs_dir
 @arguments.as_json
 def events(

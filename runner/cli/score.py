@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 @arguments.run_argument
 @arguments.sets
 @arguments.runs_dir
-@click.option("--no-record", is_flag=True, help="Write no file and no event.")
+@click.option("--no-record", is_flag=True, help="Write no file and record no event.")
 @arguments.at
 @arguments.strict
 @click.option(
@@ -62,8 +62,8 @@ if TYPE_CHECKING:
     "tables",
     multiple=True,
     metavar="NAME",
-    help="With --format: print that table of the scoring, or 'metrics' for all "
-    "metrics; repeatable.  [default: headline metrics, headline tables]",
+    help="With --format: table to print, or 'metrics' for all metrics; "
+    "repeatable.  [default: headline metrics and tables]",
 )
 @arguments.as_form
 @arguments.as_json
@@ -81,10 +81,9 @@ def score(
 ) -> int:
     """Score RUN's stored answers, under its own settings or changed ones.
 
-    Every setting of the job may be given by its own flag; siftlog jobs JOB --all lists
-    them. No model is called. For a live run, scores the finished part and records
-    nothing. With --at, scores the answers of that moment under its settings and records
-    nothing.
+    Give a setting of the job by its own flag; siftlog jobs JOB --all lists them. No
+    model is called. For a live run, scores the finished part and records nothing. With
+    --at, scores the answers of that moment under its settings and records nothing.
     """
     from runner.cli import run_steps
     from runner.errors import UsageError
@@ -176,7 +175,9 @@ def _scored_back(
         run_scoring = scoring.replayed(
             job, reader, settings, inputs, through_seq=moment.seq
         )
-    print_note(f"{folder.run_id} {moment_text(moment)}: a look back, never recorded.")
+    print_note(
+        f"{folder.run_id} {moment_text(moment)}: an earlier state, not recorded."
+    )
     return run_scoring, moment_json(moment)
 
 
@@ -195,13 +196,14 @@ def _remarks(run_scoring: Scoring) -> Iterator[str]:
         yield f"{finding.severity}: {finding.line}"
     if run_scoring.scorecard.missing:
         yield (
-            f"note: {run_scoring.scorecard.missing:,} answers that these settings "
-            "ask for are not in the run, and what needs them goes without."
+            f"note: {run_scoring.scorecard.missing:,} answers that "
+            "these settings need are missing from the run; results "
+            "that need them are left out."
         )
     if run_scoring.scorecard.stale:
         yield (
-            f"note: {run_scoring.scorecard.stale:,} answers of the run are stale: "
-            "these settings do not ask for them, and nothing uses them."
+            f"note: {run_scoring.scorecard.stale:,} answers of the run "
+            "are stale: these settings do not use them."
         )
 
 
@@ -225,9 +227,9 @@ _HEADERS = (
 def scores(run_name: str, runs_dir: Path, as_json: bool) -> int:
     """List RUN's recorded scorings, oldest first.
 
-    Each stands with the event that it read up to, the digest of its scorecard, its
-    headline metric, and what it goes by that the one before did not: settings, inputs,
-    code. The same log, settings, inputs and code give the same digest.
+    Shows for each scoring the last event it read, the digest of its scorecard, its
+    headline metric, and changes since the previous one: settings, inputs, code. The
+    same log, settings, inputs and code give the same digest.
     """
     from store.database import open_reader
     from store.events import ScoringRecorded

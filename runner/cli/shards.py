@@ -106,9 +106,9 @@ def resume_all(
     """
     if request.part.local_dir is not None:
         raise UsageError(
-            f"Run {folder.run_id} is resumed where it lies; to keep a log elsewhere "
-            "start a shard of it: siftlog run JOB --run-id ID --shard 0/1 --local-dir "
-            "DIR --ship DIR|URL"
+            f"Run {folder.run_id} is resumed in its own folder; to keep "
+            "a log elsewhere, start a shard: siftlog run JOB --run-id "
+            "ID --shard 0/1 --local-dir DIR --ship DIR|URL"
         )
     print_note(
         f"Run {folder.run_id} is split: what its shards have answered is taken over, "
@@ -189,8 +189,8 @@ def run_placed(
     """
     if options.stopping is not None:
         raise UsageError(
-            "--stop-when-decided looks at all answers of a run as they come, and its "
-            "shards have only their own: leave it or --engine out."
+            "--stop-when-decided needs all answers of a run, and a "
+            "shard has only its own: omit it or --engine."
         )
     part, placing = request.part, request.placing
     if part.local_dir is not None and part.ship is None:
@@ -210,7 +210,8 @@ def run_placed(
     )
     print_note(
         f"Placing {placement.shards} shards of run {folder.run_id} with "
-        f"{placement.engine}; what each says stands in its run.*.log in {folder.path}"
+        f"{placement.engine}; their output is in run.*.log in "
+        f"{folder.path}"
     )
     context = run_steps.run_context(request, folder, work, leave)
     # shards read it from a file that lies elsewhere

@@ -37,13 +37,13 @@ CHECKS = {"stalled": 6, "lost": 6, "budget_stop": 4, "drained": 5}
 
 @click.command()
 @arguments.run_argument
-@click.option("--check", is_flag=True, help="Exit code by state: 3, 4, 5 or 6.")
+@click.option("--check", is_flag=True, help="Set the exit code by state: 3, 4, 5 or 6.")
 @arguments.at
 @click.option(
     "--ship",
     "place",
     metavar="DIR|URL",
-    help="Say what is there of the logs that shards of RUN carry there; opens no log.",
+    help="Show what RUN's shards have copied there; opens no log.",
 )
 @arguments.runs_dir
 @arguments.as_json
@@ -55,18 +55,20 @@ def status(
     runs_dir: Path,
     as_json: bool,
 ) -> int:
-    """Say how RUN stands: once, where siftlog watch goes on.
+    """Show the status of RUN once; siftlog watch keeps showing it.
 
-    With --at it says how RUN stood, from the events up to there alone; a million of
-    them take some seconds. With --check the exit code tells a state: 6 stalled or
+    With --at, shows an earlier state from the events up to that moment; a million
+    events take some seconds. With --check, the exit code gives the state: 6 stalled or
     lost, 4 budget reached, 5 drained, 3 finished with failed tasks, else 0; with
-    --ship it is 6 unless all has ended.
+    --ship it is 6 unless every shard has ended.
     """
     if place is not None:
         from runner.cli.merge import print_shipped
 
         if moment_name is not None:
-            raise click.UsageError("--at looks into logs, and --ship opens none.")
+            raise click.UsageError(
+                "--at reads logs, and --ship opens none: omit one of the two."
+            )
         has_ended = print_shipped(run_name, place, as_json=as_json)
         return CHECK_FAILED if check and not has_ended else DONE
     from store.database import open_reader
@@ -272,8 +274,8 @@ def _advice(shares: dict[str, float]) -> str:
             "file), or lower the reasoning effort"
         )
     if shares.get("filtered", 0.0) >= LARGE or shares.get("refused", 0.0) >= LARGE:
-        return "; look at some with siftlog tasks, and change prompt or model"
-    return "; look at some with siftlog tasks before you use the results"
+        return "; inspect some with siftlog tasks, and change the prompt or the model"
+    return "; inspect some with siftlog tasks before you use the results"
 
 
 def _percent(share: float) -> str:
@@ -394,7 +396,7 @@ def status_text(present: LiveStatus) -> str:
         f"{n:,} of them {source}"
         for n, source in (
             (attempts.cached, "from the response cache"),
-            (attempts.reused, "taken up again after a retry"),
+            (attempts.reused, "reopened by a retry"),
         )
         if n
     ]

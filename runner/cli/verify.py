@@ -22,16 +22,16 @@ from runner.cli.console import CHECK_FAILED, DONE, print_json, print_note, print
     default=3600.0,
     show_default=True,
     metavar="SECONDS",
-    help="Of a bundle: break off after that; 0: never.",
+    help="With a bundle: stop after this time; 0: never.",
 )
 def verify(run_name: str, runs_dir: Path, as_json: bool, time_limit_s: float) -> int:
     """Check RUN's log: chain, order, hashes of texts, projections; exit 6 if wrong.
 
-    Its end is compared with what was acknowledged. Where the sidecar that says so is
-    lost, or the log was copied without it, the end is called unproven.
+    Compares the end of the log with the acknowledged events. Without the sidecar file
+    that records them, the end is reported as unproven.
 
-    Of a BUNDLE, a file that siftlog bundle has made, every member is checked, and its
-    scorecard is made again without a network. Nothing is written but temporary files.
+    For a BUNDLE made by siftlog bundle, checks every member and repeats the scoring
+    without a network. Writes temporary files only.
     """
     from runner.cli.progress import paced_progress
     from store.clock import SystemClock

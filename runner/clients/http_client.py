@@ -191,7 +191,7 @@ class HttpSender:
         if compression not in _UNPACKED:
             raise MalformedReply(
                 f"{self._endpoint} compressed its reply as "
-                f"{one_line(compression)!r}, which was not asked for.",
+                f"{one_line(compression)!r}, which was not requested.",
                 status=response.status_code,
             )
         async for piece in response.aiter_bytes():

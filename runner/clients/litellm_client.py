@@ -332,8 +332,8 @@ def check(model: str, *, has_key: bool, environment: Mapping[str, str]) -> None:
     are_alternatives = all(name.endswith("_API_KEY") for name in missing)
     names = (" or " if are_alternatives else " and ").join(missing)
     raise UsageError(
-        f"{model} needs {names} in the environment or in .env; the key may also stand "
-        "in a variable that --api-key-env names."
+        f"{model} needs {names} in the environment or in .env, or name "
+        "another variable with --api-key-env."
     )
 
 

@@ -315,7 +315,7 @@ class RecordedClient:
                 task = call.task
                 raise BadRequest(
                     f"{self._name} holds no answer to {task.stage} {task.key} "
-                    f"(replicate {task.replicate}); ask a model for it."
+                    f"(replicate {task.replicate}); request it from a model."
                 )
             form, body = recorded_reply
             self._tally.bytes_received += len(body)

@@ -82,7 +82,7 @@ def obey_signals(worker: Interruptible, notify: Callable[[str], None]) -> None:
     def obey(number: int) -> None:
         seen.append(number)
         if len(seen) == 1:
-            notify("Finishing the calls in flight; once more to stop at once.")
+            notify("Finishing the calls in flight; press again to stop at once.")
             worker.drain()
         else:
             worker.stop()

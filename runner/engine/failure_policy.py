@@ -246,11 +246,12 @@ _WASTE: Final = {Flaw.TRUNCATED, Flaw.EMPTY, Flaw.UNPARSED, Flaw.JOB_FAULT}
 _ADVICE: Final[Mapping[Flaw, str]] = {
     Flaw.JOB_FAULT: "mend the job",
     Flaw.TRUNCATED: "raise the output limit or lower the reasoning effort",
-    Flaw.EMPTY: "look at a reply with 'siftlog tasks'",
+    Flaw.EMPTY: "inspect a reply with 'siftlog tasks'",
     Flaw.REFUSED: "change the prompt or the model",
     Flaw.FILTERED: "change the prompt or the provider",
-    Flaw.UNPARSED: "look at a reply with 'siftlog tasks' and mend prompt or parser",
-    Flaw.FAILED: "look at the errors with 'siftlog status'",
+    Flaw.UNPARSED: "inspect a reply with 'siftlog tasks' and fix the prompt or the "
+    "parser",
+    Flaw.FAILED: "see the errors with 'siftlog status'",
 }
 """The next step by what most outcomes share; on a tie the first one counts."""
 

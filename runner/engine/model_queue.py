@@ -312,8 +312,8 @@ class ModelQueue:
         if not is_limit or requested_s <= deadline_s or self.limits.batched:
             return None
         return self.endpoint.breaker.stop(
-            f"{self.endpoint.name} asks to wait {requested_s:,.0f} s, and a task "
-            f"has no more than {deadline_s:,.0f} s (--deadline-s)"
+            f"{self.endpoint.name} asks to wait {requested_s:,.0f} s, "
+            f"but a task has at most {deadline_s:,.0f} s (--deadline-s)"
         )
 
     def refused(self, error: e.AttemptError, task: int) -> str | None:
@@ -324,7 +324,7 @@ class ModelQueue:
         if reason is None:
             return None
         self.stop = ModelStop(reason=reason, error=type(error))
-        return f"{self.model}: {reason}; nothing more of this model is sent."
+        return f"{self.model}: {reason}; no further request of this model is sent."
 
     @property
     def is_out(self) -> bool:

@@ -317,7 +317,7 @@ def verdict(estimate: Estimate, budget_usd: float) -> tuple[str, str]:
     usd = estimate.total.usd
     budget = f"A budget of {dollars(budget_usd)}"
     if usd is None:
-        return "unknown", f"{budget} says nothing while a price is unknown."
+        return "unknown", f"{budget} has no effect while a price is unknown."
     if usd.high <= budget_usd:
         return "holds", f"{budget} holds even at the high figure."
     if usd.low > budget_usd:

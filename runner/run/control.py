@@ -297,7 +297,7 @@ def _budget(command: Command, run: LiveRun) -> Act:
             f"a budget is raised by more than 0 and at most {MOST:,} dollars"
         )
     if not run.driver.has_budget:
-        raise CommandRefused("the run has no budget, so there is nothing to add to")
+        raise CommandRefused("the run has no budget to add to")
     if run.driver.shares_budget:
         raise CommandRefused(
             "the budget is that of all runs of its group: raise it in the group's file "

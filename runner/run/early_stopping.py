@@ -267,7 +267,7 @@ class Decider:
         except UsageError as error:
             # the answers are worth having all the same
             self._looking = None
-            self._notify(f"The run goes on to its end: {error}")
+            self._notify(f"The run continues to its end: {error}")
             return
         if decision is None or self.decided is not None:
             return

@@ -161,8 +161,8 @@ class RunEnding:
 
     async def _stop(self, decided: ComparisonDecided, still_open: int) -> RunOutcome:
         reason = (
-            f"{sentence(decided)}; {still_open:,} tasks stay open, ask them with: "
-            f"siftlog resume {self.folder.run_id}"
+            f"{sentence(decided)}; {still_open:,} tasks stay open; "
+            f"continue with: siftlog resume {self.folder.run_id}"
         )
         await self.log.append(RunDrained(by=BY, why=reason, open=still_open))
         return RunOutcome(outcome="decided", reason=reason)
@@ -226,7 +226,7 @@ def cancelled(run: str, skipped: int) -> RunOutcome:
     """How a run ends whose open tasks were skipped for good."""
     return RunOutcome(
         outcome="cancelled",
-        reason=f"Cancelled; {skipped:,} open tasks were skipped. Score what there is "
-        f"with: siftlog score {run}; bring them back with: siftlog retry {run} "
-        f"--reason {REASON}",
+        reason=f"Cancelled; {skipped:,} open tasks were skipped. Score the "
+        f"recorded answers with: siftlog score {run}; reopen the tasks "
+        f"with: siftlog retry {run} --reason {REASON}",
     )

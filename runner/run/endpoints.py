@@ -98,8 +98,9 @@ def connect(
     batched = {model for model in options_by_model if options.is_batched(model)}
     if options.batch and not batched:
         raise UsageError(
-            "No model of this run can be asked by batches: those that answer offline "
-            "cannot; name another with --model, or run without --batch."
+            "No model of this run has a batch API, because all answer "
+            "offline; name another with --model, or run without "
+            "--batch."
         )
     return Connections(
         clients={

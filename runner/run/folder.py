@@ -223,8 +223,8 @@ def replaced(target: Path, *, force: bool) -> Iterator[Path]:
         _clear_drafts(target)
         if _put_back(target) and not force:
             raise UsageError(
-                f"{target} was being replaced when the process was killed, and is back "
-                "as it was: name another --out, or use --force."
+                f"{target} was being replaced when the process was killed, "
+                "and is restored: name another --out, or use --force."
             )
         if target.exists() and not force:
             raise UsageError(

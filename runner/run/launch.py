@@ -445,8 +445,8 @@ async def resume(
     initial_state = liveness(before.signs, context.clock.now_us(), is_alive=False)
     if first.imported:
         raise UsageError(
-            f"Run {folder.run_id} was imported: its answers were made elsewhere and "
-            f"nothing is sent for it; score it with siftlog score {folder.run_id}."
+            f"Run {folder.run_id} was imported, so there is nothing to "
+            f"send; score it with siftlog score {folder.run_id}."
         )
     check_cancelled(folder, initial_state)
     if not accept_changes:

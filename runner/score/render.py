@@ -194,7 +194,7 @@ def print_tables(card: Scorecard, names: Sequence[str] = ()) -> Iterator[PrintTa
     for name in names:
         if name != METRICS and name not in tables_by_name:
             raise UsageError(
-                f"--table {name}: there is no such short table; there are: "
+                f"--table {name}: unknown table; choose one of: "
                 f"{', '.join((METRICS, *tables_by_name))}."
             )
     if not names:

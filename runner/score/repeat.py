@@ -265,9 +265,9 @@ def _renamed(
 
 def _changed(recorded_input: Input) -> DatasetError:
     return DatasetError(
-        f"{recorded_input.path} ({recorded_input.setting}) is not the file that "
-        "the scoring read, and what the log keeps of it cannot stand in its "
-        "place: put the old one back."
+        f"{recorded_input.path} ({recorded_input.setting}) is not the "
+        "file that the scoring read, and the log holds no full copy: "
+        "restore the old file."
     )
 
 

@@ -357,8 +357,9 @@ class LeaseClient:
                 "that started it is alive."
             )
         self._notify(
-            f"The broker at {name} is lost ({reason}): nothing more is sent, for "
-            "another process may have this part of the run by now."
+            f"The broker at {name} is lost ({reason}): no further call "
+            "is sent, because another process may have taken this part "
+            "of the run."
         )
         self.is_fenced = True
         driver.drain()

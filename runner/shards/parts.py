@@ -132,9 +132,9 @@ def rival_warnings(
         both = Slices.parse(source.shard.slices) & Slices.parse(shard.slices)
         yield (
             f"Shard {source.shard} was carried from {heartbeat.host} "
-            f"{max(0, age_s):.0f} s ago, and has {len(both)} slices of Shard "
-            f"{shard}: if its process is still there, end one of the two, or both "
-            "ask and pay for the same."
+            f"{max(0, age_s):.0f} s ago, and has {len(both)} slices of "
+            f"Shard {shard}: if its process is still running, stop one "
+            "of the two, or both pay for the same calls."
         )
 
 

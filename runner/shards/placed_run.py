@@ -102,9 +102,9 @@ async def wait_for_orphans(
         await clock.sleep_until(clock.monotonic() + POLL_S)
     if folder.is_written():
         raise RunnerError(
-            f"Shards of run {folder.run_id} are at work that somebody else has "
-            f"started: wait until they end, or end them with siftlog drain "
-            f"{folder.run_id}."
+            f"Shards of run {folder.run_id} were started by another "
+            "process and are still running: wait until they end, or "
+            f"stop them with siftlog drain {folder.run_id}."
         )
 
 

@@ -111,8 +111,9 @@ def check_place(place: Place, run_id: str) -> None:
     run_ids = {source.identity.run_id for source in sources(place)}
     if run_ids - {run_id}:
         raise UsageError(
-            f"{place.address} holds the logs of run {min(run_ids - {run_id})}: name "
-            f"another --ship for run {run_id}, each run has a place of its own."
+            f"{place.address} holds the logs of run "
+            f"{min(run_ids - {run_id})}: name another --ship for run "
+            f"{run_id}; each run needs its own location."
         )
 
 

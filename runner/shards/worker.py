@@ -59,8 +59,8 @@ async def work_on(
     """
     if options.stopping is not None:
         raise UsageError(
-            "--stop-when-decided looks at all answers of a run, and a shard has only "
-            "its own: leave one of the two out."
+            "--stop-when-decided needs all answers of a run, and a "
+            "shard has only its own: omit one of the two."
         )
     launch.check_alive(folder)
     check_others(folder, shard, work, options, accept_changes=accept_changes)
@@ -117,8 +117,9 @@ async def work_on(
         )
     if other_logs.adopted is not None and other_logs.adopted.refused:
         context.notify(
-            f"{other_logs.adopted.refused:,} answers of the run are to other "
-            "requests than are sent now: these tasks were asked again."
+            f"{other_logs.adopted.refused:,} answers of the run belong "
+            "to requests that have changed: these tasks were sent "
+            "again."
         )
     return ended
 

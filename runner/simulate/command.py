@@ -11,94 +11,128 @@ _SHARE = click.FloatRange(0, 1)
 
 
 @click.command()
-@click.option("--port", type=int, default=0, help="Port on loopback; 0: any free one.")
-@click.option("--seed", type=int, default=0, help="Of the faults and the answers.")
-@click.option("--latency-ms", type=float, default=0.0, help="Time before each reply.")
-@click.option("--jitter-ms", type=float, default=0.0, help="Added to it, at most.")
-@click.option("--rate-429", type=_SHARE, default=0.0, help="Share told to slow down.")
-@click.option("--rate-5xx", type=_SHARE, default=0.0, help="Share of server errors.")
+@click.option("--port", type=int, default=0, help="Port on loopback; 0: any free port.")
+@click.option("--seed", type=int, default=0, help="Seed of faults and answers.")
+@click.option("--latency-ms", type=float, default=0.0, help="Latency of each reply.")
 @click.option(
-    "--rate-malformed", type=_SHARE, default=0.0, help="Share with a spoiled body."
+    "--jitter-ms",
+    type=float,
+    default=0.0,
+    help="Maximum random addition to the latency.",
 )
-@click.option("--rate-drop", type=_SHARE, default=0.0, help="Share cut off.")
-@click.option("--rate-hang", type=_SHARE, default=0.0, help="Share never answered.")
-@click.option("--rps", type=float, help="Requests a second that are served.")
+@click.option(
+    "--rate-429", type=_SHARE, default=0.0, help="Share of requests answered with 429."
+)
+@click.option(
+    "--rate-5xx",
+    type=_SHARE,
+    default=0.0,
+    help="Share of requests answered with a server error.",
+)
+@click.option(
+    "--rate-malformed",
+    type=_SHARE,
+    default=0.0,
+    help="Share of replies with a malformed body.",
+)
+@click.option("--rate-drop", type=_SHARE, default=0.0, help="Share of replies cut off.")
+@click.option(
+    "--rate-hang", type=_SHARE, default=0.0, help="Share of requests never answered."
+)
+@click.option("--rps", type=float, help="Maximum requests per second.")
 @click.option(
     "--rps-after",
     type=(float, float),
     metavar="SECONDS RPS",
-    help="Another --rps, so long after the first request.",
+    help="Change --rps after this time from the first request.",
 )
-@click.option("--tpm", type=float, help="Tokens a minute that are served.")
-@click.option("--limit-headers", is_flag=True, help="Tell the limits in x-ratelimit-*.")
+@click.option("--tpm", type=float, help="Maximum tokens per minute.")
+@click.option("--limit-headers", is_flag=True, help="Send x-ratelimit-* headers.")
 @click.option(
     "--ledger",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Write a JSON line for each request and billed item to this new file.",
-)
-@click.option("--job", help="Answer with this job's offline baseline, partly spoiled.")
-@click.option(
-    "--batch-seconds", type=float, default=0.0, help="Until a batch ends, at most."
+    help="Write a JSON line per request and billed item to this new file.",
 )
 @click.option(
-    "--batch-queue", type=int, help="Items of batches that may wait at a time."
+    "--job", help="Answer with this job's offline baseline; some replies are garbled."
 )
 @click.option(
-    "--batch-error-rate", type=_SHARE, default=0.0, help="Share of items that fail."
+    "--batch-seconds", type=float, default=0.0, help="Maximum duration of a batch."
+)
+@click.option("--batch-queue", type=int, help="Maximum number of queued batch items.")
+@click.option(
+    "--batch-error-rate",
+    type=_SHARE,
+    default=0.0,
+    help="Share of batch items that fail.",
 )
 @click.option(
-    "--batch-expire-rate", type=_SHARE, default=0.0, help="Share of items never done."
+    "--batch-expire-rate",
+    type=_SHARE,
+    default=0.0,
+    help="Share of batch items that expire.",
 )
 @click.option(
     "--batch-lag-seconds",
     type=float,
     default=0.0,
-    help="Until a new batch is listed, and known by its id.",
+    help="Delay before a new batch is listed and can be retrieved.",
 )
 @click.option(
     "--batch-lost-create-rate",
     type=_SHARE,
     default=0.0,
-    help="Share of new batches of which no reply tells.",
+    help="Share of created batches whose reply is lost.",
 )
-@click.option("--dialect", default="plain", help="Whose form of API to speak.")
+@click.option("--dialect", default="plain", help="API dialect.")
 @click.option(
     "--bill-price",
     metavar="IN,OUT[,CACHED[,WRITE[,WRITE_1H]]]",
-    help="Dollars a million tokens, for the costs in the ledger.",
+    help="USD per million tokens, for costs in the ledger.",
 )
 @click.option(
     "--bill-tier",
     type=(str, str),
     metavar="TIER FACTOR",
     multiple=True,
-    help="Price of a service tier as a factor.  [default: batch, flex 0.5; priority 2]",
+    help="Price factor of a service tier.  [default: batch, flex 0.5; priority 2]",
 )
-@click.option("--quota", metavar="USD", help="Refuse as out of credit after this bill.")
-@click.option("--model", "models", multiple=True, help="A name to serve; none: any.")
+@click.option(
+    "--quota", metavar="USD", help="Refuse requests as out of credit after this amount."
+)
+@click.option(
+    "--model", "models", multiple=True, help="Model name to serve.  [default: any]"
+)
 @click.option(
     "--ignore",
     "ignored",
     metavar="FIELD",
     multiple=True,
-    help="Accept this field of a chat without effect.",
+    help="Accept this request field and ignore it.",
 )
-@click.option("--bytes-per-token", type=float, help="Instead of a figure by seed.")
 @click.option(
-    "--reasoning", type=click.IntRange(0), help="Most reasoning tokens of an answer."
+    "--bytes-per-token",
+    type=float,
+    help="Bytes per token.  [default: chosen by the seed]",
 )
-@click.option("--max-output", type=int, help="Most tokens a model generates.")
-@click.option("--cache-least", type=int, help="Tokens of the shortest cached prompt.")
 @click.option(
-    "--rate-refuse", type=_SHARE, default=0.0, help="Share of prompts always refused."
+    "--reasoning", type=click.IntRange(0), help="Maximum reasoning tokens per answer."
+)
+@click.option("--max-output", type=int, help="Maximum output tokens.")
+@click.option("--cache-least", type=int, help="Minimum prompt tokens for caching.")
+@click.option(
+    "--rate-refuse",
+    type=_SHARE,
+    default=0.0,
+    help="Share of prompts that are always refused.",
 )
 def simulate(
     bill_tier: tuple[tuple[str, str], ...], quota: str | None, **options: Any
 ) -> None:
-    """Serve a model's endpoint on loopback in one dialect, with faults by seed.
+    """Serve a simulated model endpoint on loopback, with reproducible faults.
 
-    Batches too, in OpenAI's form and in Anthropic's: they are kept in memory, and get
-    on by the clock of the server.
+    Also serves batches in OpenAI's and Anthropic's format; they are kept in memory and
+    advance with the server's clock.
 
     Prints its base URL in one line as soon as it listens, and serves until it is
     interrupted or terminated.

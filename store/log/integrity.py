@@ -40,7 +40,7 @@ _HEADER = struct.Struct("<12q")
 
 
 class EventRow(NamedTuple):
-    """An event as its table holds it, with the name of its kind."""
+    """An event as stored in its table, with the name of its kind."""
 
     seq: int
     ts_us: int
@@ -63,9 +63,9 @@ def genesis(run_id: str, config_sha256: bytes, created_us: int) -> bytes:
 
 
 def link(previous: bytes, rows: Iterable[EventRow]) -> bytes:
-    """The link of the commit that holds *rows*."""
+    """Return the chain link of the commit that holds *rows*."""
     parts = [previous]
-    # taken apart at once: a row is looked at a dozen times for each link it is in
+    # unpacked once: a row is read a dozen times for each link it is in
     for (
         seq,
         ts_us,
@@ -105,10 +105,10 @@ def link(previous: bytes, rows: Iterable[EventRow]) -> bytes:
 
 
 def link_of_stored(previous: bytes, stored: Iterable[EventRow]) -> bytes:
-    """The link that rows should have which were read from a log.
+    """Return the link that rows read from a log should have.
 
     Raises:
-        CorruptLog: one of them holds what no event does.
+        CorruptLog: a row is not a valid event.
     """
     try:
         return link(previous, stored)
@@ -120,9 +120,9 @@ def link_of_stored(previous: bytes, stored: Iterable[EventRow]) -> bytes:
 
 
 SLOT_BYTES: Final = 4096
-"""From slot to slot: no disk tears what lies in two of its pages."""
+"""Distance between slots: no disk tears data that lies in two of its pages."""
 LINE_BYTES: Final = 320
-"""Of a record, padded: a shorter one leaves nothing of a longer one behind it."""
+"""Size of a record, padded, so a shorter one overwrites a longer one completely."""
 _SLOTS: Final = 2
 _READ_ATTEMPTS: Final = 3
 
@@ -131,7 +131,7 @@ _READ_ATTEMPTS: Final = 3
 class LogHead:
     """The end of a log at one of its commits."""
 
-    log: str  #: what its chain begins with, in hex: tells the log from others
+    log: str  #: start of its chain, in hex: identifies the log
     epoch: int  #: which opening of the log wrote it
     seq: int  #: last event that was acknowledged; 0: none yet
     link: str  #: of the commit that ends with it, in hex
@@ -189,10 +189,10 @@ def open_slots(path: Path) -> SlotFile:
 
 
 class HeadWriter:
-    """Notes the head of one log after each of its commits; belongs to its thread.
+    """Records the head of one log after each commit; used by the writer's thread only.
 
-    The commit is durable by then, so a sidecar that cannot be written fails nothing:
-    it stays behind, and what follows is unproven.
+    The commit is durable by then, so a sidecar that cannot be written causes no
+    failure: it falls behind, and later events are unproven.
     """
 
     def __init__(self, file: SlotFile, *, genesis: bytes, epoch: int) -> None:
@@ -202,10 +202,10 @@ class HeadWriter:
         self._next_slot = 0
 
     def begin(self, seq: int, link: bytes) -> None:
-        """Start from the end of a log that was just taken over.
+        """Start from the end of a log that was just opened for writing.
 
-        Both slots are written: what an earlier writer noted of events that are lost,
-        or of another log, is not to be believed once the loss was accepted.
+        Both slots are written: records of an earlier writer about lost events, or about
+        another log, are void once the loss was accepted.
         """
         for _ in range(_SLOTS):
             self.note(seq, link)
@@ -229,7 +229,7 @@ class HeadWriter:
         self.close()
 
     def close(self) -> None:
-        """Let go of the file as it is; harmless when repeated."""
+        """Close the file without a write; harmless when repeated."""
         file, self._file = self._file, None
         if file is not None:
             file.close()
@@ -244,7 +244,8 @@ class HeadWriter:
 
 def _encoded(log: str, epoch: int, seq: int, link: bytes, *, closed: bool) -> bytes:
     """A record: JSON, the CRC-32 of it, padding and a newline."""
-    # by hand: a fifth of what an encoder takes, and it is done after every commit
+    # formatted by hand: a fifth of the time of an encoder, and it runs after every
+    # commit
     record = b'{"log":"%s","epoch":%d,"seq":%d,"link":"%s","closed":%s}' % (
         log.encode(),
         epoch,
@@ -257,7 +258,7 @@ def _encoded(log: str, epoch: int, seq: int, link: bytes, *, closed: bool) -> by
 
 
 def _decoded(line: bytes) -> LogHead | None:
-    """The record in a slot; None where it is torn, or was never written."""
+    """Return the record in a slot; None if it is torn or was never written."""
     record, _, check = line.rstrip(b"\0\n ").rpartition(b" ")
     if check != b"%08x" % zlib.crc32(record):
         return None
@@ -268,9 +269,10 @@ def _decoded(line: bytes) -> LogHead | None:
 
 
 def read_head(log: Path) -> LogHead | None:
-    """What the sidecar of a log says last; None: there is none that can be read.
+    """Return the latest record of a log's sidecar; None if none can be read.
 
-    It may be written meanwhile: one slot is always whole, but both can be met torn.
+    It may be written meanwhile: one slot is always complete, but a reader can find both
+    torn.
     """
     for _ in range(_READ_ATTEMPTS):
         try:
@@ -289,15 +291,13 @@ def read_head(log: Path) -> LogHead | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogEnd:
-    """How the end of a log compares with what was acknowledged."""
+    """Result of comparing the end of a log with the acknowledged events."""
 
     log: Path
     events: int  #: in the log
     acknowledged: int | None = None
     """Events that were acknowledged; None: unproven, there is no sidecar to be read."""
-    is_last_changed: bool = (
-        False  #: the last acknowledged event is there, and another one
-    )
+    is_last_changed: bool = False  #: the last acknowledged event exists but differs
     is_closed: bool = False  #: it was closed in good order
     reason: str = ""  #: what seems to be damaged, or why the end is unproven
 
@@ -313,7 +313,7 @@ class LogEnd:
 
     @property
     def has_loss(self) -> bool:
-        """Whether acknowledged events are missing, or were changed."""
+        """Return whether acknowledged events are missing or changed."""
         return self.missing_events > 0 or self.is_last_changed
 
     def refuse_loss(self) -> None:
@@ -325,7 +325,7 @@ class LogEnd:
 
     @property
     def sentence(self) -> str:
-        """What is missing; of a log that lost nothing, how far it is proven."""
+        """Describe what is missing; if nothing is, up to where the log is proven."""
         name = self.log.name
         if self.acknowledged is None:
             return f"whether events are missing at the end of {name} is unproven: " + (
@@ -333,8 +333,8 @@ class LogEnd:
             )
         if self.is_last_changed:
             return (
-                f"event {self.acknowledged:,} of {name}, the last one acknowledged, is "
-                f"not what it was ({self.reason})"
+                f"event {self.acknowledged:,} of {name}, the last one "
+                f"acknowledged, has changed ({self.reason})"
             )
         if self.missing_events:
             return (
@@ -348,12 +348,12 @@ class LogEnd:
 def compare_end(log: Path) -> LogEnd:
     """Compare the end of the log at *log* with its sidecar; a few reads at any size.
 
-    Nothing is written, and a log that is being written is judged rightly: its sidecar,
-    read first, is never ahead of it.
+    Nothing is written, and the result is correct for a log that is being written: its
+    sidecar is read first and is never ahead of it.
 
     Raises:
-        EventsLost: nothing can be read of a log in which events were acknowledged.
-        StoreError: it cannot be read, and no event of it is known.
+        EventsLost: a log with acknowledged events cannot be read at all.
+        StoreError: it cannot be read, and no acknowledged event is known.
     """
     head = read_head(log)
     try:
@@ -375,11 +375,11 @@ def check_end(log: Path, *, accept_loss: bool = False) -> LogEnd:
     """Compare the end of a log with its sidecar, before anything is added to it.
 
     Args:
-        log: a log that is there.
-        accept_loss: go on although acknowledged events are missing.
+        log: an existing log.
+        accept_loss: continue although acknowledged events are missing.
 
     Raises:
-        EventsLost: they are, and nobody has accepted that.
+        EventsLost: they are missing, and that was not accepted.
         StoreError: the log cannot be read.
     """
     end = compare_end(log)
@@ -401,13 +401,13 @@ def check_absent(log: Path) -> None:
         compare_end(log)
     else:
         raise EventsLost(
-            f"{log} is gone, in which {head.seq:,} events were acknowledged: restore "
-            f"it, or delete {heads_path(log)} to begin anew"
+            f"{log} is missing, with {head.seq:,} acknowledged events: "
+            f"restore it, or delete {heads_path(log)} to start over"
         )
 
 
 def _end_of(reader: LogReader, head: LogHead | None) -> LogEnd:
-    """Compare the log behind a reader with what its sidecar said before."""
+    """Compare the log behind a reader with its sidecar, read before."""
     log, sidecar = reader.path, heads_path(reader.path)
     tail = reader.execute(SQL["tail"]).fetchone()
     events = 0 if tail is None else int(tail[0])
@@ -435,7 +435,7 @@ def _end_of(reader: LogReader, head: LogHead | None) -> LogEnd:
 
 
 def _damage(log: Path, head: LogHead) -> str:
-    """Which file seems to be damaged, for people."""
+    """Return the names of the file that seems to be damaged, for messages."""
     wal = log.with_name(f"{log.name}-wal")
     if head.closed:
         return f"{log.name} is damaged, or an older copy"
@@ -446,10 +446,10 @@ def _damage(log: Path, head: LogHead) -> str:
 
 def _advice(log: Path, *, is_empty: bool) -> str:
     run, sidecar = log.parent.name, heads_path(log).name
-    if is_empty:  # there is no beginning left to go on from
+    if is_empty:  # no start remains to continue from
         return (
-            f"restore the files of the log from a copy, or delete {log.name} and "
-            f"{sidecar} in {log.parent} to begin anew"
+            "restore the files of the log from a copy, or delete "
+            f"{log.name} and {sidecar} in {log.parent} to start over"
         )
     return (
         f"see 'siftlog verify {run}', then restore the files of the log from a copy, "

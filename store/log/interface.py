@@ -1,13 +1,13 @@
-"""Declares the interface of an event log: what the engine may ask of it.
+"""Declares the interface of an event log for the engine.
 
-Two implementations keep it: `store.log.sqlite.SqliteLog`, the real one, and
+It has two implementations: `store.log.sqlite.SqliteLog`, the real one, and
 `tests.store.memory_log.MemoryLog`, for tests of everything above. One suite
 (`tests/contract/test_log.py`) runs against both.
 
 An acknowledged append is durable: it survives kill -9 and power loss. Events are
-committed in the order of the calls to `append` and `append_nowait`, whatever is
-awaited later. Reading never needs a transaction: events are immutable, so a reader that
-wants a stable view takes `last_seq` once and stays below it.
+committed in the order of the calls to `append` and `append_nowait`, regardless of what
+is awaited later. Reading never needs a transaction: events are immutable, so a reader
+that wants a stable view takes `last_seq` once and stays below it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class StoredReply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planning:
-    """How far the plan has come; what a resume needs to go on with it."""
+    """Progress of the plan, as a resume needs it."""
 
     tasks: int  #: highest task number so far
     consumed: int  #: first-stage specs taken from the job's plan
@@ -40,7 +40,7 @@ class Planning:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogStatistics:
-    """The writer's own figures since it was opened."""
+    """The writer's statistics since it was opened."""
 
     commits: int
     events: int
@@ -54,15 +54,15 @@ class Log(Protocol):
 
     @property
     def epoch(self) -> int:
-        """Which opening of the log this is, from 1."""
+        """Number of this opening of the log, from 1."""
         ...
 
     async def append(self, *entries: Entry | Event) -> int:
         """Record *entries* as one unit; return the last one's seq once durable.
 
-        All of them are committed in one transaction or none is. Waiting for the disk
-        is the back-pressure: a caller is never ahead of it by more than what it holds
-        in its hands. A cancelled caller's entries are recorded all the same.
+        All of them are committed in one transaction or none is. Waiting for the disk is
+        the back-pressure: a caller is never ahead by more than one unit. Entries of a
+        cancelled caller are still recorded.
 
         Raises:
             IllegalMove: a task's state forbids it; nothing of the unit was recorded.
@@ -84,19 +84,19 @@ class Log(Protocol):
         ...
 
     async def heartbeat(self) -> None:
-        """Say that the process is alive (a plain row, outside the events)."""
+        """Record that the process is alive (a plain row, outside the events)."""
         ...
 
     async def planning(self) -> Planning:
-        """How far the plan has come."""
+        """Return the progress of the plan."""
         ...
 
     async def open_tasks(
         self, stage: str, model: str, *, after: int, limit: int
     ) -> list[TaskRow]:
-        """Queued and waiting tasks with a number above *after*, ascending.
+        """Return queued and waiting tasks with a number above *after*, ascending.
 
-        Held tasks are among them; `TaskRow.is_held` tells them apart.
+        Held tasks are included; `TaskRow.is_held` marks them.
         """
         ...
 
@@ -107,7 +107,7 @@ class Log(Protocol):
         ...
 
     async def tasks(self, numbers: Sequence[int]) -> list[TaskRow]:
-        """The named tasks, ascending; unknown numbers are left out."""
+        """Return the tasks with these numbers, ascending; omit unknown numbers."""
         ...
 
     async def family(self, root: int) -> list[TaskRow]:
@@ -123,21 +123,21 @@ class Log(Protocol):
     async def group_is_open(
         self, stage: str, model: str, replicate: int, group: str
     ) -> bool:
-        """Whether any task of a group is open; cheaper than to read all of it."""
+        """Return whether any task of a group is open; cheaper than a full read."""
         ...
 
     async def in_flight(self) -> list[tuple[int, int]]:
-        """Attempts that were started and have no recorded outcome, ascending.
+        """Return started attempts without a recorded outcome, ascending.
 
-        As (task, attempt). Right after opening they are those of an earlier writer:
-        the caller says what becomes of them by appending `AttemptsAbandoned`.
+        As (task, attempt). Right after opening they belong to an earlier writer; the
+        caller closes them by appending `AttemptsAbandoned`.
         """
         ...
 
     async def unread_answers(self, *, after: int, limit: int) -> list[TaskRow]:
-        """Running tasks whose stored reply has not been parsed: ascending, > *after*.
+        """Return running tasks with an unparsed stored reply: ascending, > *after*.
 
-        They exist only right after a crash: their answers are read from the log.
+        They exist only right after a crash: their answers are parsed from the log.
         """
         ...
 
@@ -150,7 +150,7 @@ class Log(Protocol):
         ...
 
     async def task_events(self, task: int) -> list[RecordedEvent]:
-        """The events that are about one task alone, ascending."""
+        """Return the events about one task only, ascending."""
         ...
 
     async def events(
@@ -160,7 +160,7 @@ class Log(Protocol):
         ...
 
     async def payload(self, seq: int) -> bytes | None:
-        """The bytes beside an event."""
+        """Return the payload of an event."""
         ...
 
     async def last_seq(self) -> int:
@@ -172,7 +172,7 @@ class Log(Protocol):
         ...
 
     async def close(self) -> None:
-        """Commit what is queued and release the log."""
+        """Commit queued entries and release the log."""
         ...
 
 

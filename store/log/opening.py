@@ -3,9 +3,9 @@
 Everything here runs on the writer's thread, under the writer's lock, and costs the
 same for a log of ten events and of ten million.
 
-Needed when the fold has changed (`CODE_VERSION`), and as the proof of `verify` that
-what is stored is what the events say. A repair, never a part of resuming. A stretch of
-the events is folded in the same way by whoever looks back (`store.time_travel`).
+A rebuild is needed when the fold has changed (`CODE_VERSION`), and `verify` uses it to
+prove that stored projections equal the fold of the events. It is a repair, never a part
+of resuming. `store.time_travel` folds a range of events in the same way.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class _Row(NamedTuple):
 
 
 def rebuild(conn: sqlite3.Connection) -> None:
-    """Make the projections of a log anew, in one transaction."""
+    """Rebuild the projections of a log in one transaction."""
     conn.execute(SQL["begin"])
     try:
         refold(conn, conn, _no_progress)
@@ -78,11 +78,11 @@ def refold(
 ) -> None:
     """Fold all events of *source* into fresh projection tables of *target*.
 
-    *folded* is told the last event of each batch.
+    *folded* is called with the last event of each batch.
 
     Raises:
         CorruptLog: an event is damaged.
-        IllegalMove: an event does not fit those before it.
+        IllegalMove: an event does not fit earlier events.
     """
     fresh_tables(source, target)
     for after in fold_between(source, target, 0, last_seq(source)):
@@ -102,22 +102,22 @@ def fresh_tables(source: sqlite3.Connection, target: sqlite3.Connection) -> None
 def fold_between(
     source: sqlite3.Connection, target: sqlite3.Connection, after: int, through_seq: int
 ) -> Iterator[int]:
-    """Fold a stretch of *source*'s events into the projections of *target*.
+    """Fold a range of *source*'s events into the projections of *target*.
 
-    Events of unknown kinds and versions are passed over: what they mean is not known.
+    Events of unknown kinds and versions are skipped.
 
     Args:
         source: a log.
         target: holds the projections of its events up to *after*.
-        after: the last event that is folded already; 0: none is.
-        through_seq: the last event to be folded.
+        after: the last event already folded; 0: none.
+        through_seq: the last event to fold.
 
     Yields:
-        The event that the projections have come to, after every `BATCH` of them.
+        The last folded event, after every `BATCH` events.
 
     Raises:
         CorruptLog: an event is damaged.
-        IllegalMove: an event does not fit those before it.
+        IllegalMove: an event does not fit earlier events.
     """
     parts = folding.parts_by_epoch(source) if is_union(source) else None
     while rows := source.execute(
@@ -175,9 +175,9 @@ _PRAGMAS = (
 )
 
 
-#: What is checked of a log whose writer died: more than a WAL holds, which is copied
-#: back at 8 MiB; a commit changes eight of its pages of 8 KiB or more. A reader that
-#: held an old moment may have let it grow further.
+#: Commits checked in a log whose writer died: more than a WAL holds, which is
+#: checkpointed at 8 MiB; a commit changes at least eight of its 8 KiB pages. A reader
+#: with an old snapshot may have let it grow further.
 TAIL_COMMITS = 1024
 TAIL_BYTES = 16 << 20
 
@@ -190,7 +190,7 @@ class OpenedLog:
     config_sha256: bytes
     epoch: int
     position: Position
-    genesis: bytes | None  #: what the chain begins with; None: of a union, derived
+    genesis: bytes | None  #: start of the chain; None: of a union, which is derived
 
 
 def prepare(conn: sqlite3.Connection, path: Path) -> None:
@@ -219,7 +219,7 @@ def create(
     now_us: int,
     extra_setup: Callable[[sqlite3.Connection], None] = _no_setup,
 ) -> None:
-    """Make an empty log, whole or not at all, with what *extra_setup* makes in it."""
+    """Create an empty log atomically, with what *extra_setup* creates in it."""
     conn.execute(SQL["page_size"])
     prepare(conn, path)
     conn.execute(SQL["begin"])
@@ -237,11 +237,11 @@ def create(
 def open_for_writing(
     conn: sqlite3.Connection, path: Path, *, owner: str, now_us: int
 ) -> OpenedLog:
-    """Check the log's end, bring its projections up to date, and take it over.
+    """Check the log's end, update its projections, and become its writer.
 
     Raises:
         NewerLog: it holds events of a later siftlog.
-        CorruptLog: its last commit is not what it was.
+        CorruptLog: its last commit has changed.
     """
     position = ready(conn, path)
     run_id, _epoch, config_sha256, created_us = conn.execute(SQL["run"]).fetchone()
@@ -260,11 +260,11 @@ def open_for_writing(
 
 
 def ready(conn: sqlite3.Connection, path: Path) -> Position:
-    """Check a log's end and bring its projections up to date; where it ends.
+    """Check a log's end and update its projections; return its end.
 
     Raises:
         NewerLog: it holds events of a later siftlog.
-        CorruptLog: its last commit is not what it was.
+        CorruptLog: its last commit has changed.
     """
     prepare(conn, path)
     _check_kinds(conn, path)
@@ -276,7 +276,7 @@ def ready(conn: sqlite3.Connection, path: Path) -> Position:
 
 
 def _check_kinds(conn: sqlite3.Connection, path: Path) -> None:
-    """Refuse to go on with a log that holds events of a later siftlog."""
+    """Refuse to write to a log that holds events of a later siftlog."""
     for name, _id, version in conn.execute(SQL["kinds"]).fetchall():
         event_class = KINDS.get(name)
         if event_class is not None and version > event_class.VERSION:
@@ -287,7 +287,7 @@ def _check_kinds(conn: sqlite3.Connection, path: Path) -> None:
 
 
 def check(path: Path, *, accept_loss: bool) -> LogEnd:
-    """Check what a reader can see of a log, before it is opened for writing.
+    """Check a log with a reader, before it is opened for writing.
 
     Raises:
         EventsLost: acknowledged events are missing, and that was not accepted.
@@ -303,19 +303,18 @@ def check(path: Path, *, accept_loss: bool) -> LogEnd:
 
 
 def check_tail(conn: sqlite3.Connection, path: Path) -> None:
-    """Check all that a WAL may have held when its writer died.
+    """Check everything that a WAL may have held when its writer died.
 
-    A WAL that is cut short, where part of it had been copied into the database, leaves
-    pages of different ages side by side. So the links of the last commits must hold,
-    and the tasks of their events must have come as far as these. Takes a fraction of a
-    second, for a log of any length.
+    A truncated WAL that was partly copied into the database leaves a mix of old and new
+    pages. So the links of the last commits must hold, and the tasks must reflect their
+    events. Takes a fraction of a second for a log of any length.
 
     Args:
-        conn: a reader, so that a damaged WAL stays as it is.
+        conn: a reader, so that a damaged WAL is not modified.
         path: the log, for the message.
 
     Raises:
-        CorruptLog: events are not what they were, or tasks are behind them.
+        CorruptLog: events have changed, or tasks are behind them.
     """
     run_id, _epoch, config_sha256, created_us = conn.execute(SQL["run"]).fetchone()
     links = conn.execute(SQL["links_back"], (TAIL_COMMITS + 1,)).fetchall()
@@ -348,7 +347,7 @@ def _changed(path: Path, subject: str) -> CorruptLog:
 
 
 def _end_of(conn: sqlite3.Connection, path: Path, first: bytes) -> Position:
-    """Where the log ends; its last link must hold."""
+    """Return the end of the log; its last link must be valid."""
     tail = conn.execute(SQL["tail"]).fetchone()
     links = conn.execute(SQL["last_links"]).fetchall()
     seq, ts_us = tail or (0, 0)
@@ -368,10 +367,10 @@ def _end_of(conn: sqlite3.Connection, path: Path, first: bytes) -> Position:
 def begin_heads(
     path: Path, opened: OpenedLog, open_slots: OpenSlots
 ) -> HeadWriter | None:
-    """The sidecar of a log that was taken over, begun at its end.
+    """Return the sidecar of a log opened for writing, started at its end.
 
-    Called once that is committed, which has made durable what an earlier writer, if it
-    was killed, had written and not yet synced. A union has none, for it is derived.
+    Called after that commit, which also made durable what a killed writer had written
+    but not synced. A union has no sidecar, because it is derived.
     """
     if opened.genesis is None:
         return None

@@ -1,9 +1,9 @@
-"""Implements the event log on SQLite: what the engine holds open in a run.
+"""Implements the event log on SQLite, as the engine uses it during a run.
 
-A shell around parts that each do one thing: `store.log.opening` checks and takes over,
+A shell around parts that each do one thing: `store.log.opening` checks and opens,
 `store.log.writer` makes a commit, of which many appenders share one, `store.tables`
 reads. One connection on one thread serves them all, so that reads see what was appended
-before them and no second connection can meet the writer's checkpoints.
+before them and no second connection interferes with the writer's checkpoints.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from store.log.writer import (
 )
 from store.task import TaskRow
 
-#: What may wait for a commit before `append_nowait` refuses more.
+#: Bytes that may wait for a commit before `append_nowait` refuses more.
 QUEUE_BYTES = 64 << 20
 
 _P = ParamSpec("_P")
@@ -85,20 +85,20 @@ class SqliteLog:
         connector: Connector = connect,
         open_slots: OpenSlots = open_slots,
     ) -> Self:
-        """Make a new log at *path* and open it.
+        """Create a new log at *path* and open it.
 
         Args:
             path: where `log.db` is to be; its folder must exist.
             run_id: the run's id.
             config_sha256: hash of the run's resolved configuration.
-            clock: gives every event its time.
+            clock: supplies the time of every event.
             owner: who writes, for messages: "user@host".
             connector: opens the file.
             open_slots: opens its sidecar.
 
         Raises:
-            RunExists: there is a log already.
-            EventsLost: there was one, and only its sidecar is left.
+            RunExists: a log already exists.
+            EventsLost: only the sidecar of an earlier log is left.
             LogBusy: another process is writing it.
             StoreError: the file system cannot keep a log.
         """
@@ -106,7 +106,7 @@ class SqliteLog:
         def create(conn: sqlite3.Connection) -> None:
             if conn.execute(SQL["tables"]).fetchone()[0]:
                 raise RunExists(
-                    f"there is a run at {path} already: go on with it by 'siftlog "
+                    f"there is already a run at {path}: resume it with 'siftlog "
                     f"resume {run_id}', or choose another id"
                 )
             opening.create(
@@ -139,14 +139,14 @@ class SqliteLog:
         open_slots: OpenSlots = open_slots,
         accept_loss: bool = False,
     ) -> Self:
-        """Open the log at *path* to go on with it.
+        """Open the log at *path* for writing.
 
-        Nothing is recorded by opening: attempts that an earlier writer left without an
-        outcome are named by `in_flight`, and what becomes of them is the caller's word.
+        Opening records nothing: `in_flight` lists attempts that an earlier writer left
+        without an outcome, and the caller decides about them.
 
         Args:
             path: where the log is.
-            clock: gives every event its time.
+            clock: supplies the time of every event.
             owner: who writes, for messages: "user@host".
             connector: opens the file.
             open_slots: opens its sidecar.
@@ -159,10 +159,10 @@ class SqliteLog:
             NotALog: it is another program's file.
             NewerLog: a later siftlog wrote it.
             CorruptLog: its last commit is damaged.
-            StoreError: it lies on a network file system.
+            StoreError: it is on a network file system.
         """
-        # looked at before anything is made beside it, since it may be another
-        # program's, and by a reader, which leaves a damaged WAL as evidence
+        # checked before any file is created next to it, since it may belong to another
+        # program; by a reader, which leaves a damaged WAL as evidence
         end = opening.check(path, accept_loss=accept_loss)
         log = await cls._start(
             path, clock, owner, connector=connector, open_slots=open_slots
@@ -186,7 +186,7 @@ class SqliteLog:
             raise StoreError(refused)
         lock = WriterLock(path.with_suffix(".lock"))
         thread = WriterThread(lambda: connector(path))
-        # a Ctrl-C of before arrives here, where there is nothing to undo
+        # an earlier Ctrl-C arrives here, where there is nothing to undo
         await asyncio.sleep(0)
         connecting: asyncio.Future[aiosqlite.Connection] | None = None
         try:
@@ -212,8 +212,8 @@ class SqliteLog:
             lock.release()
             if isinstance(error, OSError | sqlite3.Error):
                 raise StoreError(
-                    f"{path} cannot be opened for writing ({error}): see that its "
-                    "folder is there, may be written to, and has room"
+                    f"{path} cannot be opened for writing ({error}): check that "
+                    "its folder exists, is writable and has free space"
                 ) from error
             raise
         return cls(
@@ -243,7 +243,7 @@ class SqliteLog:
 
     @property
     def epoch(self) -> int:
-        """Which opening of the log this is, from 1."""
+        """Number of this opening of the log, from 1."""
         return self._opened.epoch
 
     async def append(self, *entries: Entry | Event) -> int:
@@ -280,7 +280,7 @@ class SqliteLog:
             raise LogClosed(f"{self._path} is closed: resume the run to write to it")
 
     async def heartbeat(self) -> None:
-        """Say that the process is alive (a plain row, outside the events).
+        """Record that the process is alive (a plain row, outside the events).
 
         Raises:
             LogClosed: it cannot be written, or its files are no longer at its path.
@@ -301,9 +301,9 @@ class SqliteLog:
         for file, identity in self._files.items():
             if identity is not None and identity_of(file) != identity:
                 raise self._committer.close(
-                    f"{file} was deleted, moved or replaced while the run was writing "
-                    "to it, so nothing more is sent: put the run's folder back if it "
-                    "was moved, then resume the run"
+                    f"{file} was deleted, moved or replaced while the run was "
+                    "writing to it; no further call is sent: restore the run's "
+                    "folder, then resume the run"
                 )
 
     async def _read(
@@ -322,7 +322,7 @@ class SqliteLog:
             ) from error
 
     async def planning(self) -> Planning:
-        """How far the plan has come."""
+        """Return the progress of the plan."""
         return await self._read(tables.planning)
 
     async def open_tasks(
@@ -342,7 +342,7 @@ class SqliteLog:
         )
 
     async def tasks(self, numbers: Sequence[int]) -> list[TaskRow]:
-        """The named tasks, ascending; unknown numbers are left out."""
+        """Return the tasks with these numbers, ascending; omit unknown numbers."""
         return await self._read(tables.tasks_numbered, numbers)
 
     async def family(self, root: int) -> list[TaskRow]:
@@ -360,7 +360,7 @@ class SqliteLog:
     async def group_is_open(
         self, stage: str, model: str, replicate: int, group: str
     ) -> bool:
-        """Whether any task of a group is open; cheaper than to read all of it."""
+        """Return whether any task of a group is open; cheaper than a full read."""
         return await self._read(tables.group_is_open, stage, model, replicate, group)
 
     async def in_flight(self) -> list[tuple[int, int]]:
@@ -368,7 +368,7 @@ class SqliteLog:
         return await self._read(tables.in_flight)
 
     async def unread_answers(self, *, after: int, limit: int) -> list[TaskRow]:
-        """Running tasks whose reply has not been parsed, above *after*, ascending."""
+        """Return running tasks with an unparsed stored reply: ascending, > *after*."""
         return await self._read(tables.task_rows, SQL["unread_answers"], (after, limit))
 
     async def reply(self, task: int) -> StoredReply | None:
@@ -376,7 +376,7 @@ class SqliteLog:
         return await self._read(tables.reply, task)
 
     async def task_events(self, task: int) -> list[RecordedEvent]:
-        """The events that are about one task alone, ascending."""
+        """Return the events about one task only, ascending."""
         return await self._read(tables.task_events, task)
 
     async def started(self, task: int) -> str | None:
@@ -390,7 +390,7 @@ class SqliteLog:
         return await self._read(tables.recorded, after, limit, kinds)
 
     async def payload(self, seq: int) -> bytes | None:
-        """The bytes beside an event."""
+        """Return the payload of an event."""
         return await self._read(tables.payload, seq)
 
     async def last_seq(self) -> int:
@@ -410,7 +410,7 @@ class SqliteLog:
         )
 
     async def close(self) -> None:
-        """Commit what is queued and release the log; harmless when repeated."""
+        """Commit queued entries and release the log; harmless when repeated."""
         if self._is_closed:
             return
         self._is_closed = True

@@ -1,20 +1,20 @@
 """Writes commits: many appenders share one transaction and one disk sync.
 
-A `Writer` belongs to one thread and one connection and knows no event loop. In one
-transaction go the events, their bodies and blobs, what the fold changed, and a link of
-the hash chain; the epoch is compared first, so that a writer which was replaced while
-it slept can add nothing.
+A `Writer` belongs to one thread and one connection and knows no event loop. One
+transaction holds the events, their bodies and blobs, the changed projections and a link
+of the hash chain. The epoch is compared first, so a writer that was replaced while it
+was suspended can add nothing.
 
-The system text, the 60 KB paper and the question of a prompt are parts of their own:
-twenty questions about a paper store it once.
+The system text, the 60 KB paper and the question of a prompt are stored as separate
+parts: twenty questions about a paper store it once.
 
-Appending puts a unit into a queue; the thread of one aiosqlite connection takes
-whatever has queued up while it was busy and commits it as one transaction. There is no
-timer: a lone append is committed at once, and under load the batches grow by
-themselves. All waiters of a batch are woken by a single call into the event loop.
+Appending puts a unit into a queue; the thread of one aiosqlite connection commits
+everything queued while it was busy as one transaction. There is no timer: a lone append
+is committed at once, and under load the batches grow by themselves. All waiters of a
+batch are woken by a single call into the event loop.
 
-The queue needs no task of its own, so that nothing has to be cancelled or awaited but
-the appends themselves; a cancelled appender's entries are committed all the same.
+The queue needs no task, so only the appends themselves can be cancelled or awaited;
+entries of a cancelled append are still committed.
 """
 
 from __future__ import annotations
@@ -64,7 +64,8 @@ def insert_events(
     """Write *rows* and their bodies in the open transaction."""
     conn.executemany(
         SQL["insert_event"],
-        # by position, as the statement's columns stand: a look at each name costs more
+        # by position, in the order of the statement's columns: access by name costs
+        # more
         [(*row[:3], kinds.id_of(row.kind, row.ver), *row[4:11]) for row in rows],
     )
     bodies = [(row.seq, row.body) for row in rows if row.body is not None]
@@ -72,8 +73,8 @@ def insert_events(
         conn.executemany(SQL["insert_body"], bodies)
 
 
-#: Hashes remembered as stored, so that a paper asked about twenty times
-#: is looked up once. Forgetting one costs a lookup, nothing else.
+#: Hashes remembered as stored, so that a paper asked about twenty times is looked up
+#: once. A forgotten one only costs a lookup.
 REMEMBERED = 8192
 
 
@@ -122,14 +123,14 @@ class BlobStore:
 class PreparedEntry(NamedTuple):
     """An entry made ready for the writer's thread."""
 
-    ts_us: int  #: when it was appended; the writer may move it up, never down
+    ts_us: int  #: time of the append; the writer may increase it, never decrease it
     entry: Entry
     facts: bytes
     size: int  #: bytes held until the commit
 
     @classmethod
     def of(cls, entry: Entry | Event, ts_us: int) -> PreparedEntry:
-        """Encode now: what is appended is what the caller saw."""
+        """Encode at once, so later changes by the caller have no effect."""
         if not isinstance(entry, Entry):
             entry = Entry(event=entry)
         facts = facts_of(entry.event)
@@ -141,7 +142,7 @@ class PreparedEntry(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Position:
-    """Where a log ends."""
+    """The end of a log."""
 
     seq: int
     ts_us: int
@@ -150,7 +151,7 @@ class Position:
 
 @dataclass(slots=True, kw_only=True)
 class WriterStatistics:
-    """What a writer has committed since it was made."""
+    """Statistics of a writer since it was created."""
 
     commits: int = 0
     events: int = 0
@@ -177,13 +178,13 @@ class Writer:
         position: Position,
         head_writer: HeadWriter | None = None,
     ) -> None:
-        """Go on from where a log ends.
+        """Continue at the end of a log.
 
         Args:
-            conn: the log's, to which nobody else writes.
+            conn: the connection of the log's only writer.
             epoch: which opening of the log this is.
-            position: where it ends.
-            head_writer: notes every commit outside of the database; None: nothing does.
+            position: its end.
+            head_writer: records every commit outside the database; None: no record.
         """
         self._conn = conn
         self._head_writer = head_writer
@@ -200,12 +201,12 @@ class Writer:
         """Record *units*, each whole or not at all, in their order.
 
         Returns:
-            For every unit the seq of its last event, or why its task forbids it: a
-            unit that is refused takes nobody else's down.
+            For every unit the seq of its last event, or the error that refused it; a
+            refused unit does not affect others.
 
         Raises:
             Fenced: another writer has taken the log over; nothing was recorded.
-            sqlite3.Error: the disk refused; what is in the file is unknown.
+            sqlite3.Error: the disk refused; the state of the file is unknown.
         """
         try:
             return list(self._transact(units))
@@ -215,20 +216,20 @@ class Writer:
             return [outcome for unit in units for outcome in self.commit([unit])]
 
     def write_heartbeat(self, now_us: int) -> None:
-        """Say that the process is alive; a plain row, outside of the events."""
+        """Record that the process is alive; a plain row, outside the events."""
         sign = (now_us, self._epoch, os.getpid(), socket.gethostname())
         self._conn.execute(SQL["set_heartbeat"], sign)
 
     def end(self) -> None:
-        """Empty the WAL, and note beside the log that it is closed in good order."""
-        # a courtesy to whoever copies the file: the next opening would do as well
+        """Empty the WAL, and record in the sidecar that the log was closed properly."""
+        # helps people who copy the file; the next opening would do the same
         with contextlib.suppress(sqlite3.Error):
             self._conn.execute(SQL["checkpoint_truncate"]).fetchone()
         if self._head_writer is not None:
             self._head_writer.end(self._position.seq, self._position.link)
 
     def release(self) -> None:
-        """Let go of what was opened for it; harmless when repeated."""
+        """Release its resources; harmless when repeated."""
         if self._head_writer is not None:
             self._head_writer.close()
 
@@ -244,7 +245,7 @@ class Writer:
                 conn.execute(SQL["rollback"])
             raise
         if self._head_writer is not None:
-            # not earlier: what a power cut takes back must never have been noted
+            # not earlier: the record must never contain what a power cut can undo
             self._head_writer.note(position.seq, position.link)
         self._blobs.remember(fresh)
         seq = self._position.seq
@@ -325,8 +326,8 @@ _T = TypeVar("_T")
 class WriterThread(aiosqlite.Connection):
     """aiosqlite's connection, used for whole functions instead of single statements.
 
-    A batch as one function costs one hop between threads, where statement by statement
-    it would cost one each; hence the protected members, here and nowhere else.
+    A batch as one function costs one hop between threads instead of one per statement;
+    hence the protected members, here only.
     """
 
     def __init__(self, connector: Callable[[], sqlite3.Connection]) -> None:
@@ -343,12 +344,12 @@ class WriterThread(aiosqlite.Connection):
         return result
 
     def submit(self, function: Callable[[], None]) -> None:
-        """Call *function* on the thread, in turn, and tell nobody."""
+        """Call *function* on the thread, in turn, without a result."""
         self._tx.put_nowait((None, function))
 
 
 class _Unit(NamedTuple):
-    """What one call to `append` wants committed together."""
+    """The entries of one call to `append`, committed together."""
 
     facts: tuple[PreparedEntry, ...]
     size: int
@@ -359,12 +360,12 @@ class _Unit(NamedTuple):
 class _Queue:
     """Units waiting for a commit; shared by the loop and the thread.
 
-    A deque's ends may be used from both without a lock. `bytes` belongs to the loop.
+    Both may use a deque's ends without a lock. `bytes` belongs to the loop.
     """
 
     units: deque[_Unit] = field(default_factory=deque)
     bytes: int = 0
-    is_announced: bool = False  #: the thread has been told that there is something
+    is_announced: bool = False  #: the thread has been notified
 
     def take(self) -> list[_Unit]:
         """The next batch."""
@@ -387,17 +388,17 @@ class Committer:
         self._writer = writer
         self._queue = _Queue()
         self._loop = asyncio.get_running_loop()
-        self.failure: StoreError | None = None  #: why nothing more can be committed
+        self.failure: StoreError | None = None  #: why the log accepts no more commits
 
     @property
     def queued_bytes(self) -> int:
-        """What waits for a commit."""
+        """Bytes that wait for a commit."""
         return self._queue.bytes
 
     def put(
         self, facts: tuple[PreparedEntry, ...], durable: asyncio.Future[int] | None
     ) -> None:
-        """Have *facts* committed together; *durable* is told the last one's seq."""
+        """Commit *facts* together; *durable* is called with the last seq."""
         queue = self._queue
         unit = _Unit(facts, sum([fact.size for fact in facts]), durable)
         queue.units.append(unit)
@@ -405,7 +406,7 @@ class Committer:
         self._announce()
 
     async def drain(self) -> None:
-        """Return when everything queued so far has been committed, or has failed."""
+        """Wait until everything queued so far is committed or has failed."""
         while self._queue.units:
             # the thread works in order, so each turn comes after a batch
             await self._thread.run(_no_op)
@@ -439,25 +440,27 @@ class Committer:
             return self.fail(error)
         except Exception as error:  # noqa: BLE001 - nobody may wait for ever for a bug
             self.failure = LogClosed(
-                f"{self._path} could not be written by a mistake of siftlog's "
-                f"({error!r}): report it; what was acknowledged is safe"
+                f"{self._path} could not be written because of a bug in "
+                f"siftlog ({error!r}): please report it; acknowledged "
+                "events are safe"
             )
             self.failure.__cause__ = error
             return self.failure
 
     def fail(self, error: sqlite3.Error) -> LogClosed:
-        """Write nothing more, since the disk refused; the error to be raised.
+        """Stop writing because the disk refused; return the error to raise.
 
-        After a failed sync nobody knows what the page cache holds, so there is no
-        second try on this connection.
+        After a failed sync the state of the page cache is unknown, so this connection
+        does not retry.
         """
         return self.close(
-            f"{self._path} could not be written ({error}): make room or mend the disk, "
-            "then resume the run; what was acknowledged is safe"
+            f"{self._path} could not be written ({error}): free space "
+            "or repair the disk, then resume the run; acknowledged "
+            "events are safe"
         )
 
     def close(self, reason: str) -> LogClosed:
-        """Write nothing more, for the reason *reason*; the error to be raised."""
+        """Stop writing for the reason *reason*; return the error to raise."""
         self.failure = LogClosed(reason)
         return self.failure
 
@@ -475,14 +478,14 @@ class Committer:
 
 
 def copied_error(error: StoreError) -> StoreError:
-    """The error once more, for another waiter: a traceback belongs to one of them."""
+    """Return a copy of the error for another waiter: each needs its own traceback."""
     copy = type(error)(str(error))
     copy.__cause__ = error.__cause__
     return copy
 
 
 def _settle(durable: asyncio.Future[int] | None, outcome: int | StoreError) -> None:
-    if durable is None or durable.done():  # nobody waits, or not any more
+    if durable is None or durable.done():  # no waiter, or no longer
         return
     if isinstance(outcome, StoreError):
         durable.set_exception(outcome)

@@ -303,7 +303,8 @@ def _beginning(conn: sqlite3.Connection) -> tuple[RunStarted, int]:
         )
     if not isinstance(first, RunStarted):
         raise NotALog(
-            "this run was created and never began: delete its folder and start it anew"
+            "this run was created but never started: delete its folder "
+            "and start it again"
         )
     return first, row[3]
 

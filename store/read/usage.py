@@ -243,8 +243,8 @@ class Billing:
         sentences: list[str] = []
         if self.unknown:
             sentences.append(
-                f"{self.unknown:,} answers came without a readable usage; what they "
-                "may cost at most stays reserved"
+                f"{self.unknown:,} answers have no readable usage; their "
+                "maximum cost stays reserved"
             )
         if self.doubtful:
             sentences.append(

@@ -116,8 +116,8 @@ class Place(ABC):
     def _away(self, error: Exception) -> PlaceAway:
         reason = " ".join(str(error).split()) or type(error).__name__
         return PlaceAway(
-            f"{self.address} cannot be used ({reason}): see that it is there, may be "
-            "written to, and has room"
+            f"{self.address} cannot be used ({reason}): check that it "
+            "exists, is writable and has free space"
         )
 
 
@@ -237,8 +237,8 @@ class _Remote(Place):
         except (ImportError, ValueError) as error:
             reason = " ".join(str(error).split())
             raise StoreError(
-                f"{self.address} cannot be reached from here ({reason}): install that "
-                "package beside siftlog, or name a folder"
+                f"{self.address} cannot be used ({reason}): install that "
+                "package, or name a folder"
             ) from error
         self._files, self._root = located[0], located[1].rstrip("/")
         self._has_folders = protocol not in _WITHOUT_FOLDERS

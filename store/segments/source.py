@@ -119,7 +119,7 @@ class SegmentSource:
             )
 
     def has_more(self, after: int, blobs_after: int) -> bool:
-        """Whether there is anything to read after these marks of `stretches`."""
+        """Whether there is anything to read after these marks of `commit_ranges`."""
         return next(iter(self.commit_ranges(after, blobs_after)), None) is not None
 
     def snapshot(self) -> AbstractContextManager[None]:

@@ -1,15 +1,15 @@
-"""Folds each log of a split run for itself, and joins the projections.
+"""Folds each log of a split run separately and joins the projections.
 
-What is counted of an event (calls, money, tokens, minutes) is added up whichever log it
-is of. Where a task stands is not: every log moves its own draft of it, by the moves of
-any log, and the task's row is the best of them. So a union comes out the same in
-whatever order, and in whatever pieces, its logs were merged.
+Counts (calls, money, tokens, minutes) are summed over all logs. States of tasks are
+not: every log keeps its own draft of a task, with the usual transitions, and the task's
+row is the best of the drafts. So the union is the same for any order and any division
+of merges.
 
-Tasks that one log alone has moved, nearly all of them, have no drafts but their row.
+Tasks changed by one log only, nearly all of them, have no draft besides their row.
 
-Pure. Each log tells a legal story of the task, and its teller knows nothing of the
-others: one may have been lost with its disk and come back after another had done the
-work again. Whatever is merged first, the same claim is the best one.
+Pure. Each log holds a valid history of the task, unaware of the other logs: one may
+have been lost with its disk and found again after another had repeated the work. The
+same claim wins in any order of merging.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from store.union.parts import PartState
 
 _S = TaskState
 ORDER = (_S.COMPLETED, _S.FAILED, _S.SKIPPED, _S.RUNNING, _S.WAITING, _S.QUEUED)
-"""An answer counts before all else; what is final, before what a lost log left open."""
+"""An answer ranks first; a final state ranks above one that a lost log left open."""
 
 Claims: TypeAlias = Mapping[int, TaskDraft]
 """A task as each part, by its number, sees it."""
@@ -67,16 +67,16 @@ def best_claim(
     reopened: Mapping[int, int],
     logs: Mapping[int, bytes],
 ) -> TaskDraft:
-    """The task's row in the union: the best claim, with what all of them cost.
+    """Return the task's row in the union: the best claim, with the cost of all.
 
-    A log in which a person had the task asked again knows better than those in which
-    nobody did: what they have is not wanted any more.
+    A log in which a user retried the task outranks the others, because the retry
+    discarded their results.
 
     Args:
         claims: at least one.
         replies: by event, how those that `reply_seq` names take precedence.
         reopened: by part, how often the task was put back in the queue, if it was.
-        logs: by part, the id of its log: it decides where nothing else does.
+        logs: by part, the id of its log: it breaks ties.
     """
     drafts = claims.values()
     costs = [draft.cost_pico for draft in drafts if draft.cost_pico is not None]
@@ -110,7 +110,7 @@ def _rank(
 
 _ENCODER = msgspec.json.Encoder()
 _DRAFT = msgspec.json.Decoder(TaskDraft)
-#: Events that say more than a task's row and the sums hold.
+#: Events with more information than a task's row and the sums.
 _PART_EVENTS = (RunStarted, TasksReopened, TasksPlanned)
 
 
@@ -143,14 +143,14 @@ def fold_part(
     items: Sequence[FoldItem],
     applied_seq: int,
 ) -> None:
-    """Take consecutive events of one log in, the last of which is *applied_seq*.
+    """Fold consecutive events of one log, the last of which is *applied_seq*.
 
     Args:
-        facts: the union; it holds the events already.
+        facts: the union, which already holds the events.
         target: holds the projections, in an open transaction.
-        part: which log's they are; 0: the union's own.
-        items: those that this siftlog understands.
-        applied_seq: what the projections then are of.
+        part: the log of the events; 0: the union's own.
+        items: the events that this siftlog understands.
+        applied_seq: the last event of the projections afterwards.
     """
     events = [item.event for item in items]
     loaded = tables.load_fold(target, events)
@@ -163,7 +163,7 @@ def fold_part(
 
 
 class _CountKey(NamedTuple):
-    """What a task is counted by."""
+    """Fields by which tasks are counted."""
 
     stage: str
     model: str
@@ -188,7 +188,7 @@ class _Batch:
         self._facts = facts
         self._target = target
         self._part = part
-        self._rows = loaded.tasks  #: as the union has them; this log's own move
+        self._rows = loaded.tasks  #: as numbered in the union; this log's own change
         self._stood = {task: _count_key(row) for task, row in loaded.tasks.items()}
         self._total = loaded.run
         self._claims = self._stored_claims()
@@ -230,7 +230,7 @@ class _Batch:
         for row in alone:
             mover = movers.get(row.updated_seq)
             if row.event_seq is None and row.task not in reopened:
-                untouched.add(row.task)  # nothing has happened since it was planned
+                untouched.add(row.task)  # unchanged since it was planned
             elif mover == self._part:
                 drafts[row.task] = row
             else:
@@ -267,7 +267,7 @@ class _Batch:
     # -- after -----------------------------------------------------------------------
 
     def _join(self) -> None:
-        """Let the rows be the best claims, and count where tasks stand by them."""
+        """Set rows to the best claims, and count tasks by state."""
         fold = self._fold
         planned = {
             number: plan
@@ -341,7 +341,7 @@ class _Batch:
         return counts
 
     def _count(self, key: _CountKey, n: int) -> None:
-        """Add a task to what is counted by where it stands, or take it away."""
+        """Add a task to the counts by state, or remove it."""
         fold = self._fold
         fold.counts[key.stage, key.model, key.state] += n
         if key.reason is None:
@@ -377,7 +377,7 @@ def _text(draft: TaskDraft) -> str:
 
 
 def _repeats(claims: Iterable[TaskDraft], replies: Mapping[int, Precedence]) -> int:
-    """How many answers to one task were paid for beyond the one that counts."""
+    """Return how many paid answers a task has beyond the one that counts."""
     paid = sum(
         draft.state is TaskState.COMPLETED
         and draft.reply_seq is not None
@@ -398,9 +398,9 @@ def _is_adopted(event: Event) -> bool:
 
 
 def _as_planned(row: TaskDraft, skip: str | None) -> TaskDraft:
-    """The task as its plan left it, for a log that has not moved it yet.
+    """Return the planned task, for a log that has not changed it yet.
 
-    The row cannot say whether that skipped it, once another log had it asked again.
+    Once another log has retried it, the row does not show whether the plan skipped it.
     """
     plan = PlannedTask(
         stage=row.stage,

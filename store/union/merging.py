@@ -1,13 +1,13 @@
 """Brings the union of a run up to date with its logs.
 
-Every reader of a split run does so as it opens it. One process at a time merges, under
-the union's lock; another reads what is there already. The union is derived: without it
-nothing is lost but the scorings that were recorded in it.
+Every reader of a split run merges when it opens the run. One process at a time merges,
+under the union's lock; others read what is already merged. The union is derived: only
+scorings recorded in it would be lost with it.
 
-The rows travel as they are stored; only what names tasks by number is written anew
-(`store.union.numbering`). A new log is taken in as a whole, with its own projections,
-if it meets no other (`store.union.parts`). Of all others each stretch is copied and
-folded in one transaction, so that a merge which is cut off goes on where it was.
+The rows travel as they are stored; only task numbers are rewritten
+(`store.union.numbering`). A new log is grafted as a whole, with its own projections, if
+it shares no task with another (`store.union.parts`). Otherwise each range is copied and
+folded in one transaction, so an interrupted merge continues where it stopped.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from store.union.source import CommitRange, LocalLogFile, LogIdentity, UnionSour
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Progress:
-    """How far a log has been taken in, and the union with it."""
+    """Progress of merging one log, and the union."""
 
     part: int
     seq: int  #: of the log
@@ -51,7 +51,7 @@ class _Progress:
 
 
 class _MeetsAnother(Exception):
-    """A log is not of tasks of its own alone, or not of answers that it paid for."""
+    """A log has tasks of another log, or answers that it did not pay for."""
 
 
 def create_union(
@@ -81,7 +81,7 @@ class Merger:
     """Takes logs into one union; belongs to one thread, under the union's lock."""
 
     def __init__(self, conn: sqlite3.Connection, path: Path) -> None:
-        """Go on with the union behind a writing connection.
+        """Continue with the union behind a writing connection.
 
         Raises:
             NewerLog: it holds events of a later siftlog.
@@ -90,17 +90,17 @@ class Merger:
         self._conn = conn
         self._path = path
         self._end = opening.ready(conn, path)
-        # what a power cut takes away is merged again
+        # changes lost in a power cut are merged again
         conn.execute(SQL["synchronous_normal"])
         self._run_id, _, self._config, _ = conn.execute(SQL["run"]).fetchone()
         self._kinds = KindIds(conn)
 
     def merge(self, source: UnionSource) -> int:
-        """Take in what is new in a log; the number of its events that were.
+        """Merge the new events of a log; return their number.
 
         Raises:
             StoreError: it is of another run, or of other settings.
-            CorruptLog: it is not what it was when it was merged before.
+            CorruptLog: it has changed since it was merged.
         """
         identity = source.identity
         if identity.run_id != self._run_id:
@@ -146,7 +146,7 @@ class Merger:
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        """Record all that is done inside, or nothing of it."""
+        """Run the block in one transaction."""
         self._conn.execute(SQL["begin"])
         try:
             yield
@@ -157,7 +157,7 @@ class Merger:
             raise
 
     def _grafted(self, progress: _Progress, source: UnionSource) -> _Progress:
-        """How far a new log is in when all of it was taken over, or nothing was."""
+        """Return the progress after a complete graft, or None."""
         after = progress
         try:
             with source.snapshot() as log, self._transaction():
@@ -176,10 +176,10 @@ class Merger:
     def _copied(
         self, progress: _Progress, commits: CommitRange, graft: Graft | None = None
     ) -> _Progress:
-        """How far a log is in with a stretch, whose rows are written here.
+        """Write the rows of a range; return the log's progress after it.
 
         Raises:
-            CorruptLog: it does not follow what is here.
+            CorruptLog: it does not continue the merged events.
             _MeetsAnother: it cannot be grafted.
         """
         head = self._followed(progress, commits)
@@ -198,7 +198,7 @@ class Merger:
         return after
 
     def _followed(self, progress: _Progress, commits: CommitRange) -> bytes:
-        """The log's link after a stretch, which must follow what is here.
+        """Return the log's link after a range, which must continue the merged events.
 
         Raises:
             CorruptLog: it does not.
@@ -285,7 +285,7 @@ class Merger:
         )
 
     def _openings(self, part: int, commits: CommitRange) -> dict[int, int]:
-        """The union's number for each opening of the log, by the log's own."""
+        """Map each opening of the log to its number in the union."""
         conn = self._conn
         openings: dict[int, int] = {}
         for epoch, writer in commits.writers.items():
@@ -301,14 +301,14 @@ class Merger:
         return openings
 
     def _last_events(self, tasks: Iterable[int]) -> dict[int, int | None]:
-        """The latest event of its own of each task, whichever log's."""
+        """Return the latest event of each task, in any log."""
         numbered = (json.dumps(sorted(set(tasks))),)
         return dict(self._conn.execute(UNION["last_events"], numbered).fetchall())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefreshResult:
-    """What bringing a union up to date did."""
+    """Result of updating a union."""
 
     logs: int  #: that the union is of
     events: int  #: taken in just now
@@ -317,19 +317,19 @@ class RefreshResult:
 def refresh(
     log: Path, shards: Sequence[Path], others: Sequence[UnionSource] = ()
 ) -> RefreshResult | None:
-    """Take what is new in a run's logs into its union.
+    """Merge the new events of a run's logs into its union.
 
     Args:
-        log: where the union is, or is to be.
-        shards: logs of the run that lie here.
-        others: those that lie elsewhere.
+        log: path of the union, which may not exist yet.
+        shards: local logs of the run.
+        others: logs at other places.
 
     Returns:
-        None: there are no logs to be merged, another process is merging them, or this
-            one may not.
+        None if there are no logs, another process is merging them, or this one has no
+            permission.
 
     Raises:
-        StoreError: a log is of another run, or there is a log of an unsplit run.
+        StoreError: a log is of another run, or the run has an unsplit log.
         CorruptLog: a log is damaged, or was changed since it was merged.
     """
     with ExitStack() as opened:
@@ -347,7 +347,7 @@ def refresh(
             return None
         except OSError as error:
             if log.exists():
-                return None  # of a folder that may only be read: as it was left there
+                return None  # of a read-only folder: in its current state
             raise StoreError(
                 f"the logs in {log.parent} cannot be merged there ({error.strerror}): "
                 "copy the folder to a place of your own"
@@ -358,7 +358,7 @@ def refresh(
 
 
 def _written(shards: Sequence[Path]) -> Iterable[UnionSource]:
-    """The logs of the run's shards that hold an event; a new one may not yet."""
+    """Return the shards' logs that hold an event; a new one may hold none."""
     for path in shards:
         try:
             yield LocalLogFile(path)
@@ -367,9 +367,9 @@ def _written(shards: Sequence[Path]) -> Iterable[UnionSource]:
 
 
 def _followed(log: Path, sources: Sequence[UnionSource]) -> int:
-    """How many logs a union is of that has all of *sources*; 0: it lacks something.
+    """Return the number of logs in a union that has all of *sources*; 0: it is behind.
 
-    Asked before anything is locked or written, since mostly there is nothing new.
+    Checked before any lock or write, since usually nothing is new.
     """
     try:
         union = open_reader(log)
@@ -425,5 +425,5 @@ def _in_order(sources: Sequence[UnionSource]) -> list[UnionSource]:
 def _is_later(
     heartbeat: Heartbeat | None, stored: tuple[int, int, str] | None
 ) -> TypeGuard[Heartbeat]:
-    """Whether a shard's sign of life is later than the one that a union has."""
+    """Return whether a shard's heartbeat is later than the one in the union."""
     return heartbeat is not None and (stored is None or stored[0] < heartbeat.at_us)

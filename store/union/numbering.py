@@ -52,7 +52,7 @@ def task_digest(stage: str, key: str, model: str, replicate: int) -> bytes:
 
 
 class RenumberedEvent(NamedTuple):
-    """An event that is not about one task alone, with the union's numbers."""
+    """An event about several tasks or none, with the union's numbers."""
 
     event: Event | UnknownEvent
     ver: int
@@ -63,7 +63,7 @@ class RenumberedEvent(NamedTuple):
 
 
 class TaskNumbers:
-    """What the tasks of a log's stretch are called in the union."""
+    """Numbers in the union of the tasks in a range of a log."""
 
     def __init__(
         self,
@@ -72,13 +72,13 @@ class TaskNumbers:
         rows: Sequence[EventRow],
         tasks: int,
     ) -> None:
-        """Look up what the rows name.
+        """Look up the numbers that the rows need.
 
         Args:
             conn: the union.
-            part: which log's they are.
+            part: the log of the rows.
             rows: consecutive events of the log.
-            tasks: how many tasks the union has.
+            tasks: number of tasks in the union.
 
         Raises:
             CorruptLog: one of them cannot be read.
@@ -110,14 +110,14 @@ class TaskNumbers:
 
     @property
     def meets(self) -> bool:
-        """Whether a task was planned that another log had planned before."""
+        """Return whether a planned task was already planned by another log."""
         return len(self._planned) > len(self._fresh)
 
     def of_one(self, row: EventRow, log_task: int) -> tuple[int, bytes]:
-        """The union's number of the task *log_task* that a row is about, and its facts.
+        """Return the union's number of a row's task *log_task*, and its facts.
 
-        The number is the first of the fields. All others stay as they are, those too
-        that only a later siftlog knows.
+        The number is the first of the fields. All others are unchanged, even those that
+        only a later siftlog knows.
 
         Raises:
             CorruptLog: the log never planned it, or the facts are of another task than
@@ -135,7 +135,7 @@ class TaskNumbers:
         return task, b'{"task":%d,' % task + row.facts[len(beginning) :]
 
     def of_many(self, row: EventRow) -> RenumberedEvent:
-        """An event that is not about one task, and what of its plan is new here.
+        """Return an event about several tasks or none, and its newly planned tasks.
 
         Raises:
             CorruptLog: it names a task that the log never planned.
@@ -236,7 +236,7 @@ class StoredAnswer:
 
     body: bytes  #: as received
     answered: AttemptAnswered  #: as its log recorded it
-    request_sha256: str  #: of what was sent for it, before any reply was refused
+    request_sha256: str  #: of the request before any reply was refused
     origin: str  #: "<writer>:<seq>" of the answer in the log that paid for it
 
 
@@ -278,10 +278,10 @@ def _stored_answer(reader: sqlite3.Connection, name: bytes) -> StoredAnswer | No
 def _first_request(
     union: sqlite3.Connection, task: int, answer: int
 ) -> AttemptStarted | None:
-    """The request that began the dialogue which ended with the event *answer*.
+    """Return the first request of the dialogue that ended with the event *answer*.
 
-    A reply that was refused is asked for again together with what was wrong with it, so
-    what was sent last is no request that a shard begins with. None: none was refused.
+    A refused reply is requested again together with its error, so the last request is
+    not the one that a shard starts with. None: no reply was refused.
     """
     parts = dict(union.execute(UNION["openings"]).fetchall())
     history = [r for r in task_events(union, task) if r.seq <= answer]

@@ -1,12 +1,12 @@
 """Keeps what each log of a split run reports, and derives the run's state.
 
-Pure. Each slice belongs to whoever has brought it furthest; the run has ended when each
-slice's part has.
+Pure. Each slice belongs to the part with the most progress on it; the run has ended
+when all these parts have.
 
-Where all tasks of a log are its own, and it paid for all of its answers, what folding
-its events would come to is what its own writer's fold came to: the same rows under the
-union's numbers, and sums that are added up. So a log that is merged for the first time
-need not be folded again, which is most of the work of merging.
+If all tasks of a log are its own and it paid for all of its answers, a fold of its
+events would equal the projections of its writer: the same rows under the union's
+numbers, and sums to add. So a log that is merged for the first time is not folded
+again, which would be most of the work.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ ORDER = (
     "run_cancelled",
     "created",
 )
-"""A slice's own phase is the first of these that one of its parts is in."""
+"""A slice has the first of these phases that any of its parts is in."""
 
 WORKING = frozenset({"run_started", "run_resumed"})
 
 Limit: TypeAlias = tuple[LimitObserved, int]
-"""What was observed, and when: microseconds since 1970 UTC."""
+"""Latest observed values, and when: microseconds since 1970 UTC."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,9 +63,9 @@ class PartState:
 
 
 def limits_of(parts: Iterable[PartState]) -> dict[str, Limit]:
-    """What holds the run back: the sum of what its processes are held to.
+    """Limits of the run: the sum over its processes.
 
-    Of a model, those at work are summed; where none that asks it is, all of them.
+    For each model, running processes are summed; if none is running, all.
     """
     parts_by_model: dict[str, list[PartState]] = {}
     for part in sorted(parts, key=lambda part: part.log):
@@ -79,7 +79,7 @@ def limits_of(parts: Iterable[PartState]) -> dict[str, Limit]:
 
 
 def _sum(limits: Sequence[Limit]) -> Limit:
-    """The limits of processes beside each other; one without any frees all."""
+    """Return the sum of processes' limits; unlimited if one has none."""
     observed = [limit for limit, _ in limits]
     rpms = [limit.rpm for limit in observed]
     tpms = [limit.tpm for limit in observed]
@@ -96,7 +96,7 @@ def _sum(limits: Sequence[Limit]) -> Limit:
 
 
 def whole_state(parts: Iterable[PartState], tasks: int) -> RunState:
-    """The state of the run that *parts* are of, whose *tasks* are numbered in all."""
+    """Return the state of the run from its *parts*; it has *tasks* tasks."""
     ordered = sorted(parts, key=lambda part: (ORDER.index(part.state.phase), part.log))
     holders: dict[int, PartState] = {}
     for part in ordered:
@@ -122,7 +122,7 @@ def whole_state(parts: Iterable[PartState], tasks: int) -> RunState:
 def _phase(
     deciding: Iterable[PartState], at_work: Iterable[RunState], *, missing: int
 ) -> RunState:
-    """What began or ended the work on the whole."""
+    """Return the event that started or ended work on the whole run."""
     states = [part.state for part in deciding]
     latest = max((state.phase_us for state in states), default=0)
     working = max(at_work, key=_turn, default=None)
@@ -145,7 +145,7 @@ def _turn(state: RunState) -> tuple[int, str]:
 
 
 def _agreed(names: Iterable[str | None]) -> str | None:
-    """Who holds all of them; None where one of them is free."""
+    """Return who holds all of them; None if one is free."""
     holders = list(names)
     return max((name or "" for name in holders), default=None) if all(holders) else None
 
@@ -163,7 +163,7 @@ def part_logs(facts: sqlite3.Connection) -> Mapping[int, bytes]:
 def stored_parts(
     facts: sqlite3.Connection, target: sqlite3.Connection
 ) -> dict[int, PartState]:
-    """What each log says, by its part.
+    """Return the report of each log, by its part.
 
     Args:
         facts: the union.
@@ -184,15 +184,15 @@ def stored_parts(
 def record_part_event(
     target: sqlite3.Connection, part: int, event: Event
 ) -> Slices | None:
-    """Keep what an event says that only a union's projections hold.
+    """Store what only a union's projections take from an event.
 
     Args:
         target: holds the projections, in an open transaction.
-        part: whose event it is.
+        part: the event's log.
         event: with the union's numbers.
 
     Returns:
-        The slices that its log plans from now on; None: it says nothing of them.
+        The slices that its log plans from now on; None: no change.
     """
     match event:
         case RunStarted(shard=shard) if shard is not None:
@@ -214,14 +214,14 @@ def write_parts(
     fold: Fold,
     applied_seq: int,
 ) -> None:
-    """Keep what one log says by now, and what all of them come to.
+    """Store one log's report and the state derived from all.
 
     Args:
         target: holds the projections, in an open transaction.
-        parts: what each log says.
-        changed_part: the one that has said something new.
-        fold: what has changed beside that.
-        applied_seq: what the projections then are of.
+        parts: the report of each log.
+        changed_part: the part whose report is new.
+        fold: other changes.
+        applied_seq: the last event of the projections afterwards.
     """
     part = parts[changed_part]
     state, limits = (_ENCODER.encode(it).decode() for it in (part.state, part.limits))
@@ -231,7 +231,7 @@ def write_parts(
     tables.write_fold(target, fold, applied_seq)
 
 
-#: How a log's rows are read, and how they are added to those of the union.
+#: Statements that read a log's rows and add them to those of the union.
 TABLES = (
     ("graft_counts", "add_counts"),
     ("graft_minutes", "add_minute"),
@@ -250,15 +250,15 @@ _ADOPTED = re.compile(rb'"adopted":[t"]')
 
 
 def adopts(rows: Sequence[EventRow]) -> bool:
-    """Whether one of the events is of an answer that another log paid for."""
+    """Return whether an event is about an answer that another log paid for."""
     return _ADOPTED.search(b"".join(row.facts for row in rows)) is not None
 
 
 class Graft:
-    """What a log's events say on their way into the union, and where it stands then."""
+    """Collects what a log's events contribute to the union, and the log's state."""
 
     def __init__(self, union: sqlite3.Connection, part: int) -> None:
-        """Begin with a log of which nothing is in the union.
+        """Start with a log that is not in the union yet.
 
         Args:
             union: in an open transaction.
@@ -267,7 +267,7 @@ class Graft:
         self._union = union
         self._part = part
         self._slices = ALL
-        #: of its events, what depends on their order or on how they were written
+        #: parts of its events that depend on order or encoding
         self._fold = Fold(run=RunState(), tasks={})
 
     def apply(self, seq: int, ts_us: int, event: Event) -> None:
@@ -280,10 +280,10 @@ class Graft:
         """Add the log's projections to those of the union.
 
         Args:
-            log: as it was after its last event that was taken in.
-            seqs: what its events' numbers are moved by.
-            tasks: what its tasks' numbers are moved by.
-            applied_seq: what the union's projections then are of.
+            log: its state after its last merged event.
+            seqs: offset of its event numbers.
+            tasks: offset of its task numbers.
+            applied_seq: the last event of the union's projections afterwards.
         """
         union = self._union
         moved = {"seqs": seqs, "tasks": tasks}

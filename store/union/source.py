@@ -1,7 +1,7 @@
-"""Where a log of a split run is read from, to be merged or to be shipped.
+"""Reads a log of a split run, for merging or shipping.
 
-What travels are the rows as they stand in the log, in whole commits, so that the chain
-of the log can be followed wherever they arrive.
+Rows are transferred as stored, in whole commits, so the chain of the log can be checked
+at the destination.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from store.log.integrity import EventRow, genesis
 from store.log.interface import Heartbeat
 from store.tables import last_seq
 
-#: What one stretch holds of a log, but for one large commit or blob.
+#: Size of one range of a log, unless a single commit or blob is larger.
 RANGE_ROWS = 2000
 RANGE_BYTES = 4 << 20
 #: Bodies travel as they are stored, but a plan is read: its tasks take in memory so
@@ -31,7 +31,7 @@ _PLANNED = NAMES[TasksPlanned]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogIdentity:
-    """What tells a log from every other one, and what its chain begins with."""
+    """Identity of a log: id and start of its chain."""
 
     log: bytes  #: id of its first writer: 16 bytes of chance
     run_id: str
@@ -40,12 +40,12 @@ class LogIdentity:
 
     @property
     def genesis(self) -> bytes:
-        """What the first link of its chain follows."""
+        """The value before the first link of its chain."""
         return genesis(self.run_id, self.config_sha256, self.created_us)
 
 
 class BlobRow(NamedTuple):
-    """A message part as its table holds it."""
+    """A message part as stored in its table."""
 
     sha256: bytes
     enc: int
@@ -55,9 +55,9 @@ class BlobRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitRange:
-    """Consecutive whole commits of a log; parts come no later than who uses them."""
+    """Consecutive whole commits of a log; parts come no later than their users."""
 
-    rows: Sequence[EventRow] = ()  #: may be none, where parts alone fill a stretch
+    rows: Sequence[EventRow] = ()  #: may be empty, if parts alone fill a range
     blobs: Sequence[BlobRow] = ()
     links: Sequence[tuple[int, bytes]] = ()  #: last event and link of each commit
     writers: Mapping[int, bytes] = field(default_factory=dict)  #: epoch -> writer
@@ -69,39 +69,39 @@ class UnionSource(Protocol):
 
     @property
     def identity(self) -> LogIdentity:
-        """Which log it is."""
+        """Identity of the log."""
         ...
 
     @property
     def heartbeat(self) -> Heartbeat | None:
-        """Its writer's last sign of life; None: none is known."""
+        """The writer's last heartbeat; None: unknown."""
         ...
 
     def commit_ranges(self, after: int, blobs_after: int = 0) -> Iterator[CommitRange]:
-        """What follows event *after*, and the parts above the mark *blobs_after*."""
+        """Yield rows after event *after*, and parts above the mark *blobs_after*."""
         ...
 
     def has_more(self, after: int, blobs_after: int) -> bool:
-        """Whether there is anything to read after these marks of `stretches`."""
+        """Return whether there is anything new after these marks of `commit_ranges`."""
         ...
 
     def snapshot(self) -> AbstractContextManager[LocalLogSource | None]:
-        """The log as it is at one moment, with projections that are of that moment.
+        """Open the log at one moment, with projections of that moment.
 
-        None: it does not lie here, or its projections are another siftlog's. Its
-        writer's WAL cannot be reset for as long.
+        None: it is not local, or its projections are of another siftlog version. The
+        writer's WAL cannot be reset meanwhile.
         """
         ...
 
 
 class LocalLogSource:
-    """A log that lies here; it may be written meanwhile."""
+    """A local log; it may be written meanwhile."""
 
     def __init__(self, reader: LogReader) -> None:
-        """A source over an open reader, which the caller closes.
+        """Create a source over an open reader, which the caller closes.
 
         Raises:
-            CorruptLog: nobody has opened the log for writing yet.
+            CorruptLog: the log was never opened for writing.
         """
         self.reader = reader
         run_id, _epoch, config_sha256, created_us = reader.execute(
@@ -110,8 +110,8 @@ class LocalLogSource:
         first = reader.execute(UNION["first_writer"]).fetchone()
         if first is None:
             raise CorruptLog(
-                f"{reader.path} was created and never written: delete it and start "
-                "the shard anew"
+                f"{reader.path} was created but never written: delete it "
+                "and start the shard again"
             )
         self.identity = LogIdentity(
             log=first[0],
@@ -131,17 +131,17 @@ class LocalLogSource:
     def ends(self) -> tuple[int, int]:
         """The last event that there is, and the last part."""
         end_seq, _ = self.reader.execute(UNION["last_link"]).fetchone() or (0, b"")
-        # looked at later, so that what the events use is among them
+        # read later, so that it includes everything the events use
         (most,) = self.reader.execute(UNION["last_blob"]).fetchone()
         return end_seq, most
 
     def has_more(self, after: int, blobs_after: int) -> bool:
-        """Whether there is anything to read after these marks of `stretches`."""
+        """Return whether there is anything new after these marks of `commit_ranges`."""
         end_seq, most = self.ends()
         return end_seq > after or most > blobs_after
 
     def commit_ranges(self, after: int, blobs_after: int = 0) -> Iterator[CommitRange]:
-        """What follows event *after*, and the parts above the mark *blobs_after*."""
+        """Yield rows after event *after*, and parts above the mark *blobs_after*."""
         reader = self.reader
         end_seq, most = self.ends()
         writers = dict(reader.execute(UNION["writers"]).fetchall())
@@ -169,7 +169,7 @@ class LocalLogSource:
 
     @contextmanager
     def snapshot(self) -> Iterator[LocalLogSource | None]:
-        """The log as it is at one moment, with projections that are of that moment."""
+        """Open the log at one moment, with projections of that moment."""
         with read_transaction(self.reader):
             is_current = tables.projections_are_current(
                 self.reader, last_seq(self.reader)
@@ -206,17 +206,17 @@ def _weight(row: EventRow) -> int:
 
 
 class LocalLogFile:
-    """A log that lies here, and is open while it is read: a run may have a thousand."""
+    """A local log that is opened only while it is read: a run may have a thousand."""
 
     def __init__(self, path: Path) -> None:
-        """A source of a log that holds an event, as far as it goes now.
+        """Create a source of a log that holds an event, up to its current end.
 
         Raises:
-            NotALog: it is still being made.
+            NotALog: it is still being created.
             CorruptLog: it cannot be read.
         """
         self._path = path
-        # all that a look needs at once: most of its time goes into opening logs
+        # everything needed at once: opening logs takes most of the time
         with open_reader(path) as reader:
             if not last_seq(reader):
                 raise NotALog(f"{path} holds no event yet: wait for its shard")
@@ -225,17 +225,17 @@ class LocalLogFile:
             self._end_seq, self._blobs_upto = log.ends()
 
     def has_more(self, after: int, blobs_after: int) -> bool:
-        """Whether there was anything to read after these marks of `stretches`."""
+        """Return whether anything is new after these marks of `commit_ranges`."""
         return self._end_seq > after or self._blobs_upto > blobs_after
 
     def commit_ranges(self, after: int, blobs_after: int = 0) -> Iterator[CommitRange]:
-        """What follows event *after*, and the parts above the mark *blobs_after*."""
+        """Yield rows after event *after*, and parts above the mark *blobs_after*."""
         with open_reader(self._path) as reader:
             yield from LocalLogSource(reader).commit_ranges(after, blobs_after)
 
     @contextmanager
     def snapshot(self) -> Iterator[LocalLogSource | None]:
-        """The log as it is at one moment, with projections that are of that moment."""
+        """Open the log at one moment, with projections of that moment."""
         with (
             open_reader(self._path) as reader,
             LocalLogSource(reader).snapshot() as log,

@@ -117,4 +117,4 @@ def test_an_error_that_nobody_foresaw_shows_no_raw_text(
     said = capsys.readouterr().err
     assert "in breaks" in said
     assert not CONTROLS.search(said)
-    assert said.splitlines()[-1].startswith("siftlog: RuntimeError is a mistake")
+    assert said.splitlines()[-1].startswith("siftlog: RuntimeError is a bug in")

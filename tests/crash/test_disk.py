@@ -136,5 +136,5 @@ def test_one_file_that_may_not_be_written_is_a_sentence(
     assert done.returncode == 1, done.stderr
     sentence = done.stderr.splitlines()[-1]
     assert sentence.startswith("siftlog: ")
-    assert "may be written to" in sentence
+    assert "is writable" in sentence
     assert "finished" in siftlog("status", "r", here, cwd=tmp_path).stdout

@@ -171,7 +171,7 @@ def test_a_collector_that_is_not_there_is_a_sentence(log: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     with pytest.raises(
-        RunnerError, match=rf"Nobody answers at http://127.0.0.1:{port}:"
+        RunnerError, match=rf"Nothing listens at http://127.0.0.1:{port}:"
     ):
         _send(log, f"http://127.0.0.1:{port}")
 

@@ -114,7 +114,7 @@ WRONG: Final = {
         "atlas has no prompt ask.tow.user; the nearest is ask.two.user (siftlog "
         "prompts atlas prints the shipped ones)."
     ),
-    "[sum]\nsystem = 3": "sum.system is not a text (put what it says in quotes).",
+    "[sum]\nsystem = 3": "sum.system is not a text (put the text in quotes).",
     "": "there is no prompt in it; siftlog prompts atlas prints the shipped ones",
     "[sum\n": "is not a TOML file of prompts: ",
 }

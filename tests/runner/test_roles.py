@@ -101,12 +101,12 @@ def test_people_are_told_which_stages_ask_the_baseline_for_want_of_a_name() -> N
             "baseline/lexical."
         ),
         (
-            "embed: no embed model was named, so baseline/lexical is asked; name one "
-            "with --embed-model."
+            "embed: no embed model was named, so baseline/lexical is "
+            "used; name one with --embed-model."
         ),
         (
-            "rerank: no rerank model was named, so baseline/lexical is asked; name one "
-            "with --rerank-model."
+            "rerank: no rerank model was named, so baseline/lexical is "
+            "used; name one with --rerank-model."
         ),
     ]
 
@@ -115,10 +115,10 @@ def test_stages_that_the_plan_cannot_reach_are_not_spoken_of() -> None:
     options = options_from({"model": ["a"], "judge_model": "j"})
     assert remarks(_work(ShortPanelJob()), options) == [
         "Asked are: subject a; embed baseline/lexical.",
-        "--judge-model: no stage of this plan asks for it.",
+        "--judge-model: no stage of this plan uses it.",
         (
-            "embed: no embed model was named, so baseline/lexical is asked; name one "
-            "with --embed-model."
+            "embed: no embed model was named, so baseline/lexical is "
+            "used; name one with --embed-model."
         ),
     ]
 
@@ -132,7 +132,7 @@ def test_a_baseline_that_was_named_needs_no_remark() -> None:
 def test_a_model_that_no_stage_asks_for_is_told_to_be_of_no_use() -> None:
     options = options_from({"judge_model": "j"})
     assert remarks(_work(ToyJob()), options) == [
-        "--judge-model: no stage of toy asks for it."
+        "--judge-model: no stage of toy uses it."
     ]
 
 

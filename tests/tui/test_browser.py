@@ -96,7 +96,7 @@ def test_a_browser_sees_the_run_read_only_and_nobody_elses_page_does(
     [
         (("--host", "192.0.2.7"), "add --allow-remote if that is meant"),
         (("--host", "0.0.0.0", "--allow-remote"), "Name the one address"),  # noqa: S104
-        (("nobody",), "list them with 'siftlog runs'"),
+        (("nobody",), "list runs with 'siftlog runs'"),
         (("--theme", "mauve"), "There is no theme 'mauve'"),
     ],
 )

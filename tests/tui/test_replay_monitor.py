@@ -147,7 +147,7 @@ def test_space_pauses_and_other_keys_move_through_time(tmp_path: Path) -> None:
             to.callback()
             assert said in await chair.tick()
         assert [each.message for each in chair.app._notifications] == [
-            "there is no event 9: those of the log go from 1 to 6."
+            "there is no event 9: the log has events 1 to 6."
         ]
         await chair.press("less_than_sign")
         assert (await chair.press("space")).startswith(" REPLAY 10x")

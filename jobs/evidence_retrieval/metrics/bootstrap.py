@@ -167,31 +167,18 @@ class PostBootstrap:
 
     def differences(self, pairs: Sequence[tuple[Sampled, Sampled]]) -> list[Interval]:
         """The intervals of left minus right, both sides on the same replicates."""
-        intervals: list[Interval | None] = [None] * len(pairs)
-        ratios, others = [], []
         by_cluster = _Sums(self._clusters, self.posts)
-        for i, (left, right) in enumerate(pairs):
-            if isinstance(left, Quotient) and isinstance(right, Quotient):
-                both = (by_cluster.ratio(left), by_cluster.ratio(right))
-                ratios.append((i, ResampledDifference(*both)))
-            else:
-                others.append((i, self._gap(left, right)))
-        for (i, _), interval in zip(
-            ratios, self.by_post.intervals([d for _, d in ratios]), strict=True
-        ):
-            intervals[i] = interval
-        for (i, _), interval in zip(
-            others, self.by_post.intervals([f for _, f in others]), strict=True
-        ):
-            intervals[i] = interval
-        return [interval for interval in intervals if interval is not None]
+        gaps = [self._gap(by_cluster, left, right) for left, right in pairs]
+        return list(self.by_post.intervals(gaps))
 
-    def _gap(self, left: Sampled, right: Sampled) -> ResampledStatistic:
-        if not isinstance(left, CurveStatistic) or not isinstance(
-            right, CurveStatistic
-        ):
-            raise TypeError("A sum over rows and a curve have no difference.")
-        return left.make(self._clusters).minus(right.make(self._clusters))
+    def _gap(
+        self, by_cluster: _Sums, left: Sampled, right: Sampled
+    ) -> Statistic | ResampledStatistic:
+        if isinstance(left, Quotient) and isinstance(right, Quotient):
+            return ResampledDifference(by_cluster.ratio(left), by_cluster.ratio(right))
+        if isinstance(left, CurveStatistic) and isinstance(right, CurveStatistic):
+            return left.make(self._clusters).minus(right.make(self._clusters))
+        raise TypeError("A sum over rows and a curve have no difference.")
 
 
 def _intervals(
@@ -200,25 +187,17 @@ def _intervals(
     clusters: Clusters,
     size: int,
 ) -> list[Interval | None]:
-    """Sums in one pass over the replicates, curves in another."""
-    sums: list[tuple[int, Statistic]] = []
-    curves: list[tuple[int, ResampledStatistic]] = []
+    """The interval of each statistic; None where there is none."""
     by_cluster = _Sums(clusters, size)
-    for i, statistic in enumerate(sampled):
-        if isinstance(statistic, Quotient):
-            sums.append((i, by_cluster.ratio(statistic)))
-        elif statistic is not None:
-            curves.append((i, statistic.make(clusters)))
-    intervals: list[Interval | None] = [None] * len(sampled)
-    for (i, _), interval in zip(
-        sums, draws.intervals([s for _, s in sums]), strict=True
-    ):
-        intervals[i] = interval
-    for (i, _), interval in zip(
-        curves, draws.intervals([c for _, c in curves]), strict=True
-    ):
-        intervals[i] = interval
-    return intervals
+    statistics = [
+        by_cluster.ratio(statistic)
+        if isinstance(statistic, Quotient)
+        else statistic.make(clusters)
+        for statistic in sampled
+        if statistic is not None
+    ]
+    intervals = iter(draws.intervals(statistics))
+    return [None if statistic is None else next(intervals) for statistic in sampled]
 
 
 class _Sums:

@@ -32,6 +32,7 @@ from jobs.kit.metrics.columns import Column, Floats, Ints, mean
 from jobs.kit.metrics.intervals import Interval, round12
 from jobs.kit.metrics.significance import holm
 from jobs.kit.score import NO_LABEL, ItemFrame, ItemMetric
+from jobs.kit.text_format import fixed
 from runner.scorecard import ItemValues, Metric
 
 OF_THE_GATE = (
@@ -353,7 +354,7 @@ def _accuracy(
     good = [h == left.y for h in decisions]
     b, c = int((good[0] & ~good[1]).sum()), int((good[1] & ~good[0]).sum())
     kappa = agreement(decisions[0].tolist(), decisions[1].tolist(), (False, True)).kappa
-    kappa_text = "n/a" if kappa is None else f"{kappa:.12g}"
+    kappa_text = fixed(kappa, ".12g")
     n = len(left.rows)
     both = (
         Quotient(rows=left.rows, above=good[0]),

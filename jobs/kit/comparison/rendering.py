@@ -8,22 +8,34 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, NamedTuple
 
-from jobs.kit.comparison.difference import ComparedMetric
+from jobs.kit import tables
+from jobs.kit.comparison.difference import ComparedMetric, PValue
 from jobs.kit.comparison.models import (
+    DIFFERENCE,
+    TEST,
     ComparedModels,
     ComparisonOptions,
     Side,
     family,
     items_of,
 )
-from jobs.kit.comparison.pairing import ItemGap, LabelAgreement
+from jobs.kit.comparison.pairing import ItemGap, LabelAgreement, OutcomeCounts
 from jobs.kit.comparison.pareto_front import FrontPoint, ParetoFront
 from jobs.kit.metrics import Agreement, Interval
+from jobs.kit.tables import (
+    Columns,
+    TableOf,
+    count,
+    group,
+    number,
+    print_table,
+    printed,
+)
 from jobs.kit.text_format import UNDEFINED, ends, fixed, plural
 from runner.scorecard import Cell as TableCell
-from runner.table_rendering import Ends, PrintCell, PrintColumn, PrintTable
+from runner.table_rendering import Ends, PrintTable
 
 WIDTH = 80
 FITTED = "adjusted"
@@ -270,64 +282,43 @@ def print_tables(
 
 
 def _differences(match: ComparedModels, options: ComparisonOptions) -> PrintTable:
-    interval = _interval(options)
-    return PrintTable(
-        title=f"{_side_name(match.b)} (B) against {_side_name(match.a)} (A)",
-        columns=(
-            PrintColumn(name="Metric"),
-            PrintColumn(name="Better"),
-            PrintColumn(name="A", kind="number"),
-            PrintColumn(name="B", kind="number"),
-            PrintColumn(name="B - A", kind="change"),
-            PrintColumn(name=interval, kind="changes"),
-            PrintColumn(name="p (Holm)", kind="number"),
-            PrintColumn(name="n", kind="number"),
-            PrintColumn(name="Verdict on B"),
-            PrintColumn(name="Key", kind="key"),
-        ),
-        rows=tuple(
-            _print_row(match.a, metric) for metric in match.compared if metric.overlap.n
+    return print_table(
+        f"{_side_name(match.b)} (B) against {_side_name(match.a)} (A)",
+        [metric for metric in match.compared if metric.overlap.n],
+        (
+            printed("Metric", lambda row: match.a.names.get(row.path, row.path)),
+            printed("Better", lambda row: BETTER[row.lower_is_better]),
+            printed("A", lambda row: row.gap.a, "number"),
+            printed("B", lambda row: row.gap.b, "number"),
+            printed("B - A", lambda row: row.gap.value, "change"),
+            printed(
+                _interval(options), lambda row: _print_ends(row.gap.interval), "changes"
+            ),
+            printed("p (Holm)", lambda row: row.p_holm, "number"),
+            printed("n", lambda row: row.overlap.n, "number"),
+            printed("Verdict on B", lambda row: row.verdict),
+            printed("Key", lambda row: row.path, "key"),
         ),
         note=f"Common items only. Intervals at {options.level:.10g}, B={options.b}, "
         f"seed={options.seed}, both sides drawn alike; p corrected by Holm's method.",
     )
 
 
-def _print_row(side: Side, metric: ComparedMetric) -> tuple[PrintCell, ...]:
-    gap = metric.gap
-    return (
-        side.names.get(metric.path, metric.path),
-        BETTER[metric.lower_is_better],
-        gap.a,
-        gap.b,
-        gap.value,
-        _print_ends(gap.interval),
-        metric.p_holm,
-        metric.overlap.n,
-        metric.verdict,
-        metric.path,
-    )
-
-
 def _costs(front: ParetoFront, options: ComparisonOptions) -> PrintTable:
-    return PrintTable(
-        title=f"{front.path}, cost and latency on {front.n} common items",
-        columns=(
-            PrintColumn(name="Side"),
-            PrintColumn(name="value", kind="number", group="Quality"),
-            PrintColumn(name=_interval(options), kind="interval", group="Quality"),
-            PrintColumn(name=f"USD per {front.unit}", kind="number"),
-            PrintColumn(name="Median s", kind="number"),
-        ),
-        rows=tuple(
-            (
-                _side_name(point.side),
-                point.quality.value,
-                _print_ends(point.quality.interval),
-                point.expense.usd,
-                point.expense.seconds,
-            )
-            for point in front.points
+    return print_table(
+        f"{front.path}, cost and latency on {front.n} common items",
+        front.points,
+        (
+            printed("Side", lambda point: _side_name(point.side)),
+            printed("value", lambda point: point.quality.value, "number", "Quality"),
+            printed(
+                _interval(options),
+                lambda point: _print_ends(point.quality.interval),
+                "interval",
+                "Quality",
+            ),
+            printed(f"USD per {front.unit}", lambda point: point.expense.usd, "number"),
+            printed("Median s", lambda point: point.expense.seconds, "number"),
         ),
     )
 
@@ -465,75 +456,107 @@ def _agreement_json(agreement: Agreement) -> dict[str, Any]:
     return {"percent": agreement.percent, "kappa": agreement.kappa, "ac1": agreement.ac}
 
 
-SIDES = ("run_a", "model_a", "run_b", "model_b")
-
-COLUMNS = (
-    *(*SIDES, "metric", "a", "b", "difference"),
-    *("lo", "hi", "verdict", "test", "p", "p_holm", "beside", "beside_p"),
-    *("n", "clusters", "only_a", "only_b", "undefined", "wins", "losses", "ties"),
-    *("agreement", "kappa", "ac1", "cluster", "definition"),
+SIDES: tuple[Columns[ComparedModels], ...] = (
+    tables.text("run_a", lambda match: match.a.source),
+    tables.text("model_a", lambda match: match.a.model),
+    tables.text("run_b", lambda match: match.b.source),
+    tables.text("model_b", lambda match: match.b.model),
 )
-"""Of the file that `--csv` writes."""
+
+
+class _MetricRow(NamedTuple):
+    match: ComparedModels
+    metric: ComparedMetric
+
+    @property
+    def independent(self) -> PValue | None:
+        return self.metric.p_values.independent
+
+
+_OUTCOMES: tuple[Columns[OutcomeCounts], ...] = (
+    count("wins", lambda items: items.wins, "items on which B is better"),
+    count("losses", lambda items: items.losses),
+    count("ties", lambda items: items.ties),
+)
+
+_AGREEMENT: tuple[Columns[Agreement], ...] = (
+    number("agreement", lambda labels: labels.percent),
+    number("kappa", lambda labels: labels.kappa),
+    number("ac1", lambda labels: labels.ac),
+)
+
+METRICS = TableOf[_MetricRow](
+    name="comparison",
+    columns=(
+        group(SIDES, lambda row: row.match),
+        tables.text("metric", lambda row: row.metric.path),
+        number("a", lambda row: row.metric.gap.a),
+        number("b", lambda row: row.metric.gap.b),
+        group(DIFFERENCE, lambda row: row.metric),
+        tables.text("verdict", lambda row: row.metric.verdict, "on B"),
+        group(TEST, lambda row: row.metric.p_values.primary),
+        number("p_holm", lambda row: row.metric.p_holm),
+        tables.text("beside", lambda row: p.name if (p := row.independent) else None),
+        number("beside_p", lambda row: p.p if (p := row.independent) else None),
+        count("n", lambda row: row.metric.overlap.n, "common items"),
+        count("clusters", lambda row: row.metric.overlap.clusters),
+        count("only_a", lambda row: row.metric.overlap.only_a),
+        count("only_b", lambda row: row.metric.overlap.only_b),
+        count("undefined", lambda row: row.metric.overlap.undefined),
+        group(_OUTCOMES, lambda row: row.metric.outcomes),
+        group(_AGREEMENT, lambda row: row.metric.agreement),
+        tables.text("cluster", lambda row: row.metric.cluster),
+        tables.text("definition", lambda row: row.metric.definition),
+    ),
+)
+"""The file that `--csv` writes."""
 
 
 def metric_rows(matches: Sequence[ComparedModels]) -> Iterator[tuple[TableCell, ...]]:
-    """One row a metric and match, below `COLUMNS`."""
-    yield COLUMNS
-    for match in matches:
-        for metric in match.compared:
-            yield (*_keys(match), *_metric_row(metric))
+    """The lines of a CSV: one a metric and match."""
+    return METRICS.lines(
+        _MetricRow(match, metric) for match in matches for metric in match.compared
+    )
 
 
-ITEM_COLUMNS = (*SIDES, "metric", "item", "cluster", "a", "b", "difference", "outcome")
-"""Of the file that `--out` writes."""
+class _ItemRow(NamedTuple):
+    match: ComparedModels
+    path: str
+    gap: ItemGap
+    favour: int  #: 1: B is better
+
+
+_OUTCOME_WORDS = {1: "win", 0: "tie", -1: "loss"}
+
+ITEMS = TableOf[_ItemRow](
+    name="items",
+    columns=(
+        group(SIDES, lambda row: row.match),
+        tables.text("metric", lambda row: row.path),
+        tables.text("item", lambda row: row.gap.item),
+        tables.text("cluster", lambda row: row.gap.cluster),
+        number("a", lambda row: row.gap.a),
+        number("b", lambda row: row.gap.b),
+        number("difference", lambda row: row.gap.b - row.gap.a),
+        tables.text("outcome", lambda row: _OUTCOME_WORDS[row.favour], "of B"),
+    ),
+)
+"""The file that `--out` writes."""
 
 
 def item_rows(
     matches: Sequence[ComparedModels], path: str
 ) -> Iterator[tuple[TableCell, ...]]:
-    """One row an item and match, below `ITEM_COLUMNS`; all that both sides have.
+    """The lines of a CSV: one an item and match; all that both sides have.
 
     Raises:
         UsageError: the metric was not compared, or no item has a value by itself.
     """
-    yield ITEM_COLUMNS
+    return ITEMS.lines(_items(matches, path))
+
+
+def _items(matches: Sequence[ComparedModels], path: str) -> Iterator[_ItemRow]:
     for match in matches:
         paired = items_of(match, path)
         for gap in paired.every():
-            outcome = _OUTCOMES[paired.favour(gap)]
-            cells = (gap.item, gap.cluster, gap.a, gap.b, gap.b - gap.a, outcome)
-            yield (*_keys(match), path, *cells)
-
-
-_OUTCOMES = {1: "win", 0: "tie", -1: "loss"}
-"""Of B."""
-
-
-def _keys(match: ComparedModels) -> tuple[TableCell, ...]:
-    return (*match.a.key, *match.b.key)
-
-
-def _metric_row(metric: ComparedMetric) -> tuple[TableCell, ...]:
-    gap, overlap, outcomes, labels = (
-        metric.gap,
-        metric.overlap,
-        metric.outcomes,
-        metric.agreement,
-    )
-    primary, independent = metric.p_values.primary, metric.p_values.independent
-    return (
-        *(metric.path, gap.a, gap.b, gap.value),
-        *(gap.interval.lo, gap.interval.hi, metric.verdict),
-        *((primary.name, primary.p) if primary else (None, None)),
-        metric.p_holm,
-        *((independent.name, independent.p) if independent else (None, None)),
-        *(overlap.n, overlap.clusters),
-        *(overlap.only_a, overlap.only_b, overlap.undefined),
-        *(
-            (outcomes.wins, outcomes.losses, outcomes.ties)
-            if outcomes
-            else (None, None, None)
-        ),
-        *((labels.percent, labels.kappa, labels.ac) if labels else (None, None, None)),
-        *(metric.cluster, metric.definition),
-    )
+            yield _ItemRow(match, path, gap, paired.favour(gap))

@@ -145,6 +145,14 @@ def missing_column(
     )
 
 
+def ambiguous_column(file: str, names: Sequence[str], field: str) -> DatasetError:
+    """The error for columns of which each could be one field."""
+    return DatasetError(
+        f"{file}: {name_list(names)} could each be {field} (say which with --map "
+        f"{names[-1]}={field})."
+    )
+
+
 def describe_columns(columns: Sequence[str], fields: Iterable[str]) -> str:
     """What a file has, as a message lists it, with the column nearest to each field.
 

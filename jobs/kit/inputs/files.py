@@ -14,23 +14,32 @@ import csv
 import gzip
 import re
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, TypeAlias, cast
+from typing import Any, BinaryIO, Literal, TypeAlias, TypeVar, cast
 
 import msgspec
 
+from jobs.kit.inputs.cells import InputCell
 from jobs.kit.inputs.column_map import ColumnMap, missing_column, nearest
-from jobs.kit.inputs.rows import InputFindings, InputRow, object_of
+from jobs.kit.inputs.rows import (
+    InputFindings,
+    RowModel,
+    RowSource,
+    columns_of,
+    object_of,
+)
 from jobs.kit.text_format import plural
 from runner.errors import DatasetError
 from runner.json_entries import BOM, entries_of, is_spread, lines_of
 
 Record: TypeAlias = tuple[int, int, list[str]]
 """The line that it begins on, its row as a spreadsheet numbers it, and its fields."""
+
+Row = TypeVar("Row", bound=RowModel)
 
 FIELD_CHARS = 1 << 24
 """Longest CSV field; the csv module's own bound, 131,072, is less than some posts."""
@@ -45,28 +54,28 @@ _BYTE = re.compile(r"\(byte ([0-9]+)\)")
 """Where in the text msgspec says that JSON is off."""
 
 
-def read_csv(
+def read_table(
     path: Path,
-    needed: Sequence[str],
-    optional: Sequence[str] = (),
+    model: type[Row],
     *,
     findings: InputFindings,
+    needed: Sequence[str] = (),
+    further: Sequence[str] = (),
     allow_ragged: bool | None = None,
-    aliases: ColumnMap | None = None,
     renamed: ColumnMap | None = None,
     unit: Literal["line", "row"] = "line",
     cure: str = "",
-) -> Iterator[InputRow]:
-    """The records of a table, in file order; only one is held at a time.
+) -> Iterator[Row]:
+    """Reads the records of a table, in file order; only one is held at a time.
 
     Args:
         path: a CSV file, or one of JSON objects.
-        needed: columns that must be there.
-        optional: columns that may be there.
-        findings: learns of other columns and of short rows.
+        model: of a row.
+        findings: learns of columns that the model does not have, and of short rows.
+        needed: optional columns of the model that must be there in this file.
+        further: columns that the model takes as extra ones.
         allow_ragged: read missing trailing fields as missing cells; None: likewise
             not, where the job has no such setting to name.
-        aliases: other spellings of columns, each with the name used here.
         renamed: columns that `--map` renames; None: it is not taken for this file.
         unit: what complaints count: lines of the file, or rows as a spreadsheet
             numbers them, where an empty line is a row too.
@@ -75,55 +84,110 @@ def read_csv(
     Raises:
         DatasetError: the file is not to be read, or its header or a row is off.
     """
-    wanted = {*needed, *optional}
-    names = {**(aliases or {}), **(renamed or {})}
-    takes_map = renamed is not None
-    if holds_objects(path):
-        unknown: dict[str, None] = {}
-        rows = _objects(path, names)
-        for row in rows:
-            if not unknown:
+    columns = columns_of(model)
+    table = _Table(
+        path=path,
+        needed=(*columns.needed, *needed),
+        names=frozenset({*columns.needed, *columns.optional, *further}),
+        spellings={**columns.spellings, **(renamed or {})},
+        takes_map=renamed is not None,
+        cure=cure,
+        findings=findings,
+    )
+    rows = (
+        table.objects()
+        if holds_objects(path)
+        else table.records(unit, allow_ragged=allow_ragged)
+    )
+    for source, line, cells in rows:
+        yield model.validated(source, line, cells)
+
+
+Cells: TypeAlias = tuple[RowSource, int, dict[str, InputCell]]
+"""The cells of a row by column, with its place; of optional ones those that hold any.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Table:
+    """A table that is read, and the columns that are wanted of it."""
+
+    path: Path
+    needed: tuple[str, ...]
+    names: frozenset[str]  #: of all columns that are wanted
+    spellings: Mapping[str, str]
+    takes_map: bool
+    cure: str
+    findings: InputFindings
+
+    def objects(self) -> Iterator[Cells]:
+        """The rows of JSON objects."""
+        source = RowSource(file=self.path.name)
+        columns: dict[str, None] = {}
+        for line, fields in objects_in(self.path, self.spellings):
+            if not columns:
                 # of later objects an absent key is an empty cell
-                _require(path, needed, list(row.fields), cure, takes_map=takes_map)
-            unknown.update(dict.fromkeys(row.fields))
-            blank = {name: None for name, cell in row.fields.items() if cell == ""}
-            yield replace(row, fields={**row.fields, **blank}) if blank else row
-        _note_unknown(path, [name for name in unknown if name not in wanted], findings)
-        return
-    delimiter = delimiter_of(path)
-    table_records = records(path, delimiter)
-    columns = header_of(path, table_records, names)
-    _require(path, needed, columns, cure, takes_map=takes_map)
-    for name in (*needed, *optional):
-        if columns.count(name) > 1:
-            raise DatasetError(
-                f"{path.name}: column {name!r} occurs twice (remove or rename one)."
-            )
-    _note_unknown(path, [name for name in columns if name not in wanted], findings)
-    wanted_columns = [
-        (index, name) for index, name in enumerate(columns) if name in wanted
-    ]
-    width = len(columns)
-    decimal = "," if delimiter == ";" else "."
-    for line, number, cells in table_records:
-        at = line if unit == "line" else number
-        if len(cells) > width or (len(cells) < width and not allow_ragged):
-            may_choose = allow_ragged is not None
-            location = f"{path.name} {unit} {at}"
-            raise _wrong_width(location, len(cells), width, may_choose=may_choose)
-        if len(cells) < width:
-            cells.extend([""] * (width - len(cells)))
-            findings.add(
-                "ragged_rows",
-                "warn",
-                path.name,
-                "Rows end before the header does; what is missing was read as blank.",
-                example=f"{unit} {at}",
-            )
-        fields = {name: cells[index] or None for index, name in wanted_columns}
-        yield InputRow(
-            file=path.name, line=at, fields=fields, unit=unit, decimal=decimal
-        )
+                self._require(list(fields))
+            columns.update(dict.fromkeys(fields))
+            filled = {
+                name: cell
+                for name, cell in fields.items()
+                if name in self.names and cell is not None and cell != ""
+            }
+            yield source, line, {**dict.fromkeys(self.needed), **filled}
+        self._note_unknown(columns)
+
+    def records(
+        self, unit: Literal["line", "row"], *, allow_ragged: bool | None
+    ) -> Iterator[Cells]:
+        """The rows of CSV."""
+        delimiter = delimiter_of(self.path)
+        decimal = "," if delimiter == ";" else "."
+        source = RowSource(file=self.path.name, unit=unit, decimal=decimal)
+        table_records = records(self.path, delimiter)
+        columns = header_of(self.path, table_records, self.spellings)
+        self._require(columns)
+        for name in self.names:
+            if columns.count(name) > 1:
+                raise DatasetError(
+                    f"{source.file}: column {name!r} occurs twice (remove or rename "
+                    "one)."
+                )
+        self._note_unknown(columns)
+        always = [(i, name) for i, name in enumerate(columns) if name in self.needed]
+        optional = [
+            (i, name)
+            for i, name in enumerate(columns)
+            if name in self.names and name not in self.needed
+        ]
+        width = len(columns)
+        for line, number, record in table_records:
+            at = line if unit == "line" else number
+            if len(record) != width:
+                if len(record) > width or not allow_ragged:
+                    may_choose = allow_ragged is not None
+                    raise _wrong_width(source, at, len(record), width, may_choose)
+                record.extend([""] * (width - len(record)))
+                self.findings.add(
+                    "ragged_rows",
+                    "warn",
+                    source.file,
+                    "Rows end before the header does; what is missing was read as "
+                    "blank.",
+                    example=f"{unit} {at}",
+                )
+            cells = {name: record[i] or None for i, name in always}
+            for i, name in optional:
+                if record[i]:
+                    cells[name] = record[i]
+            yield source, at, cells
+
+    def _require(self, columns: Sequence[str]) -> None:
+        _require(self.path, self.needed, columns, self.cure, takes_map=self.takes_map)
+
+    def _note_unknown(self, columns: Iterable[str]) -> None:
+        unknown = [name for name in columns if name not in self.names]
+        _note_unknown(self.path, unknown, self.findings)
 
 
 def _require(
@@ -186,49 +250,54 @@ def csv_columns(path: Path) -> tuple[str, ...]:
         DatasetError: the file is not to be read, or has no header.
     """
     if holds_objects(path):
-        first = next(_objects(path, {}), None)
-        return () if first is None else tuple(first.fields)
+        _, fields = next(objects_in(path), (0, {}))
+        return tuple(fields)
     return header_of(path, records(path, delimiter_of(path)), {})
 
 
-def read_jsonl(
+def read_objects(
     path: Path,
-    needed: Sequence[str],
-    optional: Sequence[str] = (),
+    model: type[Row],
     *,
     findings: InputFindings,
     renamed: ColumnMap | None = None,
-) -> Iterator[InputRow]:
-    """The objects of a JSON file, in file order; of JSONL only one is held at a time.
+) -> Iterator[Row]:
+    """Reads the objects of a JSON file, in file order; of JSONL one is held at a time.
 
-    Keys other than *needed* and *optional* are noted; *renamed* is as in `read_csv`.
+    Keys that the model does not have are noted; *renamed* is as in `read_table`.
 
     Raises:
-        DatasetError: the file is not to be read, a line is no object, or a needed key
-            is absent.
+        DatasetError: the file is not to be read, a line is no object, or a row is off.
     """
-    wanted = {*needed, *optional}
+    columns = columns_of(model)
+    source = RowSource(file=path.name)
     unknown: dict[str, None] = {}
-    for row in _objects(path, renamed or {}):
-        for name in needed:
-            if name not in row.fields:
-                near = "".join(nearest(name, row.fields, n=1))
+    for line, fields in objects_in(path, renamed):
+        for name in columns.needed:
+            if name not in fields:
+                near = "".join(nearest(name, fields, n=1))
                 takes_map = bool(near) and renamed is not None
                 hint = f", or pass --map {near}={name}" if takes_map else ""
-                raise row.error(f"no key {name} (add it to the object{hint})")
-        unknown.update((name, None) for name in row.fields if name not in wanted)
-        yield row
+                raise source.error(line, f"no key {name} (add it to the object{hint})")
+        unknown.update((name, None) for name in fields if name not in columns.names)
+        yield model.at(source, line, fields)
     _note_unknown(path, list(unknown), findings)
 
 
-def _objects(path: Path, aliases: ColumnMap) -> Iterator[InputRow]:
-    """The objects of a file, with their keys by the names used here."""
+def objects_in(
+    path: Path, renamed: ColumnMap | None = None
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The objects of a file with their lines, and their keys by the names used here.
+
+    Raises:
+        DatasetError: the file is not to be read, or a line is no object.
+    """
     with _opened(path) as file:
         for line, _, raw in entries_of(file, path.name):
             fields = object_of(_text(raw, line, path.name), f"{path.name} line {line}")
-            if aliases:
-                fields = {aliases.get(name, name): it for name, it in fields.items()}
-            yield InputRow(file=path.name, line=line, fields=fields)
+            if renamed:
+                fields = {renamed.get(name, name): it for name, it in fields.items()}
+            yield line, fields
 
 
 def read_json(path: Path) -> Any:  # noqa: ANN401 - whatever the file holds
@@ -274,7 +343,7 @@ def header_of(
 
 
 def _wrong_width(
-    location: str, field_n: int, width: int, *, may_choose: bool
+    source: RowSource, at: int, field_n: int, width: int, may_choose: bool
 ) -> DatasetError:
     if field_n > width:
         cure = "quote a field that holds a comma, or remove the surplus"
@@ -285,8 +354,8 @@ def _wrong_width(
         )
     else:
         cure = "complete the row"
-    return DatasetError(
-        f"{location}: {plural(field_n, 'field')} where the header has {width} ({cure})."
+    return source.error(
+        at, f"{plural(field_n, 'field')} where the header has {width} ({cure})"
     )
 
 

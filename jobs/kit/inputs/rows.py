@@ -1,4 +1,24 @@
-"""Reads the values of one record of an input file; errors name file, row and column.
+"""Declares the rows of an input file as a model, and validates them one at a time.
+
+A model is the one place that says which columns a file has. A field without a default
+is a column that must be there, one with a default may be absent. The type says what a
+cell holds: see `cells` for those that most jobs need.
+
+>>> class Vote(RowModel):
+...     paper: cells.Filled
+...     vote: cells.Label | None  # the column is needed, its cells may be blank
+...     weight: cells.Count = 1
+>>> place = RowSource(file="votes.csv", unit="row")
+>>> Vote.at(place, 2, {"paper": "P1", "vote": "1"}).weight
+1
+>>> Vote.at(place, 3, {"paper": "P2", "vote": "yes"})
+Traceback (most recent call last):
+...
+runner.errors.DatasetError: votes.csv row 3: vote is 'yes' (0 or 1 is expected).
+
+Columns that a file may spell in several ways are marked `Spelled`. Conditions
+between fields are pydantic validators of the model that raise `ValueError`; what needs
+other rows is checked by the reader of the file, with `row.error`.
 
 Findings about the input are collected on the way: one per code and file, with a count
 and the first example, so that a file with a hundred thousand odd rows needs one line.
@@ -6,14 +26,26 @@ and the first example, so that a file with a hundred thousand odd rows needs one
 
 from __future__ import annotations
 
-import math
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias, TypeVar
+from functools import cache
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import msgspec
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SkipValidation,
+    ValidationError,
+)
 
+from jobs.kit.inputs import cells
+from jobs.kit.inputs.cells import (
+    InputCell,
+    kind_of,
+    quote,
+)
 from runner.errors import DatasetError
 from runner.scorecard import Finding
 
@@ -21,7 +53,7 @@ _DECODER = msgspec.json.Decoder()
 
 
 def object_of(text: str, location: str) -> dict[str, Any]:
-    """The object that a line holds.
+    """Decodes the object that a line holds.
 
     Args:
         text: of the line.
@@ -47,210 +79,142 @@ def object_of(text: str, location: str) -> dict[str, Any]:
     return value
 
 
-def kind_of(value: object) -> str:
-    """What sort of JSON value it is, in words."""
-    return _KINDS[type(value)]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowSource:
+    """The file that rows are from, as errors name it."""
+
+    file: str
+    unit: str = "line"  #: what rows are counted by
+    decimal: str = "."  #: a comma in tables whose columns a semicolon separates
+
+    def error(self, line: int, sentence: str) -> DatasetError:
+        """Returns the error that says *sentence* about a row."""
+        return DatasetError(f"{self.file} {self.unit} {line}: {sentence}.")
 
 
-_KINDS: Mapping[type, str] = {
-    bool: "true or false",
-    int: "a number",
-    float: "a number",
-    str: "a text",
-    list: "a list",
-    dict: "an object",
-    type(None): "null",
+class RowModel(BaseModel):
+    """One record of a file: the base of all row models."""
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True)
+
+    source: Annotated[RowSource, SkipValidation] = Field(validation_alias="@source")
+    line: Annotated[int, SkipValidation] = Field(validation_alias="@line")
+    """From 1; of a record over several lines the first."""
+
+    @classmethod
+    def at(cls, source: RowSource, line: int, cells: Mapping[str, InputCell]) -> Self:
+        """Validates the cells of a row; an optional one that is null counts as absent.
+
+        Raises:
+            DatasetError: one of them does not fit; names file, row, column and value.
+        """
+        needed = columns_of(cls).needed
+        row = {
+            name: cell
+            for name, cell in cells.items()
+            if cell is not None or name in needed
+        }
+        return cls.validated(source, line, row)
+
+    @classmethod
+    def validated(cls, source: RowSource, line: int, row: dict[str, InputCell]) -> Self:
+        """The same for readers of long files; the dictionary is taken over."""
+        row["@source"], row["@line"] = source, line
+        try:
+            return cls.model_validate(row, context=source.decimal)
+        except ValidationError as error:
+            raise source.error(line, sentence_of(error)) from error
+
+    def error(self, sentence: str) -> DatasetError:
+        """Returns the error that says *sentence* about this row."""
+        return self.source.error(self.line, sentence)
+
+    @property
+    def place(self) -> str:
+        """The row as an example of a finding names it."""
+        return f"{self.source.unit} {self.line}"
+
+    @property
+    def location(self) -> str:
+        """The file and the row."""
+        return f"{self.source.file} {self.source.unit} {self.line}"
+
+
+_EXPECTED: Mapping[str, str] = {
+    "string_type": "a text is expected",
+    "dict_type": "an object is expected",
+    "list_type": "a list is expected",
+    "tuple_type": "a list is expected",
 }
+"""What pydantic's own types expect, by the type of its complaint."""
 
 
-InputCell: TypeAlias = Any
-"""A text or None from CSV; whatever JSON holds from JSONL."""
+def sentence_of(error: ValidationError) -> str:
+    """The first complaint of a validation, without its full stop.
 
-_INTEGER = re.compile(r"[+-]?[0-9]+(\.0*)?")
-_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
-_INFINITE = {"inf", "+inf", "infinity", "+infinity"}
-
-
-def text_of(cell: InputCell) -> str:
-    """A text as it stands, blanks included, or a whole number's digits.
-
-    Raises:
-        ValueError: it is something else; the message says what.
+    It names the column, and says what the cell holds and what to do.
     """
-    if isinstance(cell, str):
-        return cell
-    if isinstance(cell, int) and not isinstance(cell, bool):
-        return str(cell)
-    raise ValueError(f"is {kind_of(cell)} (put the text in quotes)")
+    complaint = error.errors(include_url=False)[0]
+    name = ""
+    for part in complaint["loc"]:
+        name += f"[{part}]" if isinstance(part, int) else f".{part}" if name else part
+    if complaint["type"] == "missing" or complaint["input"] is None:
+        words = cells.BLANK
+    elif complaint["type"] == "value_error":
+        words = str(complaint["ctx"]["error"])
+    elif complaint["type"] in _EXPECTED:
+        words = f"is {kind_of(complaint['input'])} ({_EXPECTED[complaint['type']]})"
+    else:
+        words = f"is {quote(complaint['input'])} ({complaint['msg']})"
+    return f"{name} {words}" if name else words
 
 
-def integer_of(cell: InputCell) -> int:
-    """A whole number; `3.0`, as tables with gaps write it, is 3.
+class Spelled:
+    """Names further spellings of a column: `Annotated[Filled, Spelled("id")]`."""
 
-    Raises:
-        ValueError: it is something else; the message says what.
-    """
-    if isinstance(cell, str) and _INTEGER.fullmatch(cell):
-        return int(cell.partition(".")[0])
-    if isinstance(cell, int) and not isinstance(cell, bool):
-        return cell
-    if isinstance(cell, float) and cell.is_integer():
-        return int(cell)
-    raise ValueError(f"is {quote(cell)} (a whole number is expected)")
-
-
-def number_of(cell: InputCell) -> float:
-    """A number, read so that writing it gives the same digits; `inf` counts.
-
-    Raises:
-        ValueError: it is something else, or not a number; the message says what.
-    """
-    if isinstance(cell, str):
-        if _NUMBER.fullmatch(cell):
-            return float(cell)
-        if cell.lower() in _INFINITE:
-            return math.inf
-    if isinstance(cell, int | float) and not isinstance(cell, bool):
-        return float(cell)
-    raise ValueError(f"is {quote(cell)} (a number is expected)")
-
-
-def quote(cell: InputCell) -> str:
-    """A cell as an error quotes it, cut where it is long."""
-    return repr(cell)[:40] if isinstance(cell, str | int | float) else kind_of(cell)
-
-
-Value = TypeVar("Value")
+    def __init__(self, *spellings: str) -> None:
+        self.spellings = spellings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InputRow:
-    """One record of a file, and where it stands."""
+class Columns:
+    """The columns that a model declares, in the order of its fields."""
 
-    file: str
-    line: int  #: from 1; of a record over several lines the first
-    fields: Mapping[str, InputCell]  #: None or absent: missing
-    unit: str = "line"  #: what is counted
-    decimal: str = "."  #: a comma in tables whose columns a semicolon parts
+    needed: tuple[str, ...]
+    optional: tuple[str, ...]
+    spellings: Mapping[str, str]  #: names of columns by their further spellings
 
-    def error(self, sentence: str) -> DatasetError:
-        """The error that says *sentence* about this row."""
-        return DatasetError(f"{self.file} {self.unit} {self.line}: {sentence}.")
-
-    def has(self, name: str) -> bool:
-        """Whether the cell holds anything."""
-        return self.fields.get(name) is not None
-
-    def text(self, name: str) -> str:
-        """A cell that must hold a text or an id, as it stands."""
-        text = self._read(name, text_of)
-        if not text:
-            raise self._missing(name)
-        return text
-
-    def optional_text(self, name: str) -> str:
-        """A text as it stands, "" where it is missing."""
-        return self._read(name, text_of) if self.has(name) else ""
-
-    def texts(self, name: str) -> tuple[str, ...]:
-        """A list of texts, or in CSV texts joined by "|"; () where it is missing."""
-        cell = self.fields.get(name)
-        if cell is None:
-            return ()
-        if isinstance(cell, str):
-            return tuple(cell.split("|"))
-        if not isinstance(cell, list):
-            raise self.error(f"{name} is {kind_of(cell)} (a list of texts is expected)")
-        if set(map(type, cell)) == {str}:  # nearly always; much faster than one by one
-            return tuple(cell)
-        return tuple(_item(self, name, item) for item in cell)
-
-    def numbers(self, name: str) -> tuple[float, ...]:
-        """A list of numbers; () where it is missing."""
-        cell = self.fields.get(name)
-        if cell is None:
-            return ()
-        if not isinstance(cell, list):
-            raise self.error(f"{name} is {kind_of(cell)} (a list is expected)")
-        try:
-            return tuple(number_of(item) for item in cell)
-        except ValueError as error:
-            raise self.error(f"{name} holds a value that {error}") from error
-
-    def integer(self, name: str) -> int:
-        """A cell that must hold a whole number."""
-        return self._read(name, integer_of)
-
-    def count(self, name: str) -> int:
-        """A cell that must hold a whole number from 0."""
-        value = self.integer(name)
-        if value < 0:
-            raise self.error(f"{name} is {value} (a whole number from 0 is expected)")
-        return value
-
-    def label(self, name: str) -> int:
-        """A cell that must hold 0 or 1."""
-        cell = self.fields.get(name)
-        if cell is None:
-            raise self._missing(name)
-        try:
-            value = integer_of(cell)
-        except ValueError:
-            value = -1
-        if value not in {0, 1}:
-            raise self.error(f"{name} is {quote(cell)} (0 or 1 is expected)")
-        return value
-
-    def number(self, name: str) -> float:
-        """A cell that must hold a number, which `inf` is; `decimal` is its point."""
-        return self._read(name, self._number)
-
-    def probability(self, name: str) -> float:
-        """A cell that must hold a number from 0 to 1."""
-        value = self.number(name)
-        if not 0.0 <= value <= 1.0:
-            raise self.error(
-                f"{name} is {quote(self.fields[name])} (a probability from 0 to 1 is "
-                "expected; divide percents by 100)"
-            )
-        return value
-
-    def one_of(self, name: str, allowed: Sequence[str]) -> str:
-        """A cell that must hold one of some words."""
-        text = self.text(name)
-        if text not in allowed:
-            raise self.error(
-                f"{name} is {quote(text)} (one of {', '.join(allowed)} is expected)"
-            )
-        return text
-
-    def _number(self, cell: InputCell) -> float:
-        if self.decimal == "," and isinstance(cell, str) and cell.count(",") == 1:
-            return number_of(cell.replace(",", "."))
-        return number_of(cell)
-
-    def _read(self, name: str, read: Callable[[InputCell], Value]) -> Value:
-        cell = self.fields.get(name)
-        if cell is None:
-            raise self._missing(name)
-        try:
-            return read(cell)
-        except ValueError as error:
-            raise self.error(f"{name} {error}") from error
-
-    def _missing(self, name: str) -> DatasetError:
-        return self.error(f"{name} is missing (fill it in or remove the row)")
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All of them, as `--map` takes them."""
+        return (*self.needed, *self.optional)
 
 
-def _item(row: InputRow, name: str, item: object) -> str:
-    try:
-        return text_of(item)
-    except ValueError as error:
-        raise row.error(f"{name} holds an entry that {error}") from error
+@cache
+def columns_of(model: type[RowModel]) -> Columns:
+    """Returns the columns of a model; one with a default is optional."""
+    fields = {
+        name if field.validation_alias is None else str(field.validation_alias): field
+        for name, field in model.model_fields.items()
+        if name not in RowModel.model_fields
+    }
+    return Columns(
+        needed=tuple(name for name, field in fields.items() if field.is_required()),
+        optional=tuple(
+            name for name, field in fields.items() if not field.is_required()
+        ),
+        spellings={
+            spelling: name
+            for name, field in fields.items()
+            for spelled in field.metadata
+            if isinstance(spelled, Spelled)
+            for spelling in spelled.spellings
+        },
+    )
 
 
 class InputFindings:
-    """Collects findings while files are read; the order is that of first sight."""
+    """Collects findings while files are read, in the order of their first case."""
 
     def __init__(self) -> None:
         self._findings: dict[tuple[str, str], Finding] = {}
@@ -265,7 +229,7 @@ class InputFindings:
         example: str = "",
         n: int = 1,
     ) -> None:
-        """Note one more case of *code* in *where*; the first one's words stand."""
+        """Counts one more case of *code* in *where*; keeps the first one's words."""
         seen = self._findings.get((code, where))
         self._findings[code, where] = (
             replace(seen, n=seen.n + n)
@@ -281,5 +245,5 @@ class InputFindings:
         )
 
     def findings(self) -> tuple[Finding, ...]:
-        """All that was noticed."""
+        """Returns all findings."""
         return tuple(self._findings.values())

@@ -7,9 +7,9 @@ an interval can be made where drawing again says too little.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -109,6 +109,9 @@ Order: TypeAlias = npt.NDArray[np.intp]
 _ROUNDING = 1e-12
 
 
+Item = TypeVar("Item")
+
+
 @dataclass(frozen=True, slots=True)
 class Ratio:
     """A sum over clusters divided by another, one number of each per cluster."""
@@ -116,6 +119,17 @@ class Ratio:
     numerators: Sequence[float] | Floats
     denominators: Sequence[float] | Floats
     range: Range = SHARE  #: the values that the ratio can take
+
+    @classmethod
+    def of(
+        cls,
+        clusters: Iterable[Item],
+        terms: Callable[[Item], tuple[float, float]],
+        within: Range = SHARE,
+    ) -> Ratio:
+        """The ratio whose *terms* are a cluster's numerator and denominator."""
+        pairs = [terms(cluster) for cluster in clusters]
+        return cls([above for above, _ in pairs], [below for _, below in pairs], within)
 
     @property
     def n(self) -> int:

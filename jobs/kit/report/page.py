@@ -30,7 +30,6 @@ from jobs.kit.text_format import (
     UNDEFINED,
     metric_count,
     metric_interval,
-    metric_number,
     metric_spread,
     metric_target,
 )
@@ -45,6 +44,7 @@ from runner.scorecard import (
     Metric,
     Table,
 )
+from runner.table_rendering import format_number
 
 MOST_METRICS = 300
 """Of one model in the report; scorecard.json holds all."""
@@ -137,7 +137,7 @@ def _estimate(metric: Metric | None) -> Child:
     if metric is None:
         return "-"
     ends = element("span", metric_interval(metric), class_="ends")
-    return metric_number(metric.value), ends if metric_interval(metric) else ""
+    return format_number(metric.value), ends if metric_interval(metric) else ""
 
 
 def headlines(reported: ReportSource) -> Iterator[Element]:
@@ -188,7 +188,7 @@ def not_available(reported: ReportSource) -> Iterator[Element]:
 _HeadlineColumn: TypeAlias = tuple[str, bool, Callable[[Metric], str]]
 
 _HEADLINE: tuple[_HeadlineColumn, ...] = (
-    ("value", True, lambda m: metric_number(m.value)),
+    ("value", True, lambda m: format_number(m.value)),
     ("mean ± std", True, metric_spread),
     ("interval", True, metric_interval),
     ("n", True, metric_count),
@@ -314,18 +314,18 @@ def _finding(finding: Finding) -> list[Child]:
 def coverage(operations: Operations) -> Iterator[Element]:
     """How far the run had come, what failed, and what it cost."""
     rows: list[tuple[str, str]] = [
-        (f"{kind}: {name}", metric_number(n))
+        (f"{kind}: {name}", format_number(n))
         for kind in ("tasks", "attempts")
         for name, n in operations[kind].items()
     ]
     rows += [
-        (f"errors: {name}", metric_number(n))
+        (f"errors: {name}", format_number(n))
         for name, n in operations["errors"].items()
     ]
     rows += [
-        ("tokens in", metric_number(operations["tokens_in"])),
-        ("tokens in, cached", metric_number(operations["tokens_cached"])),
-        ("tokens out", metric_number(operations["tokens_out"])),
+        ("tokens in", format_number(operations["tokens_in"])),
+        ("tokens in, cached", format_number(operations["tokens_cached"])),
+        ("tokens out", format_number(operations["tokens_out"])),
         ("cost in US dollars", _dollars(operations["cost_usd"])),
     ]
     yield html_table(
@@ -398,7 +398,7 @@ def metrics(reported: ReportSource) -> Iterator[Element]:
                     (
                         _metric_name(m),
                         BETTER[m.direction],
-                        metric_number(m.value),
+                        format_number(m.value),
                         metric_interval(m),
                         metric_count(m),
                         m.subset,
@@ -420,10 +420,10 @@ def costs(operations: Mapping[str, Any]) -> Iterator[Element]:
         (
             model,
             unit,
-            metric_number(per["n"]),
+            format_number(per["n"]),
             _tokens(per["tokens_in"]),
             _tokens(per["tokens_out"]),
-            metric_number(per["cost_usd"]),
+            format_number(per["cost_usd"]),
         )
         for model, taken in operations.get("models", {}).items()
         for unit, per in taken["per"].items()

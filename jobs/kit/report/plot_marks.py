@@ -19,7 +19,7 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.ft2font import FT2Font
 
-from jobs.kit.text_format import metric_number
+from jobs.kit.text_format import UNDEFINED
 from runner.scorecard import (
     Axis,
     Band,
@@ -33,6 +33,7 @@ from runner.scorecard import (
     ReferenceLine,
     Stack,
 )
+from runner.table_rendering import format_number
 from store.printable import LINE as READABLE
 from store.printable import printable, shortened
 
@@ -199,12 +200,25 @@ class PanelPainter:
         groups = [mark for mark in self.panel.marks if isinstance(mark, Bars)]
         floor = [0.0] * len(self.names)
         for mark in self.panel.marks:
-            if isinstance(mark, Bars):
-                self._bars(mark, groups.index(mark), len(groups))
-            elif isinstance(mark, Stack):
-                self._stack(mark, floor)
-            else:
-                self._draw(mark)
+            match mark:
+                case Bars():
+                    self._bars(mark, groups.index(mark), len(groups))
+                case Stack():
+                    self._stack(mark, floor)
+                case LineSeries():
+                    self._line(mark)
+                case Points():
+                    self._points(mark)
+                case Histogram():
+                    self._histogram(mark)
+                case Band():
+                    self._band(mark)
+                case ReferenceLine():
+                    self._rule(mark)
+                case Heatmap():
+                    self._heat(mark)
+                case _:
+                    assert_never(mark)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -216,33 +230,17 @@ class PanelPainter:
         """Whether values run along x, since y has names."""
         return bool(self.panel.y.names)
 
-    def _draw(
-        self, mark: LineSeries | Points | Histogram | Band | ReferenceLine | Heatmap
-    ) -> None:
-        match mark:
-            case LineSeries():
-                self._line(mark)
-            case Points():
-                self._points(mark)
-            case Histogram():
-                self._histogram(mark)
-            case Band():
-                self.axes.fill_between(
-                    numbers(mark.x),
-                    numbers(mark.lo),
-                    numbers(mark.hi),
-                    color=series_style(mark.series).color,
-                    alpha=0.18,
-                    linewidth=0,
-                    label=legend_label(mark.label),
-                    zorder=1.5,
-                )
-            case ReferenceLine():
-                self._rule(mark)
-            case Heatmap():
-                self._heat(mark)
-            case _:
-                assert_never(mark)
+    def _band(self, mark: Band) -> None:
+        self.axes.fill_between(
+            numbers(mark.x),
+            numbers(mark.lo),
+            numbers(mark.hi),
+            color=series_style(mark.series).color,
+            alpha=0.18,
+            linewidth=0,
+            label=legend_label(mark.label),
+            zorder=1.5,
+        )
 
     def _line(self, mark: LineSeries) -> None:
         mark_style = series_style(mark.series)
@@ -307,7 +305,7 @@ class PanelPainter:
             if value is None:
                 x, y = (0.0, at) if self.lies else (at, 0.0)
                 self.axes.annotate(
-                    "n/a",
+                    UNDEFINED,
                     (x, y),
                     xytext=(3, 0) if self.lies else (0, 3),
                     textcoords="offset points",
@@ -388,7 +386,7 @@ class PanelPainter:
                 self.axes.text(
                     x,
                     y,
-                    metric_number(value),
+                    format_number(value),
                     ha="center",
                     va="center",
                     fontsize=7.5,

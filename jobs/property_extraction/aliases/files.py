@@ -8,12 +8,26 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Annotated, Any, TypeAlias
 
-from jobs.kit.inputs.files import read_csv, read_json, read_text
-from jobs.kit.inputs.rows import InputFindings, InputRow, kind_of
+from pydantic import Field, PlainValidator, model_validator
+
+from jobs.kit.inputs.cells import (
+    BLANK,
+    Count,
+    InputCell,
+    Probability,
+    Text,
+    Texts,
+    Whole,
+    filled,
+    kind_of,
+    trimmed,
+)
+from jobs.kit.inputs.files import read_json, read_table, read_text
+from jobs.kit.inputs.rows import InputFindings, RowModel, RowSource
 from jobs.property_extraction.aliases.alias_set import (
     FOLDS,
     SOURCES,
@@ -23,6 +37,7 @@ from jobs.property_extraction.aliases.alias_set import (
     AliasSet,
     Key,
     Source,
+    Status,
 )
 from jobs.property_extraction.aliases.chains import loops
 from jobs.property_extraction.settings import Clash, NameMatch, SameName
@@ -32,11 +47,64 @@ from runner.table_files import as_meant, csv_lines
 SCHEMA = "siftlog.aliases/1"
 """What the JSON of a set says that it is."""
 
-Word = TypeVar("Word", bound=str)
-
 COLUMNS = tuple(field.name for field in fields(AliasEntry))
 
-_NEEDED = ("pred_name", "gt_name", "status")
+
+def _name(cell: InputCell) -> str:
+    """A name without blanks around it, as truth and predictions have it."""
+    name = filled(cell).strip()
+    if not name:
+        raise ValueError(BLANK)
+    return name
+
+
+def _word(words: Sequence[str], default: str | None) -> PlainValidator:
+    """One of some words, in any case; the default where the cell is blank."""
+
+    def word(cell: InputCell) -> str | None:
+        text = trimmed(cell).lower()
+        if text and text not in words:
+            raise ValueError(f"is {text!r} (one of {', '.join(words)} is expected)")
+        return text or default
+
+    return PlainValidator(word)
+
+
+class _EntryRow(RowModel):
+    pred_name: Annotated[str, PlainValidator(_name)]
+    gt_name: Annotated[str, PlainValidator(_name)]
+    refno: Text = ""
+    status: Annotated[Status, _word(STATUSES, "undecided")] = "undecided"
+    decided_by: Annotated[Source | None, _word(SOURCES, None)] = Field(
+        default=None, validation_alias="source"
+    )
+    models: Texts = ()
+    votes: Count = 0
+    reason: Text = ""
+    count: Count = 0
+    avg_sim: Probability | None = None
+
+
+class _SheetRow(_EntryRow):
+    """An entry in CSV, whose cells may be marked as texts for a spreadsheet."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _meant(cls, cells: dict[str, InputCell]) -> dict[str, InputCell]:
+        return {
+            name: as_meant(cell) if isinstance(cell, str) else cell
+            for name, cell in cells.items()
+        }
+
+
+class _OriginRow(RowModel):
+    run: Text = ""
+    scoring: Whole | None = None
+    verification_runs: Texts = ()
+
+
+class _SetRow(RowModel):
+    parent: Text = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,21 +158,15 @@ def set_csv(alias_set: AliasSet) -> str:
 
 
 def _of_csv(path: Path) -> AliasFile:
-    optional = [name for name in COLUMNS if name not in _NEEDED]
-    rows = read_csv(
+    rows = read_table(
         path,
-        _NEEDED,
-        optional,
+        _SheetRow,
         findings=InputFindings(),
+        needed=("status",),
         unit="row",
         cure="an alias acts only where somebody wrote that it is accepted",
     )
-    return _alias_file(path, map(_meant, rows), "human")
-
-
-def _meant(row: InputRow) -> InputRow:
-    cells = {name: cell and as_meant(cell) for name, cell in row.fields.items()}
-    return replace(row, fields=cells)
+    return _alias_file(path, rows, "human")
 
 
 def _of_set(path: Path, value: Mapping[str, Any]) -> AliasFile:
@@ -113,43 +175,47 @@ def _of_set(path: Path, value: Mapping[str, Any]) -> AliasFile:
         raise DatasetError(
             f"{path.name}: schema is {schema!r} ({SCHEMA!r} is expected)."
         )
-    whole = InputRow(file=path.name, line=1, fields=value, unit="object")
+    whole = RowSource(file=path.name, unit="object")
     if not isinstance(entries, list):
-        raise whole.error(f"entries is {kind_of(entries)} (a list is expected)")
+        raise whole.error(1, f"entries is {kind_of(entries)} (a list is expected)")
     alias_file = _alias_file(path, _entry_rows(path, entries), "import")
     alias_set = AliasSet(
         entries=alias_file.alias_set.entries,
-        parent=whole.optional_text("parent") or None,
-        created_from=_origin(whole),
+        parent=_SetRow.at(whole, 1, value).parent or None,
+        created_from=_origin(whole, value),
     )
     if value.get("id", alias_set.id) != alias_set.id:
         raise whole.error(
+            1,
             f"id is {value['id']!r}, and that of its entries is {alias_set.id!r}: they "
-            "were changed since (correct the id or take it out)"
+            "were changed since (correct the id or take it out)",
         )
     return AliasFile(
         alias_set=alias_set, file=alias_file.file, row_labels=alias_file.row_labels
     )
 
 
-def _entry_rows(path: Path, entries: Iterable[object]) -> Iterator[InputRow]:
+def _entry_rows(path: Path, entries: Iterable[object]) -> Iterator[_EntryRow]:
+    source = RowSource(file=path.name, unit="entry")
     for number, entry in enumerate(entries, start=1):
         if not isinstance(entry, dict):
             raise DatasetError(
                 f"{path.name} entry {number}: {kind_of(entry)} instead of an object."
             )
-        yield InputRow(file=path.name, line=number, fields=entry, unit="entry")
+        yield _EntryRow.at(source, number, entry)
 
 
-def _origin(whole: InputRow) -> AliasOrigin:
-    origin = whole.fields.get("created_from") or {}
+def _origin(whole: RowSource, value: Mapping[str, Any]) -> AliasOrigin:
+    origin = value.get("created_from") or {}
     if not isinstance(origin, dict):
-        raise whole.error(f"created_from is {kind_of(origin)} (an object is expected)")
-    row = replace(whole, fields=origin)
+        raise whole.error(
+            1, f"created_from is {kind_of(origin)} (an object is expected)"
+        )
+    row = _OriginRow.at(whole, 1, origin)
     return AliasOrigin(
-        run=row.optional_text("run") or None,
-        scoring=row.integer("scoring") if row.has("scoring") else None,
-        verification_runs=row.texts("verification_runs"),
+        run=row.run or None,
+        scoring=row.scoring,
+        verification_runs=row.verification_runs,
     )
 
 
@@ -162,23 +228,23 @@ def _of_map(path: Path, value: Mapping[str, object]) -> AliasFile:
             )
     # as pairs: of a name that is there twice, an object would keep the last alone
     pairs = json.loads(read_text(path), object_pairs_hook=tuple)
+    source = RowSource(file=path.name, unit="pair")
     rows = (
-        InputRow(
-            file=path.name,
-            line=number,
-            fields={"pred_name": name, "gt_name": target, "status": "accepted"},
-            unit="pair",
+        _EntryRow.at(
+            source,
+            number,
+            {"pred_name": name, "gt_name": target, "status": "accepted"},
         )
         for number, (name, target) in enumerate(pairs, start=1)
     )
     return _alias_file(path, rows, "draft")
 
 
-def _alias_file(path: Path, rows: Iterable[InputRow], source: Source) -> AliasFile:
+def _alias_file(path: Path, rows: Iterable[_EntryRow], source: Source) -> AliasFile:
     entries, row_labels = [], []
     for row in rows:
         entries.append(_entry(row, source))
-        row_labels.append(f"{row.unit} {row.line}")
+        row_labels.append(row.place)
     return AliasFile(
         alias_set=AliasSet(entries=tuple(entries)),
         file=path.name,
@@ -186,37 +252,20 @@ def _alias_file(path: Path, rows: Iterable[InputRow], source: Source) -> AliasFi
     )
 
 
-def _entry(row: InputRow, source: Source) -> AliasEntry:
+def _entry(row: _EntryRow, source: Source) -> AliasEntry:
     """The entry of a row; *source* holds where it names none."""
     return AliasEntry(
-        pred_name=_name(row, "pred_name"),
-        gt_name=_name(row, "gt_name"),
-        refno=row.optional_text("refno") or None,
-        status=_word(row, "status", STATUSES, "undecided"),
-        source=_word(row, "source", SOURCES, source),
-        models=row.texts("models"),
-        votes=row.count("votes") if row.has("votes") else 0,
-        reason=row.optional_text("reason"),
-        count=row.count("count") if row.has("count") else 0,
-        avg_sim=row.probability("avg_sim") if row.has("avg_sim") else None,
+        pred_name=row.pred_name,
+        gt_name=row.gt_name,
+        refno=row.refno or None,
+        status=row.status,
+        source=row.decided_by or source,
+        models=row.models,
+        votes=row.votes,
+        reason=row.reason,
+        count=row.count,
+        avg_sim=row.avg_sim,
     )
-
-
-def _name(row: InputRow, column: str) -> str:
-    """A name without blanks around it, as truth and predictions have it."""
-    name = row.text(column).strip()
-    if not name:
-        raise row.error(f"{column} is blank (fill it in or remove the row)")
-    return name
-
-
-def _word(row: InputRow, name: str, allowed: Sequence[Word], default: Word) -> Word:
-    """One of some words, in any case; the default where the cell is blank."""
-    text = row.optional_text(name).strip().lower()
-    match = next((word for word in allowed if word == text), None)
-    if text and match is None:
-        raise row.error(f"{name} is {text!r} (one of {', '.join(allowed)} is expected)")
-    return match or default
 
 
 Placed: TypeAlias = tuple[str, AliasEntry]

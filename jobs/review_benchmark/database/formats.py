@@ -22,8 +22,8 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
+from jobs.kit.inputs.cells import kind_of
 from jobs.kit.inputs.files import header_of, lines, read_json, records
-from jobs.kit.inputs.rows import kind_of
 from jobs.kit.text_format import plural
 from jobs.review_benchmark.database.papers import (
     FIELDS,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Literal, Protocol, TypeAlias
 
-from jobs.kit.inputs.rows import InputCell, integer_of, quote, text_of
+from jobs.kit.inputs.cells import InputCell, integer_of, quote, text_of
 from jobs.review_benchmark.matching import Normaliser, pmid_of
 from runner.errors import UsageError
 

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from jobs.kit.inputs.documents import TextSpan
+from jobs.kit.tables import TableOf, count, text
 from jobs.review_benchmark.data import Review
 from jobs.review_benchmark.extraction import parsing
 from jobs.review_benchmark.extraction.checks import (
@@ -286,14 +287,22 @@ def _titles(
         yield from other_titles(papers, extract.database, extract.settings.rules)
 
 
-EXCLUDED: Final = (
-    "review_pmid",
-    "pmid",
-    "status",
-    "reason",
-    "study_id",
-    "title",
-    "year",
+class _ExcludedRow(NamedTuple):
+    review: str
+    study: GroundedReference
+
+
+EXCLUDED = TableOf[_ExcludedRow](
+    name="excluded",
+    columns=(
+        text("review_pmid", lambda row: row.review),
+        text("pmid", lambda row: row.study.paper.pmid),
+        text("status", lambda _: "excluded"),
+        text("reason", lambda row: row.study.reason),
+        text("study_id", lambda row: row.study.paper.ref_id),
+        text("title", lambda row: row.study.paper.title),
+        count("year", lambda row: row.study.paper.year),
+    ),
 )
 """Columns as the screening job reads them; a review's id is that of Cochrane."""
 
@@ -322,22 +331,14 @@ def excluded_table(extraction: ReviewExtraction, name: str, folder: str = "") ->
         name: the review's id, as a file name has it.
         folder: where it goes, with the stroke at its end.
     """
-    return Table(
-        name=f"{folder}excluded_{name}",
-        columns=EXCLUDED,
-        rows=tuple(
-            (
-                extraction.recorded.meta.id,
-                reference.paper.pmid,
-                "excluded",
-                reference.reason,
-                reference.paper.ref_id,
-                reference.paper.title,
-                reference.paper.year,
-            )
+    review = extraction.recorded.meta.id
+    return EXCLUDED.table(
+        (
+            _ExcludedRow(review, reference)
             for reference in extraction.excluded.references
             if reference.paper.pmid
         ),
+        name=f"{folder}excluded_{name}",
     )
 
 

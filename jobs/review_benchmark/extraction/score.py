@@ -5,12 +5,14 @@ Where there is truth made by hand, the extraction is scored against it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Final
 
-from jobs.kit.metrics import MatchCounts, prf, ratio, string_ratio
+from jobs.kit.measurements import MeasuredValue, count, share, with_intervals
+from jobs.kit.measures import Measures, ValueMeasure, measured
+from jobs.kit.metrics import string_ratio
 from jobs.kit.text_format import plural, slugs
 from jobs.review_benchmark.data import AgentRecord, Review, TruthPaper
 from jobs.review_benchmark.extraction.checks import FLAG_MEANINGS
@@ -30,14 +32,12 @@ from jobs.review_benchmark.matching import (
     match_papers,
     pmid_of,
 )
-from jobs.review_benchmark.measures import EXTRACTION
 from jobs.review_benchmark.settings import INPUTS
 from runner.job import Answer, Answers
 from runner.scorecard import Finding, Metric, Scorecard
 from store.printable import clip, one_line
 
-FIELDS = ("title", "question", "conclusion")
-"""Fields of a review that are compared as texts."""
+NORMAL = Normaliser()
 
 
 def matching_papers(
@@ -62,56 +62,156 @@ def matching_papers(
     return tuple(None if hit is None else among[hit.index] for hit in hits)
 
 
-def against_metrics(
-    extraction: ReviewExtraction, truth: Review, rules: MatchingRules
-) -> Iterator[Metric]:
-    """Recall and precision of studies, accuracy of identifiers, likeness of texts."""
-    papers = [reference.paper for reference in extraction.included.references]
-    pairs = [
-        (paper, hit)
-        for paper, hit in zip(
-            truth.studies, matching_papers(truth.studies, papers, rules), strict=True
-        )
-        if hit is not None
-    ]
-    hits, n = len(pairs), len(truth.studies)
-    yield Metric(
-        path="studies.recall",
-        value=prf(MatchCounts(tp=hits, fp=0, fn=n - hits)).recall,
-        n=n,
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TruthComparison:
+    """An extraction beside the truth of the same review."""
+
+    truth: Review
+    review: Review | None  #: as extracted; None: a field is missing
+    pairs: Sequence[tuple[TruthPaper, TruthPaper]]  #: truth papers that were extracted
+    extracted: int  #: papers
+    missed: int  #: of these, those that match no truth paper
+
+    def identifiers(self, of: Callable[[TruthPaper], str]) -> MeasuredValue:
+        """Matched papers with the truth's identifier, of those whose truth has one."""
+        ids = [(of(a), of(b)) for a, b in self.pairs if of(a)]
+        return share(sum(first == second for first, second in ids), len(ids))
+
+    def similarity(self, of: Callable[[Review], str]) -> MeasuredValue:
+        """How alike a field of the two reviews is."""
+        expected = NORMAL.title(of(self.truth))
+        read = "" if self.review is None else NORMAL.title(of(self.review))
+        return count(string_ratio(expected, read) if expected else None, 1)
+
+
+AGAINST: Mapping[str, ValueMeasure[TruthComparison]] = {
+    "studies.recall": ValueMeasure(
+        "Recall of studies",
+        "Share of the truth's studies that were extracted",
+        "higher",
+        of=lambda c: share(len(c.pairs), len(c.truth.studies)),
         definition="recall@1(truth papers that were extracted; matching as a run's)",
-    )
-    missed = sum(hit is None for hit in matching_papers(papers, truth.studies, rules))
-    yield Metric(
-        path="studies.precision",
-        value=prf(MatchCounts(tp=len(papers) - missed, fp=missed, fn=0)).precision,
-        n=len(papers),
+    ),
+    "studies.precision": ValueMeasure(
+        "Precision of studies",
+        "Share of the extracted studies that the truth has",
+        "higher",
+        of=lambda c: share(c.extracted - c.missed, c.extracted),
         definition="precision@1(extracted papers that match a truth paper)",
+    ),
+    "identifiers.{id}": ValueMeasure(
+        "Right identifiers, {id}",
+        "Share of matched studies with the truth's {id}, among those whose truth has "
+        "one",
+        "higher",
+        of=lambda c: {
+            "pmid": c.identifiers(lambda paper: pmid_of(paper.pmid)),
+            "doi": c.identifiers(lambda paper: NORMAL.doi(paper.doi)),
+        },
+        definition="accuracy@1({id} of matched papers whose truth has one)",
+    ),
+    "similarity.{field}": ValueMeasure(
+        "Similarity, {field}",
+        "Similarity of the extracted {field} to the truth's own",
+        "higher",
+        of=lambda c: {
+            "title": c.similarity(lambda review: review.title),
+            "question": c.similarity(lambda review: review.question),
+            "conclusion": c.similarity(lambda review: review.conclusion),
+        },
+        definition="string_ratio@1(Indel; lower case, without marks)",
+    ),
+}
+
+EXTRACTED: Mapping[str, ValueMeasure[ReviewExtraction]] = {
+    "references.grounded": ValueMeasure(
+        "Grounded references",
+        "Share of the references that occur in the review's text",
+        "higher",
+        of=lambda e: share(len(e.included.references), _references(e)),
+        definition="grounded@1(kept / (kept + dropped), repeated ones once)",
+    ),
+}
+
+COUNTS: Mapping[str, ValueMeasure[ReviewExtraction]] = {
+    "references": ValueMeasure(
+        "References kept",
+        "References that are kept",
+        of=lambda e: count(len(e.included.references), _references(e)),
+    ),
+    "references_dropped": ValueMeasure(
+        "References dropped",
+        "References that do not occur in the review's text",
+        "lower",
+        of=lambda e: count(len(e.included.dropped), _references(e)),
+    ),
+    "references_repeated": ValueMeasure(
+        "References repeated",
+        "References that an earlier one repeats",
+        of=lambda e: count(e.included.repeated, _references(e)),
+    ),
+    "studies": ValueMeasure(
+        "Studies",
+        "Studies that were extracted",
+        of=lambda e: count(e.studies, _references(e)),
+    ),
+    "studies_in_abstract": ValueMeasure(
+        "Studies by the abstract",
+        "Number of studies that the abstract states",
+        of=lambda e: count(e.stated, _references(e)),
+    ),
+    "flags": ValueMeasure(
+        "Flags",
+        "Doubts that checks raise",
+        "lower",
+        of=lambda e: count(len(e.flags), _references(e)),
+    ),
+    "sections_placed": ValueMeasure(
+        "Sections placed",
+        "Sections of the review that were found in its text",
+        of=lambda e: count(len(e.placed), _references(e)),
+    ),
+    "excluded": ValueMeasure(
+        "Excluded studies",
+        "References of the review's excluded studies",
+        of=lambda e: count(len(e.excluded.references), _references(e)),
+    ),
+}
+
+EXTRACTION = Measures(
+    headlines=("references.grounded", "studies.recall", "studies.precision"),
+    measures={
+        **EXTRACTED,
+        **AGAINST,
+        **{f"count.{key}": measure for key, measure in COUNTS.items()},
+    },
+)
+"""Of `siftlog generate review-benchmark`."""
+
+
+def _references(extraction: ReviewExtraction) -> int:
+    """References that are kept or dropped, repeated ones once."""
+    return len(extraction.included.references) + len(extraction.included.dropped)
+
+
+def truth_comparison(
+    extraction: ReviewExtraction, truth: Review, rules: MatchingRules
+) -> TruthComparison:
+    """Match the studies of an extraction with those of the truth."""
+    papers = [reference.paper for reference in extraction.included.references]
+    hits = matching_papers(truth.studies, papers, rules)
+    missed = matching_papers(papers, truth.studies, rules).count(None)
+    return TruthComparison(
+        truth=truth,
+        review=extraction.review,
+        pairs=[
+            (paper, hit)
+            for paper, hit in zip(truth.studies, hits, strict=True)
+            if hit is not None
+        ],
+        extracted=len(papers),
+        missed=missed,
     )
-    normal = Normaliser()
-    values = {
-        "pmid": [(pmid_of(a.pmid), pmid_of(b.pmid)) for a, b in pairs],
-        "doi": [(normal.doi(a.doi), normal.doi(b.doi)) for a, b in pairs],
-    }
-    for name, ids in values.items():
-        id_pairs = [pair for pair in ids if pair[0]]
-        equal = sum(first == second for first, second in id_pairs)
-        yield Metric(
-            path=f"identifiers.{name}",
-            value=ratio(equal, len(id_pairs)),
-            n=len(id_pairs),
-            definition=f"accuracy@1({name} of matched papers whose truth has one)",
-        )
-    review = extraction.review
-    for name in FIELDS:
-        expected = normal.title(getattr(truth, name))
-        read = "" if review is None else normal.title(getattr(review, name))
-        yield Metric(
-            path=f"similarity.{name}",
-            value=string_ratio(expected, read) if expected else None,
-            n=1,
-            definition="string_ratio@1(Indel; lower case, without marks)",
-        )
 
 
 MOST_FLAGS = 20
@@ -241,31 +341,8 @@ def score(extract: ExtractionInputs, answers: Answers) -> Scorecard:
 def _metrics(
     extraction: ReviewExtraction, extract: ExtractionInputs
 ) -> Iterator[Metric]:
-    grounded, dropped = (
-        len(extraction.included.references),
-        len(extraction.included.dropped),
-    )
-    total = grounded + dropped
-    yield Metric(
-        path=HEADLINE,
-        value=ratio(grounded, total),
-        n=total,
-        definition="grounded@1(kept / (kept + dropped), repeated ones once)",
-    )
-    numbers: Mapping[str, int | None] = {
-        "references": grounded,
-        "references_dropped": dropped,
-        "references_repeated": extraction.included.repeated,
-        "studies": extraction.studies,
-        "studies_in_abstract": extraction.stated,
-        "flags": len(extraction.flags),
-        "sections_placed": len(extraction.placed),
-        "excluded": len(extraction.excluded.references),
-    }
-    for name, value in numbers.items():
-        yield Metric(
-            path=f"count.{name}", value=value, n=total, definition=f"count@1({name})"
-        )
+    yield from with_intervals(measured(EXTRACTED, extraction))
+    yield from with_intervals(measured(COUNTS, extraction, path="count."))
     yield from _compared(extraction, extract)
 
 
@@ -273,11 +350,15 @@ def _compared(
     extraction: ReviewExtraction, extract: ExtractionInputs
 ) -> tuple[Metric, ...]:
     """How it stands to the truth of the same review, where there is one."""
-    return tuple(
-        metric
+    comparisons = (
+        truth_comparison(extraction, truth, extract.settings.rules)
         for truth in extract.against
         if truth.id == extraction.recorded.meta.id
-        for metric in against_metrics(extraction, truth, extract.settings.rules)
+    )
+    return tuple(
+        metric
+        for comparison in comparisons
+        for metric in with_intervals(measured(AGAINST, comparison))
     )
 
 

@@ -216,7 +216,7 @@ def test_hostile_names_and_texts_stay_in_their_lines() -> None:
         assert all(display_width(line) <= WIDTH for line in lines)
         assert lines.count("replies") == (run is not None)
         assert lines.count("sentences") == 1
-        assert "\n      | t\x1b[2J\n      | replies\n" in page
+        assert "\n      | t\u241b[2J\n      | replies\n" in page
 
 
 def test_names_that_are_cut_show_so() -> None:

@@ -9,14 +9,14 @@ from typing import Any, TypeVar
 import numpy as np
 import pytest
 
-from jobs.evidence_retrieval.figures import EvidenceFigures
+from jobs.evidence_retrieval import figures as evidence_figures
 from jobs.evidence_retrieval.metrics.results import EvidenceResults, measure_models
 from jobs.evidence_retrieval.queries import Predictions, ScoringInput
 from jobs.evidence_retrieval.score import score
+from jobs.kit.charts import MOST_MODELS
 from jobs.kit.metrics.calibration import reliability
 from jobs.kit.metrics.classification import curve
 from jobs.kit.report.figures import write_figures
-from jobs.kit.shared_figures import MOST_MODELS
 from runner.scorecard import (
     Bars,
     Figure,
@@ -133,7 +133,7 @@ def test_nothing_is_made_for_figures_that_nobody_looks_at() -> None:
             return super().__getattribute__(name)
 
     parts = {each.name: getattr(results, each.name) for each in fields(results)}
-    gallery = EvidenceFigures(Watched(**parts))
+    gallery = evidence_figures.figures(Watched(**parts))
     assert looked == []
     assert [figure.name for figure in gallery][:2] == ["roc", "precision-recall"]
     assert "draws" in looked

@@ -13,9 +13,10 @@ import pytest
 
 from jobs.evidence_retrieval.curve_figures import (
     bins,
+    gate_curve,
     k_by_state,
     risk,
-    separation,
+    roc_band,
     states_by_fold,
 )
 from jobs.evidence_retrieval.metrics.bootstrap import PostBootstrap
@@ -332,16 +333,16 @@ def block() -> JudgedPredictions:
 def test_the_curves_go_from_corner_to_corner_inside_their_band(
     block: JudgedPredictions,
 ) -> None:
-    found = separation(block, PostBootstrap(block.queries, CHOSEN))
+    found = gate_curve(block)
     assert found is not None
-    assert (found.fpr[0], found.tpr[0]) == (0.0, 0.0)
-    assert (found.fpr[-1], found.tpr[-1]) == (1.0, 1.0)
-    assert found.prevalence == pytest.approx(1379 / 14_770)
-    assert found.precision[-1] == pytest.approx(found.prevalence)
-    band = found.roc_band
+    points = found.points
+    assert (points.fpr[0], points.tpr[0]) == (0.0, 0.0)
+    assert (points.fpr[-1], points.tpr[-1]) == (1.0, 1.0)
+    assert points.precision[-1] == pytest.approx(1379 / 14_770)
+    band = roc_band(found.gated, PostBootstrap(block.queries, CHOSEN), series=0)
     lo = np.array([-1.0 if end is None else end for end in band.lo])
     hi = np.array([-1.0 if end is None else end for end in band.hi])
-    own = np.interp(band.x, found.fpr, found.tpr)
+    own = np.interp(band.x, points.fpr, points.tpr)
     # the first place is the start, where a draw's curve may already have gone up
     assert (lo[1:] - 0.005 <= own[1:]).all()
     assert (own[1:] <= hi[1:] + 0.005).all()
@@ -368,7 +369,7 @@ def test_bins_and_counts_add_up_to_the_queries(block: JudgedPredictions) -> None
 def test_there_is_nothing_to_draw_without_probabilities() -> None:
     sheet = small_sheet([("p", "A.1"), ("p", "A.2")], y=[1, 0])
     block = block_of(sheet.queries, sheet.predictions[0], CHOSEN)
-    assert separation(block, PostBootstrap(sheet.queries, CHOSEN)) is None
+    assert gate_curve(block) is None
     assert bins(block) == ()
     assert risk(block) is None
     assert k_by_state(block) == {}

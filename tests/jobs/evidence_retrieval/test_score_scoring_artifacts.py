@@ -18,7 +18,7 @@ from jobs.evidence_retrieval.measures import MEASURES
 from jobs.evidence_retrieval.per_query import PER_QUERY
 from jobs.evidence_retrieval.queries import FoldGate, ScoringInput, TuningSample
 from jobs.evidence_retrieval.score import score
-from jobs.evidence_retrieval.tables import COLUMNS
+from jobs.evidence_retrieval.tables import METRICS
 from jobs.kit.metrics.ranking import read_qrels, read_run
 from runner.score.scoring import _write_files
 from runner.scorecard import Artifact, Scorecard
@@ -106,7 +106,7 @@ def test_a_row_a_query_and_the_ranking_columns_blank_on_negatives(
     folder: Path,
 ) -> None:
     rows = rows_of(folder / "per_query.csv")
-    assert list(rows[0]) == list(PER_QUERY)
+    assert list(rows[0]) == list(PER_QUERY.names)
     assert rows == rows_of(folder / "test_model" / "per_query.csv")
     assert [(row["post_id"], row["criterion_id"]) for row in rows] == KEYS
     for row, y in zip(rows, Y, strict=True):
@@ -153,7 +153,7 @@ def test_rankings_come_in_three_forms_that_agree(folder: Path) -> None:
 def test_every_metric_row_says_what_it_is(folder: Path) -> None:
     for name in ("metrics", "per_criterion", "threshold_grid"):
         rows = rows_of(folder / f"{name}.csv")
-        assert set(COLUMNS) <= set(rows[0])
+        assert set(METRICS.names) - {"note"} <= set(rows[0])
         assert all(row["metric"] and row["definition"] and row["n"] for row in rows)
     grid = rows_of(folder / "threshold_grid.csv")
     assert {row["deployed"] for row in grid} == {"true", "false"}

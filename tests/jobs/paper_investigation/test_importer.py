@@ -275,7 +275,7 @@ def test_files_of_different_work_are_refused_together(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"x": 1}', r"bad\.jsonl line 1: fits no known format .*investigation: "),
+        ('{"x": 1}', r"bad\.jsonl: fits no known format .*investigation: "),
         ("", r"bad\.jsonl: no row in it"),
         ("{oops", r"bad\.jsonl line 1: not valid JSON"),
         (

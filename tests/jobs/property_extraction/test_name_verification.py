@@ -22,7 +22,7 @@ from jobs.property_extraction.name_pairs import (
     majority,
 )
 from jobs.property_extraction.name_verification import NameVerification
-from jobs.property_extraction.score_name_verification import VerificationFigures
+from jobs.property_extraction.score_name_verification import figures
 from runner.scorecard import Stack
 from tests.jobs.screening.commanded import Done, command, rows, write_csv
 
@@ -234,7 +234,7 @@ def verification(*pairs: tuple[float | None, bool | None]) -> NameVerification:
 
 def test_pairs_stand_in_the_bin_of_their_similarity() -> None:
     pairs = ((0.0, False), (0.99, True), (1.0, True), (0.95, False), (0.5, None))
-    (figure,) = VerificationFigures(verification(*pairs, (None, True)))
+    (figure,) = figures(verification(*pairs, (None, True)))
     stacks = {m.label: m.values for m in figure.panels[0].marks if isinstance(m, Stack)}
     assert stacks["match"] == (0,) * 9 + (2,)
     assert stacks["no match"] == (1, *(0,) * 8, 1)
@@ -242,7 +242,7 @@ def test_pairs_stand_in_the_bin_of_their_similarity() -> None:
 
 
 def test_without_similarities_there_is_none() -> None:
-    assert list(VerificationFigures(verification((None, True)))) == []
+    assert list(figures(verification((None, True)))) == []
 
 
 PAGES_COLUMNS = ("pred_name", "gt_name", "count", "avg_sim")

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from jobs.kit.charts import MOST_POINTS
-from jobs.review_benchmark.figures import IMPORTED, SEARCHED, thinned
+from jobs.review_benchmark.figures import IMPORTED, SEARCHED
 from jobs.review_benchmark.losses import LOST_AT
 from jobs.review_benchmark.score import score
 from runner.scorecard import Figure, LineSeries, Points, Stack
-from tests.jobs.review_benchmark.agents import Given
 from tests.jobs.review_benchmark.lost_studies import (
     CALM,
-    FIRST,
     SLEEP,
     imported,
     scored,
-    world,
 )
 
 
@@ -92,28 +87,6 @@ def test_curves_end_at_what_was_measured(figures: dict[str, Figure]) -> None:
     # a value holds below its score down to the next one, and is not drawn sloping there
     assert lines[0].x == (4.0, 1.5)
     assert all(line.steps for line in lines)
-
-
-def test_a_long_curve_is_thinned_and_keeps_its_ends() -> None:
-    points = tuple(range(3 * MOST_POINTS + 1))
-    some = thinned(points)
-    assert len(some) <= MOST_POINTS + 1
-    assert (some[0], some[-1]) == (points[0], points[-1])
-    assert thinned(points[:5]) == points[:5]
-
-
-def test_the_first_models_are_shown_and_the_others_counted(tmp_path: Path) -> None:
-    dataset, answers = world(tmp_path, FIRST)
-    names = tuple(f"m{n}" for n in range(6))
-    families = tuple(
-        tuple(replace(a, task=replace(a.task, model=name)) for a in family)
-        for name in names
-        for family in answers.each
-    )
-    card = score(dataset, Given(models=names, each=families))
-    losses = next(own for own in card.figures if own.name == "losses")
-    assert [panel.title for panel in losses.panels] == list(names[:4])
-    assert losses.caption.endswith("The first 4 of 6 models; the tables hold all.")
 
 
 def test_each_way_of_losing_a_study_has_its_step() -> None:

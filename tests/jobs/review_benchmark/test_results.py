@@ -53,6 +53,22 @@ def test_ten_reviews_are_enough_for_intervals(n: int, *, is_few: bool) -> None:
     assert ("few_reviews" in {each.code for each in results.findings}) == is_few
 
 
+def test_an_interval_that_many_replicates_lack_says_so() -> None:
+    ids = ("CD1", "CD2", "CD3")
+    settings = {"boot_b": 50, "interval": "percentile"}
+    dataset = dataset_of([_of("7", review=name) for name in ids], None, **settings)
+    answers = imported(
+        *(_agent(["7"] * (name == "CD1"), ["7"], review=name) for name in ids)
+    )
+    results = measure_agents(dataset, collect_predictions(dataset, answers))
+    metrics = results.columns["x"].by_path()
+    for path in ("macro.precision", "micro.precision"):
+        used = int(metrics[path].definition.rpartition("B_used=")[2])
+        assert used < 50
+        assert metrics[path].note == f"undefined in {50 - used} replicates"
+    assert metrics["macro.recall"].note is None
+
+
 def test_a_paper_in_both_lists_is_included_and_counts_once() -> None:
     results = _results([_of("7")], [_agent(["7"], ["7", "8"])])
     column = results.columns["x"]

@@ -17,13 +17,14 @@ from jobs.review_benchmark.rebuilt_reviews import (
 )
 from jobs.review_benchmark.results import not_available, verdict_findings
 from jobs.review_benchmark.settings import ReviewBenchmarkSettings
-from jobs.review_benchmark.summary import verdict_text
+from jobs.review_benchmark.summary import verdict_blocks
 from jobs.review_benchmark.tables import VERDICTS, verdict_tables
 from jobs.review_benchmark.verdicts import (
     ConclusionVerdicts,
     judge_conclusions,
     verdict_metrics,
 )
+from store.document import as_text
 from tests.jobs.review_benchmark.small_review import REVIEW
 
 TOPICS = ("asthma", "burns", "croup", "dementia", "eczema", "fractures")
@@ -104,7 +105,7 @@ def test_sister_reviews_with_boilerplate_are_named_and_draw_no_line_alone() -> N
     assert list(found.similar_reviews) == [("CD7", "CD8")]
     assert found.threshold.value < found.similar_reviews["CD7", "CD8"] < 1
     assert all(found.is_similar(own.id) for own in truths)
-    assert "Alike by themselves: CD7 and CD8 (" in "\n".join(verdict_text([found]))
+    assert "Alike by themselves: CD7 and CD8 (" in as_text(verdict_blocks([found]))
     dataset = ReviewDataset(settings=ReviewBenchmarkSettings(), reviews=truths)
     (finding,) = verdict_findings(dataset, [found])
     assert (finding.n, finding.example) == (1, "CD7 and CD8")
@@ -149,7 +150,7 @@ def test_what_has_no_conclusion_to_compare_with_is_left_out_and_said() -> None:
     assert found.passes("CD1") is None
     numbers = values(found)
     assert (numbers["verdict.similarity"], numbers["verdict.passed"]) == (1.0, None)
-    lines = " ".join("\n".join(verdict_text([found])).split())
+    lines = " ".join(as_text(verdict_blocks([found])).split())
     assert "it takes 20 mismatched pairs, and there are 3" in lines
     table, _ = verdict_tables([found], truths)
     place = VERDICTS.names.index("reason")
@@ -205,7 +206,7 @@ def test_an_opposite_direction_fails_whatever_the_number(
     assert found.matches["CD1"].similarity == pytest.approx(similarity)
     assert found.passes("CD1") is passes
     assert values(found)["verdict.opposite"] == opposite
-    said = "\n".join(verdict_text([found]))
+    said = as_text(verdict_blocks([found]))
     assert ("m concludes the opposite: CD1" in said) == opposite
 
 
@@ -294,7 +295,7 @@ def test_a_judge_decides_about_five_reviews() -> None:
         "fixed",
     )
     assert [*found.judged.values()] == [True] * 5
-    assert "The threshold is fixed, since too few" in "\n".join(verdict_text([found]))
+    assert "The threshold is fixed, since too few" in as_text(verdict_blocks([found]))
     (definition,) = (
         own.definition
         for own in verdict_metrics(found, ReviewBenchmarkSettings())

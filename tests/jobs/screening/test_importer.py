@@ -61,7 +61,7 @@ def a_set(folder: Path) -> Path:
         ({"paper_pmid": "2", "label": 2}, "row 3: label is '2'"),
         ({"paper_pmid": "2", "label": ""}, "row 3: label is missing"),
         ({}, "row 3: 7:01 has a decision of imported already"),
-        ({"paper_pmid": " "}, "row 3: column 'paper_pmid' is empty"),
+        ({"paper_pmid": " "}, "row 3: paper_pmid is missing"),
         ({"paper_pmid": "2", "decision": "often"}, "row 3: decision is 'often'"),
         ({"paper_pmid": "2", "confidence": 40}, "row 3: confidence is '40'"),
         ({"paper_pmid": "2", "kind": "random"}, "row 3: label 1 contradicts the kind"),
@@ -248,7 +248,7 @@ def test_what_is_no_file_of_decisions_is_refused(tmp_path: Path) -> None:
             importer.read((), ScreeningSettings(), model=None, form=None, replicates={})
         )
     short = write_csv(tmp_path / "short.csv", COLUMNS[:2], [])
-    with pytest.raises(DatasetError, match="column 'decision' is missing"):
+    with pytest.raises(DatasetError, match=r"short.csv: fits no known format"):
         next(
             importer.read(
                 (short,), ScreeningSettings(), model=None, form=None, replicates={}

@@ -225,11 +225,11 @@ GOOD_ROW = text("9")
 BAD: dict[str, tuple[dict[str, Any], str]] = {
     "an empty id": (
         {"papers": [*[GOOD_ROW] * 3, text("  ")]},
-        "referenced_paper_abstracts.csv row 5: column 'pmid' is empty",
+        "referenced_paper_abstracts.csv row 5: pmid is missing",
     ),
     "nobody who cites": (
         {"edges": [("A", "1"), ("", "1")]},
-        "cochrane_pubmed_references.csv row 3: column 'citing_pmid' is empty",
+        "cochrane_pubmed_references.csv row 3: citing_pmid is missing",
     ),
     "a column that is missing": (
         {"columns": {"references": ("citing", "cited")}},
@@ -245,7 +245,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "rows that are empty": (
         {"edges": [("A", "1"), (), ("A", "2"), (), ("", "1")]},
-        "cochrane_pubmed_references.csv row 6: column 'citing_pmid' is empty",
+        "cochrane_pubmed_references.csv row 6: citing_pmid is missing",
     ),
     "a row that is too short": (
         {"edges": [("A",)]},

@@ -342,7 +342,7 @@ async def test_a_batch_that_failed_says_what_was_wrong_with_which_item(
 
 
 async def test_a_provider_without_batches_is_refused_before_anything_is_sent() -> None:
-    with pytest.raises(UsageError, match="gemini/x cannot be asked by batches"):
+    with pytest.raises(UsageError, match="gemini/x has no batch API"):
         open_endpoint("gemini/x", ClientOptions())
     with pytest.raises(UsageError, match="ANTHROPIC_API_KEY"):
         open_endpoint("anthropic/x", ClientOptions())

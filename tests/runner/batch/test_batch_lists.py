@@ -302,7 +302,7 @@ def test_results_that_come_short_are_read_again_and_what_stays_missing_is_asked_
     failed = [f for f in run.events("attempt_failed") if isinstance(f, AttemptFailed)]
     assert [(f.error, f.possible_usd) for f in failed] == [("Expired", 0.0)] * lost
     assert run.status().tasks.completed == TASKS
-    assert any("what is missing is asked again" in t for t in run.told) is bool(lost)
+    assert any("missing requests are sent again" in t for t in run.told) is bool(lost)
 
 
 def test_lines_of_what_expired_and_of_others_do_not_make_results_whole(

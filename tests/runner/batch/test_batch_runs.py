@@ -389,6 +389,6 @@ def test_batches_are_refused_where_no_model_has_any(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, provider: Provider
 ) -> None:
     run = BatchRun(tmp_path, provider, monkeypatch, model="baseline/lexical")
-    with pytest.raises(UsageError, match="No model of this run can be asked by"):
+    with pytest.raises(UsageError, match="No model of this run has a batch API"):
         run.process()
     assert not run.folder.log.exists()

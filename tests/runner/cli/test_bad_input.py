@@ -246,10 +246,10 @@ def test_a_variable_that_sets_nothing_is_told(
     warnings = [line for line in done.stderr.splitlines() if "SIFTLOG_" in line]
     assert warnings == [
         (
-            "warn: SIFTLOG_CONCURENCY in the environment sets nothing; did you mean "
-            "SIFTLOG_CONCURRENCY?"
+            "warn: SIFTLOG_CONCURENCY in the environment is unknown "
+            "and ignored; did you mean SIFTLOG_CONCURRENCY?"
         ),
-        "warn: SIFTLOG_RPM in .env sets nothing: that file holds keys only.",
+        "warn: SIFTLOG_RPM in .env is ignored: that file is for keys only.",
     ]
 
 

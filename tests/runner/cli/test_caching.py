@@ -154,7 +154,7 @@ def test_a_run_says_what_is_wrong_with_its_cache_and_goes_on(office: Office) -> 
     assert office.requests() > 0
     done = siftlog("cache", "list", "--cache-dir=caches", cwd=office.cwd, check=False)
     assert done.returncode == 1
-    assert "delete it to begin a new cache" in done.stderr
+    assert "delete it to start a new cache" in done.stderr
     assert "Traceback" not in done.stderr
 
 

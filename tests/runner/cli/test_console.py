@@ -126,8 +126,8 @@ def test_a_run_that_was_split_is_one_run_again(tmp_path: Path, ran: Run) -> None
     assert ran(*JOB, "0/2").returncode == DONE
     half = ran("merge", "r1", "--check")
     assert half.returncode == CHECK_FAILED
-    assert "missing: slices 512-1023, which no shard has begun" in half.stdout
-    assert "slices 512-1023 have not come to their end in any log" in half.stderr
+    assert "missing: slices 512-1023, which no shard has started" in half.stdout
+    assert "slices 512-1023 are unfinished in every log" in half.stderr
     stand = ran("status", "r1").stdout
     assert "shards    1 log, 1 ended; slices 512-1023 have not begun" in stand
     # another number of shards takes over what there is
@@ -192,7 +192,7 @@ def test_a_place_that_has_nothing_of_a_run_is_said_and_not_remembered(
     (tmp_path / "place").rename(tmp_path / "gone")
     again = ran("merge", "r1")
     assert again.returncode == DONE
-    assert "place holds no log of run r1 now" in again.stderr
+    assert "place no longer holds a log of run r1" in again.stderr
     assert again.stdout.count("finished") == 1
 
 
@@ -214,7 +214,7 @@ def test_a_place_is_looked_at_without_opening_a_log(tmp_path: Path, ran: Run) ->
     seen = ran("status", "r1", "--ship", "place", "--check")
     assert seen.returncode == CHECK_FAILED
     assert "run r1  1 log, 1 ended" in seen.stdout
-    assert "missing: slices 0-255,512-1023, which no shard has begun" in seen.stdout
+    assert "missing: slices 0-255,512-1023, which no shard has started" in seen.stdout
     assert "unfinished: slices 0-255,512-1023" in seen.stdout
     assert not (tmp_path / "runs").exists()
     ran(*JOB, "0/1", "--local-dir", "node", "--ship", "place")
@@ -236,7 +236,9 @@ def test_what_is_asked_of_shards_elsewhere_is_not_said_to_reach_them(ran: Run) -
     ran("merge", "r1", "--ship", "place")
     drained = ran("drain", "r1")
     assert drained.returncode == USAGE
-    assert "shards elsewhere do not hear what is asked here" in drained.stderr
+    assert (
+        "shards on other machines do not receive commands from here" in drained.stderr
+    )
     limited = ran("limits", "r1", "--rpm", "50")
     assert limited.returncode == DONE
     assert "Shards elsewhere do not hear of it" in limited.stderr

@@ -230,7 +230,7 @@ def test_without_a_live_process_some_requests_wait_and_others_are_refused(
         assert "siftlog resume r takes it up" in said.stderr
         again = siftlog("commands", "r", "--withdraw=x", cwd=tmp_path, check=False)
         assert again.returncode == 2
-        assert "No waiting requests of r begin with 'x'" in again.stderr
+        assert "No pending commands of r match 'x'" in again.stderr
         resumed = siftlog("resume", "r", cwd=tmp_path, check=False)
         assert resumed.returncode == 5
         assert "Waiting was limits (by " in resumed.stderr

@@ -97,7 +97,7 @@ def test_an_unknown_price_is_shown_as_unknown(folder: Path, corpus: list[str]) -
     assert _estimate(*words, cwd=folder)["cost_usd"] is None
     said = siftlog("estimate", *words, "--budget=5", cwd=folder).stdout
     assert "? (a price is unknown)" in said
-    assert "says nothing while a price is unknown" in said
+    assert "has no effect while a price is unknown" in said
 
 
 def test_litellm_counts_only_when_asked(folder: Path, corpus: list[str]) -> None:
@@ -188,7 +188,7 @@ def test_a_limit_is_lifted_by_inf(
         ((), "Name a job, or a recorded run with --from RUN."),
         ((JOB, "--from", "priced"), "--from RUN says it all"),
         (("--from", "priced", "--bench=x"), "--from RUN says it all"),
-        (("--from", "priced", "--replicates=3"), "asks as often as its run"),
+        (("--from", "priced", "--replicates=3"), "uses the replicates of its run"),
         (("--from", "nowhere"), "no run in runs is called 'nowhere'"),
         ((JOB, "--rpm=-1"), "Option rpm"),
     ],

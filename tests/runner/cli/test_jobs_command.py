@@ -45,3 +45,21 @@ def test_every_setting_is_listed_with_all_or_as_json(
     else:
         names = [line.split()[0] for line in lines]
     assert names == list(job.Settings.model_fields)
+
+
+def test_all_lists_what_each_profile_sets(capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code(["jobs", "evidence-retrieval", "--all"]) == 0
+    (line,) = [
+        line
+        for line in capsys.readouterr().out.splitlines()
+        if line.startswith("tpr_rule ")
+    ]
+    assert line.endswith("[default: last]  [published-cv: nearest]")
+
+
+@pytest.mark.parametrize("name", job_names())
+def test_profiles_bundle_settings_of_the_job(name: str) -> None:
+    job = load_job(name)
+    for profile, values in job.profiles.items():
+        settings = job.Settings.model_validate({"profile": profile})
+        assert dict(settings).items() >= dict(values).items()

@@ -112,7 +112,7 @@ def test_a_prefix_is_scored_and_never_recorded(
     )
     assert 0 < half["ended"] < end["ended"]
     assert exit_code(["score", str(answered.path), "--at", str(last)]) == 0
-    assert "a look back, never recorded" in capsys.readouterr().err
+    assert "an earlier state, not recorded" in capsys.readouterr().err
     assert hashlib.sha256(answered.log.read_bytes()).digest() == before
     assert not answered.scores.exists()
 

@@ -60,7 +60,7 @@ def test_shards_that_end_in_the_middle_lose_no_more_than_what_was_in_flight(
         drained = start("run", *words, "--shard=1/2", cwd=tmp_path)
         gate.wait(drained)
         drained.send_signal(signal.SIGTERM)
-        until_said(drained, tmp_path / "err.txt", "once more to stop at once")
+        until_said(drained, tmp_path / "err.txt", "press again to stop at once")
         gate.open()
         assert drained.wait() == 5
         kept = _answered(tmp_path, 0, 2) + _answered(tmp_path, 1, 2)

@@ -15,7 +15,7 @@ from tests.ledgers import read_ledger
 from tests.processes import siftlog, simulated, start, status, until, until_said
 
 JOB = "paper-investigation"
-HEARD = "once more to stop at once"
+HEARD = "press again to stop at once"
 ASKING = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
 
 

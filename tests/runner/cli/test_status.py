@@ -68,7 +68,7 @@ def test_what_readers_should_know_of_replies_is_said_in_the_same_words(
     assert operations["findings"] == [billing, served]
     # neither of the answers that were there already was a call
     assert (seen.status.attempts.cached, seen.status.attempts.reused) == (1, 1)
-    free = "1 of them from the response cache, 1 of them taken up again after a retry"
+    free = "1 of them from the response cache, 1 of them reopened by a retry"
     assert f"4 answered ({free})" in text
 
 

@@ -180,7 +180,7 @@ def test_a_live_run_is_drained_and_resumed(tmp_path: Path, how: str) -> None:
             siftlog("drain", "r", cwd=tmp_path)  # it waits for the answer
         else:
             process.send_signal(signal.SIGTERM)
-            until_said(process, tmp_path / "err.txt", "once more to stop at once")
+            until_said(process, tmp_path / "err.txt", "press again to stop at once")
         gate.open()
         assert process.wait() == 5
         assert "siftlog resume r" in (tmp_path / "err.txt").read_text()

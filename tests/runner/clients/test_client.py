@@ -179,7 +179,7 @@ async def test_a_compression_that_was_not_asked_for_is_named() -> None:
             await _ask(url)
     assert "\x1b" not in str(raised.value)
     async with _saying(_head(len(BODY), content_encoding="br"), BODY) as url:
-        with pytest.raises(e.MalformedReply, match="'br', which was not asked for"):
+        with pytest.raises(e.MalformedReply, match="'br', which was not requested"):
             await _ask(url)
 
 

@@ -171,7 +171,7 @@ def test_what_a_process_killed_between_the_moves_took_away_is_put_back(
     fill(target, "one")
     killed(target, "between")
     assert not target.exists()
-    with pytest.raises(UsageError, match=r"killed, and is back as it was: name anoth"):
+    with pytest.raises(UsageError, match=r"killed, and is restored: name anoth"):
         fill(target, "two")
     assert held(target) == {"file": "one"}
     killed(target, "between")

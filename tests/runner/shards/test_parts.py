@@ -142,7 +142,7 @@ def test_an_answer_to_another_prompt_is_no_answer(tmp_path: Path) -> None:
     assert isinstance(job, Counting)
     assert 0 < len(job.asked) < len(before)
     assert any(
-        f"{len(job.asked)} answers of the run are to other requests" in said
+        f"{len(job.asked)} answers of the run belong to requests" in said
         for said in changed.told
     )
 

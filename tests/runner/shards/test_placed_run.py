@@ -63,7 +63,7 @@ def test_shards_of_a_driver_that_died_are_waited_for(
     if ends:
         asyncio.run(main())
     else:
-        with pytest.raises(RunnerError, match="r1 are at work that somebody else"):
+        with pytest.raises(RunnerError, match="r1 were started by another process"):
             asyncio.run(main())
         lock.release()
     assert told == ["Shards of an earlier process still finish their calls."]
@@ -88,7 +88,7 @@ def test_a_run_that_is_drained_and_goes_on_in_more_shards_has_the_scores_of_one_
         gate.wait(driver)
         driver.send_signal(signal.SIGTERM)
         shard = tmp_path / "runs/placed/run.0-1.log"
-        until_said(driver, shard, "once more to stop at once")
+        until_said(driver, shard, "press again to stop at once")
         gate.open()
         assert driver.wait() == 5
         said = (tmp_path / "err.txt").read_text("utf-8")
@@ -127,7 +127,7 @@ def test_what_a_shard_stumbles_over_again_is_said_in_its_own_words(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--stop-when-decided=recall", "--model=a", "--model=b"), "leave it or"),
+        (("--stop-when-decided=recall", "--model=a", "--model=b"), "omit it or"),
         (("--local-dir=here",), "name with --ship DIR|URL where these come together"),
         (("--run-id=there",), "There is a run 'there' already"),
     ],

@@ -145,7 +145,7 @@ async def test_a_killed_log_without_its_wal_is_refused_and_not_begun_anew(
     with pytest.raises(EventsLost):
         await create(log)
     log.unlink()
-    with pytest.raises(EventsLost, match="is gone, in which 5 events"):
+    with pytest.raises(EventsLost, match="is missing, with 5 acknowledged events"):
         await create(log)
     assert not log.exists()
     heads_path(log).unlink()

@@ -266,7 +266,7 @@ async def test_projections_of_other_code_are_made_anew_on_opening(path: Path) ->
 async def test_a_place_that_cannot_be_written_is_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for path in (tmp_path / "nowhere" / "log.db", tmp_path / "file" / "log.db"):
-        with pytest.raises(StoreError, match="see that its folder is there"):
+        with pytest.raises(StoreError, match="check that its folder exists"):
             await create(path)
 
 

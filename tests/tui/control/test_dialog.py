@@ -161,7 +161,7 @@ def test_what_cannot_be_taken_back_takes_the_name_of_the_run() -> None:
 
 def test_what_would_do_nothing_is_not_asked() -> None:
     async def act(seat: Seat) -> None:
-        assert "No final task of r1 is one of those" in seat.shown()
+        assert "No finished task of r1 matches" in seat.shown()
         await seat.press("y", "tab", "enter")
         assert not seat.answers
 

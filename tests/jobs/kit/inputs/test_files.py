@@ -12,13 +12,15 @@ import json
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Annotated
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from jobs.kit.inputs.files import csv_columns, read_csv, read_json, read_jsonl
-from jobs.kit.inputs.rows import InputFindings, InputRow
+from jobs.kit.inputs.cells import Filled, InputCell, Number, Text, Texts, Whole
+from jobs.kit.inputs.files import csv_columns, read_json, read_objects, read_table
+from jobs.kit.inputs.rows import InputFindings, RowModel, Spelled
 from jobs.paper_investigation.rows import read_rows
 from jobs.property_extraction.papers import read_papers
 from runner import json_entries
@@ -27,9 +29,33 @@ from runner.json_entries import LINE_BYTES, lines_of
 
 Reader = Callable[[Path], Iterable[object]]
 
+
+class OneColumn(RowModel):
+    a: InputCell
+
+
+class Cells(RowModel):
+    a: InputCell
+    b: InputCell
+
+
+class Pair(RowModel):
+    a: Text
+    b: Text
+
+
+class Measured(RowModel):
+    a: Whole
+    b: Number | None
+
+
+class Sheet(RowModel, extra="allow"):
+    """A table of any columns."""
+
+
 READERS: dict[str, Reader] = {
-    "rows": lambda path: list(read_jsonl(path, ("a",), findings=InputFindings())),
-    "csv": lambda path: list(read_csv(path, ("a",), findings=InputFindings())),
+    "rows": lambda path: list(read_objects(path, OneColumn, findings=InputFindings())),
+    "csv": lambda path: list(read_table(path, OneColumn, findings=InputFindings())),
     "bench": lambda path: list(read_rows(path, "strict", InputFindings())),
     "papers": lambda path: [read_papers(path)],
 }
@@ -55,7 +81,7 @@ def test_a_small_file_that_unpacks_to_one_long_line_is_refused(tmp_path: Path) -
             file.write(bytes(1 << 20))
     assert path.stat().st_size < 2 << 20
     with pytest.raises(DatasetError, match=r"rows.jsonl.gz line 1: longer than"):
-        list(read_jsonl(path, ("a",), findings=InputFindings()))
+        list(read_objects(path, OneColumn, findings=InputFindings()))
 
 
 @pytest.mark.parametrize("end", [b"", b"\n"])
@@ -82,8 +108,10 @@ def write(folder: Path, data: bytes, name: str = "rows.csv") -> Path:
     return path
 
 
-def rows_of(path: Path, *, allow_ragged: bool = False) -> list[InputRow]:
-    return list(read_csv(path, AB, findings=InputFindings(), allow_ragged=allow_ragged))
+def rows_of(path: Path, *, allow_ragged: bool = False) -> list[Cells]:
+    return list(
+        read_table(path, Cells, findings=InputFindings(), allow_ragged=allow_ragged)
+    )
 
 
 def complaint(read: Callable[[], object]) -> str:
@@ -109,7 +137,8 @@ def test_any_text_comes_back_from_csv_as_it_was(
     path = write(tmp_path, gzip.compress(data) if zipped else data, "rows.csv.gz")
     if not zipped:
         path = path.rename(tmp_path / "rows.csv")
-    found = [(row.optional_text("a"), row.optional_text("b")) for row in rows_of(path)]
+    pairs = read_table(path, Pair, findings=InputFindings())
+    found = [(row.a, row.b) for row in pairs]
     assert found == rows
 
 
@@ -124,8 +153,8 @@ def test_any_objects_come_back_from_jsonl(
 ) -> None:
     text = "".join(json.dumps(each, ensure_ascii=False) + ends for each in objects)
     path = write(tmp_path, (BOM if bom else b"") + text.encode(), "rows.jsonl")
-    found = list(read_jsonl(path, AB, findings=InputFindings()))
-    assert [row.fields for row in found] == objects
+    found = list(read_objects(path, Cells, findings=InputFindings()))
+    assert [{"a": row.a, "b": row.b} for row in found] == objects
     step = ends.count("\n")
     assert [row.line for row in found] == [1 + step * n for n in range(len(objects))]
 
@@ -133,10 +162,15 @@ def test_any_objects_come_back_from_jsonl(
 def test_ids_are_text_and_only_an_empty_cell_is_missing(tmp_path: Path) -> None:
     path = write(tmp_path, b"b,a\nNA,007\nnull,nan\n,0\n")
     rows = rows_of(path)
-    assert [row.text("a") for row in rows] == ["007", "nan", "0"]
-    assert [row.has("b") for row in rows] == [True, True, False]
-    assert rows[0].text("b") == "NA"
-    assert complaint(lambda: rows[2].text("b")) == (
+    assert [row.a for row in rows] == ["007", "nan", "0"]
+    assert [row.b for row in rows] == ["NA", "null", None]
+
+    class Whole(RowModel):
+        a: Filled
+        b: Filled
+
+    read = lambda: list(read_table(path, Whole, findings=InputFindings()))  # noqa: E731 - short
+    assert complaint(read) == (
         "rows.csv line 4: b is missing (fill it in or remove the row)."
     )
 
@@ -144,19 +178,25 @@ def test_ids_are_text_and_only_an_empty_cell_is_missing(tmp_path: Path) -> None:
 def test_a_blank_cell_is_an_empty_list_and_not_a_list_of_a_blank_id(
     tmp_path: Path,
 ) -> None:
-    first, second = rows_of(write(tmp_path, b"a,b\nq,\nq,p_1|p_2\n"))
-    assert first.texts("b") == ()
-    assert second.texts("b") == ("p_1", "p_2")
+    class Lists(RowModel):
+        a: Text
+        b: Texts
+
+    path = write(tmp_path, b"a,b\nq,\nq,p_1|p_2\n")
+    first, second = read_table(path, Lists, findings=InputFindings())
+    assert (first.b, second.b) == ((), ("p_1", "p_2"))
 
 
 def test_a_record_over_several_lines_is_named_by_its_first(tmp_path: Path) -> None:
     path = write(tmp_path, b'a,b\n"one\ntwo",x\n\n"y\r\n",z\n1,2,3\n')
-    found: list[InputRow] = []
-    said = complaint(lambda: found.extend(read_csv(path, AB, findings=InputFindings())))
+    found: list[Cells] = []
+    said = complaint(
+        lambda: found.extend(read_table(path, Cells, findings=InputFindings()))
+    )
     assert "rows.csv line 7: 3 fields where the header has 2" in said
     rows = []
-    for row in read_csv(path, AB, findings=InputFindings()):
-        rows.append((row.line, row.text("a")))
+    for row in read_table(path, Cells, findings=InputFindings()):
+        rows.append((row.line, row.a))
         if len(rows) == 2:
             break
     assert rows == [(2, "one\ntwo"), (5, "y\r\n")]
@@ -165,8 +205,13 @@ def test_a_record_over_several_lines_is_named_by_its_first(tmp_path: Path) -> No
 def test_columns_come_in_any_order_and_unknown_ones_are_noted(tmp_path: Path) -> None:
     noticed = InputFindings()
     path = write(tmp_path, b"z,B,a,z\n1,2,3,4\n")
-    (row,) = read_csv(path, AB, findings=noticed, aliases={"B": "b"})
-    assert row.fields == {"a": "3", "b": "2"}
+
+    class Spelling(RowModel):
+        a: Text
+        b: Annotated[Text, Spelled("B")]
+
+    (row,) = read_table(path, Spelling, findings=noticed)
+    assert (row.a, row.b) == ("3", "2")
     (finding,) = noticed.findings()
     assert (finding.code, finding.n, finding.example) == ("unknown_column", 2, "z")
     assert finding.severity == "info"
@@ -189,9 +234,9 @@ def test_a_table_may_have_other_delimiters_or_be_objects(
 ) -> None:
     noticed = InputFindings()
     path = write(tmp_path, text.encode(), f"{name}.csv")
-    one, two = read_csv(path, AB, findings=noticed)
-    assert [row.integer("a") for row in (one, two)] == [1, 2]
-    assert (one.number("b"), two.has("b")) == (0.5, False)
+    one, two = read_table(path, Measured, findings=noticed)
+    assert [row.a for row in (one, two)] == [1, 2]
+    assert (one.b, two.b) == (0.5, None)
     (found,) = noticed.findings()
     assert (found.code, found.example) == ("unknown_column", "c")
     assert csv_columns(path) == ("a", "b", "c")
@@ -202,25 +247,23 @@ def test_a_header_with_a_comma_is_one_of_commas(tmp_path: Path) -> None:
     path = write(tmp_path, b"a,b; c (K;Pa;m)\n1,2\n")
     assert csv_columns(path) == ("a", "b; c (K;Pa;m)")
     assert csv_columns(write(tmp_path, b"lone (a)\n1\n")) == ("lone (a)",)
-    row = next(
-        read_csv(write(tmp_path, b'a,b\n1,"0,5"\n'), AB, findings=InputFindings())
-    )
+    path = write(tmp_path, b'a,b\n1,"0,5"\n')
     with pytest.raises(DatasetError, match="b is '0,5'"):
-        row.number("b")
+        list(read_table(path, Measured, findings=InputFindings()))
 
 
 def test_objects_of_a_spread_file_are_named_by_their_lines(tmp_path: Path) -> None:
     path = write(tmp_path, b'[\n {"a": 1,\n  "b": 2},\n\n {"a": 1}\n]')
     assert "rows.csv line 5: no key b" in complaint(
-        lambda: list(read_jsonl(path, AB, findings=InputFindings()))
+        lambda: list(read_objects(path, Cells, findings=InputFindings()))
     )
     path = write(tmp_path, b'[\n {"a": 1},\n {"a" 2}]')
     assert "rows.csv line 3, column 7: not valid JSON" in complaint(
-        lambda: list(read_jsonl(path, ("a",), findings=InputFindings()))
+        lambda: list(read_objects(path, OneColumn, findings=InputFindings()))
     )
     path = write(tmp_path, b'[{"a": 1},\n 3]')
     assert "rows.csv line 2: a number instead of an object" in complaint(
-        lambda: list(read_jsonl(path, ("a",), findings=InputFindings()))
+        lambda: list(read_objects(path, OneColumn, findings=InputFindings()))
     )
 
 
@@ -232,7 +275,9 @@ def test_a_file_of_another_kind_is_refused_without_its_content(tmp_path: Path) -
     assert said.startswith("rows.csv: column 'a' is missing (found: text);")
     said = complaint(
         lambda: list(
-            read_jsonl(write(tmp_path, b"a,b\n1,2\n"), AB, findings=InputFindings())
+            read_objects(
+                write(tmp_path, b"a,b\n1,2\n"), Cells, findings=InputFindings()
+            )
         )
     )
     assert "this looks like CSV, write its rows as objects" in said
@@ -241,7 +286,7 @@ def test_a_file_of_another_kind_is_refused_without_its_content(tmp_path: Path) -
 def test_unknown_keys_of_objects_are_noted_once_each(tmp_path: Path) -> None:
     noticed = InputFindings()
     path = write(tmp_path, b'{"a": 1, "b": 2, "c": 3}\n{"a": 1, "b": 2, "c": 4}\n')
-    assert len(list(read_jsonl(path, AB, findings=noticed))) == 2
+    assert len(list(read_objects(path, Cells, findings=noticed))) == 2
     (finding,) = noticed.findings()
     assert (finding.code, finding.n, finding.example) == ("unknown_column", 1, "c")
 
@@ -253,8 +298,8 @@ def test_short_rows_are_refused_or_filled_up_and_counted(tmp_path: Path) -> None
         "--allow-ragged to read what is missing at its end as blank)."
     )
     noticed = InputFindings()
-    rows = list(read_csv(path, AB, findings=noticed, allow_ragged=True))
-    assert [row.fields["b"] for row in rows] == [None, "3", None]
+    rows = list(read_table(path, Cells, findings=noticed, allow_ragged=True))
+    assert [row.b for row in rows] == [None, "3", None]
     (finding,) = noticed.findings()
     assert (finding.code, finding.n, finding.example) == ("ragged_rows", 2, "line 2")
 
@@ -297,7 +342,7 @@ def test_a_line_that_is_no_object_is_refused_by_place(
     tmp_path: Path, data: bytes, said: str
 ) -> None:
     path = write(tmp_path, data, "rows.jsonl")
-    read = lambda: list(read_jsonl(path, AB, findings=InputFindings()))  # noqa: E731 - short
+    read = lambda: list(read_objects(path, Cells, findings=InputFindings()))  # noqa: E731 - short
     assert complaint(read).startswith(said)
 
 
@@ -318,7 +363,7 @@ def test_a_file_that_is_not_there_is_an_error_and_so_is_half_an_archive(
 def test_a_text_longer_than_the_csv_modules_bound_is_read(tmp_path: Path) -> None:
     long = "x" * 200_000
     path = write(tmp_path, f"a,b\n{long},1\n".encode())
-    assert rows_of(path)[0].text("a") == long
+    assert rows_of(path)[0].a == long
 
 
 def test_the_header_alone_tells_a_files_format(tmp_path: Path) -> None:
@@ -336,13 +381,17 @@ def test_one_json_value_is_read_whole(tmp_path: Path) -> None:
 @pytest.mark.realdata
 def test_the_published_sample_has_eight_ragged_rows(realdata: Path) -> None:
     path = realdata / "evidence_pipeline" / "published" / "sample_per_query.csv"
-    said = complaint(lambda: list(read_csv(path, (), findings=InputFindings())))
+    said = complaint(lambda: list(read_table(path, Sheet, findings=InputFindings())))
     assert "line 3: 15 fields where the header has 16" in said
     noticed = InputFindings()
-    rows = list(read_csv(path, csv_columns(path), findings=noticed, allow_ragged=True))
+    columns = csv_columns(path)
+    rows = list(
+        read_table(path, Sheet, findings=noticed, further=columns, allow_ragged=True)
+    )
     (finding,) = noticed.findings()
     assert (len(rows), finding.code, finding.n) == (16, "ragged_rows", 8)
+    extras = [row.model_extra or {} for row in rows]
     filled = [
-        row.label("has_evidence_gold") for row in rows if row.has("alert_correct")
+        cells["has_evidence_gold"] for cells in extras if "alert_correct" in cells
     ]
-    assert filled == [1] * 8
+    assert filled == ["1"] * 8

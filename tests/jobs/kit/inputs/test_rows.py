@@ -6,12 +6,15 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import create_model
 
+from jobs.kit.inputs import cells as types
+from jobs.kit.inputs.cells import integer_of, number_of, quote, text_of
 from jobs.kit.inputs.column_map import (
     MAX_NAMES,
     column_map,
@@ -23,12 +26,16 @@ from jobs.kit.inputs.column_map import (
     pairs_within,
     rename_keys,
 )
-from jobs.kit.inputs.rows import InputRow, integer_of, number_of, quote, text_of
+from jobs.kit.inputs.rows import RowModel, RowSource
 from runner.errors import DatasetError, UsageError
 
+SOURCE = RowSource(file="f.csv")
 
-def row(cell: Any) -> InputRow:
-    return InputRow(file="f.csv", line=7, fields={"x": cell})
+
+def value_of(kind: Any, cell: Any) -> Any:
+    """What a row model makes of a cell in a column of that type."""
+    model = create_model("Row", __base__=RowModel, x=(kind, ...))
+    return model.at(SOURCE, 7, {"x": cell}).model_dump()["x"]
 
 
 @given(st.floats(allow_nan=False))
@@ -67,7 +74,7 @@ def test_what_is_no_number_is_refused(cell: object) -> None:
 
 @pytest.mark.parametrize("cell", ["inf", "Inf", "+infinity"])
 def test_a_threshold_may_be_infinite(cell: str) -> None:
-    assert row(cell).number("x") == math.inf
+    assert value_of(types.Number, cell) == math.inf
 
 
 def test_a_number_may_stand_for_an_id_but_nothing_else_may() -> None:
@@ -80,47 +87,48 @@ def test_a_number_may_stand_for_an_id_but_nothing_else_may() -> None:
 
 @pytest.mark.parametrize("cell", ["0", "1", 0, 1, "1.0"])
 def test_a_label_is_0_or_1(cell: object) -> None:
-    assert row(cell).label("x") in {0, 1}
+    assert value_of(types.Label, cell) in {0, 1}
 
 
 @pytest.mark.parametrize(
-    ("ask", "cell", "said"),
+    ("kind", "cell", "said"),
     [
-        (InputRow.label, "2", "x is '2' (0 or 1 is expected)"),
-        (InputRow.label, "yes", "x is 'yes' (0 or 1 is expected)"),
-        (InputRow.label, None, "x is missing (fill it in or remove the row)"),
-        (InputRow.count, "-1", "x is -1 (a whole number from 0 is expected)"),
-        (InputRow.count, "1.5", "x is '1.5' (a whole number is expected)"),
-        (InputRow.probability, "1.01", "x is '1.01' (a probability from 0 to 1"),
-        (InputRow.probability, "inf", "x is 'inf' (a probability from 0 to 1"),
-        (InputRow.probability, "nan", "x is 'nan' (a number is expected)"),
-        (InputRow.text, "", "x is missing"),
-        (InputRow.texts, {}, "x is an object (a list of texts is expected)"),
-        (InputRow.texts, [None], "x holds an entry that is null (put the text in"),
-        (InputRow.numbers, ["a"], "x holds a value that is 'a' (a number is expected)"),
-        (InputRow.numbers, 3, "x is a number (a list is expected)"),
+        (types.Label, "2", "x is '2' (0 or 1 is expected)"),
+        (types.Label, "yes", "x is 'yes' (0 or 1 is expected)"),
+        (types.Label, None, "x is missing (fill it in or remove the row)"),
+        (types.Count, "-1", "x is -1 (a whole number from 0 is expected)"),
+        (types.Count, "1.5", "x is '1.5' (a whole number is expected)"),
+        (types.Probability, "1.01", "x is '1.01' (a probability from 0 to 1"),
+        (types.Probability, "inf", "x is 'inf' (a probability from 0 to 1"),
+        (types.Probability, "nan", "x is 'nan' (a number is expected)"),
+        (types.Filled, "", "x is missing"),
+        (types.Texts, {}, "x is an object (a list of texts is expected)"),
+        (types.Texts, [None], "x holds an entry that is null (put the text in"),
+        (types.Numbers, ["a"], "x holds a value that is 'a' (a number is expected)"),
+        (types.Numbers, 3, "x is a number (a list is expected)"),
     ],
 )
 def test_a_complaint_names_file_line_column_and_the_way_out(
-    ask: Any, cell: object, said: str
+    kind: Any, cell: object, said: str
 ) -> None:
     with pytest.raises(DatasetError) as caught:
-        ask(row(cell), "x")
+        value_of(kind, cell)
     assert str(caught.value).startswith(f"f.csv line 7: {said}")
 
 
 def test_a_word_is_one_of_those_that_are_allowed() -> None:
-    assert row("NEG").one_of("x", ("NEG", "POS")) == "NEG"
+    kind = Annotated[str, types.one_of(("NEG", "POS"))]
+    assert value_of(kind, "NEG") == "NEG"
     with pytest.raises(DatasetError, match=r"x is 'neg' \(one of NEG, POS is expected"):
-        row("neg").one_of("x", ("NEG", "POS"))
+        value_of(kind, "neg")
 
 
 def test_lists_are_joined_in_csv_and_lists_in_json() -> None:
-    assert row("a|b|c").texts("x") == ("a", "b", "c")
-    assert row(["a", 7]).texts("x") == ("a", "7")
-    assert not row(None).texts("x")
-    assert not row(None).numbers("x")
-    assert row([1, 0.5]).numbers("x") == (1.0, 0.5)
+    assert value_of(types.Texts, "a|b|c") == ("a", "b", "c")
+    assert value_of(types.Texts, ["a", 7]) == ("a", "7")
+    assert not value_of(types.Texts, None)
+    assert not value_of(types.Numbers, None)
+    assert value_of(types.Numbers, [1, 0.5]) == (1.0, 0.5)
 
 
 def test_long_cells_are_cut_where_they_are_quoted() -> None:

@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from jobs.kit.report.page import write
-from jobs.kit.shared_figures import build_figures
 from runner.scorecard import Axis, FailedFigure, Figure, LineSeries, Panel
 from tests.jobs.kit.report.reported import CARD, REPORTED, Page, written
 
@@ -26,35 +25,6 @@ UNDRAWABLE = replace(
         Panel(marks=(LineSeries(x=(0, 1), y=(0, 1, 2), series=0),), x=Axis(), y=Axis()),
     ),
 )
-
-
-def good(_: object) -> Figure:
-    return GOOD
-
-
-def broken(_: object) -> Figure:
-    raise ValueError("max() arg is an empty sequence")
-
-
-def nothing(_: object) -> None:
-    return None
-
-
-def test_a_figure_that_raises_is_a_value_and_the_others_follow() -> None:
-    made = list(build_figures(lambda: None, (broken, nothing, good)))
-    failed, follows = made
-    assert isinstance(failed, FailedFigure)
-    assert failed.name == "broken"
-    assert failed.fault.startswith(
-        "ValueError at tests/jobs/kit/report/test_figures.py"
-    )
-    assert follows is GOOD
-
-
-def test_data_that_no_figure_can_be_made_of_are_one_failure() -> None:
-    (failed,) = build_figures(lambda: broken(None), (good, good))
-    assert isinstance(failed, FailedFigure)
-    assert failed.name == "figures"
 
 
 def test_a_report_has_a_finding_for_each_figure_that_failed(tmp_path: Path) -> None:

@@ -1,0 +1,357 @@
+"""Scores a job that asks one question about each row: see `jobs.kit.questions`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import NamedTuple, TypeAlias, TypeVar
+
+from jobs.kit import charts
+from jobs.kit.baselines import TrivialBaseline, add_baselines
+from jobs.kit.charts import Chart, ChartFigures, bootstrap_note
+from jobs.kit.measurements import share, with_intervals
+from jobs.kit.measures import (
+    MeasurePart,
+    Measures,
+    RateMeasure,
+    ValueMeasure,
+    measured,
+)
+from jobs.kit.metrics import Ratio, Resamples
+from jobs.kit.questions import STAGE, QuestionJob, Questions, Value
+from jobs.kit.tables import TableOf, count, text
+from jobs.kit.text_format import with_ends
+from runner.job import Answer, Answers
+from runner.messages import ParseFailure
+from runner.scorecard import (
+    Axis,
+    ItemValues,
+    Labels,
+    Metric,
+    Panel,
+    Scorecard,
+    Verdict,
+)
+from store.document import TableBlock, Words, as_text
+
+MOST_CATEGORIES = 20
+"""Values of the truth up to which answers are labels with a table of confusion."""
+
+
+Source = TypeVar("Source")
+
+
+@dataclass(slots=True)
+class ModelAnswers:
+    """What one model answered, row by row; replicates of a row are averaged."""
+
+    scores: dict[str, list[bool]] = field(default_factory=dict)
+    """By key, of rows whose truth is known: whether each reply is right. A reply that
+    could not be read is wrong."""
+    values: dict[str, Value | None] = field(default_factory=dict)  #: of the last reply
+    replies: int = 0
+    unread: int = 0
+
+    def row_means(self) -> dict[str, float]:
+        """The share of right replies of each row."""
+        return {key: sum(right) / len(right) for key, right in self.scores.items()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ByDocument:
+    """The answers of a model, with the documents that intervals are drawn over."""
+
+    answers: ModelAnswers
+    documents: Mapping[str, Sequence[str]]  #: keys by document
+
+    def right(self) -> Ratio:
+        """Right rows of judged rows, by document."""
+        means = self.answers.row_means()
+        judged = [
+            [means[key] for key in keys if key in means]
+            for keys in self.documents.values()
+        ]
+        return Ratio([sum(values) for values in judged], [len(v) for v in judged])
+
+
+ACCURACY: Mapping[str, RateMeasure[ByDocument]] = {
+    "accuracy": RateMeasure(
+        "Accuracy",
+        "Share of rows with a known truth that were answered right",
+        "higher",
+        of=ByDocument.right,
+        definition="accuracy@1(right / judged rows; an unread reply is wrong, "
+        "replicates of a row are averaged)",
+    )
+}
+
+UNREAD: Mapping[str, ValueMeasure[ModelAnswers]] = {
+    "parse_failure_rate": ValueMeasure(
+        "Parse failure rate",
+        "Share of replies from which no value could be read",
+        "lower",
+        of=lambda answers: share(answers.unread, answers.replies),
+        definition="parse failure rate@1(replies without a value / replies)",
+    )
+}
+
+MEASURES = Measures(
+    measures={**ACCURACY, **UNREAD},
+    forms={
+        "~majority": MeasurePart(
+            name="majority", meaning="of always answering the most common truth"
+        )
+    },
+    headlines=("accuracy",),
+)
+
+
+def judge(job: QuestionJob, dataset: Questions, answer: Answer) -> Verdict | None:
+    """The verdict on a reply; None without one, or of a row that is gone."""
+    task = answer.task
+    is_judged = task.stage == STAGE and task.key in dataset.rows
+    if answer.chat is None or not is_judged:
+        return None
+    truth = job.truth_of(dataset.rows[task.key])
+    value = job.parse(dataset, task, answer.chat)
+    failure = value if isinstance(value, ParseFailure) else None
+    is_right = failure is None and truth is not None and job.is_right(value, truth)
+    return Verdict(
+        task=task.number,
+        model=task.model,
+        stage=task.stage,
+        key=task.key,
+        value="" if failure else str(value),
+        expected="" if truth is None else str(truth),
+        correct=None if truth is None else is_right,
+        rule=failure.reason if failure else "read",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdicts:
+    """One verdict for each reply; may be read again, and none is held."""
+
+    job: QuestionJob
+    dataset: Questions
+    answers: Answers
+
+    def __iter__(self) -> Iterator[Verdict]:
+        for family in self.answers.families():
+            for answer in family:
+                verdict = judge(self.job, self.dataset, answer)
+                if verdict is not None:
+                    yield verdict
+
+
+class _Confused(NamedTuple):
+    model: str
+    truth: str
+    answer: str
+    rows: int
+
+
+CONFUSION = TableOf[_Confused](
+    name="confusion",
+    columns=(
+        text("model", lambda row: row.model),
+        text("truth", lambda row: row.truth),
+        text("answer", lambda row: row.answer, "blank: could not be read"),
+        count("n", lambda row: row.rows, "replies"),
+    ),
+    caption="Answers by truth, of replies to rows whose truth is known.",
+)
+
+Plot: TypeAlias = charts.Plot[None, Metric]
+
+
+def _accuracy_panel(plot: Plot) -> Iterator[Panel]:
+    yield Panel(
+        x=Axis(names=("accuracy",)),
+        y=Axis(label="share of rows", lo=0, hi=1),
+        marks=tuple(model.bars([model.data]) for model in plot.models),
+    )
+
+
+CHARTS: tuple[Chart[None, Metric], ...] = (
+    Chart(
+        name="accuracy",
+        title="Right answers",
+        caption="Share of rows with a known truth that were answered right. Bars: "
+        "{intervals}.",
+        panels=_accuracy_panel,
+    ),
+)
+
+
+def score(job: QuestionJob, dataset: Questions, answers: Answers) -> Scorecard:
+    """The scorecard of a run."""
+    settings = dataset.settings
+    documents: dict[str, list[str]] = {}
+    for key in dataset.rows:
+        documents.setdefault(job.document(dataset, key), []).append(key)
+    truths = {key: job.truth_of(row) for key, row in dataset.rows.items()}
+    known = Counter(truth for truth in truths.values() if truth is not None)
+    verdicts = Verdicts(job=job, dataset=dataset, answers=answers)
+    by_model = {model: ModelAnswers() for model in answers.models}
+    confused: Counter[tuple[str, str, str]] = Counter()
+    for verdict in verdicts:
+        model = by_model[verdict.model]
+        model.replies += 1
+        model.unread += not verdict.value
+        model.values[verdict.key] = verdict.value or None
+        if verdict.correct is not None:
+            model.scores.setdefault(verdict.key, []).append(verdict.correct)
+            confused[verdict.model, verdict.expected, verdict.value] += 1
+    draws = Resamples(
+        list(documents),
+        settings.boot_b,
+        settings.boot_seed,
+        level=settings.level,
+        cluster=job.cluster or "row",
+    )
+    listed = {
+        name: MEASURES.describe(
+            with_intervals(
+                (
+                    *measured(
+                        ACCURACY, ByDocument(answers=records, documents=documents)
+                    ),
+                    *measured(UNREAD, records),
+                ),
+                draws,
+            )
+        )
+        for name, records in by_model.items()
+    }
+    is_labelled = 0 < len(known) <= MOST_CATEGORIES
+    note = bootstrap_note(
+        settings.level, job.cluster or "row", f"{len(documents):,}", settings.boot_b
+    )
+    card = Scorecard(
+        models=listed,
+        summary=_summary(job, dataset, known.total(), listed),
+        headline="accuracy",
+        worth_explaining=_worst(by_model),
+        tables=(
+            CONFUSION.table(
+                _Confused(*cell, n) for cell, n in sorted(confused.items())
+            ),
+        )
+        if is_labelled
+        else (),
+        findings=dataset.findings,
+        figures=ChartFigures(
+            CHARTS,
+            lambda: Plot.of(None, {name: of[0] for name, of in listed.items()}, note),
+        ),
+        details=verdicts,
+        comparable={
+            name: {"accuracy": partial(_item_values, job, dataset, records)}
+            for name, records in by_model.items()
+        },
+        labelled={
+            name: partial(_labels, known, records) for name, records in by_model.items()
+        }
+        if is_labelled
+        else {},
+        units={
+            name: {"row": len(records.values)} for name, records in by_model.items()
+        },
+    )
+    return add_baselines(
+        card, {name: tuple(_majority(known)) for name in by_model}, MEASURES
+    )
+
+
+def with_metrics(
+    card: Scorecard,
+    measures: Mapping[str, ValueMeasure[Source]],
+    sources: Mapping[str, Source],
+) -> Scorecard:
+    """The scorecard with further metrics behind those of each model.
+
+    Args:
+        card: of `score`.
+        measures: declares the metrics; none of them has a drawn interval.
+        sources: by model, what its metrics are computed from.
+    """
+    words = Measures(measures=measures)
+    return replace(
+        card,
+        models={
+            name: (
+                *listed,
+                *words.describe(with_intervals(measured(measures, sources[name]))),
+            )
+            for name, listed in card.models.items()
+        },
+    )
+
+
+def _majority(known: Counter[Value]) -> Iterator[TrivialBaseline]:
+    """Always answering the most common truth."""
+    if known:
+        most = max(known.values())
+        common = min((str(truth) for truth, n in known.items() if n == most))
+        yield TrivialBaseline(
+            of="accuracy",
+            key="majority",
+            name=f"always {common}",
+            value=most / known.total(),
+            n=known.total(),
+            formula="rows of the most common truth / judged rows",
+        )
+
+
+def _worst(by_model: Mapping[str, ModelAnswers]) -> str:
+    """The row that the first model answers worst."""
+    for records in by_model.values():
+        means = records.row_means()
+        if means:
+            return min(means, key=means.__getitem__)
+    return ""
+
+
+def _item_values(
+    job: QuestionJob, dataset: Questions, records: ModelAnswers
+) -> ItemValues:
+    means = records.row_means()
+    return ItemValues(
+        kind="mean",
+        items=list(means),
+        clusters=[job.document(dataset, key) for key in means],
+        cluster=job.cluster or "row",
+        first=list(means.values()),
+        definition="accuracy@1",
+    )
+
+
+def _labels(known: Counter[Value], records: ModelAnswers) -> Labels:
+    categories = tuple(sorted(map(str, known)))
+    return Labels(
+        what="answer",
+        categories=categories,
+        items=list(records.values),
+        assigned=[
+            str(value) if str(value) in categories else None
+            for value in records.values.values()
+        ],
+    )
+
+
+def _summary(
+    job: QuestionJob,
+    dataset: Questions,
+    judged: int,
+    listed: Mapping[str, Sequence[Metric]],
+) -> str:
+    head = f"{job.name}  {len(dataset.rows):,} rows, {judged:,} with a known truth"
+    columns = [Words("model", 30), Words("accuracy"), Words("judged"), Words("unread")]
+    rows = [
+        (name, with_ends(of[0], ".3f"), f"{of[0].n:,}", with_ends(of[1], ".1%"))
+        for name, of in listed.items()
+    ]
+    return as_text([head, TableBlock(columns, rows)]) + "\n"

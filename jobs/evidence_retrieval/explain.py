@@ -214,11 +214,7 @@ def _value(
             yield from _noted(parsed.noted)
             assessment = parsed.criteria.get(query.criterion_id)
             if assessment is None:
-                yield (
-                    "read",
-                    "nothing about this criterion, which has a request of its ",
-                )
-                "own"
+                yield "read", "nothing about this criterion, which is sent separately"
             else:
                 yield from _value(dataset, query, task, assessment)
         case Ordering():

@@ -40,7 +40,7 @@ def inline(
 def test_q_leaves_and_the_run_goes_on(tmp_path: Path) -> None:
     app, shown = inline(snapshot(tmp_path / "r1"), keys=("q",))
     assert "▶ live" in shown
-    assert "q leaves, the run goes on" in shown
+    assert "q quits, the run continues" in shown
     assert app.return_value == "Detached; r1 continues."
 
 

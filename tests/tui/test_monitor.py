@@ -211,7 +211,7 @@ def test_runs_are_listed_with_their_state_and_the_cursor_says_more(
 
     text = listing(fake, press, size)
     assert "▸ ✓ finished" in text
-    assert "1 task failed: ask again" in text or size[0] < 120
+    assert "1 task failed: retry with" in text or size[0] < 120
     assert "it cannot be read" in text
     assert "not read yet" in text
 

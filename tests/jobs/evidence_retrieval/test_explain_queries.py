@@ -300,7 +300,7 @@ def test_a_reply_about_a_post_serves_each_query_that_it_speaks_of() -> None:
     )
     assert "    read    probability 0.9, relevant sentences 1 (100)" in first
     assert (
-        "    read    nothing about this criterion, which has a request of its own"
+        "    read    nothing about this criterion, which is sent separately"
     ) in second
     assert second[-1] == "    read    probability 0.05, relevant sentences none"
 

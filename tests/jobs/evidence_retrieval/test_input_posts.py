@@ -87,7 +87,7 @@ def test_the_limit_is_a_number_of_posts(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("posts", POSTS + "p1,x\n", "posts.csv line 4: post p1 stands on line 2 alrea"),
+        ("posts", POSTS + "p1,x\n", "posts.csv line 4: post p1 occurs on line 2 alrea"),
         ("posts", "post_id,text\n", "posts.csv: no post in it (at least one is needed"),
         ("sentences", "\n", "sentences.jsonl: no post in it (at least one is needed"),
         ("posts", POSTS + ",x\n", "posts.csv line 4: post_id is missing (fill it in"),

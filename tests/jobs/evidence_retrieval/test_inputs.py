@@ -77,7 +77,7 @@ def test_csv_keeps_the_files_order_and_ids_as_text(tmp_path: Path) -> None:
     ("content", "said"),
     [
         ({"criteria": [{"id": "a", "text": "x"}, {"id": "b"}]}, "2: text is missing"),
-        ({"criteria": [{"id": "a", "text": " "}]}, "1: criterion a has no text (write"),
+        ({"criteria": [{"id": "a", "text": " "}]}, "1: criterion a has no text (add"),
         ({"criteria": [{"text": "x"}]}, "1: criterion_id is missing (fill"),
         ({"criteria": [{"id": "a/b", "text": "x"}]}, '1: criterion_id a/b holds "/"'),
         ({"criteria": [{"id": "a", "text": "x"}] * 2}, "2: criterion a occurs twice"),

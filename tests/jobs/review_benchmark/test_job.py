@@ -16,7 +16,7 @@ import pytest
 import jobs
 from jobs.kit.testing import MemoryAnswers
 from jobs.review_benchmark.data import QuestionParts, Review, TruthPaper
-from jobs.review_benchmark.explain import select
+from jobs.review_benchmark.explain import selections
 from jobs.review_benchmark.extraction.plan import request
 from jobs.review_benchmark.extraction.review_text import ExtractionInputs
 from jobs.review_benchmark.job import job
@@ -163,16 +163,16 @@ def test_before_a_run_the_fixed_plan_is_searched(tmp_path: Path) -> None:
 
 def test_ids_may_hold_colons_and_a_whole_name_goes_first() -> None:
     reviews = [replace(SLEEP, id=name) for name in ("A", "A:1", "B")]
-    chosen = select(("A:1", "A:2", "B:x:y"), reviews)
+    chosen = selections(("A:1", "A:2", "B:x:y"), reviews)
     assert [(own.review.id, own.paper) for own in chosen] == [
         ("A:1", ""),
         ("A", "2"),
         ("B", "x:y"),
     ]
     with pytest.raises(UsageError, match="There is no review 'B2'; the nearest is B"):
-        select(("B2",), reviews)
+        selections(("B2",), reviews)
     with pytest.raises(UsageError, match="name a review by its id"):
-        select(("zzzz:",), reviews)
+        selections(("zzzz:",), reviews)
 
 
 def test_the_command_explains_before_any_run(tmp_path: Path) -> None:
@@ -384,7 +384,7 @@ def test_a_count_that_differs_from_the_abstracts_is_flagged(
     card = _scored(_loaded(tmp_path, text))
     assert [finding.code for finding in card.findings] == ["study_count"]
     assert "needs review" in _files(card)["extraction_CD900001.json"]
-    assert "was not written, since 1 thing should be looked at" in card.failures[0]
+    assert "was not written, since 1 thing should be checked" in card.failures[0]
     accepted = _scored(_loaded(tmp_path, text, accept=True))
     assert "cochrane_CD900001.json" in _files(accepted)
     assert not accepted.failures

@@ -174,7 +174,7 @@ def test_a_request_without_an_answer_is_withdrawn_in_the_commands_log(
         await seat.later(pilot, 5.1)
         assert "the run has not answered (heartbeat 12 s ago)" in seat.told[-1]
         await seat.press(pilot, "a", "j", "W")
-        assert "What ops asked would never be carried out" in seat.shown()
+        assert "What ops asked would be withdrawn" in seat.shown()
         await seat.press(pilot, "y")
         assert seat.control.wishes[-1] == ("withdraw", {"id": "c0"}, None)
 
@@ -201,7 +201,7 @@ def test_what_may_not_be_asked_or_makes_no_sense_is_grey_and_not_in_the_palette(
         score = seat.offered("Score again…")
         assert score is not None
         score()
-        await seat.until(pilot, lambda: "would be scored once more" in seat.shown())
+        await seat.until(pilot, lambda: "would be scored again" in seat.shown())
         await seat.press(pilot, "y")
         assert seat.told[-1] == "score the answers again: recorded as scoring 2."
 

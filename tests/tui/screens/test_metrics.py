@@ -260,7 +260,7 @@ def test_an_imported_run_has_no_course_and_says_why(tmp_path: Path) -> None:
         seat.headline.may_answer.set()
         await seat.look()
         text = seat.shown()
-        assert "This run was made elsewhere and imported" in text
+        assert "This run was imported" in text
         assert "of 812 ended tasks" in text
         assert "tasks completed a minute" not in text
         assert seat.history.asked == []

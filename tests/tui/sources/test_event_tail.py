@@ -240,7 +240,7 @@ def test_older_and_newer_pages_are_read_on_and_the_ring_stays_small() -> None:
     ("phase", "is_alive", "foot"),
     [
         ("run_finished", False, "the run has finished: no further events"),
-        ("run_drained", False, "the run was drained: nothing comes unless"),
+        ("run_drained", False, "the run was drained: no further events until"),
         ("run_cancelled", False, "the run was cancelled: no further events"),
         ("run_started", False, "no process works on the run"),
         # whoever resumed it works on it, whatever its last word was

@@ -204,7 +204,7 @@ def test_an_undefined_number_is_neither_nought_nor_blank(page: Page) -> None:
 
 def test_what_must_be_known_first_stands_before_the_first_number(page: Page) -> None:
     before, _ = page.text.split("Results Headline metrics by model", 1)
-    assert "3 tasks that the settings ask for are not in the run" in before
+    assert "3 tasks that the settings need are missing from the run" in before
     assert "1 findings are errors" in before
 
 

@@ -176,7 +176,7 @@ def test_a_wrong_and_an_ungrounded_reference_are_found_and_nothing_asked_twice(
     ]
     runs = str(tmp_path / "runs")
     assert exit_code(["explain", "x", "CD900001", "--runs-dir", runs]) == 2
-    assert "stands in extraction_<id>.json" in capsys.readouterr().err
+    assert "is in extraction_<id>.json" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -37,17 +37,11 @@ from store.errors import StoreError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskSpec:
-    """What a job plans: which item of which stage, and nothing of its prompt.
-
-    The engine crosses first-stage specs with the models of the stage's role and, but
-    for a stage that is asked once, the replicates; a follow-up inherits both from the
-    group it follows. The request is
-    built by `Job.request` when the task is sent, so a million specs stay small.
-    """
+    """A planned task: item and stage, without its prompt."""
 
     stage: str
     key: str  #: the item; unique in its stage
-    skip: str | None = None  #: reason, for a task that must not be asked
+    skip: str | None = None  #: reason, for a task that must not be sent
     context: str | None = None  #: JSON that cannot be derived again; kept small
     group: str | None = None  #: key under which a gathering stage collects it
 
@@ -87,7 +81,7 @@ class Answer:
 
 
 Dataset: TypeAlias = Any
-"""What a job's `load` returns; only the job looks inside."""
+"""The result of a job's `load`; only the job reads it."""
 
 AnySettings: TypeAlias = Any
 """An instance of the job's own `Settings`."""
@@ -96,7 +90,7 @@ AnyRequest: TypeAlias = Any
 """A request of one of the kinds that the job itself makes."""
 
 Role: TypeAlias = Literal["subject", "judge", "embed", "rerank"]
-"""What a stage's models are for: the models under test are its subjects."""
+"""The role of a stage's models: the models under test are its subjects."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,7 +122,7 @@ class InputFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelLimits:
-    """What one model can read and write in a call; None: unknown."""
+    """Context and output limits of one model; None: unknown."""
 
     output_tokens: int | None = None  #: of its longest reply
     context_tokens: int | None = None  #: of its longest prompt
@@ -144,25 +138,21 @@ class Answers(Protocol):
 
     @property
     def replicates(self) -> int:
-        """How many replicates of each first-stage item were planned."""
+        """Number of planned replicates of each first-stage item."""
         ...
 
     @property
     def imported(self) -> bool:
-        """Whether the answers were made elsewhere."""
+        """Return whether the answers were made by other tools."""
         ...
 
     def families(self) -> Iterator[tuple[Answer, ...]]:
-        """Each first-stage answer with all that descend from it.
-
-        Families come by the number of their first-stage task; inside, the first-stage
-        answer stands first and its descendants follow by number.
-        """
+        """Return each first-stage answer with all its descendants."""
         ...
 
 
 class Job(Protocol):
-    """What a job offers; see `jobs/paper_investigation` for a whole one.
+    """The interface of a job; see `jobs/paper_investigation` for a whole one.
 
     Optional: `admit(dataset)`, which raises `DatasetError` for data that a new run
     should not ask about, though it may be scored;
@@ -202,7 +192,7 @@ class Job(Protocol):
         ...
 
     def request(self, dataset: Dataset, task: Task) -> Request:
-        """The request of a task, built when it is about to be sent.
+        """Return the request of a task, built when it is about to be sent.
 
         A stage asks for one kind. A prompt whose request has a schema says in words
         too what form it wants: not every endpoint takes schemas.
@@ -212,11 +202,7 @@ class Job(Protocol):
     def follow_up(
         self, dataset: Dataset, group: tuple[Answer, ...]
     ) -> Iterator[TaskSpec]:
-        """Later-stage specs from one finished group of answers.
-
-        For a stage that gathers, the group holds every answer under its key, failed
-        ones included; otherwise it is one answer with a reply, readable or not.
-        """
+        """Return later-stage specs from one finished group of answers."""
         ...
 
     def score(self, dataset: Dataset, answers: Answers) -> Scorecard:
@@ -224,16 +210,12 @@ class Job(Protocol):
         ...
 
     def baseline(self, request: AnyRequest) -> Content:
-        """The honest offline answer, from the request alone.
-
-        A chat is answered with the reply's text, an `EmbedRequest` with `Vectors` and
-        a `RerankRequest` with a `Ranking`.
-        """
+        """Return an offline answer, from the request only."""
         ...
 
 
 class Prepared(Protocol):
-    """What a subcommand of `siftlog prepare JOB` prints."""
+    """Output of a subcommand of `siftlog prepare JOB`."""
 
     @property
     def text(self) -> str:
@@ -248,7 +230,7 @@ class Prepared(Protocol):
 
 @runtime_checkable
 class PreparedData(Prepared, Protocol):
-    """What a subcommand of `siftlog prepare JOB` makes that builds a file."""
+    """Result of a subcommand of `siftlog prepare JOB` that builds a file."""
 
     @property
     def lines(self) -> Sequence[str]:
@@ -258,20 +240,17 @@ class PreparedData(Prepared, Protocol):
 
 @runtime_checkable
 class PreparedCheck(PreparedData, Protocol):
-    """What a subcommand of `siftlog prepare JOB` finds that can be asked for a least.
-
-    It is written as a file only where `--out` names one.
-    """
+    """A finding of `siftlog prepare JOB` that supports a minimum."""
 
     @property
     def share(self) -> float | None:
-        """What `--fail-under` asks of, from 0 to 1; None: of nothing at all."""
+        """Value for `--fail-under`, from 0 to 1; None: not supported."""
         ...
 
 
 @runtime_checkable
 class PreparedFromFiles(Protocol):
-    """What a subcommand of `siftlog prepare JOB` makes of the files named after it."""
+    """Result of a subcommand of `siftlog prepare JOB` on the given files."""
 
     def read(
         self, files: tuple[Path, ...], progress: Callable[[str], None]
@@ -287,10 +266,7 @@ class PreparedFromFiles(Protocol):
 
 @runtime_checkable
 class PreparedFolder(Protocol):
-    """What a subcommand of `siftlog prepare JOB` makes that builds a folder.
-
-    A job whose `prepare` has the subcommand "" needs no word after its name.
-    """
+    """Result of a subcommand of `siftlog prepare JOB` that builds a folder."""
 
     def write(self, folder: Path) -> Prepared:
         """Write everything into an empty folder; all inputs were read before."""
@@ -299,20 +275,20 @@ class PreparedFolder(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedAnswer:
-    """One task of a run made elsewhere; `spec.context` carries what its file said."""
+    """One task of an imported run; `spec.context` holds the data of its file."""
 
     spec: TaskSpec
     model: str
     replicate: int
     text: str | None = None  #: the reply; None where the spec says skip, or it failed
     finish_reason: str = "stop"
-    error: str | None = None  #: it failed elsewhere, with this class
+    error: str | None = None  #: the class of its failure in the other tool
     descends: bool = False  #: True: from the last answer that did not descend
     notes: tuple[str, ...] = ()  #: sentences about the files, printed at import
 
 
 class Importer(Protocol):
-    """Optional on a job, as `importer`: reads work that was made elsewhere."""
+    """Optional on a job, as `importer`: reads answers of other tools."""
 
     formats: Mapping[str, str]  #: name -> how it is recognised, for error messages
 
@@ -325,7 +301,7 @@ class Importer(Protocol):
         form: str | None,
         replicates: Mapping[Path, int],
     ) -> Iterator[ImportedAnswer]:
-        """The answers in the files; raise `DatasetError` where one is off.
+        """Yield the answers in the files; raise `DatasetError` if one is invalid.
 
         They are read to the end, once, before anything is written.
         *files* are those typed without a flag; settings may name further ones. *form*
@@ -342,7 +318,7 @@ LONGEST: Final = 160
 
 
 def fault_of(error: Exception, home: str = "") -> str:
-    """The exception's class and line, such as `KeyError at myjob/parsing.py:12`.
+    """Return the exception's class and line, such as `KeyError at myjob/parsing.py:12`.
 
     The line is the deepest one inside the package of the module *home*, because the
     job's author can mend that one; without such a line, the deepest of all. The path
@@ -365,7 +341,7 @@ def fault_of(error: Exception, home: str = "") -> str:
 
 
 def sentence_of(error: Exception, home: str = "") -> str:
-    """The same with the beginning of the exception's message."""
+    """Do the same, with the start of the exception's message."""
     message = " ".join(str(error).split())[:LONGEST]
     return f"{fault_of(error, home)}: {message}" if message else fault_of(error, home)
 
@@ -378,13 +354,7 @@ class JobFaults:
     has_printed: bool = field(default=False, init=False)
 
     def take(self, error: Exception, method: str, home: str) -> str:
-        """The exception's class and line.
-
-        Args:
-            error: as it was caught.
-            method: the callable that raised, such as "follow_up".
-            home: name of the module that it is from.
-        """
+        """Return the exception's class and line."""
         fault = fault_of(error, home)
         if not self.has_printed:
             self.has_printed = True
@@ -458,7 +428,7 @@ def read_reply(
     reply: Any,  # noqa: ANN401 - of the stage's kind
     faults: JobFaults | None = None,
 ) -> object | ParseFailure:
-    """What the stage's parser makes of a reply; a `ParseFailure` where it raises."""
+    """Return the stage parser's result for a reply; a `ParseFailure` if it raises."""
     token = _RAISES.set(True)
     try:
         return stage.parse(dataset, task, reply)
@@ -484,11 +454,7 @@ def job_fault(
 
 @contextmanager
 def calling(job: Job, method: str) -> Iterator[None]:
-    """Turn what the job's method raises into the error that a command ends with.
-
-    Raises:
-        RunnerError: the method raised anything but an error of siftlog's own.
-    """
+    """Convert an exception of the job's method to the error of a command."""
     try:
         yield
     except (RunnerError, StoreError):

@@ -223,7 +223,7 @@ OFF: Final = "off"
 GO_ON: Final = f"--stop-if {OFF}"
 """Hint in the message of a stop: how to continue despite useless replies."""
 DEFAULT: Final = "unusable>50%"
-"""The default rules: most of the paid work is lost."""
+"""The default rule, above which most of the paid work is lost."""
 
 _RULE: Final = re.compile(r"\s*([a-z]+)\s*>\s*(\d{1,2}(?:\.\d+)?)\s*%\s*")
 

@@ -155,8 +155,8 @@ def _options(
     for name, table in endpoints.items():
         for model in table.models:
             if model not in every.all_models:
-                reason = f"no run uses {model}; used are "
-                f"{', '.join(every.all_models)}"
+                used = ", ".join(every.all_models)
+                reason = f"no run uses {model}; used are {used}"
                 raise _wrong(path, f"[endpoints.{name}]", "models", reason)
             models[model] = every.of(model).model_copy(
                 update={

@@ -16,7 +16,7 @@ import store
 ROOT = Path(__file__).resolve().parent.parent
 AUTHORS, SHARED, MONITOR = (
     "For authors of jobs",
-    "For what jobs share",
+    "For the code that jobs share",
     "For the monitor",
 )
 _ENTRY = re.compile(r"^- (.*?):", re.MULTILINE | re.DOTALL)

@@ -1,32 +1,36 @@
 """Errors of the runner, split by cause and remedy.
 
     RunnerError
-      UsageError          the command's words are off (exit 2)
-      DatasetError        an input file is off: names file, row and field (exit 1)
+      UsageError          the command line is wrong (exit 2)
+      DatasetError        an input file is wrong: names file, row and field (exit 1)
       RunChanged          resuming would send other requests: --accept-changes
       AttemptError        one HTTP attempt ended without a usable reply
-        RateLimited         429: wait as requested, then retry Overloaded          503,
-        529: the endpoint is too busy: back off ServerError         other 5xx: again, a
-        few times Timeout             no byte, or not the last one, in time: again
-        ConnectionLost      refused, reset, closed in the middle: again OutOfFiles
-        this process has too many files open: again, fewer at a time MalformedReply
-        the body is not the endpoint's form: again BadRequest          other 4xx: the
-        request itself is wrong: never again AuthFailed          401, 403: the key is
-        wrong: stop the endpoint QuotaSpent          no credit or quota is left: stop
-        the endpoint NotServed           model or route is unknown there: stop the model
+        RateLimited         429: wait as requested, then retry
+        Overloaded          503, 529: the endpoint is too busy: back off
+        ServerError         other 5xx: retry, a few times
+        Timeout             no byte, or not the last one, in time: retry
+        ConnectionLost      refused, reset, closed in the middle: retry
+        OutOfFiles          too many open files: retry, with fewer calls
+        MalformedReply      the body is not the endpoint's format: retry
+        BadRequest          other 4xx: the request is wrong: never retry
+        AuthFailed          401, 403: the key is wrong: stop the endpoint
+        QuotaSpent          no credit or quota is left: stop the endpoint
+        NotServed           model or route is unknown there: stop the model
         Unavailable         a service that the run needs stays broken: stop the model
-        Expired             its batch ended without it: again, with the next FormRefused
-        the endpoint does not take a parameter: again, without it OptionRefused
-        ... which a person set: stop, and leave tasks open ContextTooLong      the
-        prompt does not fit: never again ContentFault        500 for what was asked:
-        again, a few times, plainer ContentFiltered     refused with an error status:
-        never again SchemaMismatch      the content is not what was asked: re-ask, if
-        allowed BudgetExceeded      no money left for it: not sent Cancelled           a
-        person or a shutdown ended it JobFault            the job's own code raised:
-        mend it, then retry
+        Expired             its batch ended without it: retry, in the next
+        FormRefused         a parameter is refused: retry without it
+        OptionRefused       ... which the user set: stop, and leave tasks open
+        ContextTooLong      the prompt does not fit: never retry
+        ContentFault        500 for this content: retry, a few times, plainer
+        ContentFiltered     refused with an error status: never retry
+        SchemaMismatch      the content has another form: re-ask, if allowed
+        BudgetExceeded      no money left for it: not sent
+        Cancelled           a user or a shutdown ended it
+        JobFault            the job's code raised: fix it, then retry
 
-A cut or filtered reply *with* a body is an answer, kept and counted, not an error. The
-decision for each class is in one table: `runner/engine/failure_policy.py`.
+A cut or filtered reply *with* a body is an answer, kept and counted, not an error.
+The decision for each class is in one table:
+`runner/engine/failure_policy.py`.
 """
 
 from __future__ import annotations

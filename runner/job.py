@@ -30,17 +30,11 @@ from runner.scorecard import Booking, Scorecard
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskSpec:
-    """What a job plans: which item of which stage, and nothing of its prompt.
-
-    The engine crosses first-stage specs with the models of the stage's role and, but
-    for a stage that is asked once, the replicates; a follow-up inherits both from the
-    group it follows. The request is
-    built by `Job.request` when the task is sent, so a million specs stay small.
-    """
+    """A planned task: item and stage, without its prompt."""
 
     stage: str
     key: str  #: the item; unique in its stage
-    skip: str | None = None  #: reason, for a task that must not be asked
+    skip: str | None = None  #: reason, for a task that must not be sent
     context: str | None = None  #: JSON that cannot be derived again; kept small
     group: str | None = None  #: key under which a gathering stage collects it
 
@@ -80,7 +74,7 @@ class Answer:
 
 
 Dataset: TypeAlias = Any
-"""What a job's `load` returns; only the job looks inside."""
+"""The result of a job's `load`; only the job reads it."""
 
 AnySettings: TypeAlias = Any
 """An instance of the job's own `Settings`."""
@@ -92,7 +86,7 @@ AnyRequest: TypeAlias = Any
 """A request of one of the kinds that the job itself makes."""
 
 Role: TypeAlias = Literal["subject", "judge", "embed", "rerank"]
-"""What a stage's models are for: the models under test are its subjects."""
+"""The role of a stage's models: the models under test are its subjects."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,7 +118,7 @@ class InputFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelLimits:
-    """What one model can read and write in a call; None: unknown."""
+    """Context and output limits of one model; None: unknown."""
 
     output_tokens: int | None = None  #: of its longest reply
     context_tokens: int | None = None  #: of its longest prompt
@@ -140,25 +134,21 @@ class Answers(Protocol):
 
     @property
     def replicates(self) -> int:
-        """How many replicates of each first-stage item were planned."""
+        """Number of planned replicates of each first-stage item."""
         ...
 
     @property
     def imported(self) -> bool:
-        """Whether the answers were made elsewhere."""
+        """Return whether the answers were made by other tools."""
         ...
 
     def families(self) -> Iterator[tuple[Answer, ...]]:
-        """Each first-stage answer with all that descend from it.
-
-        Families come by the number of their first-stage task; inside, the first-stage
-        answer stands first and its descendants follow by number.
-        """
+        """Return each first-stage answer with all its descendants."""
         ...
 
 
 class Prepared(Protocol):
-    """What a subcommand of `siftlog prepare JOB` prints."""
+    """Output of a subcommand of `siftlog prepare JOB`."""
 
     @property
     def text(self) -> str:
@@ -173,7 +163,7 @@ class Prepared(Protocol):
 
 @runtime_checkable
 class PreparedData(Prepared, Protocol):
-    """What a subcommand of `siftlog prepare JOB` makes that builds a file."""
+    """Result of a subcommand of `siftlog prepare JOB` that builds a file."""
 
     @property
     def lines(self) -> Sequence[str]:
@@ -183,20 +173,17 @@ class PreparedData(Prepared, Protocol):
 
 @runtime_checkable
 class PreparedCheck(PreparedData, Protocol):
-    """What a subcommand of `siftlog prepare JOB` finds that can be asked for a least.
-
-    It is written as a file only where `--out` names one.
-    """
+    """A finding of `siftlog prepare JOB` that supports a minimum."""
 
     @property
     def share(self) -> float | None:
-        """What `--fail-under` asks of, from 0 to 1; None: of nothing at all."""
+        """Value for `--fail-under`, from 0 to 1; None: not supported."""
         ...
 
 
 @runtime_checkable
 class PreparedFromFiles(Protocol):
-    """What a subcommand of `siftlog prepare JOB` makes of the files named after it."""
+    """Result of a subcommand of `siftlog prepare JOB` on the given files."""
 
     def read(
         self, files: tuple[Path, ...], progress: Callable[[str], None]
@@ -221,14 +208,14 @@ class PreparedFolder(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedAnswer:
-    """One task of a run made elsewhere; `spec.context` carries what its file said."""
+    """One task of an imported run; `spec.context` holds the data of its file."""
 
     spec: TaskSpec
     model: str
     replicate: int
     text: str | None = None  #: the reply; None where the spec says skip, or it failed
     finish_reason: str = "stop"
-    error: str | None = None  #: it failed elsewhere, with this class
+    error: str | None = None  #: the class of its failure in the other tool
     descends: bool = False  #: True: from the last answer that did not descend
     notes: tuple[str, ...] = ()  #: sentences about the files, printed at import
 
@@ -247,7 +234,7 @@ class Importer(Protocol):
         form: str | None,
         replicates: Mapping[Path, int],
     ) -> Iterator[ImportedAnswer]:
-        """The answers in the files; raise `DatasetError` where one is off.
+        """Yield the answers in the files; raise `DatasetError` if one is invalid.
 
         They are read to the end, once, before anything is written.
         *files* are those typed without a flag; settings may name further ones. *form*

@@ -1,10 +1,10 @@
-"""Replies that follow a pydantic model: the schema to ask with, and the reader.
+"""Requests and parses replies in the form of a pydantic model.
 
-A job that wants an object gives its form as a model, puts `schema_of` it into the
-request, says in its prompt what the object looks like, and has `read_object` for its
-parser. What was asked for is not what comes: endpoints without schemas answer in fences
-and prose, so the reader looks for the object wherever it stands. It never repairs one:
-a reply that the output limit cut is `truncated`, however much of it could be guessed.
+A job defines the object as a model, puts its `schema_of` into the request, describes
+the object in its prompt, and uses `read_object` as its parser. Endpoints without schema
+support answer in fences and prose, so the parser searches the whole reply for the
+object. It never repairs one: a reply cut by the output limit is `truncated`, even if
+the rest could be guessed.
 """
 
 from __future__ import annotations

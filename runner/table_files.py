@@ -1,4 +1,4 @@
-"""Writes tables as files: JSON lines, Parquet, and CSV that no spreadsheet runs."""
+"""Writes tables as files: JSON lines, Parquet, and CSV without executable cells."""
 
 from __future__ import annotations
 

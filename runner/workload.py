@@ -1,4 +1,4 @@
-"""Defines what a run is about: a job, its settings, its data, and their hashes.
+"""Defines the workload of a run: a job, its settings, its data, and their hashes.
 
 Settings are resolved from flags, `--set`, the environment and the configuration file.
 """

@@ -98,7 +98,7 @@ class RetryOptions:
     seed: int = 0  #: of the jitter; never affects results
     reask: int = 0  #: maximum re-asks of an unreadable reply
     futility: FutilityMonitor = field(default_factory=FutilityMonitor)
-    """stops a model whose replies are useless"""
+    """Stops a model whose replies are useless"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,10 +24,10 @@ from store.task import Scope, is_within, pico, usd
 
 
 def budget_message(work: QueuedTask, budget: BudgetStatistics) -> str:
-    """What is spent, and what there is no room for.
+    """Describe the cost so far and the task that exceeds the budget.
 
     Args:
-        work: The task that found no room.
+        work: The task that does not fit.
         budget: The run's money.
     """
     cap_pico = budget.cap_pico or 0
@@ -52,23 +52,23 @@ PAGE = 500
 Outcome: TypeAlias = Literal[
     "finished", "drained", "endpoint", "futility", "budget", "held", "job"
 ]
-"""How the loop ends. With `futility` a model's replies were of no use; with `job` its
-code raised where no task could fail for it."""
+"""Why the loop ends. `futility`: a model's replies were useless; `job`: the job's code
+raised where no task could fail for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DriverStatistics:
-    """What this process has done so far."""
+    """Counts of this process."""
 
     started: int  #: attempts
     answered: int
     cached: int  #: tasks that the response cache answered, none of them an attempt here
-    adopted: int  #: tasks that the run's other logs answered, likewise
+    adopted: int  #: tasks answered by the run's other logs, likewise
     failed: int  #: attempts
     tasks_ended: int
     tasks_failed: int
     in_flight: int
-    waiting: int  #: tasks whose next attempt is due later
+    waiting: int  #: tasks whose next attempt is scheduled
     batches: int  #: that calls in flight wait in
     budget: BudgetStatistics  #: of the whole run, earlier processes included
     pauses: tuple[Pause, ...]
@@ -104,7 +104,8 @@ class Driver:
         self._drain_until: float | None = None
         self._stopping = False
         self._fatal: Exception | None = None
-        self._unaffordable: QueuedTask | None = None  #: what was left as the loop ended
+        #: what was left when the loop ended
+        self._unaffordable: QueuedTask | None = None
 
     # -- from outside ----------------------------------------------------------
 
@@ -117,21 +118,21 @@ class Driver:
             self._wake.set()
 
     def stop(self) -> None:
-        """End at once; what is in flight becomes unknown."""
+        """Stop at once; calls in flight become unknown."""
         self.drain()
         self._stopping = True
         self._wake.set()
 
     @property
     def is_stopping(self) -> bool:
-        """Whether somebody wants the process to end at once."""
+        """Whether an immediate stop was requested."""
         return self._stopping
 
     def pause(self, pause: Pause) -> None:
-        """Start nothing of what it names; calls in flight finish."""
+        """Pause the stages and models of *pauses*; calls in flight finish."""
         self._pauses[pause.scope] = pause
         self._scheduler.pause(*pause.scope)
-        # what is not held back may have stood behind what is now
+        # tasks behind the paused ones may now be next
         self._wake.set()
 
     def lift(self, stage: str | None, model: str | None) -> tuple[Pause, ...]:
@@ -145,42 +146,42 @@ class Driver:
         return tuple(lifted)
 
     def limits(self, model: str) -> Limits:
-        """What a person set for a model."""
+        """Return the user's limits of a model."""
         return self._scheduler.limits(model)
 
     def set_limits(self, model: str, limits: Limits) -> None:
-        """Go by other limits of a person's from now on."""
+        """Apply new limits set by the user."""
         self._scheduler.set_limits(model, limits, self._clock.monotonic())
         self._wakeups.wake_all()
 
     @property
     def has_budget(self) -> bool:
-        """Whether spending has a cap."""
+        """Return whether there is a budget."""
         return self._scheduler.budget.statistics().cap_pico is not None
 
     def add_budget(self, usd: float) -> None:
-        """Raise the cap by so many dollars; only where there is one."""
+        """Raise the budget; only if there is one."""
         self._scheduler.budget.add(pico(usd))
         self._wake.set()
 
     @property
     def stopped(self) -> str | None:
-        """Why an endpoint is out, where that is what is left."""
+        """Return why an endpoint is stopped, if nothing else is left to do."""
         return self._scheduler.stopped
 
     @property
     def futile(self) -> str | None:
-        """Why models were stopped for their replies, where that is what is left."""
+        """Return why models were stopped for their replies, if nothing else is left."""
         return self._scheduler.futile
 
     @property
     def stuck(self) -> str | None:
-        """What the plan lacks because the job's code raised."""
+        """Return what the plan lacks because the job's code raised."""
         return self._planner.stuck
 
     @property
     def broke(self) -> str | None:
-        """Why the budget stops the run, where that is what is left."""
+        """Return why the budget stops the run, if nothing else is left to do."""
         if self._unaffordable is None:
             return None
         return budget_message(self._unaffordable, self._scheduler.budget.statistics())
@@ -197,7 +198,7 @@ class Driver:
     # -- the loop --------------------------------------------------------------
 
     async def run(self) -> Outcome:
-        """Go on until nothing is left to do; raise what made going on impossible."""
+        """Run until nothing is left to do; raise the error that stopped the loop."""
         try:
             async with (
                 run_alongside(self.guard(self._send_heartbeats)),
@@ -262,7 +263,7 @@ class Driver:
     async def _go_on(
         self, send: Callable[[Callable[[], Coroutine[Any, Any, None]]], None]
     ) -> None:
-        """Wait for what earlier processes have in batches, as they would have."""
+        """Wait for the batches of earlier processes, as they would have."""
         for first in range(0, len(self._takeover.carried), PAGE):
             page = {
                 start.task: start
@@ -279,9 +280,10 @@ class Driver:
     def _has_ended(
         self, plan: asyncio.Task[None], running: set[asyncio.Task[None]]
     ) -> bool:
-        """Whether there is nothing left to wait for."""
+        """Return whether there is nothing left to wait for."""
         if self._drain_until is not None:
-            # by the calls, not the scheduler: a call that broke never settles its task
+            # checks the calls, not the scheduler: a call that raised never settles its
+            # task
             return not running
         return self._scheduler.is_idle and (plan.done() or self._scheduler.is_out)
 
@@ -306,9 +308,9 @@ class Driver:
             return
 
     async def guard(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Do *work* beside the calls; those in flight finish before an error ends all.
+        """Run *work* alongside the calls; on an error, calls in flight finish first.
 
-        `run` raises the first error of what it guards.
+        `run` raises the first error of guarded work.
         """
         try:
             await work()
@@ -317,13 +319,13 @@ class Driver:
                 self._fatal = error
             self.drain()
             if isinstance(error, StoreError):
-                # nothing can be recorded any more, so nothing may be sent or awaited
+                # nothing can be recorded now, so nothing may be sent or awaited
                 self.stop()
         finally:
             self._wake.set()
 
     async def _send_heartbeats(self) -> None:
-        """Say once a second that the process is alive, and what limits it."""
+        """Record a heartbeat and the current limits once a second."""
         recorded: tuple[LimitObserved, ...] = ()
         while True:
             await self._log.heartbeat()
@@ -357,9 +359,9 @@ class Driver:
         return tuple(observed)
 
     def _in_tenths(self, seconds: float) -> int:
-        """The wall clock in so many seconds, in microseconds, to a tenth of a second.
+        """Return the wall clock in *seconds* from now, in us, to a tenth of a second.
 
-        Finer, a pause that goes on would seem to change at every look.
+        With a finer value a constant pause would seem to change at every observation.
         """
         return round((self._clock.now_us() / 1e6 + seconds) * 10) * 100_000
 
@@ -374,13 +376,13 @@ class Driver:
         rows = await self._log.open_tasks(
             load.stage, load.model, after=load.after, limit=load.limit
         )
-        # before anything is awaited: a task that is known may end meanwhile
+        # before any await: a known task may end meanwhile
         if any(self._attempts.is_ending(row.task) for row in rows):
             self._scheduler.passed_over(load.model)
         fresh = [row for row in rows if not self._attempts.holds(row.task)]
         free = [row for row in fresh if not row.is_held or self._takeover.frees_held]
         taken = await self._hits.take(free)
-        # in this order: what the reading takes must not bring retries forward
+        # in this order: the time of the read must not advance retries
         now_us = await self._log_now_us()
         now = self._clock.monotonic()
         works: list[tuple[QueuedTask, float]] = []
@@ -401,10 +403,10 @@ class Driver:
         )
 
     async def _log_now_us(self) -> int:
-        """The present in the log's time, which stands still where clocks go back.
+        """Return the current time of the log, which does not go back with the clock.
 
-        A wait was measured from an event of the log; taken from a clock that was set
-        back since, it would last as much longer.
+        A wait is measured from an event of the log; measured by a clock that was set
+        back since, it would last longer by that amount.
         """
         last = await self._log.last_seq()
         recorded = await self._log.events(after=last - 1, limit=1)

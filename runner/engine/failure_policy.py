@@ -49,25 +49,25 @@ from runner import errors as e
 from runner.messages import AnyReply, ParseFailure, Reply
 
 MAX_ATTEMPTS = 24
-"""Attempts of one task over all classes: a run reported elsewhere repeated one request
+"""Attempts of one task over all classes: a publicly reported run repeated one request
 1,149 times in 24 days because nothing bounded the sum."""
 
 
 MOST_DOUBLINGS = 30
-"""Of a backoff: past every cap, and far from what a float cannot hold."""
+"""Maximum doublings of a backoff: above every cap, far below float overflow."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryRule:
-    """How one class of failure is met."""
+    """Handling of one class of failure."""
 
     max_attempts: int  #: attempts that may end this way before the task fails; 1: final
     base_s: float = 1.0  #: first backoff is drawn from (0, base]; it doubles
     cap_s: float = 60.0
-    stops_endpoint: bool = False  #: nothing more is sent there
+    stops_endpoint: bool = False  #: nothing more is sent to the endpoint
     may_stop_model: bool = False
     """All tasks of the model may share it: see `runner.engine.failure_policy`."""
-    is_billed: bool = False  #: it may be: the provider may have done its work
+    is_billed: bool = False  #: it may be billed: the provider may have done its work
     is_counted: bool = True  #: against the bounds on a task's attempts
 
 
@@ -80,22 +80,22 @@ RETRY_RULES: Mapping[type[e.AttemptError], RetryRule] = {
     # bounded by the task's deadline: neither the task nor the endpoint is at fault
     e.OutOfFiles: RetryRule(max_attempts=MAX_ATTEMPTS, is_counted=False),
     e.MalformedReply: RetryRule(max_attempts=6, base_s=0.5, is_billed=True),
-    # one that all tasks share is told from one of the prompt's own
+    # distinguishes a refusal of all tasks from one of a single prompt
     e.BadRequest: RetryRule(max_attempts=1, may_stop_model=True),
     e.NotServed: RetryRule(max_attempts=6, may_stop_model=True),
     e.Unavailable: RetryRule(max_attempts=6, may_stop_model=True),
     e.AuthFailed: RetryRule(max_attempts=1, stops_endpoint=True),
     e.QuotaSpent: RetryRule(max_attempts=1, stops_endpoint=True),
-    # batches are a day apart, which is backoff enough
+    # batches take up to a day, which is backoff enough
     e.Expired: RetryRule(max_attempts=4, base_s=0.0),
-    # at once, in a plainer form: its client never comes back to one that was refused
+    # at once, in a plainer form: its client never repeats a refused one
     e.FormRefused: RetryRule(max_attempts=1, base_s=0.0, is_counted=False),
     e.OptionRefused: RetryRule(max_attempts=1, stops_endpoint=True, is_counted=False),
-    # its client leaves out the schema that the endpoint stumbled over
+    # its client omits the schema that caused the error
     e.ContentFault: RetryRule(max_attempts=3, base_s=0.5),
     e.ContextTooLong: RetryRule(max_attempts=1),
     e.ContentFiltered: RetryRule(max_attempts=1),
-    # whether it is asked again is the job's setting `reask`, not a backoff
+    # the job's setting `reask` decides, not a backoff
     e.SchemaMismatch: RetryRule(max_attempts=1),
     e.BudgetExceeded: RetryRule(max_attempts=1),
     e.Cancelled: RetryRule(max_attempts=1, is_billed=True, is_counted=False),
@@ -105,17 +105,17 @@ RETRY_RULES: Mapping[type[e.AttemptError], RetryRule] = {
 
 
 def may_be_billed(error: e.AttemptError) -> bool:
-    """Whether an attempt that ended so may cost money; an error status never does."""
+    """Return whether a failed attempt may cost money; an error status never does."""
     is_refused = error.status is not None and error.status >= HTTPStatus.BAD_REQUEST
     return RETRY_RULES[type(error)].is_billed and error.was_sent and not is_refused
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryDecision:
-    """What to do after a failure."""
+    """Decision after a failure."""
 
     retry_in_s: float | None  #: None: the task has failed
-    pause_endpoint_s: float = 0.0  #: the endpoint asked everybody to wait this long
+    pause_endpoint_s: float = 0.0  #: the endpoint asked all clients to wait this long
 
 
 def decide_retry(
@@ -127,10 +127,10 @@ def decide_retry(
     deadline_s: float,
     chance: float,
 ) -> RetryDecision:
-    """The decision for a task whose attempt just ended with *error*.
+    """Return the decision for a task whose attempt just ended with *error*.
 
     Args:
-        error: how the attempt ended.
+        error: the attempt's error.
         same: attempts of the task that ended this way, this one included.
         attempts: attempts of the task that count, this one included.
         elapsed_s: since the task's first attempt in this process.
@@ -142,7 +142,7 @@ def decide_retry(
     requested_s = error.retry_after_s or 0.0
     pause = requested_s if isinstance(error, e.RateLimited | e.Overloaded) else 0.0
     if rule.stops_endpoint:
-        # the task stays open: nothing is wrong with it
+        # the task stays open: it has no fault
         return RetryDecision(retry_in_s=0.0)
     # while an endpoint is out, its probes fail for as long as that takes
     doublings = min(same - 1, MOST_DOUBLINGS)
@@ -161,17 +161,17 @@ SAME_REFUSALS: Final = 20
 NOT_SERVED: Final = 6
 """Unknown models or routes in a row, of a model that has answered."""
 SUSPECT_ATTEMPTS: Final = 3
-"""Attempts of a refused task while nothing was answered: it may not be at fault. Error
-statuses cost nothing."""
+"""Attempts of a refused task while no task was answered: the task may not be at fault.
+Error statuses cost nothing."""
 
 _VARIABLE: Final = re.compile(
     r"[0-9a-f]{8,}|[0-9]+|[\"'`][^\"'`]*[\"'`]", re.IGNORECASE
 )
-"""What differs between refusals of one cause: ids, counts, quoted pieces."""
+"""Parts that vary between refusals of one cause: ids, counts, quotations."""
 
 
 class Refusals:
-    """What one model was refused for, since its last reply."""
+    """Refusals of one model since its last reply."""
 
     def __init__(self) -> None:
         self._has_answered = False
@@ -179,21 +179,21 @@ class Refusals:
         self._not_served = 0
 
     def answered(self) -> None:
-        """A reply came: what was refused before was not shared by all."""
+        """Record a reply: earlier refusals did not concern all tasks."""
         self._has_answered = True
         self._tasks.clear()
         self._not_served = 0
 
     def is_suspect(self, error: e.AttemptError) -> bool:
-        """Whether the refused task should be tried again before it fails."""
+        """Return whether the refused task should be retried before it fails."""
         return isinstance(error, e.BadRequest) and self._counts(error)
 
     def _counts(self, error: e.AttemptError) -> bool:
-        """Whether it came from an endpoint, and nothing was answered yet."""
+        """Return whether an endpoint refused and nothing was answered yet."""
         return not self._has_answered and error.status is not None
 
     def stops(self, error: e.AttemptError, task: int) -> str | None:
-        """Why the model is to be stopped, if *error* settles that."""
+        """Return why *error* stops the model; None if it does not."""
         if not RETRY_RULES[type(error)].may_stop_model:
             return None
         if isinstance(error, e.Unavailable):
@@ -203,7 +203,7 @@ class Refusals:
             enough = NOT_SERVED if self._has_answered else 1
             return str(error) if self._not_served >= enough else None
         if error.status is None:
-            return None  # a gap in a recording, which nothing sent would fill
+            return None  # a gap in a recording, which no request can fill
         tasks = self._tasks[_VARIABLE.sub("#", str(error))]
         tasks.add(task)
         enough = SAME_REFUSALS if self._has_answered else SAME_REFUSALS_AT_FIRST
@@ -214,22 +214,22 @@ class Refusals:
 
 
 ALPHA: Final = 0.001
-"""Chance of stopping a model whose true share is at the limit, at most."""
+"""Maximum chance of stopping a model whose true share is at the limit."""
 LEAST_OUTCOMES: Final = 20
 """Outcomes before the first verdict."""
 GRID: Final = 32
 """Alternatives q in the mixture: a finer grid detects no earlier by a whole outcome."""
 OFF: Final = "off"
 GO_ON: Final = f"--stop-if {OFF}"
-"""How a run goes on though its replies are of no use; said where it stops."""
+"""Hint in the message of a stop: how to continue despite useless replies."""
 DEFAULT: Final = "unusable>50%"
-"""What a run stops at unless it is told otherwise: most of what is paid for is lost."""
+"""The default rule, above which most of the paid work is lost."""
 
 _RULE: Final = re.compile(r"\s*([a-z]+)\s*>\s*(\d{1,2}(?:\.\d+)?)\s*%\s*")
 
 
 class Flaw(enum.StrEnum):
-    """What may be wrong with an outcome, which is a reply or a failed task."""
+    """A fault of an outcome, which is a reply or a failed task."""
 
     UNUSABLE = "unusable"  #: truncated, empty, unparsed, or failed by the job's code
     TRUNCATED = "truncated"  #: the reply ended at the output limit
@@ -238,7 +238,7 @@ class Flaw(enum.StrEnum):
     REFUSED = "refused"  #: the model declined
     FILTERED = "filtered"  #: the provider's filter stepped in
     FAILED = "failed"  #: the task ended without a reply
-    JOB_FAULT = "raised"  #: the task failed in the job's own code
+    JOB_FAULT = "raised"  #: the task failed in the job's code
 
 
 _WASTE: Final = {Flaw.TRUNCATED, Flaw.EMPTY, Flaw.UNPARSED, Flaw.JOB_FAULT}
@@ -253,22 +253,22 @@ _ADVICE: Final[Mapping[Flaw, str]] = {
     "parser",
     Flaw.FAILED: "see the errors with 'siftlog status'",
 }
-"""The next step by what most outcomes share; on a tie the first one counts."""
+"""Advice by the most frequent fault; on a tie the first one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StopRule:
-    """Stop a model once more than `share` of its outcomes have the flaw."""
+    """Stops a model once more than `share` of its outcomes have the fault."""
 
     flaw: Flaw
     share: float  #: above 0 and below 1
 
     @classmethod
     def of(cls, typed: str) -> StopRule:
-        """The rule that was typed as `WHAT>SHARE%`.
+        """Parse a rule written as `WHAT>SHARE%`.
 
         Raises:
-            ValueError: it has another form, names no known flaw, or the share is 0.
+            ValueError: it has another form, names an unknown fault, or the share is 0.
         """
         match = _RULE.fullmatch(typed)
         names = [flaw.value for flaw in Flaw]
@@ -280,15 +280,15 @@ class StopRule:
         return cls(flaw=Flaw(match[1]), share=float(match[2]) / 100)
 
     def __str__(self) -> str:
-        """As it is typed."""
+        """Return the rule as typed."""
         return f"{self.flaw}>{100 * self.share:g}%"
 
 
 def rules_of(typed: Iterable[str]) -> tuple[StopRule, ...]:
-    """The rules in words that were typed, by commas or one by one; `off`: none.
+    """Parse rules, separated by commas or one by one; `off`: none.
 
     Raises:
-        ValueError: one is no rule, or `off` is not alone.
+        ValueError: one is not a rule, or `off` is not alone.
     """
     words = [word.strip() for text in typed for word in text.split(",")]
     if OFF in words:
@@ -299,7 +299,7 @@ def rules_of(typed: Iterable[str]) -> tuple[StopRule, ...]:
 
 
 def flaws_of(reply: AnyReply, parsed: object) -> frozenset[Flaw]:
-    """What is wrong with a reply, given what the parser made of it."""
+    """Return the faults of a reply, given the parser's result."""
     flaws = set()
     if isinstance(reply, Reply):
         if reply.is_truncated:
@@ -325,9 +325,9 @@ class ShareEvidence:
         self._losses = [math.log((1 - q) / (1 - limit)) for q in grid]
 
     def log(self, hits: int, others: int) -> float:
-        """The logarithm of E after so many outcomes of the kind, and so many others."""
+        """Return the logarithm of E after counts of the kind and of others."""
         if hits <= self._limit * (hits + others):
-            return 0.0  # no higher than that, and healthy runs pay nothing for looks
+            return 0.0  # not above the limit: healthy runs skip the computation
         terms = [
             hits * gain + others * loss
             for gain, loss in zip(self._gains, self._losses, strict=True)
@@ -342,7 +342,7 @@ class FutilityMonitor:
     def __init__(
         self, rules: Iterable[StopRule] = (), models: Collection[str] = ()
     ) -> None:
-        """Judge the outcomes of *models* by *rules*; nothing is wrong with others."""
+        """Judge the outcomes of *models* by *rules*; ignore other models."""
         self._rules = [(rule, ShareEvidence(rule.share)) for rule in rules]
         self._flaws: dict[str, Counter[Flaw]] = {model: Counter() for model in models}
         self._outcomes: Counter[str] = Counter()
@@ -354,7 +354,7 @@ class FutilityMonitor:
 
     @property
     def rules(self) -> tuple[StopRule, ...]:
-        """What they are judged by."""
+        """The rules."""
         return tuple(rule for rule, _ in self._rules)
 
     def judge(self, model: str, flaws: frozenset[Flaw]) -> str | None:

@@ -17,14 +17,14 @@ from runner.money.budget import Budget
 from store.task import Scope, is_within
 
 USUAL_WEIGHT = 0.05
-"""Of the last call, in what is usual; stages differ and come in turns."""
+"""Weight of the last call in averages; stages differ and alternate."""
 OVERDUE_S = 60.0
 """A retry that is due for longer goes before later stages; its deadline is running."""
 
 
 PROBE_S = 2.0
-"""How long the first call of a stage goes alone. An endpoint refuses a parameter before
-the model begins, so that takes a round trip; a reply may take a minute."""
+"""Time for which the first call of a stage is alone. An endpoint refuses a parameter
+before the model starts, so that takes a round trip; a reply may take a minute."""
 
 LOW_WATER = 0.5
 """Share of the window below which the next page is fetched."""
@@ -39,13 +39,13 @@ class QueuedTask:
     model: str
     prior_attempts: int  #: attempts that count against the bound, before this process's
     tokens: int = 0  #: worst case of one attempt, prompt and output
-    worst_pico: int = 0  #: what one attempt may cost; 0: nothing, or nobody knows
+    worst_pico: int = 0  #: maximum cost of one attempt; 0: free or unknown
     worst_reason: str = ""  #: why that is more than the request's limit makes of it
-    reserved_pico: int = 0  #: what the budget keeps for the attempt under way
+    reserved_pico: int = 0  #: reservation of the budget for the attempt in flight
     since: float | None = None  #: monotonic seconds of the first attempt here
     sent_at: float = 0.0  #: monotonic seconds of the last attempt
-    among: int = 0  #: calls in flight beside it when it was sent
-    due: float = float("inf")  #: monotonic seconds since when a retry may be sent
+    among: int = 0  #: other calls in flight when it was sent
+    due: float = float("inf")  #: monotonic time from which a retry may be sent
     failures: Counter[type[e.AttemptError]] = field(default_factory=Counter)
 
 
@@ -61,7 +61,7 @@ class TaskPageRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelStop:
-    """Why nothing more of a model is sent, though its endpoint may serve others."""
+    """Why a model is stopped although its endpoint may serve others."""
 
     reason: str
     error: type[e.AttemptError] | None  #: None: its replies are of no use
@@ -90,7 +90,7 @@ class StageQueue:
         self.waiting = 0
         self.cursor = 0
         self.loading = False
-        self.is_dry = False  #: the log held nothing more when last asked
+        self.is_dry = False  #: the log had no further tasks at the last read
         self.has_new_tasks = False  #: tasks were planned while a page was on its way
         self.is_rewound = False  #: that page is to be followed by the first
         self.is_paused = False
@@ -101,13 +101,13 @@ class StageQueue:
         self.has_new_tasks = self.loading
 
     def rewind(self) -> None:
-        """Tasks anywhere may be open again: read from the start."""
+        """Read from the start again: any task may have been reopened."""
         self.cursor = 0
         self.is_rewound = self.loading
         self.grew()
 
     def __len__(self) -> int:
-        """Tasks that may be sent."""
+        """Loaded tasks that may be sent."""
         return len(self.retries) + len(self.ready)
 
     @property
@@ -149,20 +149,23 @@ class ModelQueue:
         self.refusals = Refusals()
         self.turn = 0.0  #: virtual time at which it has had its share
         self.probes: dict[str, float | None] = {}
-        """Stages whose requests the endpoint is not known to take, with the monotonic
-        second of the call that finds out; None: it is still to be sent."""
-        self.usual_tokens = 0.0  #: of a call; 0: none is known
+        """Stages whose requests the endpoint may refuse, with the monotonic time of the
+        probing call; None: not sent yet."""
+        self.usual_tokens = 0.0  #: of a call; 0: unknown
 
     def take(
         self, work: QueuedTask, now: float, reserved_pico: int | None = None
     ) -> None:
-        """Give an attempt its slot, its share of the minute and its money.
+        """Give an attempt its slot, its rate credit and its money.
 
         Args:
-            work: the task that is asked.
+            work: the task to send.
+
             now: monotonic seconds.
-            reserved_pico: what an earlier process had reserved for this attempt, at
-                the price that it knew; None: nothing, or it knew of no price.
+
+            reserved_pico: reservation by an earlier process, at the price that it knew;
+
+                None: none, or it knew no price.
         """
         self.loaded_tasks.add(work.number)
         worst_pico = work.worst_pico if reserved_pico is None else reserved_pico
@@ -176,7 +179,7 @@ class ModelQueue:
             self.probes.update(dict.fromkeys(self._probed_with(work.stage), now))
 
     def wait(self, work: QueuedTask, due: float) -> None:
-        """Hold a loaded task back until *due*."""
+        """Delay a loaded task until *due*."""
         self.queues[work.stage].waiting += 1
         heapq.heappush(self.waiting, (due, work.number, work))
 
@@ -188,7 +191,7 @@ class ModelQueue:
             queue = self.queues[work.stage]
             queue.waiting -= 1
             if self.endpoint.breaker.is_open:
-                # the next probe is another task: this one may be what is refused
+                # the next probe is another task: this one may be the cause
                 queue.ready.append(work)
             else:
                 queue.retries.append(work)
@@ -206,10 +209,10 @@ class ModelQueue:
         return [*self.probes] if self.limits.batched else [stage]
 
     def probe_ends_at(self, queue: StageQueue) -> float | None:
-        """Until when the queue waits for a call that finds out what is taken.
+        """Return until when the queue waits for a probing call.
 
-        A call in a batch is awaited however long it takes: a refusal would cost all
-        items of the next batch, and each of them another round.
+        A probing call in a batch has no time limit: a refusal would cost all items of
+        the next batch, and each of them another round.
         """
         sent_at = self.probes.get(queue.stage)
         if sent_at is None:
@@ -231,13 +234,13 @@ class ModelQueue:
             )
 
     def set_limits(self, limits: Limits, now: float) -> None:
-        """Go by other limits of a person's from now on."""
+        """Apply new limits set by the user."""
         self.limits = limits
         self.limiter.set(limits, now)
 
     @property
     def turn_s(self) -> float:
-        """What one start takes of the lane's share, in virtual time."""
+        """Return the cost of one start in virtual time."""
         return 1.0 / self.limits.weight
 
     @property
@@ -251,7 +254,7 @@ class ModelQueue:
         return 2 * self.limits.concurrency + 64
 
     def ready_at(self, now: float) -> tuple[StageQueue | None, float | None]:
-        """The queue whose task is next, and when; no queue, or no time: not by time."""
+        """Return the queue whose task is next, and when; None: not a matter of time."""
         queue = self.next_queue(now)
         if queue is None or not self.limiter.has_slot:
             return None, None
@@ -262,12 +265,12 @@ class ModelQueue:
             return queue, None if self.limits.batched else ends_at
         work = queue.head
         if not work.tokens and self.limiter.counts_tokens:
-            # loaded before the endpoint told that tokens matter
+            # loaded before the endpoint reported a token limit
             work.tokens = round(self.usual_tokens)
         return queue, self.limiter.ready_at(now, work.tokens)
 
     def is_able(self, now: float) -> bool:
-        """Whether its next task may be sent now, turns apart."""
+        """Return whether its next task may be sent now, turns aside."""
         is_out = self.is_draining or self.stop is not None
         if is_out or not self.budget.has_room(self.next_worst_pico(now)):
             return False
@@ -275,12 +278,12 @@ class ModelQueue:
         return when is not None and when <= now
 
     def next_queue(self, now: float) -> StageQueue | None:
-        """The queue whose first task is next.
+        """Return the queue whose first task is next.
 
-        Later stages first, unless a retry has waited for long already.
+        Later stages first, unless a retry has waited for long.
         """
         able = [q for q in self.queues.values() if q and not q.is_paused]
-        # a stage whose first call is out holds up no other
+        # a stage that waits for its probe does not block others
         able = [q for q in able if not self._is_probed(q, now)] or able
         oldest = min(able, key=lambda queue: queue.head.due, default=None)
         if oldest is not None and oldest.head.due + OVERDUE_S <= now:
@@ -292,19 +295,19 @@ class ModelQueue:
         return ends_at is not None and now < ends_at
 
     def next_changes_at(self, now: float) -> float | None:
-        """When another task is next for no other reason than that it has waited."""
+        """Return when a waiting retry will take precedence."""
         ends = (q.head.due + OVERDUE_S for q in self.queues.values() if q)
         return min((end for end in ends if now < end < float("inf")), default=None)
 
     def next_worst_pico(self, now: float) -> int:
-        """What the next task may cost; 0 without one."""
+        """Return the maximum cost of the next task; 0 if there is none."""
         queue = self.next_queue(now)
         return 0 if queue is None else queue.head.worst_pico
 
     def give_up(self, error: e.AttemptError, deadline_s: float) -> str | None:
-        """Stop an endpoint that asks for more time than a task has, such as a day.
+        """Stop an endpoint that requests a longer wait than a task's deadline.
 
-        Its tasks would all fail for nothing; so they stay open for another process.
+        All its tasks would fail, so they stay open for a later process.
         """
         requested_s = error.retry_after_s or 0.0
         is_limit = isinstance(error, e.RateLimited | e.Overloaded)
@@ -327,11 +330,11 @@ class ModelQueue:
 
     @property
     def is_out(self) -> bool:
-        """Whether nothing more of it is sent by this process."""
+        """Whether this process sends it nothing more."""
         return self.stop is not None or self.endpoint.breaker.stopped is not None
 
     def mark_paused(self, pauses: Collection[Scope]) -> None:
-        """Hold back what *pauses* name by stage and model, and nothing else."""
+        """Pause exactly what *pauses* name by stage and model."""
         freed = set()
         for queue in self.queues.values():
             here = queue.stage, self.model
@@ -342,7 +345,7 @@ class ModelQueue:
         self._restart_clocks(freed)
 
     def _restart_clocks(self, stages: Collection[str]) -> None:
-        """Do not count the time for which loaded tasks of *stages* were held back."""
+        """Exclude the time during which loaded tasks of *stages* were paused."""
         waiting = (work for _, _, work in self.waiting)
         ready = (w for q in self.queues.values() for w in (*q.retries, *q.ready))
         for work in (*waiting, *ready):
@@ -357,27 +360,26 @@ class ModelQueue:
             queue.rewind()
 
     def used(self, tokens: int) -> None:
-        """A call is known to have used so many tokens."""
+        """Record the tokens that a call has used."""
         weight = USUAL_WEIGHT if self.usual_tokens else 1.0
         self.usual_tokens += weight * (tokens - self.usual_tokens)
 
     @property
     def unsettled(self) -> int:
-        """Tasks whose attempt has ended and whose outcome is not durable yet."""
+        """Number of ended tasks whose outcome is not durable yet."""
         ready = sum(map(len, self.queues.values()))
         return len(self.loaded_tasks) - ready - len(self.waiting) - self.in_flight
 
     @property
     def is_still(self) -> bool:
-        """Whether nothing is under way, whatever may wait."""
+        """Whether nothing is in flight, although tasks may wait."""
         return self.in_flight == 0 and self.unsettled == 0
 
     @property
     def is_stuck(self) -> bool:
-        """Whether only money can move it on: nothing is under way, nor on its way.
+        """Return whether only money blocks it: nothing is in flight or being loaded.
 
-        Calls under way of other runs with the same budget may yet cost less than they
-        reserved.
+        Calls of other runs with the same budget may still cost less than reserved.
         """
         is_loading = any(queue.loading for queue in self.queues.values())
         is_settled = self.budget.is_settled
@@ -386,7 +388,7 @@ class ModelQueue:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to do, nor to fetch."""
+        """Return whether there is nothing to do or to fetch."""
         return not self.loaded_tasks and all(
             q.is_dry and not q.loading for q in self.queues.values()
         )

@@ -38,18 +38,18 @@ GroupKey = tuple[str, str, int, str]  # stage, model, replicate, group
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanStart:
-    """Where a process takes the plan up."""
+    """Where a process continues the plan."""
 
     planning: Planning
     must_catch_up: bool  #: parsers or settings are not those that read the answers
     is_shuffled: bool = False  #: the plan is in an order of chance
     takes: Callable[[TaskSpec], bool] | None = None
-    """Whether a first-stage spec is of this run's shard; None: it is not split."""
+    """Whether a first-stage spec is in this run's shard; None: not split."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FollowUpResult:
-    """What ends of tasks led to."""
+    """Follow-ups of ended tasks."""
 
     pairs: list[tuple[str, str]]  #: each (stage, model) that got tasks
     failed: frozenset[int] = frozenset()  #: tasks whose `follow_up` raised
@@ -57,11 +57,11 @@ class FollowUpResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskEnd:
-    """A task that has come to its end, or is looked at again."""
+    """A task that has ended or is examined again."""
 
     row: TaskRow
     answer: Answer
-    entries: Sequence[Entry | Event]  #: what is still to be recorded of it
+    entries: Sequence[Entry | Event]  #: events still to be recorded
 
 
 class Planner:
@@ -93,18 +93,18 @@ class Planner:
         self._skipped = 0
         #: groups that became final before the plan was exhausted
         self._pending: dict[GroupKey, None] = {}
-        #: groups that a task has left, or joined, since they were last looked at
+        #: groups that changed since they were last examined
         self._due: set[GroupKey] = set()
         self._growing = asyncio.Lock()
 
     @property
     def planned(self) -> int:
-        """Tasks in the plan so far."""
+        """Number of tasks planned so far."""
         return self._next - 1
 
     @property
     def stuck(self) -> str | None:
-        """What a finished part of the plan lacks, as the beginning of a sentence.
+        """Describe what a finished part of the plan lacks; the start of a sentence.
 
         A group's follow-ups belong to no single task that could fail for them. They
         are derived again by every later process, from the stored answers.
@@ -117,11 +117,11 @@ class Planner:
 
     @property
     def skipped(self) -> int:
-        """Of the tasks planned by this process, those that are never asked."""
+        """Tasks planned by this process that are never sent."""
         return self._skipped
 
     async def grow(self) -> AsyncIterator[tuple[str, str]]:
-        """Plan what is not planned yet; yield each (stage, model) that got tasks."""
+        """Plan the rest of the first stage; yield (stage, model) with new tasks."""
         async for pair in self.finish_reading():
             yield pair
         async for pair in self._grow_first_stage():
@@ -136,11 +136,11 @@ class Planner:
     async def finish(
         self, row: TaskRow, answer: Answer, entries: Sequence[Entry | Event]
     ) -> FollowUpResult:
-        """Record a task's end and what follows."""
+        """Record a task's end and its follow-ups."""
         return await self.finish_all([TaskEnd(row=row, answer=answer, entries=entries)])
 
     async def finish_all(self, ended: Sequence[TaskEnd]) -> FollowUpResult:
-        """Record the ends of several tasks, and what follows, as one unit."""
+        """Record the ends of several tasks, and their follow-ups, as one unit."""
         grown = await self._follow_and_append(ended)
         pairs = grown.pairs
         keys = [
@@ -191,7 +191,7 @@ class Planner:
             yield block
 
     async def _identities(self) -> frozenset[Identity]:
-        """What makes each planned task itself; read only after a change."""
+        """Return the identity of each planned task; read only after a change."""
         identities: set[Identity] = set()
         for start in range(1, self._next, PAGE):
             page = range(start, min(start + PAGE, self._next))
@@ -238,10 +238,10 @@ class Planner:
     # -- follow-ups ------------------------------------------------------------
 
     async def _follow_and_append(self, ended: Sequence[TaskEnd]) -> FollowUpResult:
-        """Append what is to be recorded with the tasks that follow from each answer.
+        """Append the ends of tasks together with their follow-up tasks.
 
-        Only a reply is followed up alone; a failure is appended without awaiting
-        anything before, for its slot is free already.
+        Only replies have their own follow-ups; a failure is appended without an await
+        before, because its slot is already free.
         """
         entries: list[Entry | Event] = []
         following: list[tuple[TaskEnd, list[TaskSpec]]] = []
@@ -264,7 +264,7 @@ class Planner:
             if entries:
                 await self._log.append(*entries)
             return FollowUpResult(pairs=[], failed=frozenset(failed))
-        # who looks what is planned must not be overtaken before it has planned
+        # a reader of the plan must extend it before another one reads it
         async with self._growing:
             planned: defaultdict[int, list[PlannedTask]] = defaultdict(list)
             for end, specs in following:
@@ -277,7 +277,7 @@ class Planner:
         return FollowUpResult(pairs=_pairs(tasks), failed=frozenset(failed))
 
     def _follow_up(self, answers: tuple[Answer, ...]) -> list[TaskSpec]:
-        """What follows from answers; raise `JobFault` where the job raises."""
+        """Return the follow-ups of answers; raise `JobFault` if the job raises."""
         try:
             return list(self._job.follow_up(self._dataset, answers))
         except Exception as error:
@@ -288,9 +288,9 @@ class Planner:
     ) -> None:
         """Record *tasks*, at most `BLOCK` in a transaction, the last with *entries*.
 
-        Other appends pass between two transactions, so calls never wait for all of a
-        large plan. After a crash between them the cause is not recorded as done, and
-        the next process adds the tasks that are missing.
+        Other appends can run between two transactions, so calls never wait for a large
+        plan. After a crash between them the cause is not recorded as done, and the next
+        process adds the tasks that are missing.
         """
         whole = (len(tasks) - 1) // BLOCK * BLOCK  # what the last block begins with
         for first in range(0, whole, BLOCK):
@@ -302,7 +302,7 @@ class Planner:
             await self._log.append(*together)
 
     def _specs(self, end: TaskEnd) -> list[TaskSpec]:
-        """What follows from one answer alone."""
+        """Return the follow-ups of a single answer."""
         stage = self._stages[end.row.stage]
         if not stage.follows or stage.gathers or end.answer.reply is None:
             return []
@@ -327,7 +327,7 @@ class Planner:
         )
 
     def _entry(self, block: list[PlannedTask]) -> Entry:
-        """The event of follow-ups; nothing may be awaited before it is appended."""
+        """Return the event of follow-ups; append it before any await."""
         self._skipped += sum(task.skip is not None for task in block)
         event = TasksPlanned(first=self._take(len(block)), count=len(block), consumed=0)
         return Entry(event=event, payload=manifest_bytes(block))
@@ -345,9 +345,9 @@ class Planner:
     def _related_models(
         self, stage: str, ended_stage: str, model: str
     ) -> tuple[str, ...]:
-        """The models whose groups of *stage* concern *model* in *ended_stage*.
+        """Return the models whose groups of *stage* concern *model* in *ended_stage*.
 
-        Its own, where both are of one role. Roles have no models in common: a judge's
+        Its own, if both have the same role. Roles have no models in common: a judge's
         group is about the answers of every subject.
         """
         this_stage = self._stages[stage]
@@ -357,8 +357,8 @@ class Planner:
 
     async def _gather(self, key: GroupKey) -> list[tuple[str, str]]:
         """Follow a group up if each of its tasks, in all stages up to it, is final."""
-        # tasks that end together would each find the group complete and read all of
-        # it: the first that may look does so for those whose ends it sees as well
+        # tasks that end together would each find the group complete and read all of it:
+        # the first one reads it for the others too
         self._due.add(key)
         async with self._growing:
             if key not in self._due:
@@ -436,7 +436,7 @@ class Planner:
 
 
 def _failed_entries(end: TaskEnd, fault: str) -> list[Entry | Event]:
-    """What is recorded of a task whose `follow_up` raised, in place of its end."""
+    """Return the event that replaces the end of a task whose `follow_up` raised."""
     error = JobFault.__name__
     return [
         TaskFailed(task=entry.task, attempt=entry.attempt, error=error, fault=fault)

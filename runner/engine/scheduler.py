@@ -59,7 +59,7 @@ from store.task import Scope, is_within
 
 
 class Fence(Protocol):
-    """Says whether this process is still the one whose part it does."""
+    """Reports whether this process still owns its part of the run."""
 
     def holds(self, now: float) -> bool:
         """Whether calls may be sent."""
@@ -68,16 +68,17 @@ class Fence(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchedulerStep:
-    """What to do now."""
+    """Actions to perform now."""
 
     start: tuple[QueuedTask, ...]
     load: tuple[TaskPageRequest, ...]
-    wake_at: float | None  #: look again then, at the latest; None: when told something
+    #: time of the next step at the latest; None: after the next event
+    wake_at: float | None
     yields: bool = False  #: it is another run's turn, which is to be woken
 
 
 class Scheduler:
-    """Decides what the engine does next."""
+    """Decides the engine's next actions."""
 
     def __init__(
         self,
@@ -101,7 +102,7 @@ class Scheduler:
         self._deadline_s = deadline_s
         self._draining = False
         self._yields = False
-        self._sent: set[QueuedTask] = set()  #: attempts under way
+        self._sent: set[QueuedTask] = set()  #: attempts in flight
         self._pauses: set[Scope] = set()
 
     def probe(self, model: str, stages: Iterable[str]) -> None:
@@ -119,14 +120,14 @@ class Scheduler:
         held: int = 0,
         others: int = 0,
     ) -> None:
-        """A page arrived: tasks with the time each may start.
+        """Take a loaded page: tasks with the time at which each may start.
 
         Args:
-            load: the page that was asked for.
+            load: the requested page.
             works: its tasks and, for each, the monotonic second it is due.
             last: highest task number on the page; None: the page was empty.
             held: tasks on the page that wait for a person.
-            others: tasks on the page that were loaded before, or need no attempt.
+            others: tasks on the page that are already loaded, or need no attempt.
         """
         model_queue = self._model_queues[load.model]
         queue = model_queue.queues[load.stage]
@@ -135,7 +136,7 @@ class Scheduler:
         queue.is_dry = size < load.limit and not queue.has_new_tasks
         queue.has_new_tasks = False
         if queue.is_rewound:
-            queue.is_rewound = False  # this page comes, and is counted, once more
+            queue.is_rewound = False  # this page is loaded and counted again
         else:
             model_queue.held += held
             queue.cursor = last or queue.cursor
@@ -158,7 +159,7 @@ class Scheduler:
             model_queue.read_again()
 
     def passed_over(self, model: str) -> None:
-        """A page shows a task as open whose end is not settled: it was reopened."""
+        """Handle a page that shows an unsettled task as open: it was reopened."""
         self._model_queues[model].is_behind = True
 
     def received(
@@ -170,14 +171,14 @@ class Scheduler:
         cost_pico: int | None = 0,
         header_limits: HeaderLimits = NO_HEADER_LIMITS,
     ) -> None:
-        """A reply came: its slot is free.
+        """Take a reply and free its slot.
 
         Args:
-            work: the task that was asked.
+            work: the task.
             now: monotonic seconds.
-            used: tokens, if the endpoint said.
-            cost_pico: what it cost; None: its price is known and its usage is not.
-            header_limits: what the headers say of limits.
+            used: tokens, if reported.
+            cost_pico: its cost; None: its price is known and its usage is not.
+            header_limits: limits from the headers.
         """
         self._sent.discard(work)
         self._pay(work, cost_pico)
@@ -192,13 +193,13 @@ class Scheduler:
         model_queue.refusals.answered()
 
     def stop_model(self, model: str, reason: str) -> None:
-        """Start nothing more of a model whose replies are of no use."""
+        """Stop a model whose replies are useless."""
         model_queue = self._model_queues[model]
         if model_queue.stop is None:
             model_queue.stop = ModelStop(reason=reason, error=None)
 
     def again(self, work: QueuedTask) -> None:
-        """The reply's content was refused: ask again, before anything else."""
+        """Retry a task whose reply's content was refused, before any other task."""
         self._model_queues[work.model].queues[work.stage].retries.appendleft(work)
 
     def failed(
@@ -210,7 +211,7 @@ class Scheduler:
         *,
         header_limits: HeaderLimits = NO_HEADER_LIMITS,
     ) -> tuple[RetryDecision, str | None]:
-        """An attempt ended without a reply: what follows, and a sentence if it matters.
+        """Take a failed attempt; return the decision, and a message if it matters.
 
         The task is queued again only by `settled(work, retry_at=...)`, once the
         failure is durable.
@@ -270,9 +271,9 @@ class Scheduler:
     def left(
         self, work: QueuedTask, error: e.AttemptError | None, now: float
     ) -> str | None:
-        """An attempt goes on at the provider; a sentence if *error* stops the endpoint.
+        """Release an attempt to the provider; return a message if the endpoint stops.
 
-        Its task is this process's no more, and what is reserved for it stays reserved.
+        This process gives up its task; the reservation stays.
         """
         model_queue = self._model_queues[work.model]
         model_queue.in_flight -= 1
@@ -298,15 +299,15 @@ class Scheduler:
         model_queue.wait(work, retry_at)
 
     def drain(self) -> None:
-        """Start nothing more."""
+        """Start no further attempt."""
         self._draining = True
         for model_queue in self._model_queues.values():
             model_queue.is_draining = True
 
     def leave(self) -> None:
-        """Take no turn any more: the process's work on the run is over.
+        """Leave the shared turns: the process's work on the run is over.
 
-        Calls that were given up hold no slot any more, and may be billed.
+        Abandoned calls hold no slot, and may be billed.
         """
         for model_queue in self._model_queues.values():
             model_queue.endpoint.leave(model_queue)
@@ -316,7 +317,7 @@ class Scheduler:
             self._pay(work, None)
 
     def pause(self, stage: str | None, model: str | None) -> None:
-        """Start nothing of a stage, a model, both, or nothing at all."""
+        """Pause a stage, a model, both, or nothing."""
         self._pauses.add((stage, model))
         self._mark_paused()
 
@@ -330,18 +331,18 @@ class Scheduler:
             model_queue.mark_paused(self._pauses)
 
     def set_limits(self, model: str, limits: Limits, now: float) -> None:
-        """Go by other limits of a person's from now on; calls in flight finish."""
+        """Apply new limits set by the user; calls in flight finish."""
         self._model_queues[model].set_limits(limits, now)
 
     def go_on(self, work: QueuedTask, reserved_pico: int | None, now: float) -> None:
-        """An attempt of an earlier process is under way, with room or without."""
+        """Continue an attempt of an earlier process, even above the limits."""
         self._model_queues[work.model].take(work, now, reserved_pico)
         self._sent.add(work)
 
     # -- what to do ------------------------------------------------------------
 
     def may_send(self, now: float) -> bool:
-        """Whether this process may send anything at all."""
+        """Return whether this process may send anything."""
         return self._fence is None or self._fence.holds(now)
 
     def step(self, now: float) -> SchedulerStep:
@@ -377,7 +378,7 @@ class Scheduler:
     def _start(
         self, endpoint: Endpoint, now: float, start: list[QueuedTask]
     ) -> Iterator[float]:
-        """Start what may leave, in turn; when the next may, where only time is amiss.
+        """Start the tasks that may start, in turn; return when the next may.
 
         Start-time fair queueing (Goyal, Vin, Cheng, 1996), a request counting as one.
         """
@@ -413,11 +414,11 @@ class Scheduler:
     # -- where it stands -------------------------------------------------------
 
     def counts_tokens(self, model: str) -> bool:
-        """Whether the tokens of a request matter to a limit."""
+        """Return whether the tokens of a request matter to a limit."""
         return self._model_queues[model].limiter.counts_tokens
 
     def limits(self, model: str) -> Limits:
-        """What a person set for a model."""
+        """Return the user's limits of a model."""
         return self._model_queues[model].limits
 
     @property
@@ -427,7 +428,7 @@ class Scheduler:
 
     @property
     def stopped(self) -> str | None:
-        """Why an endpoint or model is out, if one is and nothing is left to do."""
+        """Return why an endpoint or model is stopped, if nothing is left to do."""
         for model_queue in self._model_queues.values():
             stop, reason = model_queue.stop, model_queue.endpoint.breaker.stopped
             if stop is not None and stop.error is not None:
@@ -438,7 +439,7 @@ class Scheduler:
 
     @property
     def futile(self) -> str | None:
-        """Why models were stopped for their replies, if nothing is left to do."""
+        """Return why models were stopped for their replies, if nothing else is left."""
         stops = (model_queue.stop for model_queue in self._model_queues.values())
         reasons = [
             stop.reason for stop in stops if stop is not None and stop.error is None
@@ -447,19 +448,19 @@ class Scheduler:
 
     @property
     def unaffordable(self) -> QueuedTask | None:
-        """A task that only a higher cap lets go on, if one is what is left."""
-        early = float("-inf")  # it does not matter which of its tasks is told
+        """Return a task that only a higher budget allows, if nothing else is left."""
+        early = float("-inf")  # any of its tasks will do
         stuck = (x.next_queue(early) for x in self._model_queues.values() if x.is_stuck)
         return next((queue.head for queue in stuck if queue is not None), None)
 
     @property
     def is_out(self) -> bool:
-        """Whether no model is sent anything any more."""
+        """Return whether all models are stopped."""
         return all(model_queue.is_out for model_queue in self._model_queues.values())
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing is left to start, fetch or wait for, as things stand."""
+        """Return whether nothing is left to start, fetch or wait for."""
         return all(
             model_queue.is_still
             if self._draining or model_queue.is_out

@@ -43,14 +43,7 @@ class Budget:
         possible_pico: int = 0,
         share: Fraction = WHOLE,
     ) -> None:
-        """Go on from what earlier processes of the run have spent, and may have.
-
-        Args:
-            cap_pico: what the run may cost; None: no cap.
-            spent_pico: known to be spent of this process's share.
-            possible_pico: what may be billed beyond that.
-            share: of the cap; others spend the rest at the same time, unseen.
-        """
+        """Continue from the known and possible cost of earlier processes."""
         self._share = share
         self._cap = None if cap_pico is None else math.floor(cap_pico * share)
         self._spent = spent_pico
@@ -59,7 +52,7 @@ class Budget:
         self._factor = 1.0  #: by which worst cases have proved too low
 
     def has_room(self, worst_pico: int) -> bool:
-        """Whether a call of that worst case may be sent; a free one always may."""
+        """Return whether a call of that worst case may be sent; free ones may."""
         if self._cap is None or worst_pico == 0:
             return True
         taken = self._spent + self._possible + self._reserved
@@ -67,11 +60,11 @@ class Budget:
 
     @property
     def is_settled(self) -> bool:
-        """Whether all is known of what may still be spent: nothing can come back."""
+        """Return whether the remaining budget is final: no reservation can return."""
         return not self._reserved
 
     def reserve(self, worst_pico: int) -> int:
-        """A call of that worst case is sent; what is reserved for it."""
+        """Reserve the worst case of a call that is being sent."""
         reserved = self._worst(worst_pico)
         self._reserved += reserved
         return reserved
@@ -79,13 +72,7 @@ class Budget:
     def settle(
         self, worst_pico: int, cost_pico: int | None, *, reserved_pico: int
     ) -> None:
-        """A call of that worst case has ended.
-
-        Args:
-            worst_pico: what `reserve` was asked for.
-            cost_pico: what it cost; None: unknown, what was reserved stays counted.
-            reserved_pico: what `reserve` said.
-        """
+        """Release the reservation of a finished call."""
         self._reserved -= reserved_pico
         if cost_pico is None:
             self._possible += reserved_pico
@@ -98,7 +85,7 @@ class Budget:
         return pico if self._factor == 1.0 else math.ceil(pico * self._factor)
 
     def add(self, pico: int) -> None:
-        """Raise the run's cap; without one there is nothing to raise."""
+        """Raise the run's cap; without one, do nothing."""
         if self._cap is not None:
             self._cap += math.floor(pico * self._share)
 

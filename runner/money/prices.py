@@ -31,7 +31,7 @@ TABLE: Final = "model_prices_and_context_window_backup.json"
 """Inside litellm's package: its prices as of its release."""
 
 UNREAD: Final = ("tiered_pricing", "input_cost_per_request")
-"""Keys of a row whose tokens do not tell the price: it counts as unknown."""
+"""Keys of a row whose tokens do not determine the price: it counts as unknown."""
 
 SEARCH: Final = "search_context_cost_per_query"
 """Key of the rows of models that can search the web. Most do it as a tool, which is
@@ -78,16 +78,16 @@ class Price:
     cache_write_usd: float  #: of prompt tokens written to it
     cache_write_1h_usd: float | None = None  #: for an hour; None: as for any time
     reasoning_usd: float | None = None
-    """Of output tokens that are reasoning; None: as any output. Where a reply does not
-    say how many of them there are, the dearer of the two counts for all."""
+    """Price of reasoning tokens; None: as other output. Where a reply does not say how
+    many of them there are, the dearer of the two counts for all."""
     longer: tuple[tuple[int, Price], ...] = ()
     """Ascending: prices of prompts that have more tokens than that."""
     tiers: tuple[tuple[str, Price], ...] = ()
-    """By the tier of service, where it has prices of its own."""
+    """Prices by tier of service, if it has its own."""
 
     @property
     def is_free(self) -> bool:
-        """Whether no call can cost anything."""
+        """Return whether no call can cost anything."""
         prices = (self, *(price for _, price in self.tiers))
         return not any(
             _dearest_input(step) or _dearest_output(step)
@@ -113,17 +113,11 @@ class Price:
 FREE: Final = Price(
     input_usd=0.0, output_usd=0.0, cached_input_usd=0.0, cache_write_usd=0.0
 )
-"""Of what calls no provider: baselines, recordings, cached answers."""
+"""Price of calls without a provider: baselines, recordings, cached answers."""
 
 
 def cost_pico(price: Price, usage: Usage, tier: str | None = None) -> int:
-    """What a call cost that used so much, in pico-dollars.
-
-    Args:
-        price: of its model.
-        usage: its tokens.
-        tier: of the service, as the reply says it; it decides the price.
-    """
+    """Return the cost of a call with this usage, in pico-dollars."""
     price = price.at(tier)
     for tokens, step in price.longer:
         if usage.tokens_in > tokens:
@@ -144,15 +138,7 @@ def cost_pico(price: Price, usage: Usage, tier: str | None = None) -> int:
 def worst_pico(
     price: Price, tokens_in: int, tokens_out: int, tier: str | None = None
 ) -> int:
-    """The most that a call of at most so many tokens can cost, in pico-dollars.
-
-    Args:
-        price: of its model.
-        tokens_in: of the prompt, at most.
-        tokens_out: of the reply, at most.
-        tier: of the service, as it is asked for; the plain one may be served instead.
-            "auto" leaves it to the provider, so the dearest tier counts.
-    """
+    """Return the maximum cost of a call within token limits, in pico-dollars."""
     tiers = (
         [tier_price for _, tier_price in price.tiers]
         if tier == AUTO
@@ -216,12 +202,7 @@ def prices_of(models: Iterable[str], options: RunOptions) -> dict[str, Price | N
 
 
 def price_of(model: str, options: RunOptions) -> Price | None:
-    """What a token of *model* costs; None: nobody knows.
-
-    In this order: the model's own table of the configuration, `--price`, litellm's
-    table. Where a model is served does not matter, its name does. Whichever it is, it
-    is the price of single calls, and batches cost a share of it.
-    """
+    """Return the price of *model*; None: unknown."""
     if is_offline(model):
         return FREE
     price = _single(model, options)
@@ -314,7 +295,7 @@ def table() -> Mapping[str, msgspec.Raw]:
 
 
 def listed_price(model: str, row: Mapping[str, Any]) -> Price | None:
-    """A price by its row, with those of longer prompts; None: it does not tell."""
+    """Return the price in a row, with those of longer prompts; None: not given."""
     is_embedding = row.get("mode") == EMBEDDING
     output = "input_cost_per_token" if is_embedding else "output_cost_per_token"
     is_whole = "input_cost_per_token" in row and output in row
@@ -345,7 +326,7 @@ def listed_price(model: str, row: Mapping[str, Any]) -> Price | None:
 
 
 def _searches(model: str, row: Mapping[str, Any]) -> bool:
-    """Whether each request is charged for a search too."""
+    """Return whether each request is charged for a search too."""
     always = "search" in model or row.get("litellm_provider") == "perplexity"
     return always and bool(row.get(SEARCH))
 
@@ -410,19 +391,19 @@ class ListedModel:
 
     model: str  #: as `--model` takes it
     kind: str  #: of request: "chat", "embed" or "rerank"
-    price: Price | None  #: None: the table does not tell
-    context_tokens: int | None  #: longest prompt; None: the table does not tell
+    price: Price | None  #: None: not in the table
+    context_tokens: int | None  #: longest prompt; None: not in the table
 
 
 def listed_models() -> Iterator[ListedModel]:
-    """The models of the table that siftlog can ask, by name."""
+    """Return the models of the table that siftlog supports, by name."""
     decoder = msgspec.json.Decoder(dict[str, Any])
     rows = (_listed_model(name, decoder.decode(row)) for name, row in table().items())
     return iter(sorted((row for row in rows if row), key=lambda row: row.model))
 
 
 def context_tokens(model: str) -> int | None:
-    """The longest prompt of a model; None: the table does not tell."""
+    """Return the longest prompt of a model; None: not in the table."""
     row = row_of(model)
     return None if row is None else _context_tokens(row)
 
@@ -434,11 +415,7 @@ def most_output_tokens(model: str) -> int | None:
 
 
 def api_of(model: str, options: RunOptions) -> Api:
-    """The form in which *model* is sent chats, where its endpoint is of OpenAI's form.
-
-    Raises:
-        UsageError: responses are asked for, and the model is reached in another way.
-    """
+    """Return the wire form of *model*'s chats, if its endpoint is OpenAI-compatible."""
     model_options = options.of(model)
     if model_options.api == "chat" or is_offline(model):
         return "chat"
@@ -456,7 +433,7 @@ def api_of(model: str, options: RunOptions) -> Api:
 
 
 def lacks_chat(model: str) -> bool:
-    """Whether the table has *model* as one that takes responses and no chats."""
+    """Return whether the table lists *model* for responses only, without chats."""
     row = row_of(model) or {}
     endpoints = row.get("supported_endpoints") or ()
     if RESPONSES in endpoints:
@@ -505,14 +482,7 @@ be refusals, which take no reasoning."""
 def bounds_of(
     model: str, options: RunOptions, *, learned: int | None = None, replies: int = 0
 ) -> TokenBounds:
-    """What is known to bound the calls of *model* before the next of them.
-
-    Args:
-        model: its name.
-        options: where it is asked, and whether there is a budget.
-        learned: tokens of its longest reply, as earlier processes of the run learned.
-        replies: that earlier processes got.
-    """
+    """Return the known bounds of *model*'s calls before the next of them."""
     if is_offline(model):
         return TokenBounds()
     is_foreign = options.of(model).base_url is not None

@@ -26,12 +26,12 @@ class ProgressWatch(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunContext:
-    """What surrounds a run: clock, environment, and who is told of things."""
+    """The context of a run: clock, environment, and message receivers."""
 
     clock: Clock
     environment: Mapping[str, str]  #: with what .env adds; holds the keys
     runs_dir: Path
     notify: Callable[[str], None]  #: a sentence for people
-    launched: Callable[[], None]  #: told once, before the first call
+    launched: Callable[[], None]  #: called once, before the first call
     watch: ProgressWatch  #: shows progress while the driver works
     broker: str | None = None  #: HOST:PORT of who lends a shard its limits and money

@@ -56,18 +56,18 @@ KINDS = ("command_accepted", "command_applied")
 
 
 class CommandRefused(RunnerError):
-    """A request that is not carried out; the message says why."""
+    """A command that is refused; the message explains why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitsChange:
-    """Limits that a person sets while a run goes on; those not named stay."""
+    """Limits set by the user during a run; others are unchanged."""
 
     model: str | None  #: None: every model
     values: Mapping[str, float | None]  #: by field of `Limits`; None: no such limit
 
     def concerns(self, model: str) -> bool:
-        """Whether it is about a model."""
+        """Return whether it concerns a model."""
         return self.model in {None, model}
 
     def applied_to(self, limits: Limits) -> Limits:
@@ -86,27 +86,28 @@ class LimitsChange:
         return LimitsChange(model=self.model, values=left)
 
     def __str__(self) -> str:
-        """What is set, in a few words."""
+        """Describe the new limits in a few words."""
         return model_limits_in_words(self.model, self.values)
 
 
 MOST = 10**12
-"""More of anything is a slip. A request that was accepted is carried out by every later
-process until it is applied, so what no float or database holds must not get so far."""
+"""Larger values are typing errors. Every later process repeats an accepted command
+until it is applied, so values that no float or database can hold must be refused
+first."""
 
 
 def is_amount(value: object) -> TypeGuard[float]:
-    """Whether it is a number above 0, and no more than anybody means."""
+    """Return whether it is a number above 0 and at most `MOST`."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     return 0 < value <= MOST
 
 
 def limits_change(payload: Mapping[str, object]) -> LimitsChange:
-    """The change that a request asks for.
+    """Return the change that a command requests.
 
     Raises:
-        Refused: it names no limit, or one that cannot be.
+        Refused: it has no limit, or an impossible one.
     """
     values: dict[str, float | None] = {}
     for name in UNITS:
@@ -163,7 +164,7 @@ class LiveRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandResult:
-    """What was carried out."""
+    """Result of a command."""
 
     effect: str  #: in a few words
     events: tuple[Event, ...] = ()
@@ -264,7 +265,7 @@ def _retry(command: Command, run: LiveRun) -> Act:
 
 
 async def _reopened_already(command: str, log: Log) -> tuple[int, int]:
-    """How many tasks a broken-off retry has reopened, and the last of them."""
+    """Tasks reopened by an interrupted retry, and the last of them."""
     count = last = 0
     for recorded in await log.events(limit=1_000_000, kinds=["tasks_reopened"]):
         event = recorded.event
@@ -329,7 +330,7 @@ def _scope(command: Command, run: LiveRun) -> Scope:
 
 
 def _too_late(command: Command, run: LiveRun) -> Act:
-    """What was said to one process is not meant for the next."""
+    """Commands to one process do not apply to the next."""
     del run
     raise CommandRefused(f"the process that was to {command.kind} had ended")
 
@@ -354,22 +355,22 @@ WAITING: Effects = {
     **EFFECTS,
     **dict.fromkeys(("pause", "resume", "drain"), _too_late),
 }
-"""For what was asked while nobody wrote the run."""
+"""Effects of commands that were sent while no process wrote the run."""
 
 
 POLL_S = 0.5
-"""Half of the second within which what was asked is seen to take effect."""
+"""Polling interval: a command takes effect within a second."""
 
 
 def waiting(folder: RunFolder) -> list[CommandRecord]:
-    """What was asked of a run and has not been answered for good, oldest first."""
+    """Return commands of a run without a final answer, oldest first."""
     with open_reader(folder.log) as reader:
         records = command_log(reader, CommandTail(folder.control).read())
     return [request for request in records if request.answer in OPEN]
 
 
 class Listener:
-    """Carries out what is asked of one live run."""
+    """Carries out the commands of one live run."""
 
     def __init__(
         self,
@@ -385,19 +386,19 @@ class Listener:
         startup_limits: Collection[str] = (),
         answered: Collection[str] = (),
     ) -> None:
-        """Listen for a run that is about to go on.
+        """Prepare to listen for a run that is about to start.
 
         Args:
             folder: the run's.
-            log: where the answers go.
-            driver: what requests act on.
-            clock: says when to look.
-            stages: those of the job.
-            models: all that are asked.
-            notify: takes a sentence for whoever takes the run up.
+            log: receives the answers.
+            driver: target of the commands.
+            clock: schedules the polling.
+            stages: stages of the job.
+            models: all models of the run.
+            notify: called with messages for the user who resumes the run.
             initial_state: state of the run when this process started; None: it is new.
-            startup_limits: names of the limits that this process was started with.
-            answered: ids of requests that were carried out before there was this log.
+            startup_limits: names of the limits given for this process.
+            answered: ids of commands carried out before this log existed.
         """
         self._folder = folder
         self._log = log
@@ -411,19 +412,19 @@ class Listener:
         self._tail = CommandTail(folder.control)
         self._answered = set(answered)
         self._begun: frozenset[str] = frozenset()
-        self.drained_by: str | None = None  #: who asked for the drain, if one did
+        self.drained_by: str | None = None  #: who requested the drain, if any
         self.cancels: list[Command] = []  #: accepted; applied as the process ends
 
     @asynccontextmanager
     async def listening(self) -> AsyncIterator[None]:
-        """Carry out what is waiting in the file, then listen while the body runs."""
+        """Carry out pending commands, then listen while the block runs."""
         await self._take_up()
         await self._poll(WAITING, self._initial_state)
         async with run_alongside(self._driver.guard(self._listen)):
             yield
 
     async def _take_up(self) -> None:
-        """Go by what earlier processes were asked, and were not to forget."""
+        """Apply commands to earlier processes that stay in force."""
         recorded = await self._log.events(limit=ALL, kinds=[*KINDS, "command_rejected"])
         accepted = set()
         for event in (r.event for r in recorded):
@@ -463,7 +464,7 @@ class Listener:
     async def _drop(
         self, command: Command, withdrawal: Command, initial_state: str | None
     ) -> None:
-        """Answer a request that was taken back, and the one that took it back.
+        """Answer a withdrawn command, and the command that withdrew it.
 
         All of it is one transaction: a crash leaves both unanswered, or neither.
         """
@@ -492,7 +493,7 @@ class Listener:
             await self._check_state(command, initial_state)
             act = effects.get(command.kind, unknown)(command, target)
         except (CommandRefused, StoreError) as error:
-            # a log that cannot be looked at may still be written; if not, this raises
+            # an unreadable log may still be writable; if not, this raises
             await self._log.append(_rejected(command, str(error)))
             self._answer(command, initial_state, f"refused: {error}")
             return
@@ -509,12 +510,12 @@ class Listener:
             self._answer(command, initial_state, done.effect)
 
     def _answer(self, command: Command, initial_state: str | None, effect: str) -> None:
-        """Tell what became of a request that waited: who asked may be gone by now."""
+        """Show the result of a delayed command, whose sender may be gone."""
         if initial_state is not None:
             self.notify(f"Waiting was {command.kind} (by {command.author}): {effect}.")
 
     async def _check_state(self, command: Command, initial_state: str | None) -> None:
-        """Refuse what was decided on a run that has changed meanwhile."""
+        """Refuse a command that was based on an earlier state of the run."""
         if command.expected_state is None:
             return
         state = initial_state or await asyncio.to_thread(self._state)

@@ -42,13 +42,13 @@ InterimVerdict: TypeAlias = Literal["better", "worse", "close", "undecided"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InterimResult:
-    """How B stands to A by what is finished; once decided, as it was then."""
+    """Comparison of B with A on finished documents; fixed once decided."""
 
     verdict: InterimVerdict
-    clusters: int  #: documents that it goes by
-    cluster: str  #: what such a document is called, such as "paper"
+    clusters: int  #: compared documents
+    cluster: str  #: name of such a document, such as "paper"
     difference: float | None  #: B minus A, mean over these documents
-    lo: float  #: what the mean difference lies between, whenever one looks
+    lo: float  #: interval of the mean difference, valid at any number of looks
     hi: float
 
 
@@ -70,10 +70,10 @@ Raises `UsageError` where the metric is not one that can be watched.
 
 
 def load_decide() -> Decide:
-    """What is installed for deciding.
+    """Load the installed decision rule.
 
     Raises:
-        UsageError: nothing is.
+        UsageError: none is installed.
     """
     for point in entry_points(group=GROUP, name=NAME):
         return cast("Decide", point.load())
@@ -85,7 +85,7 @@ def load_decide() -> Decide:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InterimScores:
-    """What a run's front comes to, item by item."""
+    """Results of the finished part of a run, item by item."""
 
     comparable: Mapping[str, Comparable]  #: by model
     finished: FinishedItems
@@ -95,7 +95,7 @@ class InterimScores:
 def interim_scores(
     job: Job, dataset: Dataset, reader: sqlite3.Connection
 ) -> InterimScores:
-    """The front of a run, scored; nothing is written."""
+    """Score the finished part of a run, without writing anything."""
     # in this order: tasks may still be planned in between, and none before
     is_planned = status(reader).planning_exhausted
     through_seq = last_seq(reader)
@@ -112,10 +112,10 @@ def interim_scores(
 def check(
     work: Workload, models: tuple[str, ...], stopping: StoppingRule, decide: Decide
 ) -> None:
-    """See that a metric can be watched, before anything is asked.
+    """Check that a metric can be watched, before any call.
 
     Raises:
-        UsageError: it cannot, naming those that can.
+        UsageError: it cannot; the message names those that can.
     """
     comparable = work.job.score(work.dataset, _NoAnswers(models=models)).comparable
     a, b = (comparable.get(model, {}) for model in models)
@@ -176,19 +176,19 @@ class _NoAnswers:
 
 
 BY = "decision"
-"""Who drains a run that has answered enough."""
+"""Sender of the drain when a run has enough answers."""
 POLL_S = 2.0
-"""Between two looks, at least."""
+"""Minimum interval between checks."""
 REST = 19
-"""Times as long as a look took until the next one: they take a twentieth of a core."""
+"""Pause between checks in multiples of a check's time: 5 % of a core."""
 _ALL = 1_000_000
 
 VERDICTS = {"better": "better than", "worse": "worse than", "close": "as good as"}
-"""What a verdict says of B and A."""
+"""Verdicts on B against A, in words."""
 
 
 def sentence(decision: ComparisonDecided) -> str:
-    """What was decided, for people; without a full stop."""
+    """Describe the decision in a sentence without a full stop."""
     margin = decision.stopping.margin
     apart = f", apart by less than {margin:g}" if decision.verdict == "close" else ""
     return (
@@ -202,14 +202,14 @@ def sentence(decision: ComparisonDecided) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionContext:
-    """What a run of two models is looked at with."""
+    """Inputs of the checks of a run of two models."""
 
     stopping: StoppingRule
     decide: Decide
 
 
 class Decider:
-    """Ends a run as soon as its answers say which of its models is better."""
+    """Ends a run as soon as its answers decide which model is better."""
 
     def __init__(
         self,
@@ -222,16 +222,16 @@ class Decider:
         notify: Callable[[str], None],
         looking: DecisionContext,
     ) -> None:
-        """Watch a run that is about to go on.
+        """Prepare to watch a run that is about to start.
 
         Args:
             folder: the run's.
-            log: where the decision goes.
-            work: what the run is about.
-            driver: what is drained.
-            clock: says when to look.
-            notify: takes a sentence for whoever started the process.
-            looking: how it is decided, and by which rule.
+            log: receives the decision.
+            work: the run's workload.
+            driver: drained after a decision.
+            clock: schedules the checks.
+            notify: called with messages for the user.
+            looking: the method and the rule.
         """
         self._folder = folder
         self._log = log
@@ -247,7 +247,7 @@ class Decider:
 
     @asynccontextmanager
     async def deciding(self) -> AsyncIterator[None]:
-        """Look while the body runs, from time to time."""
+        """Check periodically while the block runs."""
         await self._take_up()
         if self._looking is None:
             yield
@@ -257,7 +257,7 @@ class Decider:
                 yield
 
     async def poll(self) -> None:
-        """Look once, and record what is decided; nothing where it has been before."""
+        """Check once, and record a decision unless there is one."""
         looking = self._looking
         if looking is None or self.decided is not None:
             return
@@ -276,7 +276,7 @@ class Decider:
         self._notify(f"Decided: {sentence(decision)}.")
 
     def _seen(self, looking: DecisionContext) -> ComparisonDecided | None:
-        """What the log decides by now; read in a thread of its own."""
+        """Return the decision by the log's current answers; runs in a thread."""
         job = self._work.job
         if self._dataset is None:
             self._dataset = job.load(self._work.settings)
@@ -301,9 +301,9 @@ class Decider:
         )
 
     async def _take_up(self) -> None:
-        """Go by what was decided before.
+        """Apply an earlier decision.
 
-        Whoever resumes a run that had stopped there wants the rest as well.
+        A user who resumes a run stopped by it wants the rest as well.
         """
         for recorded in await self._log.events(
             limit=_ALL, kinds=["comparison_decided", "run_drained", "run_finished"]

@@ -42,17 +42,17 @@ async def cancel_rest(
     clock: Clock,
     commands: Sequence[Command],
 ) -> int:
-    """Skip all that is open and record that the run was cancelled.
+    """Skip all open tasks and record that the run was cancelled.
 
     Args:
         folder: the run's.
         log: the run's.
-        planner: reads the answers that came as the calls were cut.
-        clock: tells how long cut calls had taken.
+        planner: parses answers that arrived during cancellation.
+        clock: measures the duration of cancelled calls.
         commands: the requests, at least one; applied by this.
 
     Returns:
-        How many tasks were skipped.
+        The number of skipped tasks.
     """
     async for _ in planner.finish_reading():
         pass
@@ -95,7 +95,7 @@ async def _skip_cut(log: Log, clock: Clock, by: str) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOutcome:
-    """How the process's work on a run came out."""
+    """Result of the process's work on a run."""
 
     outcome: Outcome | Literal["cancelled", "decided", "given up"]
     reason: str | None = None  #: one sentence, where the run is not finished
@@ -103,7 +103,7 @@ class RunOutcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEnding:
-    """The last thing that a process does for a run."""
+    """The final step of a process on a run."""
 
     folder: RunFolder
     log: Log
@@ -111,14 +111,15 @@ class RunEnding:
     planner: Planner
     driver: Driver
     listener: Listener
-    decided: ComparisonDecided | None = None  #: what ended it, if models were watched
+    #: the rule that ended it, if models were watched
+    decided: ComparisonDecided | None = None
     endpoints: Mapping[str, BatchEndpoint] = field(default_factory=dict)
-    """Where batches are, by model."""
+    """Providers of the batches, by model."""
     settle_s: float = 0.0  #: until a batch that is not shown is not there
     is_fenced: bool = False  #: its lease on its part of the run had ended
 
     async def conclude(self, outcome: Outcome) -> RunOutcome:
-        """Write how it ended, and say it in one sentence."""
+        """Record the end, and describe it in one sentence."""
         # in turn after a retry that was still being written
         await self.log.last_seq()
         with open_reader(self.folder.log) as reader:
@@ -168,7 +169,7 @@ class RunEnding:
         return RunOutcome(outcome="decided", reason=reason)
 
     async def _left(self) -> str:
-        """What becomes of the calls that are out, as the beginning of a sentence."""
+        """Describe the fate of calls in flight; the start of a sentence."""
         unknown, batches_text = len(await self.log.in_flight()), ""
         if self.endpoints:
             with open_reader(self.folder.log) as reader:
@@ -223,7 +224,7 @@ class RunEnding:
 
 
 def cancelled(run: str, skipped: int) -> RunOutcome:
-    """How a run ends whose open tasks were skipped for good."""
+    """Return the end of a run whose open tasks were skipped by a cancel."""
     return RunOutcome(
         outcome="cancelled",
         reason=f"Cancelled; {skipped:,} open tasks were skipped. Score the "

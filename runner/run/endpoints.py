@@ -58,12 +58,12 @@ Clients: TypeAlias = Mapping[str, ModelClient]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Connections:
-    """Where a run's models are asked, each in one of two ways."""
+    """Connections to a run's models: single calls or batches."""
 
-    clients: Clients  #: of those that are asked call by call
-    endpoints: Mapping[str, BatchEndpoint]  #: of those that are asked by batches
-    terms: Mapping[str, ModelTerms]  #: how they are asked, where they are online
-    ladders: Mapping[str, Fallbacks]  #: what their endpoints take
+    clients: Clients  #: models with single calls
+    endpoints: Mapping[str, BatchEndpoint]  #: models with batches
+    terms: Mapping[str, ModelTerms]  #: connection settings of online models
+    ladders: Mapping[str, Fallbacks]  #: parameters that their endpoints accept
 
 
 def connect(
@@ -72,16 +72,17 @@ def connect(
     context: RunContext,
     facts: Sequence[ParameterRefused] = (),
 ) -> Connections:
-    """The connections to all models of a run.
+    """Open the connections to all models of a run.
 
     Args:
         work: the run's job and settings.
         options: how calls are sent.
-        context: what surrounds the run.
-        facts: what earlier processes have found out of endpoints.
+        context: the context of the run.
+        facts: facts about endpoints from earlier processes.
 
     Raises:
-        UsageError: one cannot be served, or none by batches though that was wanted.
+        UsageError: a model cannot be served, or batches were requested and none
+            supports them.
     """
     job, terms_by_model = work.job, terms(work, options)
     ladders = {
@@ -119,7 +120,7 @@ def connect(
 
 
 def ladder(model: str, options: RunOptions, model_terms: ModelTerms) -> Fallbacks:
-    """What is known of the endpoint of a model before the first call."""
+    """Return what is known about a model's endpoint before the first call."""
     return Fallbacks(
         endpoint_name(model, options.of(model).base_url),
         model,
@@ -129,17 +130,17 @@ def ladder(model: str, options: RunOptions, model_terms: ModelTerms) -> Fallback
 
 
 def check_addresses(models: Iterable[str], options: RunOptions) -> None:
-    """Refuse base URLs that are no address, before anything else is asked of a model.
+    """Refuse invalid base URLs before any other check of a model.
 
     Raises:
-        UsageError: one is none, or holds a password.
+        UsageError: a URL is invalid or contains a password.
     """
     for model in models:
         endpoint_name(model, options.of(model).base_url)
 
 
 def endpoint_name(model: str, base_url: str | None) -> str:
-    """Where a model is asked, as facts about it are recorded."""
+    """Return a model's endpoint as recorded in facts about it."""
     if route(model, has_base_url=base_url is not None) is not Route.DIRECT:
         return model.partition("/")[0]
     # with its HTTP library, so only where it is needed
@@ -154,7 +155,7 @@ def endpoint_name(model: str, base_url: str | None) -> str:
 def client_options(
     job: Job, options: RunOptions, model: str, context: RunContext
 ) -> ClientOptions:
-    """What a model's client is opened with; raise `UsageError` for a missing key."""
+    """Return a client's configuration; raise `UsageError` for a missing key."""
     model_options = options.of(model)
     headers, masked = _headers(options.parameters_of(model), model, context.environment)
     return ClientOptions(
@@ -176,7 +177,7 @@ def key_of(
 ) -> Secret | None:
     """The key of a model's endpoint; raise `UsageError` where one is missing."""
     model_options = options.of(model)
-    # a key goes nowhere it was not meant for: the default only to openai/...
+    # a key is sent only to its intended endpoint: the default only to openai/...
     default = OPENAI_KEY if model.startswith("openai/") else None
     variable = model_options.api_key_env or default
     key = environment.get(variable) if variable is not None else None
@@ -222,12 +223,12 @@ class SharedEndpoints:
         *,
         holder: LeaseHolder | None = None,
     ) -> None:
-        """Nobody is at work yet.
+        """Start without any runs.
 
         Args:
-            limits: what a person set for whole endpoints, by address.
-            budget: what all runs together may cost; None: each has its own.
-            holder: what a broker lends this process; None: it has all to itself.
+            limits: the user's limits for whole endpoints, by address.
+            budget: budget of all runs together; None: each has its own.
+            holder: leases from a broker; None: no broker.
         """
         self.budget = budget
         self.wakeups = WakeUps()
@@ -239,7 +240,7 @@ class SharedEndpoints:
         self._is_stopping = False
 
     def scheduler(self, job: Job, options: RunOptions, run_budget: Budget) -> Scheduler:
-        """The scheduler of a run; *run_budget* is its money where none is shared."""
+        """Return the scheduler of a run; *run_budget* applies if none is shared."""
         roles = assigned(job, options)
         models = [
             (
@@ -258,7 +259,7 @@ class SharedEndpoints:
         )
 
     def _money(self, run_budget: Budget) -> Budget:
-        """What pays for a run whose *run_budget* money is known."""
+        """Return the budget of a run: the shared one or *run_budget*."""
         if self.budget is not None:
             return self.budget
         if self._holder is not None and run_budget.statistics().cap_pico is not None:
@@ -266,7 +267,7 @@ class SharedEndpoints:
         return run_budget
 
     def _endpoint(self, name: str, model: str) -> Endpoint:
-        """Where a model is asked; what is offline is a function of one run's job."""
+        """Return a model's endpoint; an offline model belongs to one run's job."""
         if is_offline(model):
             return Endpoint(name)
         if name not in self._endpoints:
@@ -288,7 +289,7 @@ class SharedEndpoints:
             self._drivers.remove(driver)
 
     def drain(self) -> None:
-        """Start nothing more in any run; calls in flight get the grace time."""
+        """Drain all runs; calls in flight get the grace time."""
         self._is_draining = True
         for driver in self._drivers:
             driver.drain()
@@ -301,25 +302,25 @@ class SharedEndpoints:
 
 
 REQUESTED_FILES: Final = 1 << 16
-"""Open files that are asked for: a machine has as many ports towards an address."""
+"""Maximum open files to request: a machine has as many ports per address."""
 
 RESERVED: Final = 24
-"""Files that a run opens besides its connections: readers of the log with its WAL and
-index, inputs, DNS, the response cache, a scoring. Sixteen were seen at most."""
+"""Files that a run opens in addition to its connections: readers of the log with its
+WAL and index, inputs, DNS, the response cache, a scoring. Sixteen were seen at most."""
 
 
 def with_room(
     options: RunOptions, models: tuple[str, ...], notify: Callable[[str], None]
 ) -> RunOptions:
-    """*options* with no more calls at a time than connections can be open.
+    """Return *options* with concurrency limited by the possible connections.
 
     Args:
         options: how calls are sent.
-        models: all that are asked.
-        notify: hears of a ceiling that was lowered.
+        models: all models of the run.
+        notify: called if the limit was lowered.
 
     Raises:
-        UsageError: there is no room for a single call.
+        UsageError: not even one connection is possible.
     """
     online = [
         model
@@ -379,13 +380,13 @@ def _open_files() -> int:
 
 
 def carried(folder: RunFolder, options: RunOptions) -> Sequence[AttemptStarted]:
-    """The attempts that earlier processes have put, or were to put, into batches.
+    """Return the attempts that earlier processes put, or were to put, into batches.
 
-    None of them was sent without its batch standing in the log, so what became of each
-    can be found out, and none is unknown.
+    Each was sent only after its batch was in the log, so every outcome can be
+    determined.
 
     Raises:
-        UsageError: there are some, and the run is to go on without batches.
+        UsageError: there are some, and the run resumes without batches.
     """
     with open_reader(folder.log) as reader:
         batched_starts = [start for start in sent_starts(reader) if start.batched]
@@ -398,7 +399,7 @@ def carried(folder: RunFolder, options: RunOptions) -> Sequence[AttemptStarted]:
 
 
 def tag_of(folder: RunFolder) -> str:
-    """The beginning of the keys of all batches of a run, or of a shard of it."""
+    """Return the key prefix of all batches of a run, or of a shard."""
     return run_tag(f"{folder.run_id}{folder.part}")
 
 
@@ -412,16 +413,16 @@ def batch_clients(
     starts: Sequence[AttemptStarted],
     leaving: asyncio.Event,
 ) -> dict[str, BatchClient]:
-    """The clients of the models that are asked by batches.
+    """Return the clients of the models with batches.
 
     Args:
         folder: the run's.
         log: the run's.
         options: how calls are sent.
-        context: what surrounds the run.
-        endpoints: where these models are asked.
-        starts: the attempts that go on.
-        leaving: set as the process is about to end.
+        context: the context of the run.
+        endpoints: the endpoints of these models.
+        starts: the attempts to continue.
+        leaving: set when the process is about to end.
     """
     if not endpoints:
         return {}

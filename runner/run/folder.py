@@ -45,16 +45,16 @@ async def create(
     group: str | None = None,
     shard: Shard | None = None,
 ) -> AsyncIterator[SqliteLog]:
-    """A new run's log with its first event; the folder must not hold a run yet.
+    """Create a new run's log with its first event; the folder must not hold a run.
 
-    A shard's log may be there without any event: its writer died before the first.
+    A shard's log may exist without events, if its writer died before the first.
     """
     if (refused := network_problem(folder.path)) is not None:
         raise StoreError(refused)
     if shard is None:
         check_new(folder)
     make_folder(folder.path)
-    # who judged, embedded or ranked elsewhere stands with each task
+    # external judges, embedders and rankers are recorded with each task
     roles = (
         {"subject": options.model} if imported else assigned(work.job, options).models
     )
@@ -84,11 +84,11 @@ async def create(
 
 
 def check_new(folder: RunFolder) -> None:
-    """Refuse a folder where there is a run, or was one whose log is gone.
+    """Refuse a folder that holds a run, or held one whose log is missing.
 
     Raises:
-        UsageError: there is one.
-        EventsLost: there was one.
+        UsageError: it holds a run.
+        EventsLost: its log is missing.
     """
     if folder.log.exists() or folder.shards():
         raise UsageError(
@@ -115,7 +115,7 @@ async def _create_log(
 
 
 def owner() -> str:
-    """Who writes: host and process, for people who meet a busy log."""
+    """Return the writer's host and process id, for messages about a busy log."""
     return f"{os.uname().nodename}:{os.getpid()}"
 
 
@@ -134,10 +134,10 @@ LOCK = "group.lock"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupSpending:
-    """What runs of a group have taken of its budget, in pico-dollars."""
+    """Usage of a group's budget by its runs, in pico-dollars."""
 
     spent_pico: int = 0
-    possible_pico: int = 0  #: may be billed; calls that a crash gave up are among them
+    possible_pico: int = 0  #: may be billed; includes calls lost in a crash
 
 
 def members(runs_dir: Path, group: str) -> list[RunFolder]:
@@ -157,7 +157,7 @@ def members(runs_dir: Path, group: str) -> list[RunFolder]:
 def elsewhere(
     runs_dir: Path, group: str | None, *, but: RunFolder | None = None
 ) -> GroupSpending:
-    """What the runs of a group have taken of its budget, *but* one of them."""
+    """Return the usage of a group's budget by its runs, *but* one of them."""
     spent = possible = 0
     for folder in members(runs_dir, group) if group is not None else ():
         if but is not None and folder.run_id == but.run_id:
@@ -171,7 +171,7 @@ def elsewhere(
 
 @contextmanager
 def lock_group(runs_dir: Path, group: str) -> Iterator[Path]:
-    """Work on a group alone while the body runs; its folder.
+    """Lock a group for the block; yield its folder.
 
     Raises:
         RunnerError: another process works on it.
@@ -201,24 +201,23 @@ _DRAFT = ".draft"
 
 @contextmanager
 def replaced(target: Path, *, force: bool) -> Iterator[Path]:
-    """An empty folder beside *target* that takes its place once the body is through.
+    """Yield an empty folder that replaces *target* at the end of the block.
 
-    Whatever goes wrong inside, *target* is as it was before.
+    After an error in the block, *target* is unchanged.
 
     Args:
-        target: where the folder will be.
-        force: replace one that is there; it is not merged into.
+        target: path of the folder.
+        force: replace an existing one; never merge.
 
     Raises:
-        UsageError: something is there and may not be replaced, or the place cannot be
-            written.
+        UsageError: it exists and may not be replaced, or cannot be written.
     """
     if target.name in {"", ".."}:
         raise UsageError(
             f"{target} is not a folder that can be replaced: name another --out."
         )
     if target.is_symlink():
-        target = target.resolve()  # the link stays, and what it names is replaced
+        target = target.resolve()  # the link stays, and its target is replaced
     draft = target.with_name(f".{target.name}.{os.getpid()}{_DRAFT}")
     old = target.with_name(f".{target.name}.{os.getpid()}{_OLD}")
     try:
@@ -242,15 +241,15 @@ def replaced(target: Path, *, force: bool) -> Iterator[Path]:
     except OSError as error:
         raise UsageError(f"{target} cannot be written: {error.strerror}.") from error
     finally:
-        _put_back(target)  # stopped between the two moves, by whatever
+        _put_back(target)  # stopped between the two moves
         shutil.rmtree(draft, ignore_errors=True)
 
 
 @contextmanager
 def drafting(target: Path) -> Iterator[Path]:
-    """An empty folder beside *target* for what is to become it, gone at the end.
+    """Yield an empty temporary folder next to *target*; remove it at the end.
 
-    What a process that was killed has left of one is removed.
+    Leftovers of a killed process are removed.
 
     Raises:
         OSError: there is no room for one; it names *target*.
@@ -260,7 +259,7 @@ def drafting(target: Path) -> Iterator[Path]:
         _clear_drafts(target)
         draft.mkdir(parents=True)
     except OSError as error:
-        # nobody knows the hidden folder's name
+        # the hidden folder's name means nothing to the user
         raise OSError(error.errno, error.strerror, str(target)) from error
     try:
         yield draft
@@ -269,7 +268,7 @@ def drafting(target: Path) -> Iterator[Path]:
 
 
 def _put_back(target: Path) -> bool:
-    """Put back what was moved away for *target* and never replaced.
+    """Restore *target* if it was moved away and never replaced.
 
     A process that was killed leaves it hidden beside the target: in its place if the
     second move was not made, and of no use if it was.
@@ -285,7 +284,7 @@ def _put_back(target: Path) -> bool:
 
 
 def _clear_drafts(target: Path) -> None:
-    """Remove what processes that were killed had begun to write for *target*."""
+    """Remove temporary folders that killed processes left for *target*."""
     for process, draft in _of_processes(target, _DRAFT):
         # one of this process's number is of an earlier process that had the number
         if process == os.getpid() or not _is_running(process):
@@ -293,7 +292,7 @@ def _clear_drafts(target: Path) -> None:
 
 
 def _of_processes(target: Path, end: str) -> list[tuple[int, Path]]:
-    """The hidden folders beside *target* with that end, each with its process."""
+    """Return hidden folders next to *target* with that suffix, with their pids."""
     begin = f".{target.name}."
     paths = sorted(target.parent.glob(f"{escape(begin)}*{end}"))
     names = ((path.name[len(begin) : -len(end)], path) for path in paths)
@@ -301,7 +300,7 @@ def _of_processes(target: Path, end: str) -> list[tuple[int, Path]]:
 
 
 def _is_running(process: int) -> bool:
-    """Whether there is a process of that number, whoever's it is."""
+    """Return whether a process with that id exists, of any user."""
     try:
         os.kill(process, 0)  # signal 0 is none
     except ProcessLookupError:

@@ -72,23 +72,23 @@ from store.task import TaskState
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResumeState:
-    """How a process found the run that it goes on with; a new run by default."""
+    """State in which a process found a resumed run; by default a new run."""
 
     must_catch_up: bool = False
-    group: str | None = None  #: whose budget it shares
+    group: str | None = None  #: the group whose budget it shares
     initial_state: str | None = None  #: its state
     startup_limits: Collection[str] = ()  #: limits that this process was given itself
-    stopping: StoppingRule | None = None  #: what the run stops at
-    part: ShardPart | None = None  #: of it that is asked; None: all
+    stopping: StoppingRule | None = None  #: the rules that stop the run
+    part: ShardPart | None = None  #: its part of the run; None: all
     carried: Sequence[AttemptStarted] = ()  #: attempts of others that go on in batches
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSession:
-    """What a process has agreed to do, and with what."""
+    """A prepared run of a process, with its resources."""
 
     folder: RunFolder
-    log: SqliteLog  #: open for writing; its beginning, or resumption, is recorded
+    log: SqliteLog  #: open for writing; the start or resume is recorded
     work: Workload
     options: RunOptions
     context: RunContext
@@ -100,8 +100,8 @@ class RunSession:
         """Work until the run ends or is interrupted.
 
         Args:
-            shared_endpoints: the runs that share endpoints and budget with it; None:
-                it is alone, and obeys the process's signals itself.
+            shared_endpoints: the runs that share endpoints and budget with it; None: it
+                is alone, and handles the process's signals itself.
         """
         context, part = self.context, self.resume_state.part
         lease_client = (
@@ -133,7 +133,7 @@ class RunSession:
             if lease_client is not None:
                 await stack.enter_async_context(lease_client.leasing(driver))
             async with listener.listening():
-                # after what was waiting: a retry changes what is left to do
+                # after pending commands: a retry changes what is left to do
                 with open_reader(self.folder.log) as reader:
                     before = status(reader)
                 deciding = nullcontext() if decider is None else decider.deciding()
@@ -189,7 +189,7 @@ class RunSession:
         )
 
     def _budget(self) -> Budget:
-        """What may still be spent here, from what was spent anywhere."""
+        """Return the remaining budget, from the usage everywhere."""
         part = self.resume_state.part
         with open_reader(self.folder.log) as reader:
             money = spending(reader)
@@ -218,7 +218,7 @@ class RunSession:
         planner: Planner,
         leaving: asyncio.Event,
     ) -> EngineConfig:
-        """What the driver works with; the cache is closed with *stack*."""
+        """Return the engine's configuration; the cache is closed with *stack*."""
         job, options, context = self.work.job, self.options, self.context
         part = self.resume_state.part
         cache = await stack.enter_async_context(
@@ -278,7 +278,7 @@ class RunSession:
         )
 
     def _bounds(self) -> dict[str, TokenBounds]:
-        """What bounds the calls of each model, as far as the log tells it too."""
+        """Return the cost bounds of each model, also by what the log shows."""
         replies: Counter[str] = Counter()
         for (_, model), count in self._completed().items():
             replies[model] += count
@@ -294,11 +294,11 @@ class RunSession:
         }
 
     def _probe(self, scheduler: Scheduler, bounds: Mapping[str, TokenBounds]) -> None:
-        """Have the first call of a stage go alone, where little is known of its model.
+        """Send the first call of a stage alone if its model is unknown.
 
-        An endpoint may refuse it, or may bill more for it than its limit. None of those
-        that were answered before, or whose model's family is known. Of a model that is
-        asked in batches it is one call for all stages, since a batch may take hours.
+        An endpoint may refuse it, or may bill more for it than its limit. Stages
+        answered before and models of a known family are excluded. A model with batches
+        gets one such call for all stages, since a batch may take hours.
         """
         job, options = self.work.job, self.options
         answered = {key for key, count in self._completed().items() if count}
@@ -314,7 +314,7 @@ class RunSession:
             scheduler.probe(model, left)
 
     def _listener(self, driver: Driver, models: tuple[str, ...]) -> Listener:
-        """Who hears what is asked of the run."""
+        """Return the listener for the run's commands."""
         part = self.resume_state.part
         return Listener(
             folder=self.folder,
@@ -330,7 +330,7 @@ class RunSession:
         )
 
     def _decider(self, driver: Driver) -> Decider | None:
-        """Who ends the run once it is decided which model is better, if anybody."""
+        """Return the watcher that ends a decided run, if there is one."""
         stopping = self.resume_state.stopping
         if stopping is None:
             return None
@@ -361,11 +361,11 @@ async def start(
         folder: the run's.
         work: its job, settings and data.
         options: how calls are sent.
-        context: what surrounds it.
+        context: its context.
         shared_endpoints: the runs that share endpoints and budget with it; None: it is
-            alone, and obeys the process's signals itself.
-        group: the name under which it was started with others, if it was.
-        part: the shard that *folder* is of; None: the run is not split.
+            alone, and handles the process's signals itself.
+        group: the group of runs started together, if any.
+        part: the shard of *folder*; None: the run is not split.
     """
     models = assigned(work.job, options).all_models
     check_addresses(models, options)
@@ -414,22 +414,22 @@ async def resume(
     shared_endpoints: SharedEndpoints | None = None,
     part: ShardPart | None = None,
 ) -> RunOutcome:
-    """Take a run up where its last writer left it.
+    """Resume a run where its last writer left it.
 
     Args:
         folder: the run's.
-        work: its job, settings and data as they are now.
+        work: its current job, settings and data.
         options: how calls are sent.
-        context: what surrounds it.
-        accept_changes: whether inputs and prompts may differ from what they were.
-        accept_loss: whether it goes on although acknowledged events are missing.
-        startup_limits: names of the limits that were given for this process; commands
-            to earlier ones about them do not hold for it.
+        context: its context.
+        accept_changes: whether inputs and prompts may have changed.
+        accept_loss: whether to continue although acknowledged events are missing.
+        startup_limits: names of the limits that were given for this process; earlier
+            commands about them do not apply.
         shared_endpoints: as for `start`.
         part: as for `start`.
 
     Raises:
-        UsageError: there is nothing to go on with.
+        UsageError: there is nothing to resume.
         RunChanged: inputs or prompts differ.
         EventsLost: acknowledged events are missing, and that was not accepted.
     """
@@ -521,7 +521,7 @@ def check_alive(folder: RunFolder) -> None:
 
 
 def check_cancelled(folder: RunFolder, state: str | None) -> None:
-    """Raise where a run was cancelled, and nobody has asked for its tasks since."""
+    """Raise if a run was cancelled and not retried since."""
     if state == "cancelled" and "retry" not in {c.kind for c in waiting(folder)}:
         raise UsageError(
             f"Run {folder.run_id} was cancelled; bring its tasks back with siftlog "

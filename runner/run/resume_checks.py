@@ -21,11 +21,11 @@ PROMPTS = "prompts"
 
 
 SAMPLE = 20
-"""Requests compared with what was sent before; a changed prompt changes all alike."""
+"""Number of requests to compare; a changed prompt changes all of them."""
 
 
 async def reads_differently(log: Log, work: Workload) -> bool:
-    """Whether parsers or settings are not those that read the stored answers."""
+    """Return whether parsers or settings differ from those that read the answers."""
     last: RunStarted | RunResumed | None = None
     for recorded in await log.events(
         limit=1_000_000, kinds=["run_started", "run_resumed"]
@@ -39,16 +39,16 @@ async def reads_differently(log: Log, work: Workload) -> bool:
 
 
 def changed_inputs(first: RunStarted, work: Workload) -> list[Input]:
-    """The inputs that the run did not begin with, or not with this content."""
+    """Return inputs that are new or changed since the start of the run."""
     before = {i.setting: i.sha256 for i in first.inputs}
     return [now for now in work.inputs if before.get(now.setting) != now.sha256]
 
 
 def check_inputs(first: RunStarted, work: Workload) -> None:
-    """Refuse to go on with other data, or other prompts, than the run began with.
+    """Refuse to resume with other data or prompts than at the start.
 
-    Which prompts were named is compared too: tasks that nothing was sent for yet would
-    otherwise get other ones than the rest.
+    The selected prompts are compared too, because unsent tasks would otherwise get
+    other prompts than the rest.
     """
     before = {i.setting: i.sha256 for i in first.inputs}
     if (PROMPTS in before) != any(now.setting == PROMPTS for now in work.inputs):
@@ -69,7 +69,7 @@ def check_inputs(first: RunStarted, work: Workload) -> None:
 
 
 async def check_requests(log: Log, work: Workload, options: RunOptions) -> None:
-    """Refuse to go on with other prompts than the run has sent so far."""
+    """Refuse to resume with other prompts than the run has sent so far."""
     roles, terms_by_model = assigned(work.job, options), terms(work, options)
     for stage in work.job.stages:
         for model in roles.of(stage):

@@ -1,11 +1,11 @@
 """Lends one run's limits and money to its shards, and serves them over a socket.
 
-`Broker` is sans-IO: `receive` takes what a shard says with the time it was heard,
-`step` gives what is to be said to whom, and when to look again. `BrokerServer` has a
-task for each connection, and one that looks at the clock.
+`Broker` is sans-IO: `receive` takes a shard's messages with the time of receipt, `step`
+returns the messages to send and the time of the next step. `BrokerServer` has a task
+for each connection, and one for the clock.
 
-Whoever does not know the token learns nothing and is let go; so is whoever says what
-makes no sense, or does not read what is said to it. None of that disturbs the others.
+A client without the token learns nothing and is disconnected; so is one that sends
+invalid messages or does not read its own. The others are not affected.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Runs the command `siftlog` tied to the process that started it.
 
-`python -m runner.shards.child SIGNAL WORDS...` carries out `siftlog WORDS...`. Its
-standard input is a pipe that nobody writes to: it ends when the starter dies, however
-that dies, and then this process sends itself SIGNAL: SIGTERM to finish its calls,
-SIGKILL where the starter's death is to be its own.
+`python -m runner.shards.child SIGNAL WORDS...` runs `siftlog WORDS...`. Its standard
+input is a pipe without writes: it closes when the parent dies for any reason, and then
+this process sends itself SIGNAL: SIGTERM to finish its calls, SIGKILL to die with its
+parent.
 """
 
 from __future__ import annotations

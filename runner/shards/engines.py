@@ -1,10 +1,10 @@
-"""Places processes of shards: the interface of engines, and the engine of this machine.
+"""Places processes of shards: the engine interface and the local engine.
 
-An engine places, waits and stops. It restarts nothing by itself: only who supervises
-knows when a shard's slices may be worked on again (`runner.shards.supervisor`).
+An engine places, waits and stops. It restarts nothing by itself: only the supervisor
+knows when a shard may run again (`runner.shards.supervisor`).
 
-It is tied to whoever started it by a pipe (`runner.shards.child`), so that none is
-left behind that nobody knows of.
+A local process is tied to its parent by a pipe (`runner.shards.child`), so no orphans
+remain.
 """
 
 from __future__ import annotations

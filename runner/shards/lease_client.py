@@ -1,13 +1,13 @@
-"""Connects a shard to its broker and holds what was lent to it.
+"""Connects a shard to its broker and holds its leases.
 
-Sans-IO: `receive` takes what the broker says, `says` gives what is to be said to it,
-both with the time of this process. The lease on the shard itself is its fence: without
-an answer of the broker's to something that was sent less than a TTL ago, nothing may be
-sent (`holds`). It runs from when the question was sent, the broker's own account from
-when it heard it, which is later: so the shard is the first to think itself dead.
+Sans-IO: `receive` takes the broker's messages, `says` returns messages to send, both
+with the time of this process. The lease on the shard itself is its fence: calls may be
+sent only if the broker has answered a message that was sent less than a TTL ago
+(`holds`). The shard's TTL runs from when the message was sent, the broker's from when
+it was received, which is later, so the shard expires first.
 
-One connection at a time, made anew where it breaks, for as long as the fence holds.
-After that the shard drains: what is in flight ends, and nothing more is sent.
+There is one connection at a time, reopened after a break as long as the fence holds.
+After that the shard drains: calls in flight end, and nothing more is sent.
 """
 
 from __future__ import annotations

@@ -1,26 +1,25 @@
-"""Keeps what the broker lends and to whom: limits, money and members; sans-IO.
+"""Tracks the broker's leases of limits and money, and the members; sans-IO.
 
-Two rules make the sum of all shards keep a limit that each of them only knows a part
-of:
+Two rules keep the sum of all shards within a limit of which each knows only a part:
 
-1. What is lent leaves within `LIFE_S` or comes back. So what leaves in any minute was
-   lent in that minute or in the `LIFE_S` before it, and the buckets hold the limit in
-   windows that are longer by as much. What is given back was never sent: it is as if it
-   had never been lent.
-2. Nobody knows what was sent before a bucket was made, so it is made empty.
+1. Lent credit is used within `LIFE_S` or returned. So requests sent in any minute use
+   credit lent in that minute or in the `LIFE_S` before it, and the buckets enforce the
+   limit in windows longer by `LIFE_S`. Returned credit was never used and counts as
+   never lent.
+2. Requests sent before a bucket was created are unknown, so it starts empty.
 
-Whoever asks first is lent first, a part of a bucket at most, and asks again at the
-end of the queue: shards that want much share alike, those that want little get it.
+Requests are served in order, each with at most a part of a bucket, and repeated at the
+end of the queue: shards that need much share equally, those that need little get it.
 
-What is lent counts as spent until it is given back, or until the shard's end is known:
-so all of them together never pass the budget, whatever gets lost. Where the rest is too
-little for somebody's next call, all are asked for what they do not need at once; the
-call is refused for good only once not even all that could come back would pay for it.
+Lent money counts as spent until it is returned, or until the shard's end is known, so
+together they never exceed the budget, whatever is lost. If the rest is too little for a
+shard's next call, all shards are asked to return money they do not need at once; the
+call is refused only when even all returnable money would not pay for it.
 
-A process that was not heard for a TTL is silent: it has stopped by itself a little
-earlier, for its own TTL runs from when it last spoke. Until then nobody else gets its
-slices, but whoever goes on with its log: a log has one writer at a time, and its lock
-shows that the one before is gone.
+A process without messages for a TTL is silent: it has stopped itself slightly earlier,
+because its own TTL runs from its last message. Until then only a process that continues
+its log gets its slices: a log has one writer at a time, and its lock proves that the
+previous one is gone.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Defines the messages between shards and the broker, as lines of JSON.
 
-Amounts of money are whole pico-dollars, times seconds of the broker's own clock. A
-line holds a list of messages, within bounds: what counts is how often a shard has to
-ask, not how much.
+Amounts of money are whole pico-dollars, times seconds of the broker's own clock. A line
+holds a bounded list of messages, because the number of round trips matters more than
+their size.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """Spends a shard's share of the limits and of the budget; sans-IO.
 
-Stands where a process by itself has buckets that refill with time. Here credit comes
-in leases, and what is not used within a lease's life goes back. What is asked for is
-twice what was used since the last lease, or as much if some of it went back; and where
-leases are used fast, the next is asked for when one is half used.
+Replaces the time-based buckets of a single process. Credit comes in leases, and the
+unused part is returned at the end of a lease's life. A request asks for twice the
+amount used since the last lease, or the same amount if some was returned; if leases are
+used fast, the next is requested when one is half used.
 
-A `Budget` whose cap is what the broker has lent so far. Where there is no room for a
-call it asks for more, and only the broker's word that there never will be any ends a
-shard: money that others hold may come back.
+Its `Budget` has the money lent so far as its cap. If a call does not fit, it asks for
+more, and the shard ends only when the broker refuses finally, because other shards may
+return money.
 """
 
 from __future__ import annotations

@@ -1,21 +1,19 @@
-"""Assigns a process its part of a run: all of an item, with all that follows from it.
+"""Assigns a process its part of a run: whole items with all their follow-ups.
 
 Everything that descends from an item of the first stage, and all that is gathered with
-it, is planned and asked by one shard, so shards need not know of one another. What the
-other logs of the run hold of a shard's items (answers, and what they cost) is read from
-the union of these logs.
+it, is planned and sent by one shard, so shards are independent. Answers to a shard's
+items in other logs of the run, and their cost, are read from the union of these logs.
 
-Only logs that hold some of the shard's slices are merged. Where every shard has one log
-and goes on with it, there are none, and nothing is merged.
+Only logs that hold some of the shard's slices are merged. If every shard has one log
+and continues it, there are none, and nothing is merged.
 
-A shard that begins a log of its own knows nothing of what was asked of its items
-before: by another shard, when the run was split into other parts, or by this one,
-whose log was lost with its disk after it had been carried elsewhere. It plans them
-afresh, and what the run has an answer to is recorded anew instead of asked again. What
-had failed is asked again.
+A shard with a new log has no record of earlier calls for its items: by another shard,
+when the run was split differently, or by this one, whose log was lost with its disk
+after it was shipped. It plans the items again and records existing answers instead of
+sending them again. Failed tasks are sent again.
 
-What a place tells is no proof, since a process may have died a moment ago. So it is
-said and not refused: whoever started both has to know.
+The content of a place is no proof of a live process, which may have died a moment ago.
+So a conflict is reported but not refused: the user has to decide.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Drives a run whose shards are placed by an engine, until each has ended for good.
+"""Drives a run whose shards are placed by an engine, until all have ended.
 
 The driver makes no calls and writes no event: it lends limits and money to the shards
-(`runner.leasing`), has them placed and placed again, keeps their union fresh, and hands
-on what people ask of the run. When it dies, its shards finish their calls and end;
-another driver goes on with what they recorded.
+(`runner.shards.broker`), places and restarts them through an engine, keeps their union
+current, and relays commands. When it dies, its shards finish their calls and end;
+another driver continues from their logs.
 """
 
 from __future__ import annotations

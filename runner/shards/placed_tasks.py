@@ -1,12 +1,12 @@
 """Runs alongside a placed run: places shards, relays commands, reads logs.
 
-`ShardPlacer` has an engine do what the supervisor decides, `CommandRelay` hands on what
-people ask of the run, and `UnionRefresher` keeps the union of its logs fresh.
+`ShardPlacer` carries out the supervisor's decisions through an engine, `CommandRelay`
+relays commands to the run, and `UnionRefresher` keeps the union of its logs current.
 
-Requests stand in the `control.jsonl` of the run's folder. Shards that share the folder
-read them there; those on other disks get each line through the broker. What concerns
-the run as a whole, its limits and its money, is done by the broker, and no shard is
-placed again once the run was told to end.
+Commands are in the `control.jsonl` of the run's folder. Shards that share the folder
+read them there; those on other disks get each line through the broker. The broker
+handles limits and budget of the whole run, and no shard is restarted after a command to
+end the run.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Places shards on the nodes of a Ray cluster (the extra `ray`).
 
-Ray only places, waits and stops: one actor a shard, no restart of its own, nothing sent
-through it but the shard's specification. Actors end with the process that placed them.
+Ray only places, waits and stops: one actor per shard, without restarts; only the
+shard's specification is sent through it. Actors end with the process that placed them.
 
-The shard is a process of its own, not a thread of the actor's: it needs the main thread
-for its signals, and an environment without the options of others. When the actor dies,
-the process dies with it at once, so that a dead actor is a dead shard.
+The shard is a separate process, not a thread of the actor: it needs the main thread for
+its signals, and an environment without the options of others. When the actor dies, the
+process dies with it at once, so a dead actor implies a dead shard.
 """
 
 from __future__ import annotations

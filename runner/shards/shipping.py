@@ -1,7 +1,7 @@
 """Ships a shard's log to a place, from its first event to its last, and checks both.
 
-Only the logs of this folder tell who is at work: what runs on other machines is kept
-apart by whoever started it there.
+Only processes that use this folder can be detected; the user must keep shards on other
+machines apart.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""Decides when the shards of a run are placed, placed again, and given up.
+"""Decides when the shards of a run are placed, restarted and given up.
 
-It is given what happened and when, and answers with what is to be done; it owns neither
-engine nor clock. What an event means stands in `Supervisor._TABLE`, what an exit code
-means in `VERDICTS`. A shard is placed again
+It takes events with their time and returns actions; it owns neither engine nor clock.
+`Supervisor._TABLE` defines the meaning of events, `VERDICTS` that of exit codes. A
+shard is restarted
 
-* at once, near its log, when its process is certainly no more;
-* after `RestartPolicy.fence_s`, anywhere, when nobody can say: by then it has lost its
-  lease and finished its calls, wherever it is;
-* not at all, when it says the same of itself twice, dies too often in a row, or stopped
-  because its replies are of no use: each placement would pay for some more of them.
+* at once, near its log, when its process has certainly ended;
+* after `RestartPolicy.fence_s`, anywhere, when that is unknown: by then it has lost its
+  lease and finished its calls;
+* not at all, when it reports the same failure twice, dies too often in a row, or
+  stopped because its replies are useless: each restart would pay for more of them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Does a shard's work: begins its log, or goes on with it."""
+"""Runs a shard: starts its log or continues it."""
 
 from __future__ import annotations
 

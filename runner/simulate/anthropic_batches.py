@@ -1,4 +1,4 @@
-"""Anthropic's Message Batches: requests go in with the batch, results come in lines."""
+"""Simulates Anthropic's Message Batches: requests in the batch, results as lines."""
 
 from __future__ import annotations
 

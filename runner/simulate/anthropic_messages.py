@@ -1,8 +1,7 @@
-"""Requests and replies of Anthropic's Messages API, as far as they are simulated.
+"""Simulates requests and replies of Anthropic's Messages API.
 
-An answer in a given form is asked for in one of two ways: by a JSON schema in
-`output_config`, answered by a text, or by a tool that has to be used, answered by its
-input.
+Structured output is requested in one of two ways: by a JSON schema in `output_config`,
+answered by a text, or by a required tool, answered by its input.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Keeps simulated batches: states, schedules by seed, answers and bills.
 
-All that is going to happen is settled when a batch is made (its `BatchSchedule`, and
-what becomes of every item), so looking at it late or often changes nothing. Only a
-cancellation comes from outside.
+The schedule and the outcome of every item are fixed when a batch is created
+(`BatchSchedule`), so polling late or often changes nothing. Only cancellation is
+external.
 """
 
 from __future__ import annotations

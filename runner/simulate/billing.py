@@ -1,15 +1,14 @@
 """Bills calls by a price list and keeps the endpoint's own ledger of what it served.
 
 Runs are compared with this bill, so it imports nothing of `runner.money` or
-`runner.clients`: a mistake that both sides shared would prove nothing.
+`runner.clients`: a shared bug would go undetected.
 
-A request gets its line before the first byte of its reply leaves. Only where the
-client turns out to have gone before the last byte was out, a second line with the same
-`n` says so: the last line of a request counts. Keys are never written, only whether
-there was one.
+A request gets its line before the first byte of its reply is sent. If the client
+disconnects before the last byte, a second line with the same `n` is added: the last
+line of a request counts. Keys are never written, only whether there was one.
 
-The batch endpoints write lines of another kind to the same file: what was done there,
-and every item that was billed. `bill` adds up what both cost.
+The batch endpoints write lines of another kind to the same file: their operations and
+every billed item. `bill` sums the cost of both.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`siftlog simulate`: the endpoint as a process of its own."""
+"""The command simulate: runs the endpoint as a separate process."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Defines a provider's dialect: its values, its forms of usage, errors and limits.
 
-A `Dialect` says how usage, errors, limits, the end of a reply and what served it are
-written; it decides nothing about what happens to a request. The rows themselves are in
-`dialects`.
+A `Dialect` describes the format of usage, errors, limits, finish reasons and origin; it
+does not decide the outcome of a request. The dialects themselves are in `dialects`.
 """
 
 from __future__ import annotations

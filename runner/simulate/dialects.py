@@ -1,4 +1,4 @@
-"""The dialects that `siftlog simulate` speaks, with those of self-hosted servers."""
+"""Lists the dialects of `siftlog simulate`; defines those of self-hosted servers."""
 
 from __future__ import annotations
 

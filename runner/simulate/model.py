@@ -1,11 +1,11 @@
-"""The simulated model: what a reply says depends on the seed and the request alone.
+"""Simulates a model whose replies depend only on the seed and the request.
 
-Words that hold a digit are the ones that matter in papers (rs9923231, CYP2C9*3,
-PMC123, 0.03), so answers made of them are sometimes right. A list of lists of texts is
-a search query, groups of synonyms: it is made of the words of the question, so that a
-search finds something. Pure, and a function of text, schema and chance alone.
+Words with a digit are the important ones in papers (rs9923231, CYP2C9*3, PMC123, 0.03),
+so answers made of them are sometimes right. A list of lists of texts is a search query,
+groups of synonyms: it is made of words of the question, so a search has hits. Pure, and
+a function of text, schema and chance alone.
 
-Pure, and a function of seed and texts alone. A word has a place and a sign in every
+Vectors are a pure function of seed and texts. A word has a position and a sign in every
 vector, so the cosine of two texts grows with the words that they share.
 """
 

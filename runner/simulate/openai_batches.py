@@ -1,4 +1,4 @@
-"""OpenAI's batch endpoints: a file of requests goes in, files of results come out."""
+"""Simulates OpenAI's batch endpoints: a file of requests in, files of results out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The dialects of OpenAI and Azure, and the rules by which dialects refuse fields."""
+"""Defines the dialects of OpenAI and Azure, and rules for refused fields."""
 
 from __future__ import annotations
 

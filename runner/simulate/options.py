@@ -1,9 +1,9 @@
-"""Options of the simulated endpoint, and its faults and rate limits.
+"""Defines options of the simulated endpoint, its faults and its rate limits.
 
 A fault depends on the seed, the request and how often that request was seen before, so
 that a run of faults can be repeated, and a request that failed can succeed later. The
-limits share nothing with `runner.limits` on purpose: the limiter is proved against
-them, and a mistake that both shared would prove nothing.
+limits deliberately share no code with `runner.limits`: the limiter is tested against
+them, and a shared bug would go undetected.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What a provider makes of one request: refuses it, or answers and bills it.
+"""Processes one request as a provider does: refuses it, or answers and bills it.
 
-Pure but for the money it counts: no sockets, no clock. The bill follows the dialect's
-own rule and uses nothing that siftlog counts with.
+Pure except for the bill: no sockets, no clock. The bill follows the dialect's rule and
+shares no code with siftlog's cost accounting.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Writes replies of all kinds, whole or as a stream of events, and sends them.
 
 A body has no time in it (`created` is 0), so that it never varies. A stream is written
-in one go: its events are those of a provider, its pauses are not.
+at once: its events are those of a provider, its timing is not.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Reads requests as the endpoint does: bodies by path, and those about batches."""
+"""Parses requests for the endpoint: bodies by path, and those about batches."""
 
 from __future__ import annotations
 

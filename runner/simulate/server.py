@@ -1,8 +1,8 @@
 """Serves an endpoint on loopback that speaks one dialect, with faults by seed.
 
 The shell around the pure parts: `planned_outcome` decides, `Provider` answers and
-bills, `SimulatedLimits` refuses, `Ledger` remembers. aiohttp's low-level server does
-the HTTP.
+bills, `SimulatedLimits` refuses, `Ledger` records. aiohttp's low-level server does the
+HTTP.
 
 Tests start it in their own process and compare with its bill:
 
@@ -10,10 +10,10 @@ Tests start it in their own process and compare with its bill:
         ...  # send requests to endpoint.base_url
         assert endpoint.ledger.bill().cost_usd <= budget
 
-A request that is told to slow down, that meets a server error or that hangs was not
-heard: nothing comes of it. One whose reply is cut off or spoiled was: a batch may be
-there that its creator never heard of, and a download may end anywhere. Limits on
-requests and tokens are those of single calls; providers keep them apart too.
+A request that is rate-limited, gets a server error or hangs has no effect. One whose
+reply is cut off or corrupted has: a batch may exist without its creator's knowledge,
+and a download may end anywhere. Limits on requests and tokens apply to single calls, as
+at providers.
 """
 
 from __future__ import annotations

@@ -162,8 +162,8 @@ def test_a_broken_file_is_named_with_the_place(
     ("content", "said"),
     [
         ({"concurency": 3}, "did you mean 'concurrency'"),
-        ({"bench": "x.jsonl"}, r"stand under \[settings\]"),
-        ({"models": {"b": {}}}, "a model that the run does not ask"),
+        ({"bench": "x.jsonl"}, r"go under \[settings\]"),
+        ({"models": {"b": {}}}, "a model that the run does not use"),
     ],
 )
 def test_a_word_that_is_no_option_says_where_it_may_belong(

@@ -139,7 +139,7 @@ def test_a_model_that_no_stage_asks_for_is_told_to_be_of_no_use() -> None:
 def test_a_model_may_have_options_of_its_own_in_any_role_but_must_be_asked() -> None:
     own = {"models": {"j": {"rpm": 60}}}
     assert options_from({"judge_model": "j", **own}).of("j").rpm == 60
-    with pytest.raises(UsageError, match="does not ask"):
+    with pytest.raises(UsageError, match="does not use"):
         options_from(own)
 
 

@@ -209,15 +209,15 @@ def test_a_log_that_cannot_be_copied_for_a_look_is_told(
 
     (tmp_path / "log.db").touch()
     monkeypatch.setattr(database.shutil, "copyfile", refuse)
-    with pytest.raises(StoreError, match=r"No space left.*make room for temporary"):
+    with pytest.raises(StoreError, match=r"No space left.*free space for temporary"):
         database._open_copy(tmp_path / "log.db")
 
 
 @pytest.mark.parametrize(
     ("code", "told"),
     [
-        (sqlite3.SQLITE_FULL, "make room"),
-        (sqlite3.SQLITE_IOERR_SHMSIZE, "make room"),
+        (sqlite3.SQLITE_FULL, "free space"),
+        (sqlite3.SQLITE_IOERR_SHMSIZE, "free space"),
         (sqlite3.SQLITE_BUSY, "try again"),
         (sqlite3.SQLITE_CORRUPT, "restore a copy"),
     ],

@@ -71,7 +71,7 @@ def test_names_that_fit_nothing_or_too_much_say_what_to_do(tmp_path: Path) -> No
     make(tmp_path, "one-a")
     make(tmp_path, "one-b")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(AmbiguousRun, match="one-a and one-b: type more"):
+    with pytest.raises(AmbiguousRun, match="one-a and one-b: use a longer"):
         resolve(tmp_path, "one")
     for name in ("two", "", "../one"):
         with pytest.raises((NoSuchRun, NotALog), match="siftlog runs"):

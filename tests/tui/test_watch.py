@@ -24,7 +24,7 @@ from tui.watch import watch
         (("--keymap", "nothing.toml"), "does not exist"),
         (("--replay", "10x"), "--replay needs a whole screen"),
         (("--at", "5"), "add --replay 10x"),
-        (("--plain", "nobody"), "no run in runs is called 'nobody'"),
+        (("--plain", "nobody"), "no run in runs has the id or prefix 'nobody'"),
     ],
 )
 def test_what_cannot_be_is_a_sentence(

@@ -161,7 +161,7 @@ async def test_only_what_is_open_is_cancelled_and_what_is_not_found_is_told_of(
         {"id-of-done", "id-of-there"},
     )
     (said,) = told
-    assert "Batch doubtful of m may be open still" in said
+    assert "Batch doubtful of m may still be open" in said
     with open_reader(run.log) as reader:
         _, *recorded = events(reader, kinds=["batch_cancelled", "batch_ended"])
     assert [each.event for each in recorded] == [

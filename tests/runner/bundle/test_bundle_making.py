@@ -77,7 +77,7 @@ def test_an_input_that_is_gone_is_named(bundled: Bundled, tmp_path: Path) -> Non
     folder = bundled.copied(tmp_path)
     with (
         _without(bundled.cwd / "data/count.txt"),
-        pytest.raises(DatasetError, match=r"count\.txt \(counted\).* is gone"),
+        pytest.raises(DatasetError, match=r"count\.txt \(counted\).* is missing"),
     ):
         made(folder)
     assert not folder.exports.exists()
@@ -198,7 +198,7 @@ def test_a_full_disk_leaves_what_was_there_and_no_half_of_a_bundle(
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (8192, hard))
     try:
-        with pytest.raises((RunnerError, StoreError), match="room"):
+        with pytest.raises((RunnerError, StoreError), match="space"):
             made(folder, out)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

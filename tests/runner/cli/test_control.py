@@ -221,13 +221,13 @@ def test_without_a_live_process_some_requests_wait_and_others_are_refused(
             ("cancel", "r"),
         ):
             said = siftlog(*words, cwd=tmp_path)
-            assert "siftlog resume r takes it up" in said.stderr
+            assert "siftlog resume r starts it" in said.stderr
         siftlog("limits", "r", "--rpm=1", cwd=tmp_path)
         *_, slip = siftlog("commands", "r", cwd=tmp_path).stdout.splitlines()
         assert slip.endswith("limits rpm 1.0  waiting")
         for dry in (["--dry-run"], []):
             said = siftlog("commands", "r", "--withdraw", slip[:8], *dry, cwd=tmp_path)
-        assert "siftlog resume r takes it up" in said.stderr
+        assert "siftlog resume r starts it" in said.stderr
         again = siftlog("commands", "r", "--withdraw=x", cwd=tmp_path, check=False)
         assert again.returncode == 2
         assert "No pending commands of r match 'x'" in again.stderr
@@ -279,7 +279,7 @@ def test_what_was_decided_on_another_state_is_refused(tmp_path: Path) -> None:
     with _live(tmp_path, "--model=x") as live:
         done = siftlog("cancel", "r", "--if-state=paused", cwd=tmp_path, check=False)
         assert done.returncode == 1
-        assert "is now live, not paused; nothing was asked" in done.stderr
+        assert "is now live, not paused; no command was sent" in done.stderr
         assert not live.folder.control.exists()
         assert live.say("pause", "r", "--if-state=live")["answer"] == "applied"
 

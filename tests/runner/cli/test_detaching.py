@@ -30,7 +30,7 @@ def test_a_detached_run_goes_on_when_its_terminal_is_closed(tmp_path: Path) -> N
         shell = ("SIFTLOG", *words, "--concurrency=4", "--detach; echo code $?; cat")
         with on_terminal(shell, cwd=tmp_path) as terminal:
             shown = terminal.read_until(b"code 0")
-            assert b"Run r goes on without this terminal" in shown
+            assert b"Run r runs in the background" in shown
             assert b"siftlog drain r" in shown
             before = status(tmp_path, "r")
             assert before["state"] == "live"

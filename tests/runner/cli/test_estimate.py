@@ -189,7 +189,7 @@ def test_a_limit_is_lifted_by_inf(
         ((JOB, "--from", "priced"), "--from RUN says it all"),
         (("--from", "priced", "--bench=x"), "--from RUN says it all"),
         (("--from", "priced", "--replicates=3"), "uses the replicates of its run"),
-        (("--from", "nowhere"), "no run in runs is called 'nowhere'"),
+        (("--from", "nowhere"), "no run in runs has the id or prefix 'nowhere'"),
         ((JOB, "--rpm=-1"), "Option rpm"),
     ],
 )

@@ -192,7 +192,7 @@ def test_of_answers_made_elsewhere_there_are_no_calls_to_tell(
     monkeypatch.chdir(tmp_path)
     assert exit_code(["export", "r", "--otlp=http://127.0.0.1:9", "--dry-run"]) == 0
     said = capsys.readouterr()
-    assert "made elsewhere" in said.err
+    assert "were imported" in said.err
     assert "partial" not in said.err
     assert said.out.endswith("would be sent to http://127.0.0.1:9\n")
 

@@ -149,7 +149,7 @@ async def test_an_earlier_run_answers_with_vectors_to_who_asks_for_vectors(
     client = open_client("recorded:r1", ClientOptions(runs_dir=tmp_path))
     embed = replace(call("PMC1"), request=EmbedRequest(texts=("a",)))
     assert (await client.call(embed)).reply == vectors
-    with pytest.raises(BadRequest, match="no reply of that kind"):
+    with pytest.raises(BadRequest, match="not a reply of that kind"):
         await client.call(call("PMC1"))
     await client.close()
 

@@ -75,7 +75,7 @@ def test_every_request_is_accepted_and_then_applied_or_else_refused_with_the_rea
         ("budget", {"add_usd": 10**400}, "at most 1,000,000,000,000 dollars"),
         ("dance", {}, "this siftlog cannot dance"),
         ("pause", {"stage": "sum"}, None),
-        ("resume", {"stage": "read"}, "not what is paused: stage sum (by ops)"),
+        ("resume", {"stage": "read"}, "not paused; paused is: stage sum (by ops)"),
         ("resume", {"stage": "sum"}, None),
         ("limits", {"rpm": 5000}, None),
     )

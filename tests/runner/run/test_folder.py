@@ -135,7 +135,9 @@ def test_a_place_that_is_no_folder_is_refused(tmp_path: Path) -> None:
     target.write_text("mine")
     with pytest.raises(UsageError, match=r"file is no folder: name another --out\."):
         fill(target, "one", force=True)
-    with pytest.raises(UsageError, match=r"^\. is no folder of its own: name anothe"):
+    with pytest.raises(
+        UsageError, match=r"^\. is not a folder that can be replaced: name anothe"
+    ):
         fill(Path(), "one", force=True)
     with pytest.raises(UsageError, match=r"cannot be written: Not a directory\."):
         fill(target / "set", "one")

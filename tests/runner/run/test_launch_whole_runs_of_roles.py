@@ -125,7 +125,7 @@ def test_a_run_without_models_is_the_baselines_in_every_role(tmp_path: Path) -> 
     run = Run(tmp_path, "http://127.0.0.1:9")
     run.options = options_from({})
     assert run.start().outcome == "finished"
-    assert len([said for said in run.told if "baseline/lexical is asked" in said]) == 3
+    assert len([said for said in run.told if "baseline/lexical is used" in said]) == 3
     assert {model for _, model in run.completed()} == {"baseline/lexical"}
 
 

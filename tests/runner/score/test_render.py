@@ -113,7 +113,7 @@ def test_tables_for_print_are_the_headlines_or_those_named() -> None:
     )
     (every,) = print_tables(card, ["metrics"])
     assert [row[0] for row in every.rows] == ["Recall", "Recall, standard deviation"]
-    with pytest.raises(UsageError, match="there are: metrics, by_kind"):
+    with pytest.raises(UsageError, match="choose one of: metrics, by_kind"):
         list(print_tables(card, ["papers"]))
 
 

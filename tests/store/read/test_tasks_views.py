@@ -113,7 +113,7 @@ def test_a_run_that_never_began_is_said_to_be_one(path: Path) -> None:
     with open_reader(written(path)) as reader:
         assert last_seq(reader) == 0
         for view in (status, run_started):
-            with pytest.raises(NotALog, match="never began"):
+            with pytest.raises(NotALog, match="never started"):
                 view(reader)
         assert list(families(reader)) == []
         assert tasks(reader) == []

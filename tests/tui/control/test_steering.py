@@ -70,7 +70,7 @@ def _steer(cwd: Path, folder: RunFolder) -> None:
         terminal.read_until(b"now:")
         _ask(terminal, b"3\r", b"would be the most for")
         _answered(folder, 2)
-        _ask(terminal, b"R", b"would be asked again")
+        _ask(terminal, b"R", b"would be retried")
         _answered(folder, 3)
         _ask(terminal, b"P", b"would go on")
         found = _answered(folder, 4)

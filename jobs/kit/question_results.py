@@ -44,7 +44,7 @@ Source = TypeVar("Source")
 
 
 @dataclass(slots=True)
-class ModelAnswers:
+class QuestionAnswers:
     """What one model answered, row by row; replicates of a row are averaged."""
 
     scores: dict[str, list[bool]] = field(default_factory=dict)
@@ -63,7 +63,7 @@ class ModelAnswers:
 class ByDocument:
     """The answers of a model, with the documents that intervals are drawn over."""
 
-    answers: ModelAnswers
+    answers: QuestionAnswers
     documents: Mapping[str, Sequence[str]]  #: keys by document
 
     def right(self) -> Ratio:
@@ -87,7 +87,7 @@ ACCURACY: Mapping[str, RateMeasure[ByDocument]] = {
     )
 }
 
-UNREAD: Mapping[str, ValueMeasure[ModelAnswers]] = {
+UNREAD: Mapping[str, ValueMeasure[QuestionAnswers]] = {
     "parse_failure_rate": ValueMeasure(
         "Parse failure rate",
         "Share of replies from which no value could be read",
@@ -195,7 +195,7 @@ def score(job: QuestionJob, dataset: Questions, answers: Answers) -> Scorecard:
     truths = {key: job.truth_of(row) for key, row in dataset.rows.items()}
     known = Counter(truth for truth in truths.values() if truth is not None)
     verdicts = Verdicts(job=job, dataset=dataset, answers=answers)
-    by_model = {model: ModelAnswers() for model in answers.models}
+    by_model = {model: QuestionAnswers() for model in answers.models}
     confused: Counter[tuple[str, str, str]] = Counter()
     for verdict in verdicts:
         model = by_model[verdict.model]
@@ -306,7 +306,7 @@ def _majority(known: Counter[Value]) -> Iterator[TrivialBaseline]:
         )
 
 
-def _worst(by_model: Mapping[str, ModelAnswers]) -> str:
+def _worst(by_model: Mapping[str, QuestionAnswers]) -> str:
     """The row that the first model answers worst."""
     for records in by_model.values():
         means = records.row_means()
@@ -316,7 +316,7 @@ def _worst(by_model: Mapping[str, ModelAnswers]) -> str:
 
 
 def _item_values(
-    job: QuestionJob, dataset: Questions, records: ModelAnswers
+    job: QuestionJob, dataset: Questions, records: QuestionAnswers
 ) -> ItemValues:
     means = records.row_means()
     return ItemValues(
@@ -329,7 +329,7 @@ def _item_values(
     )
 
 
-def _labels(known: Counter[Value], records: ModelAnswers) -> Labels:
+def _labels(known: Counter[Value], records: QuestionAnswers) -> Labels:
     categories = tuple(sorted(map(str, known)))
     return Labels(
         what="answer",

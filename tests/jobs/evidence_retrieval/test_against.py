@@ -304,7 +304,7 @@ def test_what_a_scoring_wrote_verifies_and_what_was_spoiled_does_not(
     (desk / "spoiled.json").write_text(json.dumps(spoiled))
     done = siftlog("score", "r", "--against=spoiled.json", cwd=desk, check=False)
     assert done.returncode == 6
-    assert "siftlog: retriever.recall@5 is stored as 0.123, but the rows come to " in (
+    assert "siftlog: retriever.recall@5 is stored as 0.123, but the rows give " in (
         done.stderr
     )
     (wrong,) = (row for row in rows(desk, 3) if row["verdict"] == "differs")

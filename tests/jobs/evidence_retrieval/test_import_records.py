@@ -216,7 +216,7 @@ def test_file_that_is_off_leaves_no_run(tmp_path: Path) -> None:
     words = ("import", "evidence-retrieval", "--per-query", rows)
     failed = siftlog(*words, cwd=tmp_path, check=False)
     assert failed.returncode == 1
-    assert "l.csv line 6: post p_1 and criterion A.1 stand at" in failed.stderr
+    assert "l.csv line 6: post p_1 and criterion A.1 occur at" in failed.stderr
     assert not (tmp_path / "runs").exists()
 
 

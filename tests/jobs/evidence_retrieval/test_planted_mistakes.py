@@ -96,7 +96,7 @@ def test_thresholds_that_two_folds_have_swapped_are_caught(tmp_path: Path) -> No
     assert scored(tmp_path, "honest", "--against", stored)[0] == 0
     code, said = scored(tmp_path, "swapped", "--against", stored)
     assert code == REFUSED
-    assert "tau_neg is stored as 0.1, but the rows come to 0.35" in said
+    assert "tau_neg is stored as 0.1, but the rows give 0.35" in said
 
 
 def by_a_constant(deployment: dict[str, Any]) -> None:
@@ -122,7 +122,7 @@ def test_a_wrong_denominator_is_caught(
     assert scored(tmp_path, "r", "--against", stored)[0] == 0
     code, said = scored(tmp_path, "r", "--against=spoiled.json")
     assert code == REFUSED
-    assert "but the rows come to" in said
+    assert "but the rows give" in said
 
 
 def test_a_denominator_that_is_another_known_one_is_named(tmp_path: Path) -> None:

@@ -161,13 +161,13 @@ def test_ragged_rows_are_refused_unless_they_are_allowed_and_counted(
         (
             1,
             {"criterion_id": "A.1"},
-            r"line 3: post p_1 and criterion A\.1 stand at l\.csv line 2 already \(",
+            r"line 3: post p_1 and criterion A\.1 occur at l\.csv line 2 already \(",
         ),
         (1, {"fold_id": 1}, r"line 3: fold_id is 1, but post p_1 is in fold 0 already"),
-        (1, {"tau_neg": 0.9}, r"line 3: tau_neg 0\.9 lies above tau_pos 0\.8 \(were"),
+        (1, {"tau_neg": 0.9}, r"line 3: tau_neg 0\.9 is above tau_pos 0\.8 \(were"),
         (1, {"selected_k": -1}, r"line 3: selected_k is -1 \(a whole number from 0"),
         (1, {"selected_k": 1.5}, r"line 3: selected_k is '1\.5' \(a whole number"),
-        (1, {"criterion_id": "A/2"}, r"line 3: criterion_id 'A/2' holds '/'"),
+        (1, {"criterion_id": "A/2"}, r"line 3: criterion_id 'A/2' contains '/'"),
         (
             0,
             {"gold_sent_uids": "p_1"},

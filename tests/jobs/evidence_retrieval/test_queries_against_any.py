@@ -138,4 +138,4 @@ def test_answers_that_other_configurations_need_are_counted(tmp_path: Path) -> N
         not in siftlog("score", "r", "--no-report", cwd=tmp_path).stderr
     )
     done = siftlog("score", "r", "--pipeline=x.toml", "--no-report", cwd=tmp_path)
-    assert "note: 6 answers that these settings ask for are not in" in done.stderr
+    assert "note: 6 answers that these settings need are missing from" in done.stderr

@@ -70,7 +70,7 @@ def test_the_profile_accepts_a_paper_without_variants(tmp_path: Path) -> None:
 
 def test_a_paper_named_twice_names_both_lines(tmp_path: Path) -> None:
     row = {"pmcid": "PMC1", "variants": ["rs1"]}
-    with pytest.raises(DatasetError, match=r"line 2: PMC1 stands on line 1 already"):
+    with pytest.raises(DatasetError, match=r"line 2: PMC1 occurs on line 1 already"):
         bench(tmp_path, row, row)
 
 
@@ -251,7 +251,7 @@ def test_one_id_may_stand_in_two_files_but_not_twice_in_one(tmp_path: Path) -> N
     both: Files = {"mcq_variant": [MCQ], "mcq_drug": [MCQ]}
     found, _ = questions(tmp_path, both)
     assert [q.key for q in found["PMC1"]] == ["mcq_variant:1", "mcq_drug:1"]
-    with pytest.raises(DatasetError, match=r"line 2: question_id 1 stands on line 1"):
+    with pytest.raises(DatasetError, match=r"line 2: question_id 1 occurs on line 1"):
         questions(tmp_path, {"mcq_drug": [MCQ, {**MCQ, "question_id": "1"}]})
 
 

@@ -82,7 +82,7 @@ def test_a_pdf_is_what_its_pages_hold(tmp_path: Path) -> None:
         (
             "p.jsonl",
             '{"refno": "P1", "text": "a"}\n{"refno": "P1", "text": "b"}',
-            "p.jsonl line 2: P1 stands on line 1 too",
+            "p.jsonl line 2: P1 also occurs on line 1",
         ),
         ("p.jsonl", '{"refno": " ", "text": "a"}', "line 1: refno is blank"),
         ("p.jsonl", '{"refno": "P1"}', "line 1: text is missing"),

@@ -53,7 +53,7 @@ def test_results_of_reviews_that_are_not_asked_for_are_left_out(
     )
     found = _read(tmp_path, [one, two], review=("CD2",))
     assert [each.spec.key for each in found] == ["CD2"]
-    with pytest.raises(DatasetError, match="None of the results is of a review"):
+    with pytest.raises(DatasetError, match="No result belongs to a selected review"):
         _read(tmp_path, [one], review=("CD2",))
 
 

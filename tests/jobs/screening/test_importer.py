@@ -241,7 +241,7 @@ def test_a_file_of_decisions_may_have_other_delimiters_or_be_json(
 
 
 def test_what_is_no_file_of_decisions_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DatasetError, match="there is no decision"):
+    with pytest.raises(DatasetError, match="it has no decisions"):
         imported(tmp_path, [])
     with pytest.raises(UsageError, match="Name the file"):
         next(

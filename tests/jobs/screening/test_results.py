@@ -384,6 +384,8 @@ def test_thresholds_are_chosen_and_judged(drawn: list[Line]) -> None:
         rates = plain.rates(*cells, len(lines))
         for word in ("sensitivity", "specificity"):
             assert found[f"threshold95.{choice}.{word}"] == near(rates[word])
-    assert [row[3] for row in own.thresholds.table() if row[1] == "each"] == sorted(
-        {x.p for x in lines if x.p is not None}, reverse=True
-    )
+    assert [
+        judged.threshold
+        for judged in own.thresholds.judged()
+        if judged.choice == "each"
+    ] == sorted({x.p for x in lines if x.p is not None}, reverse=True)

@@ -85,14 +85,14 @@ def test_a_column_over_midnight_has_both_dates() -> None:
 @pytest.mark.parametrize(
     ("name", "shown", "said"),
     [
-        ("goodput", course(), "No whole minute is over"),
+        ("goodput", course(), "The charts start after the first full minute"),
         (
             "goodput",
             course(column(0, lived=0, row=None), marks=((1, "began"),)),
-            "No whole",
+            "first full minute",
         ),
         ("goodput", course(column(0, lived=0, row=None)), "z shows a longer one"),
-        ("in-flight", course(column(0, in_flight=None)), "cannot be told"),
+        ("in-flight", course(column(0, in_flight=None)), "are unknown if"),
         (COST, at(course(column(0)), None, is_priced=False), "price"),
     ],
 )

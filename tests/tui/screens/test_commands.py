@@ -105,8 +105,8 @@ def test_nothing_asked_says_what_could_be(is_read_only: bool) -> None:
     async def act(seat: Seat, pilot: Pilot[None]) -> None:
         del pilot
         text = seat.shown()
-        assert "Nothing was asked of this run" in text
-        assert ("P pauses it" in text) is not is_read_only
+        assert "No control commands were sent" in text
+        assert ("P pauses the run" in text) is not is_read_only
         assert "esc goes back" in text
 
     Seat(FakeRequests(), is_read_only=is_read_only).watch(act)

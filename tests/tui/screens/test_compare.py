@@ -207,7 +207,7 @@ def test_alone_it_says_how_to_begin_and_takes_what_is_typed(tmp_path: Path) -> N
         await at.press("escape", "x", "slash", *"r2:m", "slash", "x")
         at.screen.poll()
         await at.pilot.pause()
-        assert "Nothing listed fits r2:m/x: enter compares" in at.shown()
+        assert "No listed side matches r2:m/x: enter compares" in at.shown()
         await at.compare()
         assert at.child.asked[0][:3] == ("compare", "r1", "r2:m/x")
         assert "B better" in at.shown()

@@ -103,7 +103,9 @@ def test_the_command_answers_from_any_folder_and_refuses_in_one_sentence(
     (tmp_path / "runner").mkdir()
     (tmp_path / "runner" / "__init__.py").write_text("raise SystemExit(9)")
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(CommandFailed, match=r"^no run in .* is called 'x'.*runs'$"):
+    with pytest.raises(
+        CommandFailed, match=r"^no run in .* has the id or prefix 'x'.*runs'$"
+    ):
         asked("score", "x", "--json")
     with pytest.raises(CommandFailed, match=r"^the request needs a command"):
         asked("status", "x", "--json")
@@ -129,8 +131,14 @@ def test_the_request_is_one_json_object(printing: Printing) -> None:
     ("code", "sentence"),
     [
         ("""print('{}'); print('{"exit_code": 1, "error": "No run"}')""", "^No run$"),
-        ("import sys; sys.exit(2)", "siftlog score ended with code 2 and said nothing"),
-        ("import os; os.kill(os.getpid(), 9)", "ended with signal 9 and said nothing"),
+        (
+            "import sys; sys.exit(2)",
+            "siftlog score ended with code 2 and printed nothing",
+        ),
+        (
+            "import os; os.kill(os.getpid(), 9)",
+            "ended with signal 9 and printed nothing",
+        ),
         ("pass", "siftlog score printed no records"),
         ("print('no record')" + END, "siftlog score printed no records"),
         ("print('[1]')" + END, "siftlog score printed no records"),

@@ -200,7 +200,7 @@ def test_the_first_filter_that_fits_a_task_is_taken(tmp_path: Path) -> None:
         (CommandFailed("r1 and r2 have nothing in common"), WORDS, "nothing in common"),
         ([], WORDS, "printed 0 records"),
         ([{"job": 1}], WORDS, "prints what this monitor cannot read"),
-        ([record(pair())], ("r1", "r3:m"), "no run in .* is called 'r3'"),
+        ([record(pair())], ("r1", "r3:m"), "no run in .* has the id or prefix 'r3'"),
     ],
 )
 def test_what_cannot_be_compared_is_one_sentence(

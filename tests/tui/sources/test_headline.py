@@ -73,7 +73,7 @@ def test_metrics_come_in_their_order_with_a_row_for_each_model() -> None:
     [[], [RECORD, RECORD], [{}], [RECORD | {"models": 3}], [RECORD | {"settings": []}]],
 )
 def test_what_another_version_prints_is_refused(records: list[dict[str, Any]]) -> None:
-    with pytest.raises(CommandFailed, match="install both anew"):
+    with pytest.raises(CommandFailed, match="reinstall both"):
         headline_of(records)
 
 

@@ -91,7 +91,9 @@ def test_a_database_without_an_index_is_made_anew_and_a_busy_one_awaited(
         connection.execute("BEGIN EXCLUSIVE")
         with pytest.raises(sqlite3.OperationalError) as locked:
             late.execute(SQL["n_papers"])
-        assert "wait until nobody imports" in str(unreadable(path, locked.value))
+        assert "wait until the import has finished" in str(
+            unreadable(path, locked.value)
+        )
 
 
 @pytest.fixture
@@ -287,7 +289,9 @@ def test_a_database_that_changes_meanwhile_is_searched_no_further(
     with closing(PaperDatabase(path)) as opened:
         assert searched(opened).candidates
         stocked(path, CANDIDATES_ENTRIES[0])
-        with pytest.raises(DatasetError, match=r"papers\.db: somebody imported"):
+        with pytest.raises(
+            DatasetError, match=r"papers\.db: it was changed by an import"
+        ):
             searched(opened)
     with closing(PaperDatabase(path)) as opened:
         assert searched(opened).candidates

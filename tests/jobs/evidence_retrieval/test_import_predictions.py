@@ -230,7 +230,7 @@ def test_gold_folds_and_pools_may_come_from_the_inputs_of_the_run(
 
 def test_file_without_a_row_is_refused(tmp_path: Path) -> None:
     empty = write_csv(tmp_path / "l.csv", [], list(CLEAN[0]))
-    with pytest.raises(DatasetError, match=r"l\.csv: no row in it"):
+    with pytest.raises(DatasetError, match=r"l\.csv: it has no rows"):
         read(empty)
 
 

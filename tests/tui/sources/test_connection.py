@@ -99,7 +99,7 @@ async def test_closing_stops_what_is_running(tmp_path: Path) -> None:
 @pytest.mark.asyncio
 async def test_a_log_that_is_not_there_is_said_so(tmp_path: Path) -> None:
     reading = LogConnection(RunFolder(tmp_path))
-    with pytest.raises(StoreError, match="is gone"):
+    with pytest.raises(StoreError, match="was deleted or moved"):
         await reading.ask(last_seq)
     reading.close()
 
@@ -117,7 +117,7 @@ async def test_a_log_that_is_damaged_or_deleted_is_told_and_read_on_when_mended(
     folder.log.write_bytes(whole)
     assert await reading.ask(last_seq) == seq
     away = folder.log.rename(tmp_path / "away")
-    with pytest.raises(StoreError, match="is gone"):
+    with pytest.raises(StoreError, match="was deleted or moved"):
         await reading.ask(last_seq)
     away.rename(folder.log)
     assert await reading.ask(last_seq) == seq

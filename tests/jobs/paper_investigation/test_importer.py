@@ -276,7 +276,7 @@ def test_files_of_different_work_are_refused_together(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ('{"x": 1}', r"bad\.jsonl: fits no known format .*investigation: "),
-        ("", r"bad\.jsonl: no row in it"),
+        ("", r"bad\.jsonl: it has no rows"),
         ("{oops", r"bad\.jsonl line 1: not valid JSON"),
         (
             json.dumps({**RECORD, "pmcid": "nope"}),

@@ -139,5 +139,5 @@ async def test_a_run_in_its_first_minute_has_no_column_yet(tmp_path: Path) -> No
 
 @pytest.mark.asyncio
 async def test_a_log_that_is_not_there_is_said_to_be_missing(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="is gone"):
+    with pytest.raises(StoreError, match="was deleted or moved"):
         await _read(RunFolder(tmp_path), FakeClock(), ALL)

@@ -81,7 +81,7 @@ def test_a_log_that_is_gone_is_told_and_found_again(folder: RunFolder) -> None:
         folder.log.rename(folder.path / "away.db")
         gone = source.poll()
         assert isinstance(gone, ReadProblem)
-        assert "is gone" in gone.sentence
+        assert "was deleted or moved" in gone.sentence
         (folder.path / "away.db").rename(folder.log)
         assert isinstance(source.poll(), RunSnapshot)
 

@@ -120,7 +120,7 @@ def test_a_judge_that_is_named_judges(
         *words,
     )
     assert done.code == 0, done.err
-    assert f"Verdicts ({expected}): conclusions beside" in done.out
+    assert f"Verdicts ({expected}): conclusions compared with" in done.out
 
 
 LABELS = st.lists(

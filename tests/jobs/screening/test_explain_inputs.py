@@ -141,7 +141,7 @@ def test_a_review_without_a_row_of_its_own_is_told(tmp_path: Path) -> None:
     )
     found = explain_inputs(ScreeningSettings(tables=tables, min_included=1), ("1",))
     assert found.text.startswith("1  (no title)\n")
-    assert "not in the set: nothing can be read of it" in found.text
+    assert "not in the set: neither it nor any paper" in found.text
     assert found.json["candidates"] == [
         {"paper": "8", "title": "", "by": ("2",), "known": ""}
     ]

@@ -111,7 +111,7 @@ def test_a_folder_that_may_not_be_entered_is_told(
             seen = source.poll()
         if (
             not isinstance(seen, ReadProblem)
-            or "may not be entered" not in seen.sentence
+            or "is not accessible" not in seen.sentence
         ):
             raise AssertionError
 

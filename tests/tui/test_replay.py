@@ -187,13 +187,13 @@ def test_it_may_begin_anywhere(begin: Begin) -> None:
 
 def test_what_is_no_moment_is_refused_at_once(tmp_path: Path) -> None:
     taken_up_again(tmp_path / "log.db")
-    with pytest.raises(NoSuchMoment, match="from 1 to 6"):
+    with pytest.raises(NoSuchMoment, match="events 1 to 6"):
         Replay(RunFolder(tmp_path), FakeClock(), 1.0, begin="9")
 
 
 def test_nothing_recorded_is_nothing_to_replay(tmp_path: Path) -> None:
     written(tmp_path / "log.db")
-    with pytest.raises(NotALog, match="nothing to replay"):
+    with pytest.raises(NotALog, match="nothing has been recorded yet"):
         Replay(RunFolder(tmp_path), FakeClock(), 1.0)
 
 

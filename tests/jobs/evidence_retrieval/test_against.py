@@ -203,7 +203,7 @@ def test_mapped_keys_are_compared_with_metrics(full: ScoringInput) -> None:
         ("other", "unknown key"),
     ]
     (sentence,) = card.failures
-    assert sentence.startswith("results.Recall@5 is stored as 2.0, but the rows come")
+    assert sentence.startswith("results.Recall@5 is stored as 2.0, but the rows give")
     rounded = {"AUROC": round(auroc, 3)}
     card = against(full, rounded, **{**values, "map": pairs[:1]})
     assert card.failures == ()

@@ -333,7 +333,7 @@ def test_a_shard_whose_broker_is_gone_sends_nothing_after_its_ttl_and_drains() -
         assert shard.worker.drained_at is not None
         assert shard.worker.drained_at <= gone + TTL_S + 1.0
         assert shard.lessee.is_fenced
-        assert "nothing more is sent" in shard.said[0]
+        assert "no further call is sent" in shard.said[0]
         await at_work.aclose()
 
     run_virtual(main())

@@ -196,7 +196,7 @@ def test_no_limit_at_all_reserves_the_models_own() -> None:
     made = request(parameters(max_output_tokens="none"), most=4096)
     assert made.limit == 4096
     assert "max_tokens" not in json.loads(encode_chat(made, "m"))
-    with pytest.raises(UsageError, match="longest output"):
+    with pytest.raises(UsageError, match="maximum output"):
         request(parameters(max_output_tokens="none"))
 
 

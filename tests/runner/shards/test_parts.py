@@ -226,7 +226,7 @@ def test_a_shard_is_of_the_run_that_the_others_are_of(tmp_path: Path) -> None:
     runs.asked(0, 2)
     other = Runs(tmp_path, ToySettings(items=10)).split(Counting())
     with pytest.raises(
-        UsageError, match=r"log\.0-2\.db was begun with another 'items'"
+        UsageError, match=r"log\.0-2\.db was started with another 'items'"
     ):
         other.part(1, 2)
     more = replace(runs.split(Counting()), options=options_from({"replicates": 2}))

@@ -117,7 +117,7 @@ def test_a_question_without_a_value_on_one_side_says_nothing() -> None:
 
 def test_documents_that_lie_scattered_in_the_plan_are_refused() -> None:
     finished = FinishedItems(keys=("p0/q0", "p1/q0", "p0/q1"), is_whole=False)
-    with pytest.raises(UsageError, match="p0 do not stand together"):
+    with pytest.raises(UsageError, match="p0 are not contiguous"):
         decide(WRONG, RIGHT, finished, ACCURACY)
 
 

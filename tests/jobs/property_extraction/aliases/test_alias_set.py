@@ -184,7 +184,7 @@ def test_a_flat_object_is_a_draft_and_names_that_are_there_twice_are_kept(
         ("a.json", "[]", "a.json: a list instead of an object"),
         ("a.json", '{"a": 1}', "a.json: 'a' stands for a number"),
         ("a.json", '{"a": {"b": "c"}}', "a.json: 'a' stands for an object"),
-        ("a.json", '{"a": " "}', "a.json pair 1: gt_name is blank"),
+        ("a.json", '{"a": " "}', "a.json pair 1: gt_name is missing"),
         ("a.json", '{"entries": []}', "a.json: schema is None"),
         (
             "a.json",

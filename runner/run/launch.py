@@ -159,7 +159,7 @@ class RunSession:
             return ended
 
     def _clients(self, leaving: asyncio.Event) -> dict[str, ModelClient]:
-        """Return a client per model; *leaving* is set when the process is about to end."""
+        """Return a client per model; *leaving* is set before the process ends."""
         in_batches = batch_clients(
             self.folder,
             self.log,

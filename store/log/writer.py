@@ -438,7 +438,7 @@ class Committer:
             return error
         except sqlite3.Error as error:
             return self.fail(error)
-        except Exception as error:  # noqa: BLE001 - nobody may wait for ever for a bug
+        except Exception as error:  # noqa: BLE001 - a bug must not block waiters forever
             self.failure = LogClosed(
                 f"{self._path} could not be written because of a bug in "
                 f"siftlog ({error!r}): please report it; acknowledged "

@@ -1,7 +1,7 @@
 """Forecasts the end and cost of a run, and checks its initial estimate.
 
-End and cost are computed from the last whole minutes: the number of tasks of each stage that
-ended, and their cost. The interval is from a block bootstrap of those minutes (Künsch
+End and cost are computed from the last whole minutes: the number of tasks of each stage
+that ended, and their cost. The interval is from a block bootstrap of those minutes (Künsch
 1989, "The jackknife and the bootstrap for general stationary observations"): blocks,
 because slow minutes are correlated.
 
@@ -178,7 +178,7 @@ class Forecast:
 
     @property
     def seconds(self) -> ForecastInterval | None:
-        """Time of the slowest stage, as stages run in parallel; None: one is unknown."""
+        """Time of the slowest stage, as all run in parallel; None: one is unknown."""
         spans = [stage.seconds for stage in self.stages if stage.left]
         known = [span for span in spans if span is not None]
         if not known or len(known) < len(spans):

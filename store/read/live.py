@@ -312,7 +312,7 @@ class LiveStatus:
 
     @property
     def rate(self) -> float | None:
-        """Recent throughput in tasks per minute; None if not working, or in minute 0."""
+        """Recent tasks completed per minute; None if not working or too early."""
         if self.state not in AT_WORK or not self.recent_minutes:
             return None
         return sum(row.succeeded for row in self.recent) / self.recent_minutes

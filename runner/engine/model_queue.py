@@ -86,9 +86,7 @@ class StageQueue:
     def __init__(self, stage: str) -> None:
         self.stage = stage
         self.ready: deque[QueuedTask] = deque()
-        self.retries: deque[QueuedTask] = (
-            deque()
-        )  #: also ready, and sent before `ready`
+        self.retries: deque[QueuedTask] = deque()  #: ready too; sent first
         self.waiting = 0
         self.cursor = 0
         self.loading = False

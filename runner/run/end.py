@@ -115,7 +115,7 @@ class RunEnding:
     decided: ComparisonDecided | None = None
     endpoints: Mapping[str, BatchEndpoint] = field(default_factory=dict)
     """Endpoints of the batches, by model."""
-    settle_s: float = 0.0  #: until a batch that is not shown is not there
+    settle_s: float = 0.0  #: time after which an unlisted batch counts as absent
     is_fenced: bool = False  #: its lease on its part of the run had ended
 
     async def conclude(self, outcome: Outcome) -> RunOutcome:

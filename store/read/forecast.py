@@ -1,9 +1,9 @@
 """Forecasts the end and cost of a run, and checks its initial estimate.
 
 End and cost are computed from the last whole minutes: the number of tasks of each stage
-that ended, and their cost. The interval is from a block bootstrap of those minutes (Künsch
-1989, "The jackknife and the bootstrap for general stationary observations"): blocks,
-because slow minutes are correlated.
+that ended, and their cost. The interval is from a block bootstrap of those minutes
+(Künsch 1989, "The jackknife and the bootstrap for general stationary observations"):
+blocks, because slow minutes are correlated.
 
 The estimate check extrapolates from the finished part of the run. Follow-ups of open
 items are not planned yet: their number per item is assumed to equal that of finished

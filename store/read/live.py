@@ -373,7 +373,7 @@ class LogSpending:
 
 
 def spent_by_log(union: sqlite3.Connection) -> Iterator[LogSpending]:
-    """Yield the spending of each log, by its id; reads every event of the union."""
+    """Yield each log's spending, ordered by id; reads every event of the union."""
     for log, slices, spent, possible in union.execute(UNION["spent_by_log"]).fetchall():
         yield LogSpending(
             log=log,

@@ -191,7 +191,7 @@ class AttemptCounts:
 
     started: int
     answered: int
-    cached: int  #: of the answered ones, those that the response cache answered
+    cached: int  #: of the answered ones, those from the cache or the run's other logs
     reused: int  #: of the answered ones, earlier answers reused after a `retry`
     failed: int
     unknown: int  #: sent by a process that was gone before the outcome was recorded

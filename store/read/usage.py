@@ -48,9 +48,7 @@ class RecordedBatch:
     requests: int
     prepared_us: int
     seq: int  #: of the event that prepared it
-    id: str | None = (
-        None  #: the provider's id; None: it is unknown if the provider has the batch
-    )
+    id: str | None = None  #: the provider's; None: it may have the batch or not
     is_open: bool = True  #: its end is not recorded
     is_listed: bool = False  #: found in the provider's list, not through its creation
 
@@ -148,9 +146,7 @@ class Spending:
     """Money in whole pico-dollars, so a resumed budget is exact."""
 
     spent_pico: int  #: known to be spent
-    possible_pico: (
-        int  #: worst case of calls that may be billed, without a reply or usage
-    )
+    possible_pico: int  #: worst case of billable calls without a reply or usage
     in_flight_pico: int  #: worst case of the calls without an outcome in the log
     cap_pico: int | None  #: for the whole run; None: no cap
     is_whole: bool  #: the price of every answer is known

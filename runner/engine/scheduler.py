@@ -271,8 +271,9 @@ class Scheduler:
     def left(
         self, work: QueuedTask, error: e.AttemptError | None, now: float
     ) -> str | None:
-        """Leave an attempt to the provider; return a message if *error* stops more.
+        """Leave an attempt to the provider; return a message if this stops anything.
 
+        *error* may stop the model or its endpoint.
         This process gives up its task; the reservation stays.
         """
         model_queue = self._model_queues[work.model]

@@ -288,7 +288,10 @@ def _set(
 
 
 def row_of(model: str) -> Mapping[str, Any] | None:
-    """Return the table's row of *model*, by its name with or without the provider."""
+    """Return the table's row of *model*, by its name or without its provider.
+
+    Without it, the row must be of that provider.
+    """
     provider, _, name = model.partition("/")
     for key in (model, name):
         if key in table():

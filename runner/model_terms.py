@@ -61,11 +61,11 @@ USUAL_ROOM: Final = 25_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelTerms:
-    """How one model is asked."""
+    """Request parameters and limits of one model."""
 
     parameters: Parameters = NOTHING_SET
     explicit: frozenset[str] = frozenset()
-    """Fields that a person set: they are never left out without a word."""
+    """Fields set by the user: they are never omitted without a message."""
     family: ModelFamily | None = None
     room: int = 0  #: tokens for reasoning beyond a job's limit of a reply
     most_output: int | None = None  #: tokens that the model can write; None: unknown

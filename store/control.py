@@ -183,7 +183,7 @@ class CommandRecord:
     author: str
     payload: Payload
     host: str | None = None  #: None: it is in the log only
-    asked_us: int | None = None  #: None: as above
+    asked_us: int | None = None  #: None: it is in the log only
     expected_state: str | None = None
     answer: CommandOutcome = CommandOutcome.WAITING
     accepted_us: int | None = None

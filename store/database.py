@@ -300,7 +300,7 @@ def is_union(conn: sqlite3.Connection) -> bool:
 
 
 def has_plan_positions(conn: sqlite3.Connection) -> bool:
-    """Return whether the order of the plan differs from task numbers."""
+    """Return whether plan positions are stored apart from task numbers."""
     return bool(conn.execute(UNION["has_places"]).fetchone()[0])
 
 

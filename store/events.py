@@ -156,7 +156,11 @@ class ParameterRefused:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpectedUsage:
-    """The estimate of a run before its first call, for each planned item."""
+    """The estimate of a run before its first call, for each planned item.
+
+    The figures are low, expected and high, for one first-stage spec with all its
+    follow-ups, over all models and replicates.
+    """
 
     tried: int  #: items that were answered offline
     first: list[str]  #: stages that the plan starts with
@@ -297,14 +301,14 @@ class TaskSkipped:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskCompleted:
-    """A reply is stored, parsed or not."""
+    """A task ended with a stored reply, which the job's parser could read or not."""
 
     VERSION: ClassVar[int] = 1
 
     task: int
     attempt: int
     unparsed: str | None = None  #: reason of the parse failure, None where it parsed
-    fault: str | None = None  #: contents of its parts in words, if known
+    fault: str | None = None  #: the parser's details, if it gave any
     adopted: bool = False  #: with an answer that another log of the run has
 
 
@@ -359,11 +363,11 @@ class AttemptAnswered:
     tokens_cache_write: int | None = None  #: part of tokens_in written to that cache
     cost_usd: float | None = None  #: None: the price is unknown, or the usage
     possible_usd: float | None = None  #: its worst case, if only the usage is unknown
-    cached: bool = False  #: from siftlog's own response cache
+    cached: bool = False  #: stored before (response cache, log): nothing was sent
     headers: dict[str, str] | None = None  #: only those that matter
     #: the content was refused for this reason and is requested again
     reask: str | None = None
-    fault: str | None = None  #: contents of its parts in words, if known
+    fault: str | None = None  #: the parser's details, if it gave any
     adopted: str | None = None  #: "<writer>:<seq>" of it in another log of the run
     tokens_reasoning: int | None = None  #: part of tokens_out that is not in the text
     #: part of tokens_cache_write that is cached for an hour

@@ -94,7 +94,7 @@ MARKED = frozenset(
 
 
 def touched(event: Event) -> Iterable[int]:
-    """Numbers of the tasks that *event* moves; those it plans are not among them."""
+    """Return numbers of the tasks that *event* moves, without those it plans."""
     match event:
         case TasksReopened():
             return event.tasks
@@ -151,7 +151,7 @@ class Fold:
     pauses: dict[tuple[str, str], str | None] = field(default_factory=dict)
 
     def previous(self, task: int | None) -> int | None:
-        """Seq of the latest event about *task* only, so far."""
+        """Return the seq of the latest event about *task* only, so far."""
         draft = None if task is None else self.tasks.get(task)
         return None if draft is None else draft.event_seq
 
@@ -162,7 +162,7 @@ class Fold:
         event: Event,
         manifest: Sequence[PlannedTask] = (),
     ) -> None:
-        """Take in one event; *manifest* is the payload of a `TasksPlanned`."""
+        """Apply one event; *manifest* is the payload of a `TasksPlanned`."""
         match event:
             case AttemptStarted():
                 self._started(seq, ts_us, event)
@@ -266,7 +266,7 @@ class Fold:
             seq, event, Transition.REFUSE if refused else Transition.ANSWER
         )
         was_sent = draft.sent
-        if not was_sent:  # it came without a request of ours
+        if not was_sent:  # it came without a request
             draft.attempts = max(draft.attempts, event.attempt)
             draft.tries += 1
             draft.since_us = ts_us
@@ -292,7 +292,7 @@ class Fold:
             if event.kept:
                 counters["answers_kept"] += 1
             if was_sent and draft.since_us is not None:
-                # it was cached, so it is not a request of that minute
+                # it was found in a cache, so that minute had no request
                 started = draft.since_us // US_PER_MINUTE
                 self.minutes[draft.stage, draft.model, started].started -= 1
         else:
@@ -305,7 +305,7 @@ class Fold:
             if event.latency_ms is not None:
                 bucket = bucket_of(event.latency_ms)
                 self.latencies[draft.model, draft.stage, bucket] += 1
-        if event.adopted is None:  # the log that paid for it has counted it
+        if event.adopted is None:  # the log that paid for it counts it
             self._count_reply(draft.stage, draft.model, event)
         if event.reask is not None:
             minute.retried += 1
@@ -425,7 +425,7 @@ class Fold:
         self._possible(event.possible_usd)
 
     def _possible(self, usd: float) -> None:
-        """Add money that may have been spent on replies that never arrived."""
+        """Add money that may have been spent without a reply or without usage."""
         if usd:
             self.counters["possible_pico"] += pico(usd)
 

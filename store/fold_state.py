@@ -25,7 +25,7 @@ from store.events import (
 )
 
 Turn: TypeAlias = RunStarted | RunResumed | RunDrained | RunCancelled | RunFinished
-"""Events after which a process works on the run, or none does any more."""
+"""Events that start or end a process's work on the run."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -37,14 +37,14 @@ class RunState:
     phase_why: str | None = None
     phase_us: int = 0  #: when that was, or when a pause in it was last lifted
     paused_by: str | None = None  #: who paused the whole run
-    draining_by: str | None = None  #: who ended the present process
+    draining_by: str | None = None  #: who asked the current process to end
     tasks: int = 0  #: highest task number
     consumed: int = 0
     exhausted: bool = False
     success_us: int | None = None  #: when a task was last completed
 
     def turn(self, ts_us: int, event: Turn) -> None:
-        """Work on the run started or ended."""
+        """Record that work on the run started or ended."""
         self.phase = NAMES[type(event)]
         self.phase_us = ts_us
         self.phase_by = self.phase_why = self.draining_by = None
@@ -54,7 +54,7 @@ class RunState:
             self.phase_by = event.by
 
     def plan(self, event: TasksPlanned, rows: int) -> None:
-        """The plan grew by *rows* tasks.
+        """Extend the plan by *rows* tasks.
 
         Raises:
             IllegalMove: they do not follow the existing tasks.
@@ -122,13 +122,13 @@ class ErrorSums:
     """Failed attempts of one class, stage and model."""
 
     n: int
-    final: int  #: of them, those that no further attempt followed
+    final: int  #: those without a further attempt
     last_seq: int
     sample_task: int
 
 
 class FailureOutcome(enum.StrEnum):
-    """Fault of an attempt or a reply."""
+    """What followed a failed attempt or an unusable reply."""
 
     RETRIED = "retried"
     FINAL = "final"  #: no further attempt
@@ -168,5 +168,5 @@ def queue_sums(
 
 
 def bucket_of(latency_ms: float) -> int:
-    """The latency bucket of a duration; everything below 1 ms shares bucket 0."""
+    """Return the latency bucket of a duration; bucket 0 holds all below 1 ms."""
     return int(math.log(latency_ms) / _LOG_RATIO) if latency_ms > 1 else 0

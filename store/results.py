@@ -126,6 +126,6 @@ class ComparisonDecided:
     clusters: int  #: documents that it took, from the first one planned on
     cluster: str  #: name of such a document, such as "paper"
     difference: float  #: B minus A, mean over these documents
-    lo: float  #: interval of the mean difference, valid at any number of looks
+    lo: float  #: bounds of the mean difference, valid at any number of checks
     hi: float
     seq: int  #: the log's last event that was read

@@ -483,7 +483,7 @@ def started(conn: sqlite3.Connection, task: int) -> str | None:
 def last_started(
     conn: sqlite3.Connection, task: int
 ) -> tuple[int, AttemptStarted] | None:
-    """Return the task's latest started attempt and its seq."""
+    """Return the task's latest `AttemptStarted` and its seq, for its payload."""
     row = conn.execute(SQL["started"], (task,)).fetchone()
     if row is None:
         return None

@@ -412,7 +412,7 @@ class BatchCancellation:
     log: Log
     clock: Clock
     endpoints: Mapping[str, BatchEndpoint]  #: where batches are, by model
-    settle_s: float  #: what is not shown for so long is not there
+    settle_s: float  #: time after which an unlisted batch counts as absent
     notify: Callable[[str], None]  #: takes a sentence for people
 
     async def cancel(self, by: str) -> None:

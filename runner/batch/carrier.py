@@ -101,7 +101,7 @@ class BatchTiming:
     """How batches are waited for, in seconds."""
 
     poll_s: float  #: between two looks, at first
-    settle_s: float  #: what is not shown for so long is not there
+    settle_s: float  #: time after which an unlisted batch counts as absent
 
 
 class BatchCarrier:

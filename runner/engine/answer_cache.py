@@ -95,7 +95,7 @@ class AnswerLookup:
         self.cached = 0  #: tasks that the response cache answered
 
     async def take(self, rows: Sequence[TaskRow]) -> frozenset[int]:
-        """Record the end of those of *rows* that need no call; their numbers."""
+        """Record the ends of *rows* that need no call; return their numbers."""
         taken = set(await self._take_reusable(rows))
         for source in self._sources:
             left = [row for row in rows if row.task not in taken]
@@ -159,7 +159,7 @@ class AnswerLookup:
         return [end.row.task for end in ended]
 
     async def _reusable_reply(self, row: TaskRow) -> Received | None:
-        """The answer that a task had as it failed in the job's `follow_up`."""
+        """Return the answer of a task that failed in the job's `follow_up`."""
         answers: dict[int, RecordedEvent] = {}
         failed: TaskFailed | None = None
         for recorded in await self._services.log.task_events(row.task):
@@ -187,8 +187,8 @@ class AnswerLookup:
     async def _was_answered(self, row: TaskRow) -> bool:
         """Return whether this run has an answer although the task is open.
 
-        Then a user retried it, or the answer was refused: either way a new one is
-        needed.
+        Then a user retried the task, or its answer was refused: either way a new one
+        is needed.
         """
         if not row.attempts:
             return False
@@ -251,13 +251,13 @@ class AnswerLookup:
 
 
 KEY_VERSION: Final = 1
-"""Of the key's making; raising it makes all entries strangers."""
+"""Version of the key's format; raising it invalidates all entries."""
 
 ADDRESS: Final = re.compile(
     r"_(API_BASE|BASE_URL|API_VERSION|REGION|REGION_NAME|LOCATION|PROJECT)$"
 )
-"""Patterns of environment variables with addresses and versions of litellm's providers.
-Only litellm knows their provider, so all that are set count."""
+"""Names of environment variables with addresses and versions of litellm's providers.
+Only litellm knows which provider reads which, so all that are set count."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -367,7 +367,7 @@ class ResponseCache:
         return model in self._origins and not self._is_off
 
     async def find(self, requests: Sequence[tuple[Task, str]]) -> list[Received | None]:
-        """The reply to each task's request, given by its hash, where there is one."""
+        """Return the reply to each task's request, given by its hash, or None."""
         keys = [self._key(task, sha256) for task, sha256 in requests]
         try:
             cached_replies = await self._thread.find(keys)
@@ -384,7 +384,7 @@ class ResponseCache:
         return replies
 
     def keep(self, task: Task, request_sha256: str, received: Received) -> None:
-        """Have the reply to *task*'s request written some time."""
+        """Queue the reply to *task*'s request; a full queue drops it."""
         size = len(received.body)
         if not self.serves(task.model) or self._waiting_bytes + size > WAITING_BYTES:
             return
@@ -437,7 +437,7 @@ class ResponseCache:
             self._waiting_bytes -= sum(len(entry.reply.body) for entry in batch)
 
     def _failed(self, error: sqlite3.Error) -> None:
-        """Go on without it, unless it is only busy."""
+        """Continue without the cache, unless it is only busy."""
         if is_busy(error) or self._is_off:
             return
         self._is_off = True

@@ -48,11 +48,12 @@ def answered_event(
     Args:
         received: the received reply.
         task: its task's number.
-        attempt: its number; 0 if no request was sent.
+        attempt: its number; 0 for an imported reply.
         latency_ms: None: it came without a call.
         cost_usd: None: not known.
         possible_usd: its maximum cost, if the price is known and usage is not.
-        cached: whether it came from the response cache, without a call.
+        cached: whether it was already stored (in the cache, in another log or in
+            this one), so nothing was sent.
         reused: whether it is the task's own earlier answer.
     """
     reply = received.reply
@@ -109,7 +110,7 @@ DEFAULT_REASK: Final = PromptBook(
 
 
 def refused_answers(history: Iterable[RecordedEvent]) -> list[RecordedEvent]:
-    """Of a task's events, the answers that were refused since its last end, if any."""
+    """Return the answers of a task that were refused since its last end, if any."""
     refused: list[RecordedEvent] = []
     for recorded in history:
         match recorded.event:
@@ -201,7 +202,7 @@ class AttemptStart:
 
 
 async def attempt_start(log: Log, task: int, attempt: int) -> AttemptStart:
-    """When an attempt in flight was sent, and its maximum cost."""
+    """Return when an attempt in flight was sent, and its maximum cost."""
     for recorded in reversed(await log.task_events(task)):
         event = recorded.event
         if isinstance(event, AttemptStarted) and event.attempt == attempt:

@@ -69,18 +69,18 @@ class _Item:
     task: Task
     attempt: int  #: started so far
     request_sha256: str = ""  #: hash of the request that was sent last
-    has_schema: bool = False  #: so does that request
+    has_schema: bool = False  #: whether that request has a schema
     extra: tuple[Message, ...] = ()  #: the dialogue of a re-ask
     reasks: int = 0
-    most_out: int = 0  #: tokens of a reply that money was reserved for; 0: for none
-    is_ending: bool = False  #: its end is on its way to the log, or there
+    most_out: int = 0  #: reply tokens covered by the reservation; 0: no reservation
+    is_ending: bool = False  #: its end is being written to the log, or is there
     refused: tuple[TaskCompleted, Answer] | None = None
-    """End of the task if the re-ask brings no reply: that of the last one."""
+    """End of the task if the re-ask brings no reply: that of the last reply."""
 
     def refuse(
         self, attempt: int, reply: Reply, failure: ParseFailure, dataset: object
     ) -> None:
-        """Request a new reply, with the reply of *attempt* and why it was refused."""
+        """Extend the dialogue with the reply of *attempt* and why it was refused."""
         self.reasks += 1
         self.extra += reask_messages(reply, failure, dataset)
         self.refused = (
@@ -102,7 +102,7 @@ class Attempts:
         cache: AnswerStore | None,
         wake: Callable[[], None],
     ) -> None:
-        """Keep replies in *cache*; call *wake* once the scheduler has news."""
+        """Store replies in *cache*; call *wake* after changes to the scheduler."""
         self._services = services
         self._endpoints = endpoints
         self._prices = costs.prices
@@ -167,7 +167,7 @@ class Attempts:
         return self._prices.get(work.model)
 
     def _weigh(self, item: _Item) -> None:
-        """Estimate limits and budget of the next attempt, at worst."""
+        """Estimate the tokens and the cost of the next attempt, in the worst case."""
         work = item.work
         price = self._price(work)
         is_paid = price is not None and not price.is_free
@@ -176,7 +176,7 @@ class Attempts:
         try:
             request = self._request(item)
         except e.JobFault:
-            return  # it will not be sent, and fails as its turn comes
+            return  # it is never sent: it fails when its turn comes
         unlimited = self._unlimited(work.model)
         work.tokens = usual_prompt(request) + worst_output(request, unlimited)
         if price is not None:
@@ -187,7 +187,7 @@ class Attempts:
             work.worst_reason = bounds.reservation_reason(request)
 
     def _unlimited(self, model: str) -> int | None:
-        """Tokens of a reply at most, where no limit can be sent; None: one is."""
+        """Return the maximum tokens of a reply without a limit; None: one is sent."""
         ladder = self._endpoints.ladders.get(model)
         return None if ladder is None else ladder.most_output
 
@@ -211,11 +211,11 @@ class Attempts:
             and bounds.most_output != previous_most
         ):
             ladder.unbounded(usage.tokens_out, bounds.most_output)
-        # calls in flight were also reserved too little; their cost adds no information
+        # too little is reserved for calls in flight too; their cost adds no information
         self._weigh_again(model)
 
     def _request(self, item: _Item) -> Request:
-        """The request of the next attempt; raise `JobFault` where the job raises."""
+        """Return the next attempt's request; raise `JobFault` if the job raises."""
         services = self._services
         try:
             request = self._endpoints.request(services, item.task)
@@ -226,7 +226,7 @@ class Attempts:
         return request
 
     async def perform(self, work: QueuedTask) -> None:
-        """One attempt of an admitted task."""
+        """Run one attempt of an admitted task."""
         item = self._items[work.number]
         try:
             call = await self._begin(item)
@@ -242,7 +242,7 @@ class Attempts:
         await self._receive(item, coming)
 
     async def _begin(self, item: _Item) -> Call:
-        """Record the start of an attempt; return the request."""
+        """Record the start of an attempt; return the call to send."""
         work, request = item.work, self._request(item)
         payload, blobs, item.request_sha256 = skeleton(request, work.model)
         item.has_schema = isinstance(request, ChatRequest) and bool(request.schema)
@@ -372,11 +372,11 @@ class Attempts:
             # by itself, for the last reply's follow-ups may have to wait their turn
             await self._log.append(*facts, entry)
             completion, answer = item.refused
-            # its reply was judged as it came
+            # its reply was judged on arrival
             await self._finish(item, [completion], answer, None)
 
     def _facts(self, model: str) -> list[ParameterRefused]:
-        """Return new facts about an endpoint to record; show them to the user."""
+        """Return the endpoint's newly found limitations to record, and show them."""
         ladder = self._endpoints.ladders.get(model)
         facts = [] if ladder is None else ladder.take_facts()
         for fact in facts:
@@ -451,7 +451,7 @@ class Attempts:
         await self._finish(item, [end], answer, flaws)
 
     def _judge(self, model: str, flaws: Collection[Flaw]) -> None:
-        """Count an outcome; stop the model once its outcomes are of no use."""
+        """Count an outcome; stop the model once its outcomes are useless."""
         reason = self._retries.futility.judge(model, frozenset(flaws))
         if reason is not None:
             self._scheduler.stop_model(model, reason)

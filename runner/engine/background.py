@@ -38,13 +38,13 @@ class WakeUps:
         self._calls: list[asyncio.Event] = []
 
     def register(self) -> asyncio.Event:
-        """A wake-up call more."""
+        """Return a new wake-up call."""
         call = asyncio.Event()
         self._calls.append(call)
         return call
 
     def unregister(self, call: asyncio.Event) -> None:
-        """Stop waking that one."""
+        """Stop waking that call."""
         self._calls.remove(call)
 
     def wake_all(self, *, by: asyncio.Event | None = None) -> None:
@@ -73,7 +73,8 @@ def obey_signals(worker: Interruptible, notify: Callable[[str], None]) -> None:
     """Drain at the first signal, stop at the second.
 
     A closed terminal only drains: its hang-up arrives twice, from the shell and from
-    the kernel. If hang-ups are ignored (nohup), they stay ignored.
+    the kernel, and the second must not stop the run. If hang-ups are ignored (nohup),
+    they stay ignored.
     """
     loop = asyncio.get_running_loop()
     seen: list[int] = []

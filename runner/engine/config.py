@@ -28,11 +28,11 @@ class AnswerSource(Protocol):
     """A source of answers."""
 
     def serves(self, model: str) -> bool:
-        """Return whether it may have answers of *model*."""
+        """Return whether answers of *model* are looked up here."""
         ...
 
     async def find(self, requests: Sequence[tuple[Task, str]]) -> list[Received | None]:
-        """The reply to each task's request, given by its hash, where there is one."""
+        """Return the reply to each task's request, given by its hash, or None."""
         ...
 
 
@@ -40,7 +40,7 @@ class AnswerStore(AnswerSource, Protocol):
     """A source of answers that also stores them for later runs."""
 
     def keep(self, task: Task, request_sha256: str, received: Received) -> None:
-        """Have the reply to *task*'s request written some time."""
+        """Queue the reply to *task*'s request for writing."""
         ...
 
 
@@ -54,7 +54,7 @@ class EngineServices:
     clock: Clock
     scheduler: Scheduler
     planner: Planner
-    notify: Callable[[str], None]  #: shows a sentence to people
+    notify: Callable[[str], None]  #: shows a message to the user
     faults: JobFaults | None = None  #: receives exceptions of the job's own code
 
 
@@ -65,7 +65,7 @@ class ModelEndpoints:
     clients: Mapping[str, ModelClient]
     terms: Mapping[str, ModelTerms] = field(default_factory=dict)
     ladders: Mapping[str, Fallbacks] = field(default_factory=dict)
-    """Forms of request that are accepted; none of models that answer offline."""
+    """Accepted forms of request, by model; offline models have none."""
     batched: Collection[str] = ()  #: models whose calls are sent in batches
 
     def request(self, services: EngineServices, task: Task) -> Request:
@@ -87,7 +87,7 @@ class CostBounds:
     """Bounds of a call's cost, by model."""
 
     prices: Mapping[str, Price | None] = field(default_factory=dict)
-    """None, or none at all: unknown."""
+    """None or a missing model: unknown."""
     bounds: Mapping[str, TokenBounds] = field(default_factory=dict)
 
 
@@ -98,7 +98,7 @@ class RetryOptions:
     seed: int = 0  #: of the jitter; never affects results
     reask: int = 0  #: maximum re-asks of an unreadable reply
     futility: FutilityMonitor = field(default_factory=FutilityMonitor)
-    """Stops a model whose replies are useless"""
+    """Judges replies; stops a model whose replies are useless."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +106,7 @@ class TakeoverOptions:
     """State from earlier processes of the run."""
 
     frees_held: bool = False  #: send again what an earlier process held as unknown
-    carried: Sequence[AttemptStarted] = ()  #: attempts that go on in batches
+    carried: Sequence[AttemptStarted] = ()  #: attempts that continue in batches
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

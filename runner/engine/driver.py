@@ -68,14 +68,14 @@ class DriverStatistics:
     tasks_ended: int
     tasks_failed: int
     in_flight: int
-    waiting: int  #: tasks whose next attempt is scheduled
-    batches: int  #: that calls in flight wait in
+    waiting: int  #: tasks whose next attempt is due later
+    batches: int  #: batches that hold calls in flight
     budget: BudgetStatistics  #: of the whole run, earlier processes included
     pauses: tuple[Pause, ...]
 
 
 class Driver:
-    """Runs a plan to its end, or to where it may go on another day."""
+    """Runs a plan to its end, or to a point from which it can be resumed."""
 
     def __init__(self, config: EngineConfig) -> None:
         services, endpoints = config.services, config.endpoints
@@ -104,7 +104,7 @@ class Driver:
         self._drain_until: float | None = None
         self._stopping = False
         self._fatal: Exception | None = None
-        #: what was left when the loop ended
+        #: the task that the budget had no room for when the loop ended
         self._unaffordable: QueuedTask | None = None
 
     # -- from outside ----------------------------------------------------------
@@ -129,7 +129,7 @@ class Driver:
         return self._stopping
 
     def pause(self, pause: Pause) -> None:
-        """Pause the stages and models of *pauses*; calls in flight finish."""
+        """Start nothing in the scope of *pause*; calls in flight finish."""
         self._pauses[pause.scope] = pause
         self._scheduler.pause(*pause.scope)
         # tasks behind the paused ones may now be next
@@ -160,7 +160,7 @@ class Driver:
         return self._scheduler.budget.statistics().cap_pico is not None
 
     def add_budget(self, usd: float) -> None:
-        """Raise the budget; only if there is one."""
+        """Raise the budget by *usd* dollars; only if there is one."""
         self._scheduler.budget.add(pico(usd))
         self._wake.set()
 
@@ -187,12 +187,12 @@ class Driver:
         return budget_message(self._unaffordable, self._scheduler.budget.statistics())
 
     def reopened(self) -> None:
-        """Final tasks went back into the queue."""
+        """Notify the scheduler that final tasks were reopened."""
         self._scheduler.reopened()
         self._wake.set()
 
     def recheck(self) -> None:
-        """Something was lent that calls may have waited for."""
+        """Wake the loop: lent limits or money may let waiting calls start."""
         self._wake.set()
 
     # -- the loop --------------------------------------------------------------
@@ -247,14 +247,14 @@ class Driver:
             for work in step.start:
                 send(partial(self._attempts.perform, work))
             if step.start or step.yields:
-                # whoever shares an endpoint may have had to wait for this turn
+                # other runs at the endpoint may have waited for this turn
                 self._wakeups.wake_all(by=self._wake)
             if self._must_stop():
                 for task in (plan, *running):
                     task.cancel()
                 return
             if self._has_ended(plan, running):
-                # now: whoever shares the budget may reserve of it a moment later
+                # now: another run may reserve part of a shared budget a moment later
                 self._unaffordable = self._scheduler.unaffordable
                 plan.cancel()
                 return
@@ -263,7 +263,7 @@ class Driver:
     async def _go_on(
         self, send: Callable[[Callable[[], Coroutine[Any, Any, None]]], None]
     ) -> None:
-        """Wait for the batches of earlier processes, as they would have."""
+        """Resume waiting for calls that earlier processes sent in batches."""
         for first in range(0, len(self._takeover.carried), PAGE):
             page = {
                 start.task: start
@@ -331,14 +331,14 @@ class Driver:
             await self._log.heartbeat()
             observed = self._observe()
             if observed != recorded:
-                # no reason to end a run: it is shown a second later
+                # not fatal: it is recorded a second later
                 with suppress(LogBehind):
                     self._log.append_nowait(*observed)
                     recorded = observed
             await self._clock.sleep_until(self._clock.monotonic() + HEARTBEAT_S)
 
     def _observe(self) -> tuple[LimitObserved, ...]:
-        """Pauses and ceilings; not calls in flight, which change all the time."""
+        """Return pauses and ceilings; not calls in flight, which change constantly."""
         now = self._clock.monotonic()
         observed = []
         for model_queue in self._scheduler.statistics():
@@ -413,7 +413,7 @@ class Driver:
         return max(self._clock.now_us(), *(event.ts_us for event in recorded))
 
     def statistics(self) -> DriverStatistics:
-        """The driver's figures."""
+        """Return the driver's counts."""
         model_queues = self._scheduler.statistics()
         return DriverStatistics(
             started=self._attempts.counts["started"],

@@ -4,7 +4,7 @@
 scheduler waits and the driver acts. Retries are always bounded: per class, per task and
 by the task's overall deadline.
 
-`Refusals` tells a refusal that all tasks of a model share from one of a single prompt.
+`Refusals` distinguishes a refusal of all tasks of a model from one of a single prompt.
 
 `FutilityMonitor` stops a model whose replies are useless (`--stop-if`).
 
@@ -80,7 +80,7 @@ RETRY_RULES: Mapping[type[e.AttemptError], RetryRule] = {
     # bounded by the task's deadline: neither the task nor the endpoint is at fault
     e.OutOfFiles: RetryRule(max_attempts=MAX_ATTEMPTS, is_counted=False),
     e.MalformedReply: RetryRule(max_attempts=6, base_s=0.5, is_billed=True),
-    # distinguishes a refusal of all tasks from one of a single prompt
+    # `Refusals` distinguishes a refusal of all tasks from one of a single prompt
     e.BadRequest: RetryRule(max_attempts=1, may_stop_model=True),
     e.NotServed: RetryRule(max_attempts=6, may_stop_model=True),
     e.Unavailable: RetryRule(max_attempts=6, may_stop_model=True),
@@ -349,7 +349,7 @@ class FutilityMonitor:
 
     @property
     def models(self) -> tuple[str, ...]:
-        """Those that are judged, and were not stopped."""
+        """Models that are judged and not stopped."""
         return tuple(self._flaws)
 
     @property
@@ -358,7 +358,7 @@ class FutilityMonitor:
         return tuple(rule for rule, _ in self._rules)
 
     def judge(self, model: str, flaws: frozenset[Flaw]) -> str | None:
-        """Count an outcome; why the model is to be stopped, where it is, once."""
+        """Count an outcome; return once why the model must stop, otherwise None."""
         seen = self._flaws.get(model)
         if seen is None or not self._rules:
             return None

@@ -32,7 +32,7 @@ LOW_WATER = 0.5
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class QueuedTask:
-    """A loaded task on its way through attempts; the driver only hands it back."""
+    """A loaded task and its attempts; the driver passes it back unchanged."""
 
     number: int
     stage: str
@@ -40,7 +40,7 @@ class QueuedTask:
     prior_attempts: int  #: attempts that count against the bound, before this process's
     tokens: int = 0  #: worst case of one attempt, prompt and output
     worst_pico: int = 0  #: maximum cost of one attempt; 0: free or unknown
-    worst_reason: str = ""  #: why that is more than the request's limit makes of it
+    worst_reason: str = ""  #: why it exceeds the cost at the request's limit
     reserved_pico: int = 0  #: reservation of the budget for the attempt in flight
     since: float | None = None  #: monotonic seconds of the first attempt here
     sent_at: float = 0.0  #: monotonic seconds of the last attempt
@@ -64,7 +64,7 @@ class ModelStop:
     """Why a model is stopped although its endpoint may serve others."""
 
     reason: str
-    error: type[e.AttemptError] | None  #: None: its replies are of no use
+    error: type[e.AttemptError] | None  #: None: its replies are useless
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,12 +81,12 @@ class ModelQueueStatistics:
 
 
 class StageQueue:
-    """The loaded tasks of one stage and model, and how far its pages were read."""
+    """The loaded tasks of one stage and model, and the position of the last page."""
 
     def __init__(self, stage: str) -> None:
         self.stage = stage
         self.ready: deque[QueuedTask] = deque()
-        self.retries: deque[QueuedTask] = deque()  #: ready too, and before those
+        self.retries: deque[QueuedTask] = deque()  #: ready too; sent first
         self.waiting = 0
         self.cursor = 0
         self.loading = False
@@ -96,7 +96,7 @@ class StageQueue:
         self.is_paused = False
 
     def grew(self) -> None:
-        """Tasks were added to the log: there is something to read again."""
+        """Note that tasks were added to the log, so there is more to read."""
         self.is_dry = False
         self.has_new_tasks = self.loading
 
@@ -121,7 +121,7 @@ class StageQueue:
 
 
 class ModelQueue:
-    """All that concerns one model."""
+    """The scheduler's state of one model."""
 
     def __init__(
         self,
@@ -147,7 +147,7 @@ class ModelQueue:
         self.is_draining = False
         self.stop: ModelStop | None = None  #: for the rest of this process
         self.refusals = Refusals()
-        self.turn = 0.0  #: virtual time at which it has had its share
+        self.turn = 0.0  #: virtual time at which its share is used up
         self.probes: dict[str, float | None] = {}
         """Stages whose requests the endpoint may refuse, with the monotonic time of the
         probing call; None: not sent yet."""
@@ -197,7 +197,7 @@ class ModelQueue:
                 queue.retries.append(work)
 
     def probed(self, stage: str, error: e.AttemptError | None = None) -> None:
-        """A call of *stage* has ended; one that was refused is followed by another."""
+        """Record the end of a call of *stage*; after an error the next one probes."""
         for waiting_stage in self._probed_with(stage):
             if error is None:
                 self.probes.pop(waiting_stage, None)
@@ -220,7 +220,7 @@ class ModelQueue:
         return float("inf") if self.limits.batched else sent_at + PROBE_S
 
     def loads(self) -> Iterator[TaskPageRequest]:
-        """The pages to be fetched now."""
+        """Yield the pages to fetch now."""
         for queue in self.queues.values():
             loaded = len(queue) + queue.waiting
             if queue.loading or queue.is_dry or loaded > self.window * LOW_WATER:
@@ -245,16 +245,16 @@ class ModelQueue:
 
     @property
     def window(self) -> int:
-        """Tasks of one stage that are loaded, at most."""
+        """Maximum number of loaded tasks of one stage."""
         return max(64, 2 * self.limits.concurrency)
 
     @property
     def most_unsettled(self) -> int:
-        """Outcomes that may wait for the disk before starts do."""
+        """Number of outcomes that may wait for the disk before starts must wait."""
         return 2 * self.limits.concurrency + 64
 
     def ready_at(self, now: float) -> tuple[StageQueue | None, float | None]:
-        """Return the queue whose task is next, and when; None: not a matter of time."""
+        """Return the next task's queue and start time; None: it waits for an event."""
         queue = self.next_queue(now)
         if queue is None or not self.limiter.has_slot:
             return None, None
@@ -319,7 +319,7 @@ class ModelQueue:
         )
 
     def refused(self, error: e.AttemptError, task: int) -> str | None:
-        """Stop the model if *error* concerns all its tasks; a sentence then."""
+        """Stop the model if *error* concerns all its tasks; return a message then."""
         if self.stop is not None:
             return None
         reason = self.refusals.stops(error, task)
@@ -366,13 +366,13 @@ class ModelQueue:
 
     @property
     def unsettled(self) -> int:
-        """Number of ended tasks whose outcome is not durable yet."""
+        """Number of tasks with an ended attempt whose outcome is not durable yet."""
         ready = sum(map(len, self.queues.values()))
         return len(self.loaded_tasks) - ready - len(self.waiting) - self.in_flight
 
     @property
     def is_still(self) -> bool:
-        """Whether nothing is in flight, although tasks may wait."""
+        """Whether nothing is in flight or unsettled, although tasks may wait."""
         return self.in_flight == 0 and self.unsettled == 0
 
     @property
@@ -394,7 +394,7 @@ class ModelQueue:
         )
 
     def statistics(self) -> ModelQueueStatistics:
-        """The lane's queues as values."""
+        """Return the model's queues as values."""
         return ModelQueueStatistics(
             model=self.model,
             ready=sum(map(len, self.queues.values())),

@@ -42,7 +42,7 @@ class PlanStart:
 
     planning: Planning
     must_catch_up: bool  #: parsers or settings are not those that read the answers
-    is_shuffled: bool = False  #: the plan is in an order of chance
+    is_shuffled: bool = False  #: the plan is in random order
     takes: Callable[[TaskSpec], bool] | None = None
     """Whether a first-stage spec is in this run's shard; None: not split."""
 
@@ -78,7 +78,7 @@ class Planner:
         faults: JobFaults | None = None,
     ) -> None:
         self._job = job
-        self.faults = faults  #: takes exceptions of the job's code, if anything does
+        self.faults = faults  #: receives exceptions of the job's code, if given
         self._stuck: dict[str, None] = {}
         self._dataset = dataset
         self._log = log
@@ -121,7 +121,7 @@ class Planner:
         return self._skipped
 
     async def grow(self) -> AsyncIterator[tuple[str, str]]:
-        """Plan the rest of the first stage; yield (stage, model) with new tasks."""
+        """Plan everything not planned yet; yield each (stage, model) with new tasks."""
         async for pair in self.finish_reading():
             yield pair
         async for pair in self._grow_first_stage():
@@ -182,7 +182,7 @@ class Planner:
                     yield pair
 
     def _planned_blocks(self, blocks: Iterator[TaskBlock]) -> Iterator[TaskBlock]:
-        """The blocks; raise `RunnerError` where the job's `plan` raises."""
+        """Yield the blocks; raise `RunnerError` if the job's `plan` raises."""
         while True:
             with calling(self._job, "plan"):
                 block = next(blocks, None)
@@ -199,7 +199,7 @@ class Planner:
         return frozenset(identities)
 
     async def _last_spec(self) -> frozenset[Identity]:
-        """The tasks of the first-stage spec that was planned last.
+        """Return the tasks of the first-stage spec that was planned last.
 
         An earlier process may have died between two blocks of it.
         """
@@ -230,7 +230,7 @@ class Planner:
         return _pairs(tasks)
 
     def _take(self, count: int) -> int:
-        """Reserve *count* task numbers; the first of them."""
+        """Reserve *count* task numbers; return the first."""
         first = self._next
         self._next += count
         return first
@@ -292,7 +292,7 @@ class Planner:
         plan. After a crash between them the cause is not recorded as done, and the next
         process adds the tasks that are missing.
         """
-        whole = (len(tasks) - 1) // BLOCK * BLOCK  # what the last block begins with
+        whole = (len(tasks) - 1) // BLOCK * BLOCK  # index of the last block
         for first in range(0, whole, BLOCK):
             await self._log.append(self._entry(tasks[first : first + BLOCK]))
         together = [*entries]
@@ -315,7 +315,7 @@ class Planner:
         root: int,
         others: Sequence[PlannedTask] = (),
     ) -> list[PlannedTask]:
-        """The tasks of *specs* that are neither in the log nor among *others*."""
+        """Return the tasks of *specs* that are neither in the log nor in *others*."""
         return follow_ups(
             self._job,
             specs,
@@ -333,7 +333,7 @@ class Planner:
         return Entry(event=event, payload=manifest_bytes(block))
 
     def _group_keys(self, row: TaskRow, group: str) -> list[GroupKey]:
-        """Groups that this task's end may have completed: its stage's and later."""
+        """Return groups of this or later stages that the task's end may complete."""
         names = [stage.name for stage in self._job.stages]
         return [
             (name, model, row.replicate, group)
@@ -397,14 +397,14 @@ class Planner:
     # -- after a crash, or a change of code ------------------------------------
 
     async def finish_reading(self) -> AsyncIterator[tuple[str, str]]:
-        """Read the answers that were stored but not parsed when a writer died."""
+        """Parse the answers that were stored but not parsed when a writer died."""
         before = await self._log.last_seq()
         after = 0
         while rows := await self._log.unread_answers(after=after, limit=PAGE):
             after = rows[-1].task
             for row in rows:
                 if row.updated_seq > before:
-                    continue  # an answer of this process, which reads it elsewhere
+                    continue  # an answer of this process, which parses it elsewhere
                 answer = await self._answer(row)
                 end = completed_event(row.task, row.attempts, answer.parsed)
                 grown = await self.finish(row, answer, [end])
@@ -436,7 +436,7 @@ class Planner:
 
 
 def _failed_entries(end: TaskEnd, fault: str) -> list[Entry | Event]:
-    """Return the event that replaces the end of a task whose `follow_up` raised."""
+    """Return the entries of *end* with a failure in place of the completion."""
     error = JobFault.__name__
     return [
         TaskFailed(task=entry.task, attempt=entry.attempt, error=error, fault=fault)

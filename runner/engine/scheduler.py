@@ -19,12 +19,12 @@ Rules:
    stays *unsettled* until that outcome is durable, and new starts wait while too many
    are unsettled, so a slow disk slows the calls instead of filling memory.
 5. A task whose worst case exceeds the remaining budget blocks its model's later ones:
-   within a model no smaller task overtakes it. Other models continue; their calls cost
-   money too, so this ends.
+   within a model no smaller task overtakes it. Other models continue; their calls use
+   the same budget, so this ends.
 6. Several runs of one process may share endpoints and a budget: the turns of rule 3 go
    over the models of all of them. A scheduler whose turn it is not `yields`.
 7. The first call of a stage that an endpoint may refuse goes alone (`probe`), for two
-   seconds at most: what is refused is paid for once, and not by every slot.
+   seconds at most, so a refusal costs one call instead of one per slot.
 8. If a process works under a lease, nothing starts once the lease may have expired,
    because another process may then own its part.
 9. A single model is stopped if all its tasks would be refused or its replies are
@@ -74,7 +74,7 @@ class SchedulerStep:
     load: tuple[TaskPageRequest, ...]
     #: time of the next step at the latest; None: after the next event
     wake_at: float | None
-    yields: bool = False  #: it is another run's turn, which is to be woken
+    yields: bool = False  #: it is another run's turn; wake that run
 
 
 class Scheduler:
@@ -88,7 +88,7 @@ class Scheduler:
         budget: Budget | None = None,
         fence: Fence | None = None,
     ) -> None:
-        """Prepare one lane a model: (model, its stages in order, limits, endpoint)."""
+        """Prepare one queue per model: (model, stages in order, limits, endpoint)."""
         self.budget = budget or Budget()
         self._fence = fence
         self._model_queues = {
@@ -126,7 +126,7 @@ class Scheduler:
             load: the requested page.
             works: its tasks and, for each, the monotonic second it is due.
             last: highest task number on the page; None: the page was empty.
-            held: tasks on the page that wait for a person.
+            held: tasks on the page that wait for the user.
             others: tasks on the page that are already loaded, or need no attempt.
         """
         model_queue = self._model_queues[load.model]
@@ -150,11 +150,11 @@ class Scheduler:
                 model_queue.wait(work, due)
 
     def planned(self, stage: str, model: str) -> None:
-        """Tasks of this stage and model were added to the log."""
+        """Note that tasks of this stage and model were added to the log."""
         self._model_queues[model].queues[stage].grew()
 
     def reopened(self) -> None:
-        """Final tasks went back into the queue: read the pages from the start."""
+        """Read the pages from the start: final tasks were reopened."""
         for model_queue in self._model_queues.values():
             model_queue.read_again()
 
@@ -264,15 +264,16 @@ class Scheduler:
             is_out and RETRY_RULES[type(error)].max_attempts > 1
         )
         if decision.retry_in_s is None and is_elsewhere:
-            # the endpoint is at fault, not the task: it stays open for better times
+            # the endpoint is at fault, not the task: it stays open
             decision = RetryDecision(retry_in_s=0.0)
         return decision, notice
 
     def left(
         self, work: QueuedTask, error: e.AttemptError | None, now: float
     ) -> str | None:
-        """Release an attempt to the provider; return a message if the endpoint stops.
+        """Leave an attempt to the provider; return a message if this stops anything.
 
+        *error* may stop the model or its endpoint.
         This process gives up its task; the reservation stays.
         """
         model_queue = self._model_queues[work.model]
@@ -289,7 +290,7 @@ class Scheduler:
         self.budget.settle(work.worst_pico, cost_pico, reserved_pico=reserved)
 
     def settled(self, work: QueuedTask, *, retry_at: float | None = None) -> None:
-        """The outcome of an attempt is durable; with *retry_at* another is due then."""
+        """Note that an outcome is durable; a retry is due at *retry_at*, if given."""
         model_queue = self._model_queues[work.model]
         if retry_at is None:
             model_queue.loaded_tasks.discard(work.number)
@@ -317,7 +318,7 @@ class Scheduler:
             self._pay(work, None)
 
     def pause(self, stage: str | None, model: str | None) -> None:
-        """Pause a stage, a model, both, or nothing."""
+        """Pause a stage, a model, one stage of a model, or (None, None) everything."""
         self._pauses.add((stage, model))
         self._mark_paused()
 
@@ -346,7 +347,7 @@ class Scheduler:
         return self._fence is None or self._fence.holds(now)
 
     def step(self, now: float) -> SchedulerStep:
-        """The actions due at *now*."""
+        """Return the actions due at *now*."""
         start: list[QueuedTask] = []
         load: list[TaskPageRequest] = []
         wakes: list[float] = []
@@ -378,7 +379,7 @@ class Scheduler:
     def _start(
         self, endpoint: Endpoint, now: float, start: list[QueuedTask]
     ) -> Iterator[float]:
-        """Start the tasks that may start, in turn; return when the next may.
+        """Start tasks in turn; yield the times at which waiting models may start one.
 
         Start-time fair queueing (Goyal, Vin, Cheng, 1996), a request counting as one.
         """
@@ -423,7 +424,7 @@ class Scheduler:
 
     @property
     def held(self) -> int:
-        """Open tasks that wait for a person."""
+        """Number of open tasks that wait for the user."""
         return sum(model_queue.held for model_queue in self._model_queues.values())
 
     @property
@@ -469,7 +470,7 @@ class Scheduler:
         )
 
     def statistics(self) -> tuple[ModelQueueStatistics, ...]:
-        """Every lane's queues as values."""
+        """Return the queues of every model as values."""
         return tuple(
             model_queue.statistics() for model_queue in self._model_queues.values()
         )

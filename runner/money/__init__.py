@@ -1,1 +1,1 @@
-"""What calls cost, and what a run may spend."""
+"""Prices, token bounds and the budget of calls."""

@@ -43,7 +43,14 @@ class Budget:
         possible_pico: int = 0,
         share: Fraction = WHOLE,
     ) -> None:
-        """Continue from the known and possible cost of earlier processes."""
+        """Continue from the known and possible cost of earlier processes.
+
+        Args:
+            cap_pico: the run's budget; None: no cap.
+            spent_pico: known cost so far of this process's share.
+            possible_pico: cost that may be billed in addition.
+            share: this process's share of the cap; other processes spend the rest.
+        """
         self._share = share
         self._cap = None if cap_pico is None else math.floor(cap_pico * share)
         self._spent = spent_pico
@@ -52,7 +59,7 @@ class Budget:
         self._factor = 1.0  #: by which worst cases have proved too low
 
     def has_room(self, worst_pico: int) -> bool:
-        """Return whether a call of that worst case may be sent; free ones may."""
+        """Return whether a call of that worst case fits; a free one always does."""
         if self._cap is None or worst_pico == 0:
             return True
         taken = self._spent + self._possible + self._reserved
@@ -64,7 +71,7 @@ class Budget:
         return not self._reserved
 
     def reserve(self, worst_pico: int) -> int:
-        """Reserve the worst case of a call that is being sent."""
+        """Reserve the worst case of a call; return the amount reserved."""
         reserved = self._worst(worst_pico)
         self._reserved += reserved
         return reserved
@@ -72,7 +79,13 @@ class Budget:
     def settle(
         self, worst_pico: int, cost_pico: int | None, *, reserved_pico: int
     ) -> None:
-        """Release the reservation of a finished call."""
+        """Release the reservation of a finished call and count its cost.
+
+        Args:
+            worst_pico: the argument of `reserve`.
+            cost_pico: its cost; None: unknown, so the reservation stays counted.
+            reserved_pico: the return value of `reserve`.
+        """
         self._reserved -= reserved_pico
         if cost_pico is None:
             self._possible += reserved_pico
@@ -90,7 +103,7 @@ class Budget:
             self._cap += math.floor(pico * self._share)
 
     def statistics(self) -> BudgetStatistics:
-        """The sums as values."""
+        """Return the sums as values."""
         return BudgetStatistics(
             cap_pico=self._cap,
             spent_pico=self._spent,

@@ -34,9 +34,9 @@ UNREAD: Final = ("tiered_pricing", "input_cost_per_request")
 """Keys of a row whose tokens do not determine the price: it counts as unknown."""
 
 SEARCH: Final = "search_context_cost_per_query"
-"""Key of the rows of models that can search the web. Most do it as a tool, which is
-never asked for here; those called after it, and a provider's who sells nothing else, do
-it at each request, and cost for it several times what the tokens cost."""
+"""Key of the rows of models that can search the web. Most search with a tool, which
+siftlog never enables. Models with "search" in their name, and all of Perplexity's,
+search at each request, which costs several times as much as the tokens."""
 
 EMBEDDING: Final = "embedding"
 """Mode of the rows that may have no output price, because there is no output."""
@@ -53,24 +53,24 @@ TIERS: Final[Mapping[str, str]] = {
     "ultrafast": "_ultrafast",
     "balanced": "_balanced",
 }
-"""Tiers of service with prices of their own, and how the table's keys of them end. Any
-other word that a reply says ("default", "standard", "scale", "on_demand") is the plain
+"""Service tiers with separate prices, and the suffixes of their keys in the table. Any
+other tier in a reply ("default", "standard", "scale", "on_demand") has the plain
 price."""
 
 AUTO: Final = "auto"
-"""What is asked for to leave the tier to the provider (OpenAI, Anthropic)."""
+"""Requested tier that leaves the choice to the provider (OpenAI, Anthropic)."""
 
 WRITE_FACTOR: Final = 1.25
 HOUR_FACTOR: Final = 2.0
-"""What Anthropic takes for a prompt token that is written to its cache for five minutes
-or an hour, by that of a plain one (its documentation, "Prompt caching")."""
+"""Anthropic's prices of prompt tokens written to its cache, for five minutes and for an
+hour, relative to plain prompt tokens (its documentation, "Prompt caching")."""
 
 _ANTHROPIC: Final = re.compile(r"anthropic|claude", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Price:
-    """Dollars a token."""
+    """Prices in dollars per token."""
 
     input_usd: float
     output_usd: float
@@ -78,10 +78,10 @@ class Price:
     cache_write_usd: float  #: of prompt tokens written to it
     cache_write_1h_usd: float | None = None  #: for an hour; None: as for any time
     reasoning_usd: float | None = None
-    """Price of reasoning tokens; None: as other output. Where a reply does not say how
-    many of them there are, the dearer of the two counts for all."""
+    """Price of reasoning tokens; None: as other output. If a reply does not report
+    their number, the higher of the two prices counts for all output."""
     longer: tuple[tuple[int, Price], ...] = ()
-    """Ascending: prices of prompts that have more tokens than that."""
+    """Prices of prompts with more tokens than the given number, ascending."""
     tiers: tuple[tuple[str, Price], ...] = ()
     """Prices by tier of service, if it has its own."""
 
@@ -101,7 +101,7 @@ class Price:
         return (self, *(step for _, step in self.longer))
 
     def at(self, tier: str | None) -> Price:
-        """The price in a tier of service, as a reply names it."""
+        """Return the price in a service tier, as named in a reply."""
         if tier is None or not self.tiers:
             return self
         name = "batch" if tier == "batches" else tier.lower()
@@ -117,7 +117,10 @@ FREE: Final = Price(
 
 
 def cost_pico(price: Price, usage: Usage, tier: str | None = None) -> int:
-    """Return the cost of a call with this usage, in pico-dollars."""
+    """Return the cost of a call with this usage, in pico-dollars.
+
+    The tier is that of the reply, not the requested one.
+    """
     price = price.at(tier)
     for tokens, step in price.longer:
         if usage.tokens_in > tokens:
@@ -138,7 +141,15 @@ def cost_pico(price: Price, usage: Usage, tier: str | None = None) -> int:
 def worst_pico(
     price: Price, tokens_in: int, tokens_out: int, tier: str | None = None
 ) -> int:
-    """Return the maximum cost of a call within token limits, in pico-dollars."""
+    """Return the maximum cost of a call within token limits, in pico-dollars.
+
+    Args:
+        price: of its model.
+        tokens_in: maximum tokens of the prompt.
+        tokens_out: maximum tokens of the reply.
+        tier: the requested service tier; the plain one may be served instead. "auto"
+            leaves the choice to the provider, so the most expensive tier counts.
+    """
     tiers = (
         [tier_price for _, tier_price in price.tiers]
         if tier == AUTO
@@ -156,7 +167,7 @@ def worst_pico(
 
 
 def _dearest_input(price: Price) -> float:
-    """Of a prompt token, whatever a cache makes of it."""
+    """Return the highest price of a prompt token, cached or not."""
     return max(
         price.input_usd, price.cached_input_usd, price.cache_write_usd, _hour(price)
     )
@@ -176,10 +187,10 @@ def _reasoning(price: Price) -> float:
 
 
 def prices_of(models: Iterable[str], options: RunOptions) -> dict[str, Price | None]:
-    """The price of each of a run's models; None: unknown, and allowed to be.
+    """Return the price of each of a run's models; None: unknown, which is allowed.
 
     Raises:
-        UsageError: one is unknown and that is not allowed, or a budget depends on it.
+        UsageError: a price is unknown, and that is not allowed or there is a budget.
     """
     prices = {model: price_of(model, options) for model in models}
     unknown = next((model for model, price in prices.items() if price is None), None)
@@ -202,7 +213,12 @@ def prices_of(models: Iterable[str], options: RunOptions) -> dict[str, Price | N
 
 
 def price_of(model: str, options: RunOptions) -> Price | None:
-    """Return the price of *model*; None: unknown."""
+    """Return the price of *model*; None: unknown.
+
+    In this order: the model's own table in the configuration, `--price`, litellm's
+    table, which is searched by the model's name, not by its endpoint. This is the price
+    of single calls; batches cost a share of it.
+    """
     if is_offline(model):
         return FREE
     price = _single(model, options)
@@ -216,7 +232,7 @@ def price_of(model: str, options: RunOptions) -> Price | None:
 
 
 def scaled(price: Price, factor: float) -> Price:
-    """That price times *factor*, in every tier."""
+    """Return *price* times *factor*; the result is the same in every tier."""
     hour, reasoning = price.cache_write_1h_usd, price.reasoning_usd
     return Price(
         input_usd=price.input_usd * factor,
@@ -230,7 +246,7 @@ def scaled(price: Price, factor: float) -> Price:
 
 
 def _single(model: str, options: RunOptions) -> Price | None:
-    """What a token costs in a call of its own."""
+    """Return the price of *model* in single calls, not in batches."""
     model_options = options.of(model)
     if (
         model_options.usd_per_mtok_in is not None
@@ -256,7 +272,7 @@ def _set(
     cached_usd: float | None = None,
     write_usd: float | None = None,
 ) -> Price:
-    """A price as people write it: dollars a million tokens."""
+    """Return a price given in dollars per million tokens."""
     is_anthropic = _ANTHROPIC.search(model) is not None
     if write_usd is None:
         write_usd = input_usd * (WRITE_FACTOR if is_anthropic else 1.0)
@@ -272,12 +288,15 @@ def _set(
 
 
 def row_of(model: str) -> Mapping[str, Any] | None:
-    """The table's row of *model*: by its name, or without a provider that fits."""
+    """Return the table's row of *model*, by its name or without its provider.
+
+    Without it, the row must be of that provider.
+    """
     provider, _, name = model.partition("/")
     for key in (model, name):
         if key in table():
             row: dict[str, Any] = msgspec.json.decode(table()[key])
-            # "cohere_chat" is of cohere, "vertex_ai-language-models" of vertex_ai
+            # "cohere_chat" is cohere, "vertex_ai-language-models" is vertex_ai
             if key == model or str(row.get("litellm_provider")).startswith(provider):
                 return row
     return None
@@ -285,7 +304,7 @@ def row_of(model: str) -> Mapping[str, Any] | None:
 
 @cache
 def table() -> Mapping[str, msgspec.Raw]:
-    """Rows by name, undecoded: 2 ms for the whole of it."""
+    """Return the table's rows by name, undecoded: 2 ms for all of them."""
     litellm = find_spec("litellm")
     folders = litellm.submodule_search_locations if litellm is not None else None
     if not folders:
@@ -295,7 +314,7 @@ def table() -> Mapping[str, msgspec.Raw]:
 
 
 def listed_price(model: str, row: Mapping[str, Any]) -> Price | None:
-    """Return the price in a row, with those of longer prompts; None: not given."""
+    """Return the price in a row, with those of longer prompts; None: unknown."""
     is_embedding = row.get("mode") == EMBEDDING
     output = "input_cost_per_token" if is_embedding else "output_cost_per_token"
     is_whole = "input_cost_per_token" in row and output in row
@@ -334,9 +353,9 @@ def _searches(model: str, row: Mapping[str, Any]) -> bool:
 def _price_at(
     model: str, row: Mapping[str, Any], length_suffix: str, tier_suffix: str
 ) -> Price:
-    """The price of prompts of a length in a tier, by how the table's keys of it end.
+    """Return the price for a prompt length and a tier, given by suffixes of the keys.
 
-    Where the table has no key for both, the dearer of the two that it has.
+    If the table has no key for both, return the higher price of the two that it has.
     """
 
     def usd(key: str) -> float:
@@ -352,7 +371,7 @@ def _price_at(
         return float(max(prices))
 
     input_usd = usd("input_cost_per_token")
-    # never cheaper than to read anew; where the table says so it is left open
+    # never cheaper than uncached input; the table may omit it
     write_usd = max(usd("cache_creation_input_token_cost"), input_usd)
     hour_usd = row.get(
         f"cache_creation_input_token_cost_above_1hr{length_suffix}{tier_suffix}"
@@ -377,17 +396,17 @@ KINDS: Final = {
     "embedding": "embed",
     "rerank": "rerank",
 }
-"""What siftlog can ask for, by the table's word for it."""
+"""Kinds of request that siftlog supports, by the table's modes."""
 
 
 CHAT: Final = "/v1/chat/completions"
 RESPONSES: Final = "/v1/responses"
-"""Among the endpoints that a row may list."""
+"""Endpoints that a row may list."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedModel:
-    """A model as the table has it."""
+    """A model in the table."""
 
     model: str  #: as `--model` takes it
     kind: str  #: of request: "chat", "embed" or "rerank"
@@ -403,19 +422,23 @@ def listed_models() -> Iterator[ListedModel]:
 
 
 def context_tokens(model: str) -> int | None:
-    """Return the longest prompt of a model; None: not in the table."""
+    """Return the longest prompt of a model in tokens; None: not in the table."""
     row = row_of(model)
     return None if row is None else _context_tokens(row)
 
 
 def most_output_tokens(model: str) -> int | None:
-    """The longest output of a model; None: the table does not have it."""
+    """Return the longest output of a model in tokens; None: not in the table."""
     tokens = (row_of(model) or {}).get("max_output_tokens")
     return int(tokens) if isinstance(tokens, int | float) and tokens else None
 
 
 def api_of(model: str, options: RunOptions) -> Api:
-    """Return the wire form of *model*'s chats, if its endpoint is OpenAI-compatible."""
+    """Return the wire form of *model*'s chats, if its endpoint is OpenAI-compatible.
+
+    Raises:
+        UsageError: responses are requested, but the model is reached through litellm.
+    """
     model_options = options.of(model)
     if model_options.api == "chat" or is_offline(model):
         return "chat"
@@ -447,7 +470,7 @@ def _listed_model(name: str, row: Mapping[str, Any]) -> ListedModel | None:
     if kind is None or not provider:
         return None
     if provider.startswith("vertex_ai-"):
-        provider = "vertex_ai"  # the rest says which family the model is of
+        provider = "vertex_ai"  # the rest is the model's family
     return ListedModel(
         model=name if name.startswith(f"{provider}/") else f"{provider}/{name}",
         kind=kind,
@@ -467,11 +490,11 @@ limit of the completion does not bound it (xAI, and Gemini behind a gateway)."""
 
 
 NATIVE: Final = re.compile(r"(gemini|vertex_ai|vertex_ai_beta)/", re.IGNORECASE)
-"""Through litellm, Gemini is asked in its own form, whose limit bounds thoughts too."""
+"""Through litellm, Gemini uses its native form, whose limit includes reasoning."""
 
 
 MAKERS: Final = ("", "xai/", "gemini/")
-"""Under which the table has the models of these names."""
+"""Prefixes under which the table lists the models of `UNBOUNDED`."""
 
 
 ENOUGH_REPLIES: Final = 3
@@ -482,7 +505,14 @@ be refusals, which take no reasoning."""
 def bounds_of(
     model: str, options: RunOptions, *, learned: int | None = None, replies: int = 0
 ) -> TokenBounds:
-    """Return the known bounds of *model*'s calls before the next of them."""
+    """Return the known bounds of *model*'s calls before the next of them.
+
+    Args:
+        model: its name.
+        options: its endpoint, and whether there is a budget.
+        learned: tokens of its longest reply, as learned by earlier processes.
+        replies: number of replies that earlier processes received.
+    """
     if is_offline(model):
         return TokenBounds()
     is_foreign = options.of(model).base_url is not None

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 
 CountTokens: TypeAlias = Callable[[str], int]
-"""Tokens of a text, at most."""
+"""Returns the maximum number of tokens of a text."""
 
 CACHED_TEXTS: Final = 128
-"""A paper is counted once for all that is asked about it in a row: 60 KB take 3.3 ms,
-an abstract of 2 KB takes 0.07 ms."""
+"""A paper is counted once for consecutive requests about it: 60 KB take 3.3 ms, an
+abstract of 2 KB takes 0.07 ms."""
 
 MARGIN: Final = 1 / 16
 """Added to a count: text is encoded part by part, and where two parts meet an encoding
@@ -62,7 +62,7 @@ OWNERS: Final = ("openai", "azure")
 
 
 def tokenizer_of(model: str) -> CountTokens | None:
-    """Counts tokens as *model* does, at its provider's own address; None: not known.
+    """Return a counter of *model*'s tokens at its provider's address; None: unknown.
 
     The first call for an encoding takes 0.35 s and 75 MB.
     """
@@ -84,7 +84,7 @@ def tokenizer_of(model: str) -> CountTokens | None:
 
 @cache
 def counter_of(encoding: str) -> CountTokens | None:
-    """Counts by an encoding; None where its vocabulary is not on this machine."""
+    """Return a counter for an encoding; None: its vocabulary is not installed."""
     encoder = _encoder(encoding)
     if encoder is None:
         return None
@@ -120,36 +120,36 @@ def _encoder(encoding: str) -> Encoding | None:
 
 
 USUAL_TOKEN: Final = 3
-"""Bytes a token that a minute's share is reserved by; it is settled soon, and may be a
-bit short."""
+"""Bytes per token when tokens of a rate limit are reserved; the estimate may be a bit
+low, as it is corrected soon."""
 
 MESSAGE_TOKENS: Final = 8
-"""Around a message: OpenAI counts 3, and 3 for the reply that is to follow. Around a
-text to embed or rank it is 2 or 3."""
+"""Overhead of a message: OpenAI counts 3, and 3 for the reply. That of a text to embed
+or rank is 2 or 3."""
 
 
 LARGEST_OUTPUT: Final = 131_072
-"""Tokens of the longest reply of nearly all models in the table; of one that is not in
-it nothing better is known."""
+"""Tokens of the longest reply of nearly all models in the table; also assumed for
+models that are not in it."""
 
 LEAST_LEARNED: Final = 16_384
 LEARNED_FACTOR: Final = 4
-"""A model whose limit turned out not to bound its replies reserves so many times the
-longest of them, and no less than the first of these."""
+"""If a model's limit does not bound its replies, `LEARNED_FACTOR` times the longest one
+is reserved, and at least `LEAST_LEARNED` tokens."""
 
 
 def byte_tokens(text: str) -> int:
-    """One token a byte: what a text has at most by any tokenizer."""
+    """Return one token per byte, the maximum of a text for any tokenizer."""
     return len(text) if text.isascii() else len(text.encode(errors="replace"))
 
 
 def worst_prompt(request: Request, count: CountTokens = byte_tokens) -> int:
-    """Tokens of what is sent, at most.
+    """Return the maximum tokens of a prompt.
 
     Args:
         request: what is asked.
-        count: tokens of a text, at most. A schema counts a token a byte in any case:
-            providers write it into the prompt in words of their own.
+        count: counts the tokens of a text. A schema always counts as one token per
+            byte, because providers put it into the prompt in different forms.
     """
     texts, pieces = texts_read(request)
     schema = byte_tokens(schema_read(request))
@@ -157,19 +157,19 @@ def worst_prompt(request: Request, count: CountTokens = byte_tokens) -> int:
 
 
 def usual_prompt(request: Request) -> int:
-    """Tokens of what is sent, as a rule."""
+    """Return the usual tokens of a prompt."""
     texts, pieces = texts_read(request)
     size = sum(map(byte_tokens, (*texts, schema_read(request))))
     return size // USUAL_TOKEN + MESSAGE_TOKENS * pieces + 1
 
 
 def worst_output(request: Request, most: int | None = None) -> int:
-    """Tokens of the reply, at most; only a chat's are counted.
+    """Return the maximum tokens of a reply; only those of chats are counted.
 
     Args:
         request: what is asked.
-        most: what the model returns at most, where the request's limit does not bound
-            that; None: it does.
+        most: maximum output of the model, if the request's limit does not bound it;
+            None: it does.
     """
     if not isinstance(request, ChatRequest):
         return 0
@@ -177,13 +177,13 @@ def worst_output(request: Request, most: int | None = None) -> int:
 
 
 def schema_read(request: Request) -> str:
-    """The schema that a model reads with its prompt, as JSON; empty: there is none."""
+    """Return the schema sent with a prompt, as JSON; empty: there is none."""
     schema = request.schema if isinstance(request, ChatRequest) else None
     return "" if schema is None else schema.json
 
 
 def texts_read(request: Request) -> tuple[Sequence[str], int]:
-    """The texts that a model reads beside a schema, and how many pieces they make."""
+    """Return the texts of a request, without its schema, and the number of pieces."""
     match request:
         case ChatRequest():
             texts = [
@@ -193,7 +193,7 @@ def texts_read(request: Request) -> tuple[Sequence[str], int]:
         case EmbedRequest():
             return request.texts, len(request.texts)
         case RerankRequest():
-            # most rerankers read, and count, the query again with each document
+            # most rerankers read and count the query once per document
             texts = [request.query + document for document in request.documents]
             return texts, len(request.documents)
         case _:
@@ -202,19 +202,19 @@ def texts_read(request: Request) -> tuple[Sequence[str], int]:
 
 @dataclass(slots=True, kw_only=True)
 class TokenBounds:
-    """What bounds the calls of one model."""
+    """Token bounds of one model's calls."""
 
     count: CountTokens = byte_tokens
     most_output: int | None = None  #: None: the request's own limit
-    is_unproven: bool = False  #: no reply has shown yet whether the limit bounds all
+    is_unproven: bool = False  #: no reply has shown yet that the limit bounds reasoning
 
     def worst(self, request: Request, unlimited: int | None = None) -> tuple[int, int]:
-        """Tokens of the prompt and of the reply, at most.
+        """Return the maximum tokens of the prompt and of the reply.
 
         Args:
             request: what is asked.
-            unlimited: tokens of a reply to a request without a limit, at most; None:
-                a limit is sent.
+            unlimited: maximum tokens of a reply if no limit can be sent; None: one is
+                sent.
         """
         prompt = worst_prompt(request, self.count)
         least = LEAST_LEARNED if self.is_unproven else 0
@@ -224,11 +224,11 @@ class TokenBounds:
     def learn(
         self, limit: int, usage: Usage | None, *, is_refusal: bool = False
     ) -> bool:
-        """Take in what a reply was billed; whether calls reserve otherwise from now on.
+        """Learn from a reply's usage; return whether later reservations change.
 
         Args:
-            limit: tokens that the reply was taken to have at most; 0: none was taken.
-            usage: its tokens; None: it does not say.
+            limit: assumed maximum tokens of the reply; 0: none was assumed.
+            usage: its tokens; None: not reported.
             is_refusal: whether the model declined, which takes no reasoning and so
                 proves nothing.
         """
@@ -248,7 +248,7 @@ class TokenBounds:
         self.is_unproven = False
 
     def reservation_reason(self, request: Request) -> str:
-        """Why a call reserves more output than its own limit; empty: it does not."""
+        """Return why a call reserves more output than its limit; empty: it does not."""
         most = worst_output(request, self.most_output)
         if self.is_unproven and most < worst_output(request, LEAST_LEARNED):
             return (
@@ -261,7 +261,7 @@ class TokenBounds:
 
 
 USUAL_MESSAGE_TOKENS: Final = 4
-"""Around a message or text, as a rule."""
+"""Usual overhead of a message or text."""
 
 
 _TOKEN: Final = re.compile(r"[A-Za-z\u00c0-\u024f]{1,7}|\d{1,3}|[^\w\s]{1,2}|[^\W\d]")
@@ -269,12 +269,12 @@ _TOKEN: Final = re.compile(r"[A-Za-z\u00c0-\u024f]{1,7}|\d{1,3}|[^\w\s]{1,2}|[^\
 
 @lru_cache(maxsize=CACHED_TEXTS)
 def text_tokens(text: str) -> int:
-    """Likely tokens of a text, by its letters, digits and marks."""
+    """Return the likely tokens of a text, by its letters, digits and marks."""
     return len(_TOKEN.findall(text))
 
 
 def prompt_tokens(request: Request, count: CountTokens = text_tokens) -> int:
-    """Likely tokens of what is sent."""
+    """Return the likely tokens of a prompt."""
     texts, pieces = texts_read(request)
     read = (*texts, schema_read(request))
     return sum(map(count, read)) + USUAL_MESSAGE_TOKENS * pieces

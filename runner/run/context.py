@@ -15,12 +15,12 @@ from store.read.status import Status
 
 
 class ProgressWatch(Protocol):
-    """Shows how a driver gets on, inside an async context."""
+    """Shows the progress of a driver, inside an async context."""
 
     def __call__(
         self, driver: Driver, planner: Planner, before: Status
     ) -> AbstractAsyncContextManager[None]:
-        """The context; *before* is how the run stood when the process began."""
+        """Return the context; *before* is the run's status when the process started."""
         ...
 
 
@@ -31,7 +31,7 @@ class RunContext:
     clock: Clock
     environment: Mapping[str, str]  #: with what .env adds; holds the keys
     runs_dir: Path
-    notify: Callable[[str], None]  #: a sentence for people
+    notify: Callable[[str], None]  #: shows a message to the user
     launched: Callable[[], None]  #: called once, before the first call
     watch: ProgressWatch  #: shows progress while the driver works
-    broker: str | None = None  #: HOST:PORT of who lends a shard its limits and money
+    broker: str | None = None  #: HOST:PORT of the broker that lends limits and money

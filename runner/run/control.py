@@ -52,7 +52,7 @@ from store.runs import RunFolder
 from store.task import Scope, is_within
 
 KINDS = ("command_accepted", "command_applied")
-"""Events that standing changes are read from."""
+"""Kinds of events from which changes in force are read."""
 
 
 class CommandRefused(RunnerError):
@@ -71,7 +71,7 @@ class LimitsChange:
         return self.model in {None, model}
 
     def applied_to(self, limits: Limits) -> Limits:
-        """The limits as they are then."""
+        """Return *limits* with the change."""
         calls = self.values.get("concurrency")
         return replace(
             limits,
@@ -81,7 +81,7 @@ class LimitsChange:
         )
 
     def without(self, names: Iterable[str]) -> LimitsChange:
-        """The change of the other fields only."""
+        """Return the change without the fields *names*."""
         left = {k: v for k, v in self.values.items() if k not in set(names)}
         return LimitsChange(model=self.model, values=left)
 
@@ -107,7 +107,7 @@ def limits_change(payload: Mapping[str, object]) -> LimitsChange:
     """Return the change that a command requests.
 
     Raises:
-        Refused: it has no limit, or an impossible one.
+        CommandRefused: it has no limit, or an impossible one.
     """
     values: dict[str, float | None] = {}
     for name in UNITS:
@@ -134,7 +134,7 @@ def limits_change(payload: Mapping[str, object]) -> LimitsChange:
 
 
 def limits_in_force(recorded: Sequence[RecordedEvent]) -> list[LimitsChange]:
-    """The changes of limits among events of `KINDS`, in order: those applied."""
+    """Return the applied limit changes among events of `KINDS`, in order."""
     applied = {r.event.command for r in recorded if isinstance(r.event, CommandApplied)}
     accepted = {
         r.event.command: r.event.payload
@@ -152,14 +152,14 @@ PAGE = 2000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveRun:
-    """The live run that requests are about."""
+    """The live run that commands act on."""
 
     folder: RunFolder
     log: Log
     driver: Driver
     stages: tuple[str, ...]
     models: tuple[str, ...]
-    begun: frozenset[str]  #: requests that an earlier process broke off in the middle
+    begun: frozenset[str]  #: commands that an earlier process began and did not finish
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,7 +171,7 @@ class CommandResult:
 
 
 Act: TypeAlias = Callable[[], Awaitable[CommandResult | None]]
-"""Carries a request out; None: it takes effect only as the process ends."""
+"""Carries a command out; None: it takes effect only when the process ends."""
 
 Effects: TypeAlias = Mapping[str, Callable[[Command, LiveRun], Act]]
 
@@ -213,7 +213,7 @@ def _resume(command: Command, run: LiveRun) -> Act:
 
 
 def lifts(pauses: Sequence[Pause], *, by: str) -> tuple[RunPaused, ...]:
-    """The events that lift pauses."""
+    """Return the events that lift *pauses*."""
     return tuple(
         RunPaused(by=by, paused=False, stage=pause.stage, model=pause.model)
         for pause in pauses
@@ -265,7 +265,7 @@ def _retry(command: Command, run: LiveRun) -> Act:
 
 
 async def _reopened_already(command: str, log: Log) -> tuple[int, int]:
-    """Tasks reopened by an interrupted retry, and the last of them."""
+    """Return the number of tasks reopened by an interrupted retry, and the last one."""
     count = last = 0
     for recorded in await log.events(limit=1_000_000, kinds=["tasks_reopened"]):
         event = recorded.event
@@ -313,13 +313,13 @@ def _budget(command: Command, run: LiveRun) -> Act:
 
 
 def _withdraw(command: Command, run: LiveRun) -> Act:
-    """What could be taken back was, before it came to this: see `listen`."""
+    """Refuse: pending commands are withdrawn earlier, in `Listener._poll`."""
     del command, run
     raise CommandRefused("no pending request has that id")
 
 
 def _scope(command: Command, run: LiveRun) -> Scope:
-    """The stage and model that a request names, both known to the run."""
+    """Return the stage and model of a command, both known to the run."""
     stage, model = (command.payload.get(key) for key in ("stage", "model"))
     check_name("stage", stage, run.stages)
     check_name("model", model, run.models)
@@ -330,13 +330,13 @@ def _scope(command: Command, run: LiveRun) -> Scope:
 
 
 def _too_late(command: Command, run: LiveRun) -> Act:
-    """Commands to one process do not apply to the next."""
+    """Refuse: a command to one process does not apply to the next."""
     del run
     raise CommandRefused(f"the process that was to {command.kind} had ended")
 
 
 def unknown(command: Command, run: LiveRun) -> Act:
-    """A request of a kind that is not in the table."""
+    """Refuse a command of a kind that is not in the table."""
     del run
     raise CommandRefused(f"this siftlog cannot {command.kind}")
 
@@ -406,7 +406,7 @@ class Listener:
         self._clock = clock
         self._stages = stages
         self._models = models
-        self.notify = notify  #: takes a sentence for people
+        self.notify = notify  #: shows a message to the user
         self._initial_state = initial_state
         self._startup_limits = startup_limits
         self._tail = CommandTail(folder.control)
@@ -424,7 +424,10 @@ class Listener:
             yield
 
     async def _take_up(self) -> None:
-        """Apply commands to earlier processes that stay in force."""
+        """Apply limits set in earlier processes; collect answered and begun commands.
+
+        Begun commands were accepted and have no result yet.
+        """
         recorded = await self._log.events(limit=ALL, kinds=[*KINDS, "command_rejected"])
         accepted = set()
         for event in (r.event for r in recorded):
@@ -449,7 +452,7 @@ class Listener:
         try:
             read = self._tail.read()
         except OSError:
-            return  # as with too many connections open: it is read a moment later
+            return  # such as too many open files: the next poll reads it
         new = [command for command in read if command.id not in self._answered]
         withdrawn = withdrawals(new)
         for command in new:
@@ -466,7 +469,7 @@ class Listener:
     ) -> None:
         """Answer a withdrawn command, and the command that withdrew it.
 
-        All of it is one transaction: a crash leaves both unanswered, or neither.
+        This is one transaction: a crash leaves both unanswered, or neither.
         """
         self._answered.add(withdrawal.id)
         reason = f"withdrawn by {withdrawal.author}"
@@ -498,7 +501,7 @@ class Listener:
             self._answer(command, initial_state, f"refused: {error}")
             return
         if command.kind == "cancel":
-            # before it is durable: the process may end at that very moment
+            # before it is durable, because the process may end during the write
             self.cancels.append(command)
         await self._log.append(_accepted(command))
         done = await act()
@@ -510,7 +513,7 @@ class Listener:
             self._answer(command, initial_state, done.effect)
 
     def _answer(self, command: Command, initial_state: str | None, effect: str) -> None:
-        """Show the result of a delayed command, whose sender may be gone."""
+        """Show the result of a command that waited; its sender may be gone."""
         if initial_state is not None:
             self.notify(f"Waiting was {command.kind} (by {command.author}): {effect}.")
 

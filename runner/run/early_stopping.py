@@ -48,13 +48,13 @@ class InterimResult:
     clusters: int  #: compared documents
     cluster: str  #: name of such a document, such as "paper"
     difference: float | None  #: B minus A, mean over these documents
-    lo: float  #: interval of the mean difference, valid at any number of looks
+    lo: float  #: bounds of the mean difference, valid at any number of checks
     hi: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinishedItems:
-    """The items that are answered, from the first one planned on, without a gap."""
+    """The answered items from the first planned one on, without a gap."""
 
     keys: Sequence[str]  #: of the first stage, in the plan's order
     is_whole: bool  #: there are no others
@@ -65,7 +65,7 @@ Decide: TypeAlias = Callable[
 ]
 """Compares B with A, given as (a, b, finished, stopping).
 
-Raises `UsageError` where the metric is not one that can be watched.
+Raises `UsageError` if the metric cannot be watched.
 """
 
 
@@ -125,7 +125,7 @@ def check(
 def _finished(
     reader: sqlite3.Connection, through_seq: int
 ) -> tuple[tuple[str, ...], int | None]:
-    """Keys of the items that are finished, and the first task that is not."""
+    """Return the keys of the finished items, and the first task that is not."""
     keys: dict[str, None] = {}
     for root, rows in groupby(task_families(reader, through_seq), attrgetter("root")):
         family = list(rows)
@@ -165,7 +165,7 @@ class _Cut:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _NoAnswers:
-    """The answers of a run before its first; a `runner.job.Answers`."""
+    """The answers of a run that has none; a `runner.job.Answers`."""
 
     models: tuple[str, ...]
     replicates: int = 1
@@ -241,7 +241,7 @@ class Decider:
         self._notify = notify
         self._looking: DecisionContext | None = looking
         self._thread = ThreadPoolExecutor(max_workers=1)
-        #: the thread's own: what the engine has loaded may belong to its thread
+        #: loaded by this thread: the engine's dataset may belong to its own
         self._dataset: Dataset = None
         self.decided: ComparisonDecided | None = None
 
@@ -265,7 +265,7 @@ class Decider:
         try:
             decision = await loop.run_in_executor(self._thread, self._seen, looking)
         except UsageError as error:
-            # the answers are worth having all the same
+            # the answers are still useful
             self._looking = None
             self._notify(f"The run continues to its end: {error}")
             return

@@ -1,4 +1,4 @@
-"""Ends the work of a process on a run: records the end and prints a summary."""
+"""Ends the work of a process on a run: records it and describes it in one sentence."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ async def cancel_rest(
         log: the run's.
         planner: parses answers that arrived during cancellation.
         clock: measures the duration of cancelled calls.
-        commands: the requests, at least one; applied by this.
+        commands: the cancel commands, at least one; this applies them.
 
     Returns:
         The number of skipped tasks.
@@ -77,7 +77,7 @@ async def cancel_rest(
 
 
 async def _skip_cut(log: Log, clock: Clock, by: str) -> int:
-    """End the attempts that were cut; the endpoint may have charged for them."""
+    """End attempts in flight as cancelled; the endpoint may have charged for them."""
     cut = await log.in_flight()
     for task, attempt in cut:
         begun = await attempt_start(log, task, attempt)
@@ -98,7 +98,7 @@ class RunOutcome:
     """Result of the process's work on a run."""
 
     outcome: Outcome | Literal["cancelled", "decided", "given up"]
-    reason: str | None = None  #: one sentence, where the run is not finished
+    reason: str | None = None  #: one sentence, if the run is not finished
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,16 +111,16 @@ class RunEnding:
     planner: Planner
     driver: Driver
     listener: Listener
-    #: the rule that ended it, if models were watched
+    #: the decision that ended it, if models were watched
     decided: ComparisonDecided | None = None
     endpoints: Mapping[str, BatchEndpoint] = field(default_factory=dict)
-    """Providers of the batches, by model."""
-    settle_s: float = 0.0  #: until a batch that is not shown is not there
+    """Endpoints of the batches, by model."""
+    settle_s: float = 0.0  #: time after which an unlisted batch counts as absent
     is_fenced: bool = False  #: its lease on its part of the run had ended
 
     async def conclude(self, outcome: Outcome) -> RunOutcome:
         """Record the end, and describe it in one sentence."""
-        # in turn after a retry that was still being written
+        # waits for a retry that is still being written
         await self.log.last_seq()
         with open_reader(self.folder.log) as reader:
             counts = status(reader).tasks

@@ -53,7 +53,7 @@ from store.runs import RunFolder
 OPENAI_KEY = "OPENAI_API_KEY"
 
 Clients: TypeAlias = Mapping[str, ModelClient]
-"""By model."""
+"""Clients by model."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +62,7 @@ class Connections:
 
     clients: Clients  #: models with single calls
     endpoints: Mapping[str, BatchEndpoint]  #: models with batches
-    terms: Mapping[str, ModelTerms]  #: connection settings of online models
+    terms: Mapping[str, ModelTerms]  #: how requests to online models are built
     ladders: Mapping[str, Fallbacks]  #: parameters that their endpoints accept
 
 
@@ -175,7 +175,7 @@ def client_options(
 def key_of(
     model: str, options: RunOptions, environment: Mapping[str, str]
 ) -> Secret | None:
-    """The key of a model's endpoint; raise `UsageError` where one is missing."""
+    """Return the key of a model's endpoint; raise `UsageError` if it is missing."""
     model_options = options.of(model)
     # a key is sent only to its intended endpoint: the default only to openai/...
     default = OPENAI_KEY if model.startswith("openai/") else None
@@ -193,7 +193,7 @@ def key_of(
 def _headers(
     parameters: Parameters, model: str, environment: Mapping[str, str]
 ) -> tuple[dict[str, str], tuple[Secret, ...]]:
-    """The headers of a model's requests with their secrets, and these."""
+    """Return the headers of a model's requests, and the secrets in them."""
     headers: dict[str, str] = {}
     secrets: list[Secret] = []
     for name, value in parameters.extra_headers:
@@ -277,7 +277,7 @@ class SharedEndpoints:
 
     @contextmanager
     def joined(self, driver: Driver) -> Iterator[None]:
-        """Hear signals as the others do while the body runs, earlier ones too."""
+        """Forward signals to *driver* during the block, including earlier ones."""
         self._drivers.append(driver)
         if self._is_draining:
             driver.drain()
@@ -360,7 +360,7 @@ def with_room(
 
 
 def raised_limit() -> int:
-    """The limit of open files, raised as far as this process may."""
+    """Raise the limit of open files as far as possible, and return it."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         return REQUESTED_FILES
@@ -375,7 +375,7 @@ def raised_limit() -> int:
 
 
 def _open_files() -> int:
-    """Files that are open now."""
+    """Return the number of open files."""
     return len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - names are not needed
 
 

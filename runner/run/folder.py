@@ -101,7 +101,7 @@ def check_new(folder: RunFolder) -> None:
 async def _create_log(
     folder: RunFolder, work: Workload, options: RunOptions, clock: Clock
 ) -> SqliteLog:
-    """A log without any event, made by this process or by one that died there."""
+    """Return a log without events, new or left by a process that died here."""
     try:
         return await SqliteLog.create(
             folder.log,
@@ -120,7 +120,7 @@ def owner() -> str:
 
 
 def _config_hash(work: Workload, options: RunOptions) -> bytes:
-    """Pins what a run is; what merely paces it may change from resume to resume."""
+    """Hash what defines a run; limits and other options may change on a resume."""
     pinned = {
         "job": work.job.name,
         "models": assigned(work.job, options).models,
@@ -141,7 +141,7 @@ class GroupSpending:
 
 
 def members(runs_dir: Path, group: str) -> list[RunFolder]:
-    """The runs of a group; those that cannot be read are passed over."""
+    """Return the runs of a group; unreadable runs are skipped."""
     folders = []
     for folder in list_runs(runs_dir):
         try:
@@ -193,10 +193,10 @@ def lock_group(runs_dir: Path, group: str) -> Iterator[Path]:
 
 
 _OLD = ".old"
-"""End of the name that a folder has while another takes its place."""
+"""Suffix of a folder's name while another folder replaces it."""
 
 _DRAFT = ".draft"
-"""End of the name of a folder that is being written."""
+"""Suffix of the name of a folder that is being written."""
 
 
 @contextmanager
@@ -252,7 +252,7 @@ def drafting(target: Path) -> Iterator[Path]:
     Leftovers of a killed process are removed.
 
     Raises:
-        OSError: there is no room for one; it names *target*.
+        OSError: it cannot be created; the error names *target*.
     """
     draft = target.with_name(f".{target.name}.{os.getpid()}{_DRAFT}")
     try:
@@ -270,8 +270,8 @@ def drafting(target: Path) -> Iterator[Path]:
 def _put_back(target: Path) -> bool:
     """Restore *target* if it was moved away and never replaced.
 
-    A process that was killed leaves it hidden beside the target: in its place if the
-    second move was not made, and of no use if it was.
+    A killed process leaves it hidden next to *target*: it is moved back if *target* is
+    missing, and deleted otherwise.
     """
     is_back = False
     for _, old in _of_processes(target, _OLD):
@@ -286,7 +286,7 @@ def _put_back(target: Path) -> bool:
 def _clear_drafts(target: Path) -> None:
     """Remove temporary folders that killed processes left for *target*."""
     for process, draft in _of_processes(target, _DRAFT):
-        # one of this process's number is of an earlier process that had the number
+        # a draft with this process's id is from an earlier process with the same id
         if process == os.getpid() or not _is_running(process):
             shutil.rmtree(draft, ignore_errors=True)
 
@@ -302,7 +302,7 @@ def _of_processes(target: Path, end: str) -> list[tuple[int, Path]]:
 def _is_running(process: int) -> bool:
     """Return whether a process with that id exists, of any user."""
     try:
-        os.kill(process, 0)  # signal 0 is none
+        os.kill(process, 0)  # signal 0 only checks
     except ProcessLookupError:
         return False
     except (PermissionError, OverflowError):

@@ -1,4 +1,4 @@
-"""Starts a run or resumes one: from a folder and a job to a working driver."""
+"""Starts a run or resumes one: from a folder and a job to a running driver."""
 
 from __future__ import annotations
 
@@ -76,11 +76,11 @@ class ResumeState:
 
     must_catch_up: bool = False
     group: str | None = None  #: the group whose budget it shares
-    initial_state: str | None = None  #: its state
-    startup_limits: Collection[str] = ()  #: limits that this process was given itself
-    stopping: StoppingRule | None = None  #: the rules that stop the run
+    initial_state: str | None = None  #: the state of the run; None: new
+    startup_limits: Collection[str] = ()  #: names of limits given for this process
+    stopping: StoppingRule | None = None  #: rule that ends the run early, if any
     part: ShardPart | None = None  #: its part of the run; None: all
-    carried: Sequence[AttemptStarted] = ()  #: attempts of others that go on in batches
+    carried: Sequence[AttemptStarted] = ()  #: attempts of earlier processes in batches
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,7 +159,7 @@ class RunSession:
             return ended
 
     def _clients(self, leaving: asyncio.Event) -> dict[str, ModelClient]:
-        """One for each model; *leaving* is set as the process is about to end."""
+        """Return a client per model; *leaving* is set before the process ends."""
         in_batches = batch_clients(
             self.folder,
             self.log,
@@ -172,7 +172,7 @@ class RunSession:
         return {**self.connections.clients, **in_batches}
 
     async def _open_planner(self) -> Planner:
-        """The plan, from where the log has it."""
+        """Return the planner, continuing from the log."""
         job, dataset, part = self.work.job, self.work.dataset, self.resume_state.part
         return Planner(
             job=job,
@@ -189,7 +189,7 @@ class RunSession:
         )
 
     def _budget(self) -> Budget:
-        """Return the remaining budget, from the usage everywhere."""
+        """Return the budget, with what this run and others that share it have spent."""
         part = self.resume_state.part
         with open_reader(self.folder.log) as reader:
             money = spending(reader)
@@ -270,7 +270,7 @@ class RunSession:
         )
 
     def _completed(self) -> Counter[tuple[str, str]]:
-        """Tasks that were completed before, by stage and model."""
+        """Return the number of completed tasks by stage and model."""
         with open_reader(self.folder.log) as reader:
             queues = status(reader).queues
         return Counter(
@@ -278,7 +278,7 @@ class RunSession:
         )
 
     def _bounds(self) -> dict[str, TokenBounds]:
-        """Return the cost bounds of each model, also by what the log shows."""
+        """Return the token bounds of each model, including what the log shows."""
         replies: Counter[str] = Counter()
         for (_, model), count in self._completed().items():
             replies[model] += count
@@ -294,7 +294,7 @@ class RunSession:
         }
 
     def _probe(self, scheduler: Scheduler, bounds: Mapping[str, TokenBounds]) -> None:
-        """Send the first call of a stage alone if its model is unknown.
+        """Send the first call of a stage alone if little is known about its model.
 
         An endpoint may refuse it, or may bill more for it than its limit. Stages
         answered before and models of a known family are excluded. A model with batches
@@ -330,7 +330,7 @@ class RunSession:
         )
 
     def _decider(self, driver: Driver) -> Decider | None:
-        """Return the watcher that ends a decided run, if there is one."""
+        """Return the decider that may end the run early; None: no stopping rule."""
         stopping = self.resume_state.stopping
         if stopping is None:
             return None
@@ -512,7 +512,7 @@ async def resume(
 
 
 def check_alive(folder: RunFolder) -> None:
-    """Raise where another process is writing the run."""
+    """Raise `RunnerError` if another process is writing the run."""
     if folder.is_alive():
         raise RunnerError(
             f"Run {folder.run_id} is being written by another process; "
@@ -521,7 +521,7 @@ def check_alive(folder: RunFolder) -> None:
 
 
 def check_cancelled(folder: RunFolder, state: str | None) -> None:
-    """Raise if a run was cancelled and not retried since."""
+    """Raise `UsageError` if a run was cancelled and no retry is pending."""
     if state == "cancelled" and "retry" not in {c.kind for c in waiting(folder)}:
         raise UsageError(
             f"Run {folder.run_id} was cancelled; bring its tasks back with siftlog "

@@ -17,7 +17,7 @@ from store.log.interface import Log
 from store.task import TaskRow
 
 PROMPTS = "prompts"
-"""The setting that names a file of prompts, of every job."""
+"""The setting of every job that names a file of prompts."""
 
 
 SAMPLE = 20
@@ -77,7 +77,7 @@ async def check_requests(log: Log, work: Workload, options: RunOptions) -> None:
                 *await log.open_tasks(stage.name, model, after=0, limit=SAMPLE),
                 *await log.final_tasks(stage.name, model, after=0, limit=SAMPLE),
             ]
-            # a re-ask sends more than the job's request, so single attempts only
+            # single attempts only: a re-ask sends more than the job's request
             for row in (r for r in rows if r.attempts == 1):
                 sent = await log.started(row.task)
                 model_terms = terms_by_model.get(model, USUAL)

@@ -7,14 +7,14 @@ different rows give the same bytes. The first link follows the run's identity. T
 stop accidents; the chain shows edits, and its last link can be published.
 
 A write-ahead log that is deleted or damaged leaves a database that is sound and older:
-nothing in it shows that it was longer. So the writer notes, after each commit and
-before anybody hears of it, the seq and chain link of the last event in a file beside
-the log, `log.heads`. Whoever opens the log compares.
+nothing in it shows that it was longer. So after each commit, and before acknowledging
+it, the writer records the seq and chain link of the last event in a file next to the
+log, `log.heads`. Opening the log compares them.
 
-The note is written after COMMIT, with `synchronous=FULL`: whatever a power cut leaves
-of it, it never names an event that is not durable. It is not synced while the log is
-written, so it may be behind, torn or lost; then the end of the log is unproven, and
-the log as usable as before. Two slots are written in turn, a page of the disk apart, so
+The record is written after COMMIT, with `synchronous=FULL`: even after a power cut it
+never names an event that is not durable. It is not synced while the log is written, so
+it may be behind, torn or lost; then the end of the log is unproven, but the log is as
+usable as before. Two slots are written in turn, a page of the disk apart, so
 that a torn write destroys one of them at most.
 """
 
@@ -57,7 +57,7 @@ class EventRow(NamedTuple):
 
 
 def genesis(run_id: str, config_sha256: bytes, created_us: int) -> bytes:
-    """What the first link follows."""
+    """Return the hash that precedes the first link."""
     identity = f"siftlog\0{run_id}\0{created_us}\0".encode()
     return hashlib.sha256(identity + config_sha256).digest()
 
@@ -135,14 +135,14 @@ class LogHead:
     epoch: int  #: which opening of the log wrote it
     seq: int  #: last event that was acknowledged; 0: none yet
     link: str  #: of the commit that ends with it, in hex
-    closed: bool = False  #: the writer ended in good order, and its WAL was empty
+    closed: bool = False  #: the writer closed the log properly, with an empty WAL
 
 
 _DECODER = msgspec.json.Decoder(LogHead)
 
 
 def heads_path(log: Path) -> Path:
-    """The sidecar of the log at *log*."""
+    """Return the path of the sidecar of the log at *log*."""
     return log.with_suffix(".heads")
 
 
@@ -158,12 +158,12 @@ class SlotFile(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         ...
 
 
 OpenSlots: TypeAlias = Callable[[Path], SlotFile]
-"""Opens a sidecar for writing, creating it where it is absent."""
+"""Opens a sidecar for writing, and creates it if it is missing."""
 
 
 class _File:
@@ -184,7 +184,7 @@ class _File:
 
 
 def open_slots(path: Path) -> SlotFile:
-    """The sidecar at *path* on the file system, for writing."""
+    """Open the sidecar at *path* for writing."""
     return _File(path)
 
 
@@ -212,7 +212,7 @@ class HeadWriter:
         self._try(lambda file: file.sync())
 
     def note(self, seq: int, link: bytes, *, closed: bool = False) -> None:
-        """Note the commit that ends with event *seq*."""
+        """Record the commit that ends with event *seq*."""
         line = _encoded(self._log, self._epoch, seq, link, closed=closed)
         offset = self._next_slot * SLOT_BYTES
         self._next_slot = (self._next_slot + 1) % _SLOTS
@@ -223,7 +223,7 @@ class HeadWriter:
                 self.close()
 
     def end(self, seq: int, link: bytes) -> None:
-        """Note that the log was closed in good order, and let go of the file."""
+        """Record that the log was closed properly, and close the file."""
         self.note(seq, link, closed=True)
         self._try(lambda file: file.sync())
         self.close()
@@ -243,7 +243,7 @@ class HeadWriter:
 
 
 def _encoded(log: str, epoch: int, seq: int, link: bytes, *, closed: bool) -> bytes:
-    """A record: JSON, the CRC-32 of it, padding and a newline."""
+    """Encode a record: JSON, its CRC-32, padding and a newline."""
     # formatted by hand: a fifth of the time of an encoder, and it runs after every
     # commit
     record = b'{"log":"%s","epoch":%d,"seq":%d,"link":"%s","closed":%s}' % (
@@ -296,19 +296,19 @@ class LogEnd:
     log: Path
     events: int  #: in the log
     acknowledged: int | None = None
-    """Events that were acknowledged; None: unproven, there is no sidecar to be read."""
+    """Acknowledged events; None: unproven, because no sidecar can be read."""
     is_last_changed: bool = False  #: the last acknowledged event exists but differs
-    is_closed: bool = False  #: it was closed in good order
+    is_closed: bool = False  #: it was closed properly
     reason: str = ""  #: what seems to be damaged, or why the end is unproven
 
     @property
     def missing_events(self) -> int:
-        """Acknowledged events that are not there."""
+        """Number of acknowledged events that are missing."""
         return max(0, (self.acknowledged or 0) - self.events)
 
     @property
     def lost_events(self) -> int:
-        """Events that are missing or changed, at least."""
+        """Minimum number of events that are missing or changed."""
         return self.missing_events or int(self.is_last_changed)
 
     @property
@@ -317,7 +317,7 @@ class LogEnd:
         return self.missing_events > 0 or self.is_last_changed
 
     def refuse_loss(self) -> None:
-        """Raise `EventsLost` where acknowledged events are missing or were changed."""
+        """Raise `EventsLost` if acknowledged events are missing or changed."""
         if self.has_loss:
             run = self.log.parent.name
             next_step = _advice(self.log, is_empty=not self.events)
@@ -361,7 +361,7 @@ def compare_end(log: Path) -> LogEnd:
             try:
                 return _end_of(reader, head)
             except (TypeError, ValueError, AttributeError) as error:
-                raise unreadable(log, error) from error  # values of other types
+                raise unreadable(log, error) from error  # values of wrong types
     except (CorruptLog, NotALog, NoSuchRun) as error:
         if head is None or not head.seq:
             raise
@@ -389,10 +389,10 @@ def check_end(log: Path, *, accept_loss: bool = False) -> LogEnd:
 
 
 def check_absent(log: Path) -> None:
-    """Refuse to make a log where one was in which events were acknowledged.
+    """Refuse to create a log in place of one with acknowledged events.
 
     Raises:
-        EventsLost: there was one, and it is gone or cannot be read.
+        EventsLost: such a log is missing or cannot be read.
     """
     head = read_head(log)
     if head is None or not head.seq:
@@ -420,7 +420,7 @@ def _end_of(reader: LogReader, head: LogHead | None) -> LogEnd:
     is_present = head.seq == 0 or (row is not None and row[0].hex() == head.link)
     reason = "" if is_present else _damage(log, head)
     if is_present and events < head.seq:
-        # no older copy: that would lack the commit of the missing events too
+        # not an older copy, which would also lack the commit of the missing events
         reason = f"{log.name} is damaged"
     return LogEnd(
         log=log,
@@ -435,7 +435,7 @@ def _end_of(reader: LogReader, head: LogHead | None) -> LogEnd:
 
 
 def _damage(log: Path, head: LogHead) -> str:
-    """Return the names of the file that seems to be damaged, for messages."""
+    """Describe which file seems to be damaged, for messages."""
     wal = log.with_name(f"{log.name}-wal")
     if head.closed:
         return f"{log.name} is damaged, or an older copy"

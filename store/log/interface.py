@@ -77,7 +77,7 @@ class Log(Protocol):
         For facts that may be lost with the process, such as `LimitObserved`.
 
         Raises:
-            LogBehind: more than 64 MiB are waiting already.
+            LogBehind: more than 64 MiB are already waiting.
             LogClosed: a commit failed.
             Fenced: another writer has taken the log over.
         """
@@ -103,7 +103,7 @@ class Log(Protocol):
     async def final_tasks(
         self, stage: str, model: str, *, after: int, limit: int
     ) -> list[TaskRow]:
-        """Completed and failed tasks with a number above *after*, ascending."""
+        """Return completed and failed tasks with a number above *after*, ascending."""
         ...
 
     async def tasks(self, numbers: Sequence[int]) -> list[TaskRow]:
@@ -111,13 +111,13 @@ class Log(Protocol):
         ...
 
     async def family(self, root: int) -> list[TaskRow]:
-        """The first-stage task *root* and all that descend from it, ascending."""
+        """Return the first-stage task *root* and all its descendants, ascending."""
         ...
 
     async def group(
         self, stage: str, model: str, replicate: int, group: str
     ) -> list[TaskRow]:
-        """The tasks that a gathering stage collects under one key, ascending."""
+        """Return the tasks that a gathering stage collects under one key, ascending."""
         ...
 
     async def group_is_open(
@@ -142,11 +142,11 @@ class Log(Protocol):
         ...
 
     async def reply(self, task: int) -> StoredReply | None:
-        """The reply that counts for *task*."""
+        """Return the current reply of *task*."""
         ...
 
     async def started(self, task: int) -> str | None:
-        """`request_sha256` of the task's latest started attempt."""
+        """Return `request_sha256` of the task's latest started attempt."""
         ...
 
     async def task_events(self, task: int) -> list[RecordedEvent]:
@@ -156,7 +156,7 @@ class Log(Protocol):
     async def events(
         self, *, after: int = 0, limit: int = 1000, kinds: Sequence[str] | None = None
     ) -> list[RecordedEvent]:
-        """Events with seq above *after*, ascending."""
+        """Return events with seq above *after*, ascending."""
         ...
 
     async def payload(self, seq: int) -> bytes | None:
@@ -164,11 +164,11 @@ class Log(Protocol):
         ...
 
     async def last_seq(self) -> int:
-        """Seq of the latest committed event; 0 in an empty log."""
+        """Return the seq of the latest committed event; 0 in an empty log."""
         ...
 
     def statistics(self) -> LogStatistics:
-        """The writer's figures."""
+        """Return the writer's statistics."""
         ...
 
     async def close(self) -> None:

@@ -40,7 +40,7 @@ from store.task import PlannedTask, planned_tasks
 from store.union import folding
 from store.union.folding import FoldItem
 
-#: Events folded at a time: enough to coalesce, little to hold.
+#: Events folded at a time: enough to combine changes, few enough for memory.
 BATCH = 5000
 
 
@@ -92,7 +92,7 @@ def refold(
 
 
 def fresh_tables(source: sqlite3.Connection, target: sqlite3.Connection) -> None:
-    """Make the projection tables that the log *source* has, empty, in *target*."""
+    """Create the projection tables of the log *source*, empty, in *target*."""
     for statement in script("projections"):
         target.execute(statement)
     if is_union(source):
@@ -142,7 +142,7 @@ def fold_between(
 
 
 def _items(rows: Iterable[_Row]) -> list[FoldItem]:
-    """The events that are understood, ready to be folded."""
+    """Return the events of known kinds, ready to fold."""
     items: list[FoldItem] = []
     for row in rows:
         event = event_in(row.seq, row.kind, row.ver, row.facts)
@@ -194,7 +194,7 @@ class OpenedLog:
 
 
 def prepare(conn: sqlite3.Connection, path: Path) -> None:
-    """Set the connection up.
+    """Configure the connection.
 
     Raises:
         StoreError: the file system cannot keep a WAL.
@@ -377,7 +377,7 @@ def begin_heads(
     try:
         file = open_slots(heads_path(path))
     except OSError:
-        return None  # the log is as good without it; its end is unproven then
+        return None  # the log works without it, but its end is unproven
     head_writer = HeadWriter(file, genesis=opened.genesis, epoch=opened.epoch)
     head_writer.begin(opened.position.seq, opened.position.link)
     return head_writer

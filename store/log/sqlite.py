@@ -45,7 +45,7 @@ _T = TypeVar("_T")
 class SqliteLog:
     """One run's log, open for writing by this process and no other.
 
-    Made by `create` or `open`; an async context manager that closes it:
+    Create it with `create` or `open`; as an async context manager it closes itself:
 
         async with await SqliteLog.open(path, clock=clock, owner="me@host") as log:
             seq = await log.append(TaskSkipped(task=7, reason="no questions"))
@@ -71,7 +71,7 @@ class SqliteLog:
         wal = path.with_name(f"{path.name}-wal")
         self._files = {file: identity_of(file) for file in (path, wal)}
         self._is_closed = False
-        self.lost = 0  #: acknowledged events that are missing, as was accepted
+        self.lost = 0  #: missing or changed events whose loss was accepted
 
     @classmethod
     async def create(
@@ -88,7 +88,7 @@ class SqliteLog:
         """Create a new log at *path* and open it.
 
         Args:
-            path: where `log.db` is to be; its folder must exist.
+            path: path of `log.db`; its folder must exist.
             run_id: the run's id.
             config_sha256: hash of the run's resolved configuration.
             clock: supplies the time of every event.
@@ -145,7 +145,7 @@ class SqliteLog:
         without an outcome, and the caller decides about them.
 
         Args:
-            path: where the log is.
+            path: path of the log.
             clock: supplies the time of every event.
             owner: who writes, for messages: "user@host".
             connector: opens the file.
@@ -294,9 +294,9 @@ class SqliteLog:
             raise self._committer.fail(error) from error
 
     def _check_files(self) -> None:
-        """Close the log where its files were deleted, moved or replaced.
+        """Close the log if its files were deleted, moved or replaced.
 
-        SQLite would go on writing to files that have no name any more.
+        SQLite would continue to write to files that no longer have a name.
         """
         for file, identity in self._files.items():
             if identity is not None and identity_of(file) != identity:
@@ -328,7 +328,7 @@ class SqliteLog:
     async def open_tasks(
         self, stage: str, model: str, *, after: int, limit: int
     ) -> list[TaskRow]:
-        """Queued and waiting tasks with a number above *after*, ascending."""
+        """Return queued and waiting tasks with a number above *after*, ascending."""
         return await self._read(
             tables.task_rows, SQL["open_tasks"], (stage, model, after, limit)
         )
@@ -336,7 +336,7 @@ class SqliteLog:
     async def final_tasks(
         self, stage: str, model: str, *, after: int, limit: int
     ) -> list[TaskRow]:
-        """Completed and failed tasks with a number above *after*, ascending."""
+        """Return completed and failed tasks with a number above *after*, ascending."""
         return await self._read(
             tables.task_rows, SQL["final_tasks"], (stage, model, after, limit)
         )
@@ -346,13 +346,13 @@ class SqliteLog:
         return await self._read(tables.tasks_numbered, numbers)
 
     async def family(self, root: int) -> list[TaskRow]:
-        """The first-stage task *root* and all that descend from it, ascending."""
+        """Return the first-stage task *root* and all its descendants, ascending."""
         return await self._read(tables.task_rows, SQL["family"], (root,))
 
     async def group(
         self, stage: str, model: str, replicate: int, group: str
     ) -> list[TaskRow]:
-        """The tasks that a gathering stage collects under one key, ascending."""
+        """Return the tasks that a gathering stage collects under one key, ascending."""
         return await self._read(
             tables.task_rows, SQL["group"], (stage, model, replicate, group)
         )
@@ -364,7 +364,7 @@ class SqliteLog:
         return await self._read(tables.group_is_open, stage, model, replicate, group)
 
     async def in_flight(self) -> list[tuple[int, int]]:
-        """Attempts that were started and have no recorded outcome, ascending."""
+        """Return started attempts without a recorded outcome, ascending."""
         return await self._read(tables.in_flight)
 
     async def unread_answers(self, *, after: int, limit: int) -> list[TaskRow]:
@@ -372,7 +372,7 @@ class SqliteLog:
         return await self._read(tables.task_rows, SQL["unread_answers"], (after, limit))
 
     async def reply(self, task: int) -> StoredReply | None:
-        """The reply that counts for *task*."""
+        """Return the current reply of *task*."""
         return await self._read(tables.reply, task)
 
     async def task_events(self, task: int) -> list[RecordedEvent]:
@@ -380,13 +380,13 @@ class SqliteLog:
         return await self._read(tables.task_events, task)
 
     async def started(self, task: int) -> str | None:
-        """`request_sha256` of the task's latest started attempt."""
+        """Return `request_sha256` of the task's latest started attempt."""
         return await self._read(tables.started, task)
 
     async def events(
         self, *, after: int = 0, limit: int = 1000, kinds: Sequence[str] | None = None
     ) -> list[RecordedEvent]:
-        """Events with seq above *after*, ascending."""
+        """Return events with seq above *after*, ascending."""
         return await self._read(tables.recorded, after, limit, kinds)
 
     async def payload(self, seq: int) -> bytes | None:
@@ -394,11 +394,11 @@ class SqliteLog:
         return await self._read(tables.payload, seq)
 
     async def last_seq(self) -> int:
-        """Seq of the latest committed event; 0 in an empty log."""
+        """Return the seq of the latest committed event; 0 in an empty log."""
         return await self._read(tables.last_seq)
 
     def statistics(self) -> LogStatistics:
-        """The writer's figures."""
+        """Return the writer's statistics."""
         written = self._writer.written
         wal = self._path.with_name(self._path.name + "-wal")
         return LogStatistics(

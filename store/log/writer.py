@@ -50,7 +50,7 @@ class KindIds:
         self._ids: dict[tuple[str, int], int] = {}
 
     def id_of(self, name: str, version: int) -> int:
-        """The id of a kind in that version."""
+        """Return the id of a kind in that version."""
         number = self._ids.get((name, version))
         if number is None:
             row = self._conn.execute(SQL["register_kind"], (name, version)).fetchone()
@@ -79,7 +79,7 @@ REMEMBERED = 8192
 
 
 class BlobStore:
-    """Writes the blobs that are not there yet; belongs to the writer's thread."""
+    """Writes blobs that are not stored yet; belongs to the writer's thread."""
 
     def __init__(self, conn: sqlite3.Connection, packer: Packer) -> None:
         self._conn = conn
@@ -90,8 +90,8 @@ class BlobStore:
         """Store the new ones of *blobs* in the open transaction.
 
         Returns:
-            The hashes now stored, to be given to `remember` once they are committed,
-            and the bytes written.
+            The hashes now stored, to pass to `remember` after the commit, and the bytes
+            written.
         """
         fresh: dict[bytes, None] = {}
         rows = []
@@ -113,7 +113,7 @@ class BlobStore:
         return list(fresh), size
 
     def remember(self, hashes: Iterable[bytes]) -> None:
-        """Skip the lookup of these from now on: they are durable."""
+        """Skip the lookup of *hashes* from now on, because they are durable."""
         for sha256 in hashes:
             self._stored_hashes[sha256] = None
         while len(self._stored_hashes) > REMEMBERED:
@@ -121,7 +121,7 @@ class BlobStore:
 
 
 class PreparedEntry(NamedTuple):
-    """An entry made ready for the writer's thread."""
+    """An entry prepared for the writer's thread."""
 
     ts_us: int  #: time of the append; the writer may increase it, never decrease it
     entry: Entry
@@ -198,7 +198,7 @@ class Writer:
     def commit(
         self, units: Sequence[Sequence[PreparedEntry]]
     ) -> list[int | IllegalMove]:
-        """Record *units*, each whole or not at all, in their order.
+        """Record *units* in order, each completely or not at all.
 
         Returns:
             For every unit the seq of its last event, or the error that refused it; a
@@ -315,7 +315,7 @@ class Writer:
         return rows, Position(seq=seq, ts_us=ts_us, link=head), fresh, size
 
 
-#: One transaction takes at most this much: the commit stays a few milliseconds long.
+#: Limits of one transaction, so that a commit takes a few milliseconds.
 BATCH_EVENTS = 1024
 BATCH_BYTES = 4 << 20
 
@@ -368,7 +368,7 @@ class _Queue:
     is_announced: bool = False  #: the thread has been notified
 
     def take(self) -> list[_Unit]:
-        """The next batch."""
+        """Remove and return the next batch."""
         batch: list[_Unit] = []
         events = size = 0
         while self.units and events < BATCH_EVENTS and size < BATCH_BYTES:
@@ -380,7 +380,7 @@ class _Queue:
 
 
 class Committer:
-    """The way from appenders on the event loop to the writer on its thread."""
+    """Passes units from the event loop to the writer on its thread."""
 
     def __init__(self, path: Path, thread: WriterThread, writer: Writer) -> None:
         self._path = path
@@ -398,7 +398,7 @@ class Committer:
     def put(
         self, facts: tuple[PreparedEntry, ...], durable: asyncio.Future[int] | None
     ) -> None:
-        """Commit *facts* together; *durable* is called with the last seq."""
+        """Queue *facts* to be committed together; *durable* gets the last seq."""
         queue = self._queue
         unit = _Unit(facts, sum([fact.size for fact in facts]), durable)
         queue.units.append(unit)
@@ -418,7 +418,7 @@ class Committer:
 
     def _commit(self) -> None:
         """Commit one batch; on the thread."""
-        # withdrawn before taking, so that a unit which comes too late announces itself
+        # reset before taking, so that a unit which arrives later announces itself
         self._queue.is_announced = False
         batch = self._queue.take()
         if not batch:
@@ -438,7 +438,7 @@ class Committer:
             return error
         except sqlite3.Error as error:
             return self.fail(error)
-        except Exception as error:  # noqa: BLE001 - nobody may wait for ever for a bug
+        except Exception as error:  # noqa: BLE001 - a bug must not block waiters forever
             self.failure = LogClosed(
                 f"{self._path} could not be written because of a bug in "
                 f"siftlog ({error!r}): please report it; acknowledged "
@@ -467,7 +467,7 @@ class Committer:
     def _acknowledge(
         self, batch: list[_Unit], outcomes: list[int | IllegalMove] | StoreError
     ) -> None:
-        """Wake everybody who waits for a batch; on the loop."""
+        """Wake all waiters of a batch; on the loop."""
         self._queue.bytes -= sum(unit.size for unit in batch)
         if isinstance(outcomes, StoreError):
             for unit in batch:
@@ -485,7 +485,7 @@ def copied_error(error: StoreError) -> StoreError:
 
 
 def _settle(durable: asyncio.Future[int] | None, outcome: int | StoreError) -> None:
-    if durable is None or durable.done():  # no waiter, or no longer
+    if durable is None or durable.done():  # no waiter, or it was cancelled
         return
     if isinstance(outcome, StoreError):
         durable.set_exception(outcome)
@@ -494,4 +494,4 @@ def _settle(durable: asyncio.Future[int] | None, outcome: int | StoreError) -> N
 
 
 def _no_op(_conn: sqlite3.Connection) -> None:
-    """Only wait for one's turn."""
+    """Do nothing: `drain` waits for its turn in the thread's queue."""

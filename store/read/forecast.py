@@ -1,9 +1,9 @@
 """Forecasts the end and cost of a run, and checks its initial estimate.
 
-Both are computed from the last whole minutes: the number of tasks of each stage that
-ended, and their cost. The interval is from a block bootstrap of those minutes (Künsch
-1989, "The jackknife and the bootstrap for general stationary observations"): blocks,
-because slow minutes are correlated.
+End and cost are computed from the last whole minutes: the number of tasks of each stage
+that ended, and their cost. The interval is from a block bootstrap of those minutes
+(Künsch 1989, "The jackknife and the bootstrap for general stationary observations"):
+blocks, because slow minutes are correlated.
 
 The estimate check extrapolates from the finished part of the run. Follow-ups of open
 items are not planned yet: their number per item is assumed to equal that of finished
@@ -99,7 +99,7 @@ def estimate_accuracy(
 
 
 def _done(expected: ExpectedUsage, queues: Iterable[QueueProgress]) -> float:
-    """The share of all tasks that have ended, those still to be planned included."""
+    """Return the share of ended tasks among all, including tasks not planned yet."""
     ended, planned = {True: 0, False: 0}, {True: 0, False: 0}
     for queue in queues:
         is_first = queue.stage in expected.first
@@ -178,7 +178,7 @@ class Forecast:
 
     @property
     def seconds(self) -> ForecastInterval | None:
-        """Of the slowest stage: they work side by side. None: not known of each."""
+        """Time of the slowest stage, as all run in parallel; None: one is unknown."""
         spans = [stage.seconds for stage in self.stages if stage.left]
         known = [span for span in spans if span is not None]
         if not known or len(known) < len(spans):
@@ -192,7 +192,7 @@ class Forecast:
 
     @property
     def needs(self) -> int:
-        """Completions that are wanting for a word on the whole."""
+        """Completions still needed for a forecast of the whole run."""
         return max((stage.needs for stage in self.stages if stage.left), default=0)
 
 
@@ -233,7 +233,7 @@ def forecast(
     Args:
         rows: minutes, ascending; others are skipped.
         left: remaining tasks by stage.
-        since: the first whole minute of the current session.
+        since: the first whole minute since work last started.
         until: the current, unfinished minute.
     """
     stages, costs = [], []
@@ -309,7 +309,7 @@ def _draws(minutes: Sequence[tuple[int, float]]) -> list[tuple[float, float]]:
     Blocks wrap around from the end to the start, so every minute has equal weight.
     """
     n = len(minutes)
-    # in a short window longer blocks would all be alike, and the interval a point
+    # in a short window longer blocks would be nearly equal, and the interval a point
     length = max(1, min(BLOCK, n // BLOCK))
     blocks = [
         (
@@ -318,7 +318,7 @@ def _draws(minutes: Sequence[tuple[int, float]]) -> list[tuple[float, float]]:
         )
         for at in range(n)
     ]
-    chance = random.Random(SEED)  # noqa: S311 - the same screen for the same log
+    chance = random.Random(SEED)  # noqa: S311 - the same result for the same log
     times = -(-n // length)
     samples = []
     for _ in range(DRAWS):
@@ -333,14 +333,14 @@ def _draws(minutes: Sequence[tuple[int, float]]) -> list[tuple[float, float]]:
 
 
 def _interval(values: list[float], middle: float) -> tuple[float, float]:
-    """The interval of the draws, with the estimate itself in it."""
+    """Return the interval of the draws, extended to include the estimate."""
     values.sort()
     low, high = (values[round(share * (len(values) - 1))] for share in SHARE)
     return min(low, middle), max(high, middle)
 
 
 def _sum(spans: Sequence[ForecastInterval | None]) -> ForecastInterval | None:
-    """The sum of estimates; an interval that is too wide rather than too narrow."""
+    """Return the sum of estimates; the interval is too wide, not too narrow."""
     known = [span for span in spans if span is not None]
     if len(known) < len(spans):
         return None

@@ -77,9 +77,9 @@ def minute_buckets(
 
 
 def sent_before(conn: sqlite3.Connection, minute: int, model: str | None) -> int:
-    """Attempts started before *minute* without an outcome in any minute before it.
+    """Return the number of attempts started before *minute* and not ended by then.
 
-    Abandoned ones are among them. Reads all minutes before that one.
+    Abandoned attempts are included. Reads all minutes before that one.
     """
     parameters = {"until": minute, "model": model}
     (sent,) = conn.execute(SQL["sent_before"], parameters).fetchone()
@@ -87,13 +87,13 @@ def sent_before(conn: sqlite3.Connection, minute: int, model: str | None) -> int
 
 
 def running_now(conn: sqlite3.Connection, model: str | None) -> int:
-    """Calls in flight."""
+    """Return the number of calls in flight."""
     (running,) = conn.execute(SQL["running_now"], {"model": model}).fetchone()
     return int(running)
 
 
 def heartbeat_us(conn: sqlite3.Connection) -> int | None:
-    """The last heartbeat of the run's process; None: there was none."""
+    """Return the time of the process's last heartbeat; None: there was none."""
     row = conn.execute(SQL["heartbeat"]).fetchone()
     return None if row is None else int(row[0])
 
@@ -101,9 +101,9 @@ def heartbeat_us(conn: sqlite3.Connection) -> int | None:
 def limits_observed(
     conn: sqlite3.Connection, after: int, through_seq: int
 ) -> Iterable[ConcurrencyLimit]:
-    """The limits recorded by events above *after* up to *through_seq*, ascending.
+    """Yield the limits recorded by events above *after* up to *through_seq*.
 
-    Reads every event in between: go through a long log in steps.
+    Ascending. Reads every event in between, so read a long log in steps.
     """
     for row in recorded_rows(conn, SQL["limits_observed"], (after, through_seq)):
         if isinstance(row.event, LimitObserved):
@@ -115,11 +115,11 @@ def limits_observed(
 
 
 LATENCY_WINDOW = 1_000
-"""Answers that percentiles of the present are taken over."""
+"""Number of latest answers for current percentiles."""
 READ_STEP = 1_000
 """Events read per poll; if more have arrived, those in between are skipped."""
 FIRST_READ = 3_000
-"""Events read by the first poll: an answer is one of three."""
+"""Events read by the first poll: about one event in three is an answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,7 +135,7 @@ class RecentLatencies:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepeatedFailure:
-    """A failure that came again and again, without another one between."""
+    """A failure that recurred without a different one in between."""
 
     n: int  #: lower bound: earlier ones were not read
     task: int  #: of the last time
@@ -146,9 +146,9 @@ class RepeatedFailure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecentAnswers:
-    """Content of the end of a log."""
+    """Latest answers and the last failure in a log."""
 
-    n: int  #: answers that the latencies are of
+    n: int  #: number of answers with latencies
     since_us: int | None  #: when the first of them came; None: there is none
     until_us: int | None
     models: tuple[RecentLatencies, ...]
@@ -163,7 +163,7 @@ class RecentAnswers:
 
 
 class AnswerTail:
-    """Remembers the latest answers of one log, and where it has read up to."""
+    """Remembers the latest answers of one log, and its read position."""
 
     def __init__(self) -> None:
         self._seq = 0
@@ -222,7 +222,7 @@ def _recent(model: str, latencies: Sequence[float]) -> RecentLatencies:
 
 
 def nearest_rank(ordered: Sequence[float], share: float) -> float:
-    """The smallest of some values that *share* of them do not exceed.
+    """Return the smallest value that at least *share* of the values do not exceed.
 
     >>> nearest_rank([1.0, 2.0, 3.0, 4.0], 0.5)
     2.0
@@ -307,7 +307,7 @@ def _pointed(
     limit: int,
     is_backward: bool,
 ) -> list[int] | None:
-    """Seqs that an index points to, the nearest *limit*; None: there is no index."""
+    """Return the nearest *limit* seqs by an index; None: there is no index."""
     if query.task is not None:
         chain = (event.seq for event in task_events(conn, query.task))
         seqs = [seq for seq in chain if seq_range.first <= seq <= seq_range.last]
@@ -343,7 +343,7 @@ BODIES_PAGE = 200
 
 
 def bodies(conn: sqlite3.Connection) -> Iterator[tuple[str, bytes]]:
-    """Every body, unpacked, with its place in words; in flat memory.
+    """Yield every body, unpacked, with its location in words; in constant memory.
 
     Raises:
         CorruptLog: one of them is damaged.

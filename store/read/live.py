@@ -47,7 +47,7 @@ class Traffic:
 
 
 def traffic(columns: Sequence[int]) -> dict[str, Any]:
-    """The fields of a `Traffic`, from its columns in their order; money is the last."""
+    """Return the fields of a `Traffic` from its columns in order; the last is cost."""
     *counted, cost_pico = columns
     return {**dict(zip(_COUNTED, counted, strict=True)), "cost_usd": usd(cost_pico)}
 
@@ -112,15 +112,15 @@ def minutes(conn: sqlite3.Connection, since: int) -> list[MinuteRow]:
 
 
 def completed_by_minute(conn: sqlite3.Connection) -> dict[int, int]:
-    """Tasks completed in each minute of the run; grows with its hours, not its tasks.
+    """Return tasks completed by minute; its size grows with hours, not with tasks.
 
-    To be read once: later minutes are among `minutes`.
+    Read it once: `minutes` has later minutes.
     """
     return dict(conn.execute(SQL["completed_by_minute"]).fetchall())
 
 
 def latencies(conn: sqlite3.Connection) -> tuple[Latencies, ...]:
-    """Percentiles of each model's answers."""
+    """Return latency percentiles of each model's answers."""
     rows = conn.execute(SQL["model_latencies"]).fetchall()
     by_model = []
     for model, group in groupby(rows, itemgetter(0)):
@@ -131,7 +131,7 @@ def latencies(conn: sqlite3.Connection) -> tuple[Latencies, ...]:
 
 
 def oldest_in_flight(conn: sqlite3.Connection, limit: int) -> tuple[InFlight, ...]:
-    """The calls that have been out longest; reads all that are out, which are few."""
+    """Return the calls longest in flight; reads all calls in flight, which are few."""
     return tuple(
         InFlight(
             task=task,
@@ -198,7 +198,7 @@ class UnionProgress:
 
 
 def union_progress(conn: sqlite3.Connection) -> UnionProgress | None:
-    """The parts of a run; None: it is not split.
+    """Return the parts of a run; None: it is not split.
 
     Args:
         conn: a reader.
@@ -236,8 +236,8 @@ def union_progress(conn: sqlite3.Connection) -> UnionProgress | None:
 HOUR = 60
 """Minutes that charts and the forecast cover."""
 RECENT = 5
-"""Whole minutes that a rate of the present is taken over, at most: long enough to even
-out waits and retries, short enough to show a change."""
+"""Maximum whole minutes for a current rate: long enough to even out waits and retries,
+short enough to show a change."""
 
 AT_WORK = frozenset({"live", "quiet", "draining", "stalled"})
 """States in which calls are made, or should be."""
@@ -265,12 +265,12 @@ class LiveStatus:
 
     @property
     def _since(self) -> int:
-        """The first whole minute of the present work."""
+        """The first whole minute since work last started."""
         return self.status.signs.phase_us // US_PER_MINUTE + 1
 
     @cached_property
     def forecast(self) -> Forecast | None:
-        """End and cost of the run; None if it is blocked or finished."""
+        """End and cost; None if the run is not live, has ended or has open batches."""
         if self.state not in FORECASTABLE or not self.status.tasks.open:
             return None
         if self.status.batches.count:
@@ -312,21 +312,21 @@ class LiveStatus:
 
     @property
     def rate(self) -> float | None:
-        """Recent throughput in tasks per minute; None without a process or data."""
+        """Recent tasks completed per minute; None if not working or too early."""
         if self.state not in AT_WORK or not self.recent_minutes:
             return None
         return sum(row.succeeded for row in self.recent) / self.recent_minutes
 
     @property
     def cost_an_hour(self) -> float | None:
-        """Recent dollars per hour; None without a process or a known price."""
+        """Recent dollars per hour; None without a rate or if a price is unknown."""
         if self.rate is None or self.status.cost_usd is None:
             return None
         return cost_of(self.recent) * 60 / self.recent_minutes
 
 
 def cost_of(rows: Iterable[MinuteRow]) -> float:
-    """Dollars that the answers of some minutes cost."""
+    """Return the cost of the answers of some minutes in dollars."""
     return sum(row.cost_usd for row in rows)
 
 
@@ -373,7 +373,7 @@ class LogSpending:
 
 
 def spent_by_log(union: sqlite3.Connection) -> Iterator[LogSpending]:
-    """Return the spend of each log by its id; reads every event of the union."""
+    """Yield each log's spending, ordered by id; reads every event of the union."""
     for log, slices, spent, possible in union.execute(UNION["spent_by_log"]).fetchall():
         yield LogSpending(
             log=log,

@@ -32,7 +32,7 @@ from store.served_by import PREFIX
 from store.tables import event_in, last_seq, load_run_state, recorded_rows
 from store.task import TaskState, usd
 
-#: Ages of the heartbeat, which beats once a second.
+#: Age limits of the heartbeat, which is recorded once a second.
 LIVE_S = 3.0
 LOST_S = 15.0
 #: Without a success for this long, and for this many p95 latencies, a run is stalled.
@@ -53,7 +53,7 @@ class LivenessSigns:
     success_us: int | None  #: when a task was last completed
     running: int  #: tasks with an attempt in flight
     p95_ms: float | None
-    batches: int = 0  #: open at a provider, who has a day to answer
+    batches: int = 0  #: open at a provider, which may take a day
 
 
 def liveness(signs: LivenessSigns, now_us: int, *, is_alive: bool | None) -> str:
@@ -74,7 +74,7 @@ def liveness(signs: LivenessSigns, now_us: int, *, is_alive: bool | None) -> str
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """The signs, at a moment."""
+    """The signs at a moment."""
 
     signs: LivenessSigns
     now_us: int
@@ -191,7 +191,7 @@ class AttemptCounts:
 
     started: int
     answered: int
-    cached: int  #: of the answered ones, those that the response cache answered
+    cached: int  #: of the answered ones, those from the cache or the run's other logs
     reused: int  #: of the answered ones, earlier answers reused after a `retry`
     failed: int
     unknown: int  #: sent by a process that was gone before the outcome was recorded
@@ -229,7 +229,7 @@ class ObservedLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """A run as it stands after event `last_seq`."""
+    """The status of a run after event `last_seq`."""
 
     run_id: str
     job: str
@@ -257,8 +257,8 @@ class Status:
     billing: Billing
     served: tuple[ServedCount, ...]  #: by model and field
     cost_usd: float | None  #: None while the price of an answer is unknown
-    possible_usd: float  #: may be billed in addition, for replies that never arrived
-    in_flight_usd: float  #: and for the calls without an outcome, at most
+    possible_usd: float  #: may be billed in addition, without a reply or usage
+    in_flight_usd: float  #: maximum cost of calls without an outcome
     budget_usd: float | None  #: cap of the whole run; None: no cap
     group: str | None  #: of the runs that it was started with, which share the cap
     model_cost_usd: Mapping[str, float]  #: known cost by model
@@ -311,7 +311,7 @@ def _beginning(conn: sqlite3.Connection) -> tuple[RunStarted, int]:
 
 
 def scorings(conn: sqlite3.Connection) -> list[ScoringRecorded]:
-    """The recorded scorings, oldest first."""
+    """Return the recorded scorings, oldest first."""
     return [
         recorded.event
         for recorded in recorded_rows(conn, SQL["marked"], ("scoring_recorded", 0, -1))
@@ -320,9 +320,9 @@ def scorings(conn: sqlite3.Connection) -> list[ScoringRecorded]:
 
 
 def refused_parameters(conn: sqlite3.Connection) -> tuple[ParameterRefused, ...]:
-    """The parameters that endpoints refused, oldest first, each fact once.
+    """Return the parameters that endpoints refused, oldest first, each fact once.
 
-    The shards of a run find out by themselves, so a union has some of them twice.
+    Each shard of a run finds them separately, so a union has some of them twice.
     """
     refusals: dict[tuple[str, str, str, str | None, str], ParameterRefused] = {}
     for recorded in recorded_rows(conn, SQL["marked"], ("parameter_refused", 0, -1)):
@@ -334,7 +334,7 @@ def refused_parameters(conn: sqlite3.Connection) -> tuple[ParameterRefused, ...]
 
 
 def newest_scoring(conn: sqlite3.Connection) -> RecordedEvent | None:
-    """The scoring that was recorded last; None: none was, or by a later siftlog."""
+    """Return the newest scoring; None: there is none, or a later siftlog wrote it."""
     rows = recorded_rows(conn, SQL["last_marked"], ("scoring_recorded",))
     if not rows or not isinstance(rows[0].event, ScoringRecorded):
         return None
@@ -526,5 +526,5 @@ def limits_in_words(values: Mapping[str, float | None]) -> str:
 
 
 def model_limits_in_words(model: str | None, values: Mapping[str, float | None]) -> str:
-    """Limits with the model that they are for; None: every model."""
+    """Describe limits and the model that they apply to; None: every model."""
     return f"{model or 'every model'}: {limits_in_words(values)}"

@@ -105,7 +105,7 @@ def list_tasks(
         query: which tasks.
         order: how they are sorted.
         after: from the previous step; None for the first.
-        limit: maximum number of rows to read.
+        limit: maximum rows of this step, except for the top orders.
     """
     seq = last_seq(conn)
     if order is TaskOrder.NUMBER and not query.terms:
@@ -134,14 +134,14 @@ def list_tasks(
 def changed_tasks(
     conn: sqlite3.Connection, query: Query, since: int, limit: int = NEW
 ) -> list[int]:
-    """Tasks that changed after event *since* and that a filter lets through."""
+    """Return tasks that match a filter and changed after event *since*."""
     statement = SQL["numbers_changed"].format(query.condition())
     parameters = (since, *query.parameters(), limit)
     return [number for (number,) in conn.execute(statement, parameters).fetchall()]
 
 
 def _numbers(rows: Sequence[tuple[int, int]]) -> array[int]:
-    """Eight bytes a number: a list of a million stays small."""
+    """Pack numbers into eight bytes each, so a list of a million stays small."""
     return array("q", [number for number, _ in rows])
 
 
@@ -156,12 +156,12 @@ class AttemptRow:
     """One attempt of a task, from its start to its outcome."""
 
     attempt: int
-    started_us: int | None  #: None: it came without a request of ours
+    started_us: int | None  #: None: it came without a request
     ended_us: int | None  #: None: in flight, or never known
     started_seq: int | None  #: its payload is the request's skeleton
     ended_seq: int | None  #: its payload is the reply, or the error
     outcome: AttemptAnswered | AttemptFailed | None
-    unparsed: str | None = None  #: why its reply, with which the task ended, is unread
+    unparsed: str | None = None  #: why the task's final reply could not be parsed
     fault: str | None = None  #: the part of the reply that could not be read, if known
 
 
@@ -172,7 +172,7 @@ def tasks(
     after: int = 0,
     limit: int = 200,
 ) -> list[TaskRow]:
-    """Tasks that a filter lets through, by number, from *after* on."""
+    """Return tasks that match a filter, with numbers above *after*, ascending."""
     statement = SQL["tasks_page"].format(query.condition())
     return task_rows(conn, statement, (after, *query.parameters(), limit))
 
@@ -204,7 +204,7 @@ def events(
     limit: int = 1000,
     kinds: Sequence[str] | None = None,
 ) -> list[RecordedEvent]:
-    """Events with seq above *after*, ascending; of some kinds only, if named."""
+    """Return events with seq above *after*, ascending; only of *kinds*, if given."""
     return recorded(conn, after, limit, kinds)
 
 
@@ -215,7 +215,7 @@ def event_times(conn: sqlite3.Connection, seqs: Iterable[int]) -> dict[int, int]
 
 
 def attempts(conn: sqlite3.Connection, task: int) -> list[AttemptRow]:
-    """The attempts of a task, ascending."""
+    """Return the attempts of a task, ascending."""
     started: dict[int, RecordedEvent] = {}
     completed: dict[int, TaskCompleted] = {}
     ended: dict[int, tuple[RecordedEvent, AttemptAnswered | AttemptFailed]] = {}
@@ -251,7 +251,7 @@ def attempts(conn: sqlite3.Connection, task: int) -> list[AttemptRow]:
 
 
 def model_calls(conn: sqlite3.Connection) -> dict[str, int]:
-    """Requests sent, by model; the response cache's answers are none."""
+    """Return the number of requests sent by model, without cached answers."""
     return dict(conn.execute(SQL["model_calls"]).fetchall())
 
 
@@ -280,13 +280,13 @@ def parts(conn: sqlite3.Connection, hashes: Iterable[bytes]) -> dict[bytes, byte
 class AttemptEnd:
     """One attempt with its outcome."""
 
-    duration_us: int | None  #: from its start to its outcome; None: no request of ours
+    duration_us: int | None  #: from its start to its outcome; None: no request
     outcome: AttemptAnswered | AttemptFailed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptHistory:
-    """Return a task with its attempts of known outcome, in order."""
+    """A task with its attempts of known outcome, in order."""
 
     row: TaskRow
     attempts: tuple[AttemptEnd, ...]
@@ -318,7 +318,7 @@ def _attempts(
     conn: sqlite3.Connection, tasks: list[int]
 ) -> dict[int, tuple[AttemptEnd, ...]]:
     ends: dict[int, list[AttemptEnd]] = {}
-    began: dict[int, tuple[int, int]] = {}  # of a task: attempt, and when
+    began: dict[int, tuple[int, int]] = {}  # by task: attempt and its time
     for task, ts_us, kind, version, facts in conn.execute(
         SQL["attempts_of"], (json.dumps(tasks),)
     ).fetchall():

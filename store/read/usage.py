@@ -48,7 +48,7 @@ class RecordedBatch:
     requests: int
     prepared_us: int
     seq: int  #: of the event that prepared it
-    id: str | None = None  #: the provider's; None: it may have it or not
+    id: str | None = None  #: the provider's; None: it may have the batch or not
     is_open: bool = True  #: its end is not recorded
     is_listed: bool = False  #: found in the provider's list, not through its creation
 
@@ -58,12 +58,12 @@ class OpenBatches:
     """Number of open batches and of requests waiting in them."""
 
     count: int = 0
-    requests: int = 0  #: in all of them together
+    requests: int = 0  #: in all of these batches
     oldest_us: int | None = None  #: when the oldest of them was prepared
 
 
 def batches(conn: sqlite3.Connection) -> tuple[RecordedBatch, ...]:
-    """Every batch of the log, in the order in which they were prepared."""
+    """Return every batch of the log, in the order of preparation."""
     by_key: dict[str, RecordedBatch] = {}
     rows = [
         row
@@ -88,7 +88,7 @@ def batches(conn: sqlite3.Connection) -> tuple[RecordedBatch, ...]:
             case BatchEnded(batch=key) if key in by_key:
                 by_key[key] = replace(by_key[key], is_open=False)
             case _:
-                pass  # of a version, or of a batch, that a later siftlog wrote
+                pass  # a later siftlog's version, or a batch that it prepared
     return tuple(by_key.values())
 
 
@@ -146,7 +146,7 @@ class Spending:
     """Money in whole pico-dollars, so a resumed budget is exact."""
 
     spent_pico: int  #: known to be spent
-    possible_pico: int  #: worst case of calls that may be billed and never arrived
+    possible_pico: int  #: worst case of billable calls without a reply or usage
     in_flight_pico: int  #: worst case of the calls without an outcome in the log
     cap_pico: int | None  #: for the whole run; None: no cap
     is_whole: bool  #: the price of every answer is known
@@ -173,7 +173,7 @@ class Spending:
 
 
 def spending(conn: sqlite3.Connection) -> Spending:
-    """A run's money."""
+    """Return the spending and the budget of a run."""
     counters = dict(conn.execute(SQL["counters"]).fetchall())
     cap_pico = _cap_pico(conn)
     has_figures = cap_pico is not None or counters.get("attempts_answered", 0) > 0
@@ -211,7 +211,7 @@ def _cap_pico(conn: sqlite3.Connection) -> int | None:
         if isinstance(recorded.event, CommandAccepted)
         and recorded.event.kind == "budget"
     }
-    # every shard of a run records the same request
+    # every shard of a run records the same command
     applied = {
         recorded.event.command
         for recorded in recorded_rows(
@@ -223,7 +223,7 @@ def _cap_pico(conn: sqlite3.Connection) -> int | None:
 
 
 def dollars(amount: float | None) -> str:
-    """Format dollars for people, to a hundredth of a cent; unknown is never zero."""
+    """Format dollars to a hundredth of a cent; unknown is "?", never zero."""
     return "?" if amount is None else f"${amount:,.4f}"
 
 
@@ -235,8 +235,8 @@ class Billing:
     #: answers whose total is smaller than the sum of its parts, which was used
     doubtful: int
     charged: int  #: answers that reported their cost
-    charged_usd: float  #: the sum of that
-    differing: int  #: of these answers, those that cost something else by the prices
+    charged_usd: float  #: the sum of these costs
+    differing: int  #: of these answers, those whose cost by the prices differs
 
     @property
     def findings(self) -> tuple[str, ...]:
@@ -294,7 +294,7 @@ class ReplyShares:
 
 
 def usage_counts(conn: sqlite3.Connection) -> list[UsageCount]:
-    """Tokens by stage and model."""
+    """Return the tokens by stage and model."""
     return [
         UsageCount(
             stage=stage,
@@ -351,7 +351,7 @@ class ServedCount:
         return len(self.answers) > 1
 
     def __str__(self) -> str:
-        """One sentence without its end."""
+        """Return a sentence without a full stop."""
         names = [f"{name or 'others'} {n:,}" for name, n in self.answers.items()]
         rest = len(names) - MOST_NAMES
         if rest > 0:
@@ -360,7 +360,7 @@ class ServedCount:
 
 
 MOST_NAMES: Final = 4
-"""Names in a sentence, at most."""
+"""Maximum number of names in a sentence."""
 
 
 def served_counts(counted: Iterable[tuple[str, str, int]]) -> tuple[ServedCount, ...]:
@@ -387,7 +387,7 @@ class ErrorCount:
     stage: str
     model: str
     n: int
-    final: int | None  #: of them, without a further attempt; None: an older log
+    final: int | None  #: those without a further attempt; None: an older log
     last_seq: int
     sample_task: int
 
@@ -406,7 +406,7 @@ class FailureRow:
 
 
 def error_counts(conn: sqlite3.Connection) -> list[ErrorCount]:
-    """Failed attempts by class, stage and model."""
+    """Return failed attempts by class, stage and model."""
     return [
         ErrorCount(
             error=error,

@@ -173,7 +173,7 @@ class _Provenance(NamedTuple):
 
     origin: SegmentOrigin
     at_us: int
-    last_kind: str | None  #: time of its last event; None: it has parts only
+    last_kind: str | None  #: kind of its last event; None: it has parts only
 
 
 @lru_cache(maxsize=1024)
@@ -231,7 +231,7 @@ class ShippedLog:
     log: str  #: its id, in hex
     run_id: str
     slices: Slices  #: its planned slices
-    events: int  #: segments that are contiguous from its start
+    events: int  #: events that are contiguous from its start
     host: str  #: of who carried the last of them
     carried_us: int  #: when; microseconds since 1970 UTC
     state: str  #: state at that event: "ended", "drained", "cancelled" or "open"

@@ -188,7 +188,8 @@ class _Batch:
         self._facts = facts
         self._target = target
         self._part = part
-        self._rows = loaded.tasks  #: as numbered in the union; this log's own change
+        #: as in the union; the drafts of this log are separate
+        self._rows = loaded.tasks
         self._stood = {task: _count_key(row) for task, row in loaded.tasks.items()}
         self._total = loaded.run
         self._claims = self._stored_claims()

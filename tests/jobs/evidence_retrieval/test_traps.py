@@ -23,7 +23,7 @@ INDEX: Index = {
             "test_blank_gold_is_a_negative_and_no_gold_of_the_name_nothing",
         ),
         (
-            "../inputs/test_files.py",
+            "../kit/inputs/test_files.py",
             "test_a_blank_cell_is_an_empty_list_and_not_a_list_of_a_blank_id",
         ),
     ),

@@ -24,7 +24,7 @@ MERGE = "database/test_writer.py"
 PUBMED = "database/test_pubmed.py"
 CANDIDATES = "database/test_reader.py"
 RUNS = "database/test_reader.py"
-HISTORY = "../test_history.py"
+HISTORY = "../kit/test_history.py"
 
 INDEX: Index = {
     1: ((RULES, "test_a_pmid_counts_before_a_doi_that_comes_earlier"),),

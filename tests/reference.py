@@ -84,10 +84,8 @@ def _verb(
         shared = {}
     named = {option for of_other in shared.values() for option in of_other}
     rows = [option for option in options if option not in named]
-    if any(variable for *_, variable in rows):
-        parts.append(table(("option", "does", "environment"), rows))
-    elif rows:
-        parts.append(table(("option", "does"), (row[:2] for row in rows)))
+    if rows:
+        parts += _table(rows)
     parts += [
         _reference(name, options, of_other)
         for name, of_other in shared.items()
@@ -100,6 +98,29 @@ def _verb(
                 within = click.Context(member, info_name=name, parent=context)
                 parts.append("#" + _verb(member, within, shared))
     return "\n".join(parts)
+
+
+def _table(rows: list[Option]) -> Iterator[str]:
+    """The options, with their environment variables by one rule if most follow it."""
+    without = [row for row in rows if row[2] != f"`{_variable(row)}`"]
+    by_rule = len(without) < len(rows) / 2 and not any(row[2] for row in without)
+    yield table(
+        ("option", "does"),
+        (
+            (names, text if by_rule or not variable else f"{text}  [env: {variable}]")
+            for names, text, variable in rows
+        ),
+    )
+    if by_rule:
+        yield (
+            f"Environment variables are named like `{_variable(rows[0])}`; there is "
+            f"none for {_names(without)}.\n"
+        )
+
+
+def _variable(option: Option) -> str:
+    name = option[0].split()[0].strip("`-")
+    return f"SIFTLOG_{name.replace('-', '_').upper()}"
 
 
 def _reference(name: str, options: list[Option], of_other: list[Option]) -> str:

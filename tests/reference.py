@@ -38,65 +38,103 @@ def table(titles: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 HELP = "--help"
 
+Option = tuple[str, str, str]
+"""Names, help and environment variable of an option."""
+
+#: Commands whose options other commands share; named there instead of repeated.
+REFERENCES = ("run", "pause")
+
 
 def command_line() -> str:
-    """Every verb with its usage, its words and its options."""
+    """Every command with its usage, its help and its options."""
     frame = click.Context(cli, info_name="siftlog")
-    run = cli.get_command(frame, "run")
-    assert run is not None
-    of_run = {*_options(run, click.Context(run, info_name="run", parent=frame))}
+    shared: dict[str, list[Option]] = {}
+    for name in REFERENCES:
+        command = cli.get_command(frame, name)
+        assert command is not None
+        context = click.Context(command, info_name=name, parent=frame)
+        known = [option for options in shared.values() for option in options]
+        shared[name] = [o for o in _options(command, context) if o not in known]
     return "\n".join(
         _verb(
             command,
             click.Context(command, info_name=name, parent=frame),
-            shared=set() if command is run else of_run,
+            {other: shared[other] for other in shared if other != name},
         )
         for name in cli.list_commands(frame)
         if (command := cli.get_command(frame, name))
     )
 
 
-def verbs() -> str:
-    """Every verb, with what it is for and where it stands."""
-    frame = click.Context(cli, info_name="siftlog")
-    return table(
-        ("command", "does"),
-        (
-            (f"[{name}](#siftlog-{name})", command.get_short_help_str(100))
-            for name in cli.list_commands(frame)
-            if (command := cli.get_command(frame, name))
-        ),
-    )
-
-
-Option = tuple[str, str, str]
-"""Names, help and environment variable of an option."""
-
-
-def _verb(command: click.Command, context: click.Context, shared: set[Option]) -> str:
-    """A command; options that it shares with `siftlog run` are named only."""
+def _verb(
+    command: click.Command,
+    context: click.Context,
+    shared: Mapping[str, list[Option]],
+) -> str:
+    """A command; options that it shares with a reference command are only named."""
     usage = " ".join(command.collect_usage_pieces(context))
-    said = inspect.cleandoc(command.help or "").replace("\b\n", "")
+    text = inspect.cleandoc(command.help or "").replace("\b\n", "")
     parts = [
         f"## {context.command_path}\n",
         f"    {context.command_path} {usage}\n",
-        f"{said}\n",
+        f"{text}\n",
     ]
     options = [*_options(command, context)]
-    rows = [option for option in options if option not in shared]
+    if context.info_name == "run":
+        shared = {}
+    named = {option for of_other in shared.values() for option in of_other}
+    rows = [option for option in options if option not in named]
     if rows:
-        parts.append(table(("option", "does", "environment"), rows))
-    names = [option[0].split()[0].strip("`") for option in options if option in shared]
-    if names:
-        listed = ", ".join(f"`{name}`" for name in names)
-        parts.append(f"As in [siftlog run](#siftlog-run): {listed}.\n")
+        parts += _table(rows)
+    parts += [
+        _reference(name, options, of_other)
+        for name, of_other in shared.items()
+        if not {*of_other}.isdisjoint(options)
+    ]
     if isinstance(command, click.Group):
         for name in command.list_commands(context):
-            own = command.get_command(context, name)
-            if own is not None:
-                within = click.Context(own, info_name=name, parent=context)
-                parts.append("#" + _verb(own, within, shared))
+            member = command.get_command(context, name)
+            if member is not None:
+                within = click.Context(member, info_name=name, parent=context)
+                parts.append("#" + _verb(member, within, shared))
     return "\n".join(parts)
+
+
+def _table(rows: list[Option]) -> Iterator[str]:
+    """The options, with their environment variables by one rule if most follow it."""
+    without = [row for row in rows if row[2] != f"`{_variable(row)}`"]
+    by_rule = len(without) < len(rows) / 2 and not any(row[2] for row in without)
+    yield table(
+        ("option", "does"),
+        (
+            (names, text if by_rule or not variable else f"{text}  [env: {variable}]")
+            for names, text, variable in rows
+        ),
+    )
+    if by_rule:
+        yield (
+            f"Environment variables are named like `{_variable(rows[0])}`; there is "
+            f"none for {_names(without)}.\n"
+        )
+
+
+def _variable(option: Option) -> str:
+    name = option[0].split()[0].strip("`-")
+    return f"SIFTLOG_{name.replace('-', '_').upper()}"
+
+
+def _reference(name: str, options: list[Option], of_other: list[Option]) -> str:
+    """Names the options shared with a command, or the others if those are fewer."""
+    link = f"[siftlog {name}](#siftlog-{name})"
+    present = [option for option in of_other if option in options]
+    absent = [option for option in of_other if option not in options]
+    if len(absent) + 4 < len(present):
+        return f"All options of {link} except {_names(absent)}.\n"
+    return f"As in {link}: {_names(present)}.\n"
+
+
+def _names(options: Iterable[Option]) -> str:
+    return ", ".join(f"`{names.split()[0].strip('`')}`" for names, *_ in options)
 
 
 def _options(command: click.Command, context: click.Context) -> Iterator[Option]:
@@ -105,9 +143,9 @@ def _options(command: click.Command, context: click.Context) -> Iterator[Option]
         # every command has --help
         if isinstance(option, click.Argument) or shown is None or HELP in option.opts:
             continue
-        names, said = shown
+        names, text = shown
         variable = f"`{option.envvar}`" if isinstance(option.envvar, str) else ""
-        yield f"`{names}`", said, variable
+        yield f"`{names}`", text, variable
 
 
 def kinds_of_events() -> str:
@@ -217,7 +255,6 @@ def everyday_settings() -> str:
 
 
 PARTS: Mapping[str, Callable[[], str]] = {
-    "verbs": verbs,
     "command-line": command_line,
     "task-states": states_of_tasks,
     "moves": moves_of_tasks,

@@ -119,7 +119,7 @@ def test_templates_are_left_out_and_ids_stand_once(tmp_path: Path) -> None:
     codes = [each.code for each in noticed.findings()]
     assert codes == ["template_skipped", "no_pmid"]
     _written(tmp_path, GOOD, name="cochrane_2.json")
-    with pytest.raises(DatasetError, match="CD1 stands in"):
+    with pytest.raises(DatasetError, match="CD1 is also in"):
         read_truth(tmp_path, noticed)
 
 

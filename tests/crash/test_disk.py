@@ -75,7 +75,7 @@ def test_a_full_disk_is_a_sentence_and_once_there_is_room_the_run_goes_on(
         assert done.returncode == 1, done.stderr
         sentences = [s for s in done.stderr.splitlines() if s.startswith("siftlog: ")]
         assert len(sentences) == 1
-        assert "make room" in sentences[0]
+        assert "free space" in sentences[0]
         assert "Traceback" not in done.stderr
         # a full disk is no reason not to look
         assert "answered" in siftlog("status", "r", here, cwd=tmp_path).stdout

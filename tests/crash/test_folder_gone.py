@@ -56,6 +56,6 @@ def test_a_run_whose_log_is_gone_stops_with_a_sentence(
     said = (tmp_path / "err.txt").read_text().splitlines()
     assert "Traceback" not in "".join(said)
     assert "was deleted, moved or replaced while the run was writing" in said[-1]
-    assert "nothing more is sent" in said[-1]
+    assert "no further call is sent" in said[-1]
     # nobody makes the folder again
     assert not (take_away is _deleted and (tmp_path / "runs" / "r").exists())

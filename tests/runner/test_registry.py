@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from importlib.metadata import EntryPoint
+from collections.abc import Callable
 
 import pytest
 
+from runner import registry
 from runner.errors import RunnerError
 from runner.job import Job
 from runner.registry import job_names, job_outline, load_job
@@ -68,6 +69,20 @@ def unscored() -> Job:
     return Unscored()  # type: ignore[abstract]
 
 
+class Installed:
+    """An entry point, of the standard library or of a backport that replaced it."""
+
+    value = "package:job"
+
+    def __init__(self, make: Callable[[], object]) -> None:
+        self.name, self.load = "screening", make
+
+
+def install(monkeypatch: pytest.MonkeyPatch, make: Callable[[], object]) -> None:
+    """Make the entry point of screening load what *make* returns."""
+    monkeypatch.setattr(registry, "entry_points", lambda **_: [Installed(make)])
+
+
 @pytest.mark.parametrize(
     ("job", "reason"),
     [
@@ -78,7 +93,7 @@ def unscored() -> Job:
 def test_a_job_without_a_required_part_is_refused(
     job: type, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(EntryPoint, "load", lambda _: job())
+    install(monkeypatch, job)
     with pytest.raises(RunnerError, match=f"^Job screening .*{re.escape(reason)}$"):
         load_job("screening")
 
@@ -86,6 +101,6 @@ def test_a_job_without_a_required_part_is_refused(
 def test_a_job_without_a_required_method_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(EntryPoint, "load", lambda _: unscored())
+    install(monkeypatch, unscored)
     with pytest.raises(RunnerError, match=r"cannot be loaded: .*'?score'?; mend"):
         load_job("screening")

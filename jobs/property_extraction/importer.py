@@ -175,13 +175,12 @@ class _Read:
             except DatasetError:
                 self.unread.append(path.name)
                 return
-        self.notes.extend(column_notes(path, missing, self.columns))
+        self.notes.extend(column_notes(path, self.columns))
         for row in rows:
             name = row.model or file.model
             if not name:
-                raise DatasetError(
-                    f"{path.name} row {row.row}: no model is named (add a column "
-                    "model, or name it with --model)."
+                raise row.error(
+                    "no model is named (add a column model, or name it with --model)"
                 )
             number = file.replicate or row.replicate
             key = (name, number, row.refno)
@@ -189,7 +188,7 @@ class _Read:
             if row.status:
                 self.without_rows[key] = row
             else:
-                paper_rows.append(_imported_row(row))
+                paper_rows.append(row.imported)
 
     def answers(self) -> Iterator[ImportedAnswer]:
         """An answer a paper, and a failure for each file that was left out."""
@@ -221,21 +220,6 @@ class _Read:
                 replicate=1,
                 error=UNREADABLE,
             )
-
-
-def _imported_row(row: PredictedRow) -> ImportedRow:
-    return ImportedRow(
-        row=row.row,
-        name=row.name,
-        value=row.value,
-        unit=row.unit,
-        material=row.material,
-        condition=row.condition,
-        quote=row.quote,
-        mentions=row.mentions,
-        flag=row.flag,
-        extra=row.extra,
-    )
 
 
 importer = PredictionsImporter()

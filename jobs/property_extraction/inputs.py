@@ -55,7 +55,7 @@ def mapped(settings: PropertySettings, paths: Iterable[Path]) -> ColumnMap:
     """
     if not settings.map:
         return {}
-    columns = [name for path in paths for name in open_table(path).header.names]
+    columns = [name for path in paths for name in open_table(path).names]
     return column_map(settings.map, MAPPED_FIELDS, columns)
 
 
@@ -66,7 +66,7 @@ def mapped_in(settings: PropertySettings, path: Path) -> ColumnMap:
     """
     if not settings.map:
         return {}
-    columns = open_table(path).header.names
+    columns = open_table(path).names
     pairs = pairs_within(settings.map, MAPPED_FIELDS, columns)
     return column_map(pairs, MAPPED_FIELDS, columns)
 

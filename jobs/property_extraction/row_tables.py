@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from jobs.kit.tables import (
     Columns,
-    StreamedTable,
     TableOf,
     count,
     flag,
@@ -27,6 +26,7 @@ from jobs.property_extraction.row_outcomes import RowOutcome, RowOutcomes
 from jobs.property_extraction.rows import Prediction, TruthRow
 from jobs.property_extraction.tables import ModelFolders
 from jobs.property_extraction.values.comparison import ValueComparison
+from runner.scorecard import StreamedRow, Table
 
 STATUSES = (RowOutcome.TP, RowOutcome.FP, RowOutcome.FN)
 """In the order of the files."""
@@ -186,19 +186,36 @@ TRUTH = TableOf[TruthRow](
 )
 
 
-def row_tables(
-    results: PropertyResults, folders: ModelFolders
-) -> Iterator[StreamedTable]:
-    """The long tables of a scoring."""
-    for model, column in results.columns.items():
-        counted = partial(_counted, results, column)
-        yield MATCHES.streamed(counted, name=folders.of(model, MATCHES.name))
-        yield ROWS.streamed(counted, name=folders.of(model, ROWS.name))
-        yield GROUNDING.streamed(
-            partial(_grounded, column), name=folders.of(model, GROUNDING.name)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowTables:
+    """The long tables of a scoring; the rows are made in one pass over them."""
+
+    results: PropertyResults
+    folders: ModelFolders
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """All of them, without their rows."""
+        by_model = (
+            table.table(name=self.folders.of(model, table.name))
+            for model in self.results.columns
+            for table in (MATCHES, ROWS, GROUNDING)
         )
-    yield PREDICTIONS.streamed(partial(_stated, results))
-    yield TRUTH.streamed(lambda: results.dataset.truth)
+        return (*by_model, PREDICTIONS.table(), TRUTH.table())
+
+    def __iter__(self) -> Iterator[StreamedRow]:
+        for model, column in self.results.columns.items():
+            matches = self.folders.of(model, MATCHES.name)
+            rows = self.folders.of(model, ROWS.name)
+            for row in _counted(self.results, column):
+                cells = ROWS.cells(row)
+                yield StreamedRow(table=matches, cells=cells[: len(MATCHES.names)])
+                yield StreamedRow(table=rows, cells=cells)
+            yield from GROUNDING.details(
+                _grounded(column), name=self.folders.of(model, GROUNDING.name)
+            )
+        yield from PREDICTIONS.details(_stated(self.results))
+        yield from TRUTH.details(self.results.dataset.truth)
 
 
 def _counted(results: PropertyResults, column: ScoredModel) -> Iterator[_CountedRow]:

@@ -42,7 +42,7 @@ from jobs.property_extraction.results import (
     measure_run,
 )
 from jobs.property_extraction.row_outcomes import RowOutcome
-from jobs.property_extraction.row_tables import row_tables
+from jobs.property_extraction.row_tables import RowTables
 from jobs.property_extraction.rows import ROWS_STAGE, Prediction
 from jobs.property_extraction.settings import INPUTS
 from jobs.property_extraction.summary import report, run_text
@@ -224,7 +224,7 @@ def score(dataset: PropertyDataset, answers: Answers) -> Scorecard:
     predictions = run_predictions(dataset, answers)
     results = measure_run(dataset, predictions)
     folders = ModelFolders(results.columns)
-    long_tables = tuple(row_tables(results, folders))
+    row_tables = RowTables(results=results, folders=folders)
     exclusion_note = ExcludedRows.of(results).note
     all_findings = (*dataset.findings, *findings(results))
     card = Scorecard(
@@ -237,7 +237,7 @@ def score(dataset: PropertyDataset, answers: Answers) -> Scorecard:
             *candidate_tables(results, folders),
             *alias_tables(results, folders),
             lint_table(results),
-            *(long.table for long in long_tables),
+            *row_tables.tables,
         ),
         findings=all_findings,
         artifacts=(
@@ -246,7 +246,7 @@ def score(dataset: PropertyDataset, answers: Answers) -> Scorecard:
         ),
         figures=figures(results),
         details=StreamedDetails(
-            files=long_tables, verdicts=paper_verdicts(results, answers)
+            files=(row_tables,), verdicts=paper_verdicts(results, answers)
         ),
         not_available=tuple(_not_available(results)),
         settings=dataset.settings.model_dump(mode="json", exclude={*INPUTS}),

@@ -302,7 +302,7 @@ def _names(results: PropertyResults) -> frozenset[str]:
             *(
                 name
                 for entry in results.dataset.aliases.entries
-                for name in (entry.pred_name, entry.gt_name)
+                for name in entry.names
             ),
         }
     )

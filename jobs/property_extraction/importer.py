@@ -59,7 +59,7 @@ def verdict_answers(
     ):
         if verdict.model == HEURISTIC:
             continue
-        key = pair_key(verdict.pred_name, verdict.gt_name)
+        key = pair_key(*verdict.names)
         name = _model(verdict, model)
         seen[key, name] += 1
         yield ImportedAnswer(

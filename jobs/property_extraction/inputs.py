@@ -329,9 +329,7 @@ def _judged(settings: PropertySettings) -> Iterator[NameQuestion]:
     if not settings.verdicts:
         _require_candidates(settings)
     pairs = {
-        (pair.pred_name, pair.gt_name): pair
-        for path in settings.verdicts
-        for pair in read_candidates(path)
+        pair.names: pair for path in settings.verdicts for pair in read_candidates(path)
     }
     return name_questions(pairs.values(), "pair")
 
@@ -342,9 +340,7 @@ def _verified(settings: PropertySettings) -> frozenset[tuple[str, str]]:
         read_verdicts(path, mapped_in(settings, path)) for path in settings.verdicts
     )
     return frozenset(
-        (verdict.pred_name, verdict.gt_name)
-        for verdict in verdicts
-        if verdict.is_match is not None
+        verdict.names for verdict in verdicts if verdict.is_match is not None
     )
 
 

@@ -254,9 +254,7 @@ MISMATCHES: Mapping[str, ValueMeasure[MismatchCounts]] = {
     "near_distinct": ValueMeasure(
         "Nearest missed names, distinct",
         "Distinct pairs of a wrong name and its nearest missed names",
-        of=lambda c: count(
-            len({(name.pred_name, name.gt_name) for name in c.nearest}), c.pairs
-        ),
+        of=lambda c: count(len({name.names for name in c.nearest}), c.pairs),
         definition=f"{_NEAR}; each pair of names once",
     ),
     "similarity": ValueMeasure(

@@ -36,12 +36,27 @@ _CHARS: Final = 300
 """Characters of an example."""
 
 
+Names: TypeAlias = tuple[str, str]
+"""A predicted name and a name of the truth."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NamePair:
+class TwoNames:
+    """What is about a predicted name and a name of the truth."""
+
+    pred_name: str  #: as models write it
+    gt_name: str  #: as the truth has it
+
+    @property
+    def names(self) -> Names:
+        """Both, as keys of mappings."""
+        return self.pred_name, self.gt_name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamePair(TwoNames):
     """Two names, and what a model stated under the first one."""
 
-    pred_name: str
-    gt_name: str
     count: int = 0  #: papers that have both; 0: the file does not say
     avg_sim: float | None = None  #: similarity of the names, 0 to 1
     value_hits: int = 0  #: predicted rows of the name with a value that is missed
@@ -51,9 +66,7 @@ class NamePair:
     @property
     def is_equal(self) -> bool:
         """Whether the names are one but for case and outer blanks."""
-        pred_name, gt_name = (
-            name.strip().casefold() for name in (self.pred_name, self.gt_name)
-        )
+        pred_name, gt_name = (name.strip().casefold() for name in self.names)
         return pred_name == gt_name
 
 
@@ -110,7 +123,7 @@ def read_candidates(path: Path) -> tuple[NamePair, ...]:
     Raises:
         DatasetError: a column is missing, a row has a blank name, or a number is none.
     """
-    pairs: dict[tuple[str, str], NamePair] = {}
+    pairs: dict[Names, NamePair] = {}
     for row in read_rows(path, _CandidateRow):
         pairs.setdefault((row.pred_name, row.gt_name), NamePair(**row.cells))
     return tuple(pairs.values())
@@ -142,19 +155,14 @@ def example_line(fields: Mapping[str, str]) -> str:
     return " | ".join(" ".join(text.split()) for text in texts if text)[:_CHARS]
 
 
-Names: TypeAlias = tuple[str, str]
-"""A predicted name and a name of the truth."""
-
 HEURISTIC = "heuristic"
 """Stands for the model where names are equal but for case: nobody was asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NameVerdict:
+class NameVerdict(TwoNames):
     """One model's answer about a pair, once."""
 
-    pred_name: str
-    gt_name: str
     is_match: bool | None  #: None: it could not be read
     reason: str = ""
     model: str = ""
@@ -178,9 +186,8 @@ def majority(verdicts: Iterable[NameVerdict]) -> Mapping[Names, NameRuling]:
     """
     by_pair: defaultdict[Names, list[NameVerdict]] = defaultdict(list)
     for verdict in verdicts:
-        if verdict.model == HEURISTIC:
-            continue
-        by_pair[verdict.pred_name, verdict.gt_name].append(verdict)
+        if verdict.model != HEURISTIC:
+            by_pair[verdict.names].append(verdict)
     return {pair: _ruling(by_pair[pair]) for pair in sorted(by_pair)}
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from jobs.property_extraction.name_pairs import TwoNames
 from jobs.property_extraction.settings import NameMatch
 from jobs.property_extraction.values.numbers import folded
 
@@ -27,11 +28,9 @@ ID_LENGTH = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AliasEntry:
+class AliasEntry(TwoNames):
     """Whether one name stands for another."""
 
-    pred_name: str  #: as models write it
-    gt_name: str  #: as the truth has it
     refno: str | None = None  #: the one paper that it holds in; None: all
     status: Status = "undecided"
     source: Source = "draft"
@@ -44,7 +43,7 @@ class AliasEntry:
     @property
     def key(self) -> Key:
         """What a set has one entry of."""
-        return self.pred_name, self.gt_name, self.refno
+        return *self.names, self.refno
 
     @property
     def acts(self) -> bool:
@@ -60,7 +59,7 @@ class AliasEntry:
     def line(self) -> str:
         """What the id of a set is made of."""
         scope = () if self.refno is None else (self.refno,)
-        return "\t".join((self.pred_name, self.gt_name, *scope))
+        return "\t".join((*self.names, *scope))
 
     @property
     def label(self) -> str:

@@ -51,10 +51,7 @@ def decided_entries(evidence: AliasEvidence) -> dict[Key, AliasEntry]:
     A person is believed before models, then what was imported, then names that are
     equal but for case, then the draft; and of the same kind what is newer.
     """
-    facts = {
-        (candidate.pred_name, candidate.gt_name): candidate
-        for candidate in evidence.candidates
-    }
+    facts = {candidate.names: candidate for candidate in evidence.candidates}
     review = {entry.key: entry for entry in evidence.review}
     parent = evidence.parent or AliasSet()
     earlier = {entry.key: entry for entry in parent.entries}
@@ -189,7 +186,7 @@ def build_alias_set(
 
 
 def _order(entry: AliasEntry) -> tuple[str, str, str]:
-    return entry.pred_name, entry.gt_name, entry.refno or ""
+    return *entry.names, entry.refno or ""
 
 
 def _without_selves(entries: Entries) -> RuleResult:
@@ -233,12 +230,12 @@ def _clashes(entries: Entries, evidence: AliasEvidence, clash: Clash) -> RuleRes
 def _preference(evidence: AliasEvidence) -> Callable[[AliasEntry], tuple[object, ...]]:
     """Orders rivals: what a person chose last, or what most speaks for, first."""
     chosen = {entry.key for entry in evidence.review if entry.acts}
-    hits = {(c.pred_name, c.gt_name): c.value_hits for c in evidence.candidates}
+    hits = {c.names: c.value_hits for c in evidence.candidates}
     return lambda entry: (
         entry.key not in chosen,
         entry.source != "human",
         -entry.votes,
-        -hits.get((entry.pred_name, entry.gt_name), 0),
+        -hits.get(entry.names, 0),
         -entry.count,
         -(entry.avg_sim or 0.0),
         entry.gt_name,

@@ -7,6 +7,7 @@ which both sides have several rows reaches the solver.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
@@ -88,11 +89,6 @@ def _solved(
 ) -> list[BundleFlow]:
     lefts = sorted({link.left for link in links})
     rights = sorted({link.right for link in links})
-    if len(links) == 1:
-        only = links[0]
-        return [
-            BundleFlow(only.left, only.right, min(left[only.left], right[only.right]))
-        ]
     if len(lefts) == 1 or len(rights) == 1:
         return _star(left, right, links)
     return _assigned(left, right, lefts, rights, links)
@@ -149,10 +145,7 @@ def _assigned(
         if len(rows) * len(columns) <= _DENSE
         else _sparse(rows, columns, by_ends)
     )
-    counted: dict[tuple[int, int], int] = {}
-    for pair in pairs:
-        counted[pair] = counted.get(pair, 0) + 1
-    return [BundleFlow(left, right, n) for (left, right), n in counted.items()]
+    return [BundleFlow(*pair, n) for pair, n in Counter(pairs).items()]
 
 
 def _costs(links: Sequence[BundleLink], rows: int, columns: int) -> list[int]:
@@ -243,18 +236,12 @@ class NamedPrediction:
     names: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Side:
-    """Rows by bundles: places of equal ones, in file order."""
-
-    bundles: Sequence[Sequence[int]]
-
-    @classmethod
-    def of(cls, keys: Iterable[Hashable]) -> _Side:
-        by_key: dict[Hashable, list[int]] = {}
-        for index, key in enumerate(keys):
-            by_key.setdefault(key, []).append(index)
-        return cls(bundles=list(by_key.values()))
+def _bundles(keys: Iterable[Hashable]) -> list[list[int]]:
+    """Places of rows with equal keys, in file order."""
+    by_key: dict[Hashable, list[int]] = {}
+    for index, key in enumerate(keys):
+        by_key.setdefault(key, []).append(index)
+    return list(by_key.values())
 
 
 def pairs_of_paper(
@@ -275,14 +262,12 @@ def pairs_of_paper(
             row that is left.
         material: what two materials must share to be compared.
     """
-    left = _Side.of(
-        (named_prediction.names, row.name, row.value, row.unit, material(row.material))
-        for named_prediction in predictions
-        for row in (named_prediction.prediction,)
-    ).bundles
-    right = _Side.of(
-        (row.name, row.value, row.unit, material(row.material)) for row in truths
-    ).bundles
+
+    def key(row: Prediction | TruthRow) -> Hashable:
+        return row.name, row.value, row.unit, material(row.material)
+
+    left = _bundles((named.names, key(named.prediction)) for named in predictions)
+    right = _bundles(map(key, truths))
     links = list(
         _links(
             [(index, predictions[rows[0]]) for index, rows in enumerate(left)],

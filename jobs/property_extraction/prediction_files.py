@@ -100,6 +100,11 @@ class PredictedRow(TableRow, extra="allow"):
         return self
 
     @property
+    def row(self) -> int:
+        """Its number in the file; the header is row 1."""
+        return self.line
+
+    @property
     def value(self) -> str:
         """The text, or else the number; empty: the row predicts nothing."""
         return self.value_string or self.value_number
@@ -141,18 +146,8 @@ class PredictedRow(TableRow, extra="allow"):
     @property
     def imported(self) -> ImportedRow:
         """The row as a run keeps it."""
-        return ImportedRow(
-            row=self.line,
-            name=self.name,
-            value=self.value,
-            unit=self.unit,
-            material=self.material,
-            condition=self.condition,
-            quote=self.quote,
-            mentions=self.mentions,
-            flag=self.flag,
-            extra=self.extra,
-        )
+        fields = ImportedRow.__struct_fields__
+        return ImportedRow(**{name: getattr(self, name) for name in fields})
 
 
 def prediction_files(paths: Sequence[Path]) -> Iterator[Path]:

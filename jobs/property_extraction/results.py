@@ -14,7 +14,6 @@ from jobs.property_extraction.data import PropertyDataset
 from jobs.property_extraction.name_metrics import (
     MISMATCHES,
     NAMES,
-    MismatchCounts,
     Mismatches,
     encompassment,
     find_mismatches,
@@ -232,9 +231,8 @@ class _Scoring:
             yield from measured(row_metrics.ROWS, stated)
             grounded = row_metrics.GroundedRows.of(outcomes, first.groundings)
             yield from measured(row_metrics.GROUNDING, grounded)
-            k = self.dataset.settings.k
-            pairs = MismatchCounts.of(mismatches, k)
-            yield from measured(MISMATCHES, pairs, path="mismatch.", over=f"{k}")
+            k = f"{mismatches.k}"
+            yield from measured(MISMATCHES, mismatches, path="mismatch.", over=k)
             if len(self.dataset.papers):
                 counts = [
                     GroupCounts.of(

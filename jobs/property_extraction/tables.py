@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -32,6 +32,7 @@ from jobs.property_extraction.aliases.differences import (
 )
 from jobs.property_extraction.lint import LINT, lint_rows
 from jobs.property_extraction.name_metrics import Mismatches
+from jobs.property_extraction.name_pairs import EXAMPLE_FIELDS
 from jobs.property_extraction.rates import WORDS, CountColumns, GroupCounts, rates_of
 from jobs.property_extraction.results import PropertyResults, ScoredModel
 from jobs.property_extraction.settings import PropertySettings
@@ -264,15 +265,13 @@ def draft_maps(results: PropertyResults, folders: ModelFolders) -> Iterator[Arti
         )
 
 
-# dataclasses.asdict copies every text, which takes longer than all else here
-_FIELDS = tuple(field.name for field in fields(PredictionExample))
-
-
 def _examples_json(examples: Sequence[PredictionExample]) -> str | None:
     if not examples:
         return None
+    # dataclasses.asdict copies every text, which takes longer than all else here
     records = [
-        {name: getattr(example, name) for name in _FIELDS} for example in examples
+        {name: getattr(example, name) for name in EXAMPLE_FIELDS}
+        for example in examples
     ]
     return json.dumps(records, ensure_ascii=False)
 

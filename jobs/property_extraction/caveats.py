@@ -254,21 +254,13 @@ def _of_model(column: ScoredModel) -> Iterator[Finding]:
             yield Finding(
                 code=word, severity=severity, where=model, message=message, n=n
             )
-    rows = list(
-        zip(
-            outcomes.predictions,
-            outcomes.prediction_outcomes,
-            column.first.groundings,
-            strict=True,
-        )
-    )
     least = outcomes.dataset.settings.min_grounding
     yield from _cases(
         "ungrounded",
         model,
         f"Rows whose quote matches its paper less well than min_grounding={least} "
         "are left out.",
-        [row.refno for row, outcome, _ in rows if outcome is RowOutcome.UNGROUNDED],
+        [row.refno for _, row in outcomes.predicted_as(RowOutcome.UNGROUNDED)],
     )
     yield from _cases(
         "fabricated_quotes",
@@ -276,7 +268,9 @@ def _of_model(column: ScoredModel) -> Iterator[Finding]:
         "Quotes do not occur in their paper.",
         [
             row.refno
-            for row, _, grounding in rows
+            for row, grounding in zip(
+                outcomes.predictions, column.first.groundings, strict=True
+            )
             if grounding.quote.level is GroundingLevel.ABSENT
         ],
     )
@@ -285,20 +279,16 @@ def _of_model(column: ScoredModel) -> Iterator[Finding]:
         model,
         "Rows were withdrawn, or their quote was not found again, and count all the "
         "same.",
-        [row.refno for row, _, _ in rows if row.flag],
+        [row.refno for row in outcomes.predictions if row.flag],
         "info",
     )
 
 
 def _of_copies(model: str, outcomes: RowOutcomes) -> Iterator[Finding]:
     """Predictions that are the truth, row for row: hardly any model is that good."""
-    scored = [
-        outcome
-        for outcome in outcomes.prediction_outcomes
-        if outcome in {RowOutcome.TP, RowOutcome.FP}
-    ]
-    missed = list(outcomes.truth_outcomes).count(RowOutcome.FN)
-    if len(scored) < PERFECT or missed or RowOutcome.FP in scored:
+    n = len(list(outcomes.predicted_as(RowOutcome.TP)))
+    is_off = any(outcomes.predicted_as(RowOutcome.FP))
+    if n < PERFECT or is_off or any(outcomes.truth_as(RowOutcome.FN)):
         return
     verbatim = sum(
         outcomes.predictions[index].value == outcomes.truth[partner].value
@@ -309,9 +299,9 @@ def _of_copies(model: str, outcomes: RowOutcomes) -> Iterator[Finding]:
         severity="warn",
         where=model,
         message=f"Every row is correct and none is missed; {verbatim:,} of "
-        f"{len(scored):,} values equal the truth letter by letter. Was the column of "
+        f"{n:,} values equal the truth letter by letter. Was the column of "
         "the truth read as the prediction?",
-        n=len(scored),
+        n=n,
     )
 
 

@@ -14,6 +14,7 @@ from typing import Literal, Protocol
 
 import numpy as np
 
+from jobs.kit.grouping import grouped
 from jobs.property_extraction.rows import Prediction, TruthRow
 from jobs.property_extraction.values.comparison import Edge
 
@@ -78,10 +79,7 @@ def _components(n_left: int, links: Sequence[BundleLink]) -> list[list[BundleLin
 
     for link in links:
         parent[root(link.left)] = root(n_left + link.right)
-    by_root: dict[int, list[BundleLink]] = {}
-    for link in links:
-        by_root.setdefault(root(link.left), []).append(link)
-    return list(by_root.values())
+    return list(grouped((root(link.left), link) for link in links).values())
 
 
 def _solved(
@@ -189,12 +187,8 @@ def _sparse(
         min_weight_full_bipartite_matching,
     )
 
-    indices: dict[int, list[int]] = {}
-    for index, column in enumerate(columns):
-        indices.setdefault(column, []).append(index)
-    neighbours: dict[int, list[tuple[int, int]]] = {}
-    for (row, column), cost in costs.items():
-        neighbours.setdefault(row, []).append((column, cost))
+    indices = grouped((column, index) for index, column in enumerate(columns))
+    neighbours = grouped((row, (column, cost)) for (row, column), cost in costs.items())
     # the solver takes no weight of 0 for an edge; a shift of all moves no optimum,
     # since every row has exactly one
     shift = 1 - min(costs.values())
@@ -238,10 +232,7 @@ class NamedPrediction:
 
 def _bundles(keys: Iterable[Hashable]) -> list[list[int]]:
     """Places of rows with equal keys, in file order."""
-    by_key: dict[Hashable, list[int]] = {}
-    for index, key in enumerate(keys):
-        by_key.setdefault(key, []).append(index)
-    return list(by_key.values())
+    return list(grouped((key, index) for index, key in enumerate(keys)).values())
 
 
 def pairs_of_paper(
@@ -301,18 +292,14 @@ def _links(
     material: Callable[[str], str],
 ) -> Iterator[BundleLink]:
     """Edges between bundles, each told by a row; property by property."""
-    offered: dict[tuple[str, str], list[tuple[int, Prediction]]] = {}
-    for index, named_prediction in predictions:
-        about = material(named_prediction.prediction.material)
-        for name in named_prediction.names:
-            offered.setdefault((name, about), []).append(
-                (index, named_prediction.prediction)
-            )
-    truth_groups: dict[tuple[str, str], list[tuple[int, TruthRow]]] = {}
-    for index, row in truths:
-        truth_groups.setdefault((row.name, material(row.material)), []).append(
-            (index, row)
-        )
+    offered = grouped(
+        ((name, material(stated.prediction.material)), (index, stated.prediction))
+        for index, stated in predictions
+        for name in stated.names
+    )
+    truth_groups = grouped(
+        ((row.name, material(row.material)), (index, row)) for index, row in truths
+    )
     for (name, about), rows in truth_groups.items():
         stated = offered.get((name, about), [])
         for edge in edges_of(
@@ -333,9 +320,7 @@ def _greedy(
     links: Sequence[BundleLink],
 ) -> list[tuple[int, int]]:
     """Each prediction in file order with the first truth row that is left."""
-    neighbours: dict[int, list[int]] = {}
-    for link in links:
-        neighbours.setdefault(link.left, []).append(link.right)
+    neighbours = grouped((link.left, link.right) for link in links)
     order = sorted((row, index) for index in neighbours for row in left[index])
     taken = [0] * len(right)
     pairs = []

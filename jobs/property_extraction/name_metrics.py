@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from jobs.kit.grouping import grouped
 from jobs.kit.measurements import MeasuredValue, Measurement, count, share
 from jobs.kit.measures import ValueMeasure, measured
 from jobs.kit.metrics import mean, ratio
@@ -145,21 +146,16 @@ NAMES: Mapping[str, ValueMeasure[PredictedNames]] = {
 
 def predicted_names(outcomes: RowOutcomes) -> PredictedNames:
     """The names of one replicate."""
-    stated = {
-        (row.refno, outcomes.renamed[index].targets)
-        for index, row in enumerate(outcomes.predictions)
-        if outcomes.prediction_outcomes[index] in {RowOutcome.TP, RowOutcome.FP}
-    }
+    stated = outcomes.predicted_as(RowOutcome.TP, RowOutcome.FP)
     return PredictedNames(
         expected=frozenset(
             (row.refno, row.name)
-            for row, outcome in zip(
-                outcomes.truth, outcomes.truth_outcomes, strict=True
-            )
-            if outcome in {RowOutcome.TP, RowOutcome.FN}
+            for _, row in outcomes.truth_as(RowOutcome.TP, RowOutcome.FN)
         ),
         predicted=frozenset(
-            (refno, name) for refno, targets in stated for name in targets
+            (row.refno, name)
+            for index, row in stated
+            for name in outcomes.renamed[index].targets
         ),
     )
 
@@ -315,21 +311,15 @@ def _wrong(outcomes: RowOutcomes) -> Iterator[_Wrong]:
     A name that has an alias is settled: of its rows with another value the alias's
     target is the wrong name, and that is a right one.
     """
-    for index, outcome in enumerate(outcomes.prediction_outcomes):
-        if outcome is RowOutcome.FP:
-            yield outcomes.names[index], outcomes.predictions[index]
+    for index, row in outcomes.predicted_as(RowOutcome.FP):
+        yield outcomes.names[index], row
 
 
 def _papers(
     outcomes: RowOutcomes, false_positives: Iterable[_Wrong], comparer: Comparer
 ) -> Iterator[PaperMismatch]:
-    wrong: dict[str, list[_Wrong]] = {}
-    for name, row in false_positives:
-        wrong.setdefault(row.refno, []).append((name, row))
-    missed: dict[str, list[TruthRow]] = {}
-    for truth, outcome in zip(outcomes.truth, outcomes.truth_outcomes, strict=True):
-        if outcome is RowOutcome.FN:
-            missed.setdefault(truth.refno, []).append(truth)
+    wrong = grouped((row.refno, (name, row)) for name, row in false_positives)
+    missed = grouped((row.refno, row) for _, row in outcomes.truth_as(RowOutcome.FN))
     for refno in sorted(wrong.keys() & missed.keys()):
         yield PaperMismatch(
             refno=refno,

@@ -6,12 +6,12 @@ Reads candidates and verdicts from files, and takes the majority of verdicts.
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Final, TypeAlias
 
+from jobs.kit.grouping import grouped
 from jobs.kit.inputs.cells import integer_of, number_of
 from jobs.kit.inputs.column_map import ColumnMap
 from jobs.property_extraction.input_table import (
@@ -184,10 +184,7 @@ def majority(verdicts: Iterable[NameVerdict]) -> Mapping[Names, NameRuling]:
     Every model and replicate has one vote; what could not be read has none, and what
     was never asked is no verdict.
     """
-    by_pair: defaultdict[Names, list[NameVerdict]] = defaultdict(list)
-    for verdict in verdicts:
-        if verdict.model != HEURISTIC:
-            by_pair[verdict.names].append(verdict)
+    by_pair = grouped((v.names, v) for v in verdicts if v.model != HEURISTIC)
     return {pair: _ruling(by_pair[pair]) for pair in sorted(by_pair)}
 
 

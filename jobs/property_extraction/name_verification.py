@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import chain, combinations
 from typing import assert_never
 
+from jobs.kit.grouping import grouped
 from jobs.kit.measurements import MeasuredValue, count, share
 from jobs.kit.measures import ValueMeasure
 from jobs.kit.metrics import Agreement, agreement, replicate_agreement
@@ -201,10 +202,11 @@ class VerifiedPairs:
     @property
     def agreement(self) -> MeasuredValue:
         """How far the replicates agree, pair by pair."""
-        by_pair: dict[Names, list[bool]] = {}
-        for verdict in self.column.verdicts:
-            if verdict.is_match is not None:
-                by_pair.setdefault(verdict.names, []).append(verdict.is_match)
+        by_pair = grouped(
+            (verdict.names, verdict.is_match)
+            for verdict in self.column.verdicts
+            if verdict.is_match is not None
+        )
         pairwise = replicate_agreement(by_pair.values())
         return count(pairwise.mean_pairwise, pairwise.items)
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from jobs.kit.grouping import grouped
 from jobs.kit.measurements import MeasuredValue, count, counts, share
 from jobs.kit.measures import ValueMeasure
 from jobs.property_extraction.data import PropertyDataset
@@ -154,14 +155,8 @@ def compared_rows(
     first: dict[tuple[str, str], TruthRow] = {}
     for truth in outcomes.truth:
         first.setdefault((truth.refno, truth.name), truth)
-    for index, outcome in enumerate(outcomes.prediction_outcomes):
-        if outcome not in {RowOutcome.TP, RowOutcome.FP}:
-            continue
-        row, name, partner = (
-            outcomes.predictions[index],
-            outcomes.names[index],
-            outcomes.partners[index],
-        )
+    for index, row in outcomes.predicted_as(RowOutcome.TP, RowOutcome.FP):
+        name, partner = outcomes.names[index], outcomes.partners[index]
         other = first.get((row.refno, name)) if partner < 0 else outcomes.truth[partner]
         if other is not None:
             yield index, comparer.compare(rubric.kind(name), name, row, other)
@@ -200,9 +195,9 @@ def row_groundings(
 
     Papers are read one after another, each once.
     """
-    by_paper: dict[str, list[int]] = {}
-    for index, row in enumerate(predicted.predictions):
-        by_paper.setdefault(row.refno, []).append(index)
+    by_paper = grouped(
+        (row.refno, index) for index, row in enumerate(predicted.predictions)
+    )
     groundings: dict[int, RowGrounding] = {}
     for refno, indices in sorted(by_paper.items()):
         paper = dataset.papers.paper(refno)

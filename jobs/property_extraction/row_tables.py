@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from jobs.kit.grouping import grouped
 from jobs.kit.tables import (
     Columns,
     TableOf,
@@ -22,14 +23,12 @@ from jobs.property_extraction.results import (
     ScoredReplicate,
 )
 from jobs.property_extraction.row_metrics import RowGrounding
+from jobs.property_extraction.row_outcomes import COUNTED as STATUSES
 from jobs.property_extraction.row_outcomes import RowOutcome, RowOutcomes
 from jobs.property_extraction.rows import Prediction, TruthRow
 from jobs.property_extraction.tables import ModelFolders
 from jobs.property_extraction.values.comparison import ValueComparison
 from runner.scorecard import StreamedRow, Table
-
-STATUSES = (RowOutcome.TP, RowOutcome.FP, RowOutcome.FN)
-"""In the order of the files."""
 
 QUOTE: tuple[Columns[QuoteMatch], ...] = (
     text("grounding", lambda quote: str(quote.level)),
@@ -261,10 +260,8 @@ def _prediction(
 def _grounded(column: ScoredModel) -> Iterator[_GroundedRow]:
     for replicate in column.replicates:
         predicted = replicate.row_outcomes.predicted
-        for row, grounding in zip(
-            predicted.predictions, replicate.groundings, strict=True
-        ):
-            yield _GroundedRow(predicted, row, grounding)
+        pairs = zip(predicted.predictions, replicate.groundings, strict=True)
+        yield from (_GroundedRow(predicted, *pair) for pair in pairs)
 
 
 def _stated(results: PropertyResults) -> Iterator[_StatedRow]:
@@ -272,11 +269,9 @@ def _stated(results: PropertyResults) -> Iterator[_StatedRow]:
     for column in results.columns.values():
         for replicate in column.replicates:
             predicted = replicate.row_outcomes.predicted
-            rows: dict[str, list[Prediction | None]] = {}
-            for row in predicted.predictions:
-                rows.setdefault(row.refno, []).append(row)
+            rows = grouped((row.refno, row) for row in predicted.predictions)
             for refno in dict.fromkeys((*rows, *predicted.outcomes)):
-                for stated in rows.get(refno, [None]):
+                for stated in rows.get(refno, (None,)):
                     yield _StatedRow(predicted, refno, stated)
 
 
@@ -284,19 +279,15 @@ def _in_order(outcomes: RowOutcomes) -> list[tuple[RowOutcome, int]]:
     """Places of the rows that count: by paper, name, status and file row."""
     sort_keys = [
         (
-            outcomes.predictions[index].refno,
+            row.refno,
             outcomes.names[index],
-            STATUSES.index(outcome),
+            STATUSES.index(outcomes.prediction_outcomes[index]),
             index,
         )
-        for index, outcome in enumerate(outcomes.prediction_outcomes)
-        if outcome in STATUSES
+        for index, row in outcomes.predicted_as(*STATUSES)
     ]
     sort_keys += [
-        (row.refno, row.name, STATUSES.index(outcome), index)
-        for index, (row, outcome) in enumerate(
-            zip(outcomes.truth, outcomes.truth_outcomes, strict=True)
-        )
-        if outcome is RowOutcome.FN
+        (row.refno, row.name, STATUSES.index(RowOutcome.FN), index)
+        for index, row in outcomes.truth_as(RowOutcome.FN)
     ]
     return [(STATUSES[status], index) for _, _, status, index in sorted(sort_keys)]

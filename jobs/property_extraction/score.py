@@ -154,17 +154,14 @@ def _of_papers(word: str, column: ScoredModel) -> Ratio:
 def _truth(column: ScoredModel) -> ItemFrame:
     """The truth rows, labelled by whether they are matched."""
     outcomes = column.first.row_outcomes
-    rows = [
-        (row, outcome)
-        for row, outcome in zip(outcomes.truth, outcomes.truth_outcomes, strict=True)
-        if outcome in {RowOutcome.TP, RowOutcome.FN}
-    ]
+    rows = list(outcomes.truth_as(RowOutcome.TP, RowOutcome.FN))
+    is_matched = [outcomes.truth_outcomes[index] is RowOutcome.TP for index, _ in rows]
     return ItemFrame.of(
-        [str(row.source_row) for row, _ in rows],
-        [row.refno for row, _ in rows],
+        [str(row.source_row) for _, row in rows],
+        [row.refno for _, row in rows],
         cluster="paper",
         truth=np.ones(len(rows), dtype=np.int64),
-        label=np.array([outcome is RowOutcome.TP for _, outcome in rows], np.int64),
+        label=np.array(is_matched, np.int64),
     )
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from jobs.kit.grouping import grouped
 from jobs.property_extraction.name_pairs import TwoNames
 from jobs.property_extraction.settings import NameMatch
 from jobs.property_extraction.values.numbers import folded
@@ -178,11 +179,8 @@ class Renaming:
                 that are one of these keep it.
         """
         key = FOLDS[name_match]
-        by_key: defaultdict[tuple[str | None, str], list[AliasEntry]] = defaultdict(
-            list
-        )
-        for entry in sorted(alias_set.accepted, key=lambda entry: entry.gt_name):
-            by_key[entry.refno, key(entry.pred_name)].append(entry)
+        ordered = sorted(alias_set.accepted, key=lambda entry: entry.gt_name)
+        by_key = grouped(((e.refno, key(e.pred_name)), e) for e in ordered)
         entries = {at: tuple(group) for at, group in by_key.items()}
         return cls(entries=entries, key=key, canonical=canonical)
 

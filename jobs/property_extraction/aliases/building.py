@@ -8,11 +8,11 @@ change is told, and neither row order nor hashing has a part in any.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
+from jobs.kit.grouping import grouped
 from jobs.property_extraction.aliases.alias_set import (
     SOURCES,
     AliasEntry,
@@ -212,10 +212,7 @@ def _guarded(entries: Entries, canonical: frozenset[str]) -> RuleResult:
 
 def _clashes(entries: Entries, evidence: AliasEvidence, clash: Clash) -> RuleResult:
     """A name has one target in a scope, unless it is to stand for a set of them."""
-    rivals: defaultdict[tuple[str, str | None], list[AliasEntry]] = defaultdict(list)
-    for entry in entries:
-        if entry.acts:
-            rivals[entry.pred_name, entry.refno].append(entry)
+    rivals = grouped(((e.pred_name, e.refno), e) for e in entries if e.acts)
     preferred = _preference(evidence)
     losers: list[AliasEntry] = []
     for group in rivals.values():

@@ -12,7 +12,7 @@ of difflib. Lower-casing may make a name longer (that of U+0130 has two characte
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import merge
@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from rapidfuzz.distance import Indel
 from rapidfuzz.process import cdist
 
+from jobs.kit.grouping import grouped
 from jobs.property_extraction.aliases.alias_set import AliasEntry
 from jobs.property_extraction.name_pairs import Names, TwoNames
 from jobs.property_extraction.settings import SameName
@@ -146,9 +147,11 @@ def near_names(paper: PaperMismatch, k: int) -> Iterator[NearName]:
     if not (names and targets):
         return
     index_of = {target: at for at, target in enumerate(targets)}
-    by_value: defaultdict[str, list[int]] = defaultdict(list)
-    for name, target in (pair for pair, hits in paper.value_hits.items() if hits):
-        by_value[name].append(index_of[target])
+    by_value = grouped(
+        (name, index_of[target])
+        for (name, target), hits in paper.value_hits.items()
+        if hits
+    )
     for start, block in blocks(names, targets):
         block_names = names[start : start + len(block)]
         ranked_targets: list[dict[int, tuple[int, float]]] = [
@@ -199,10 +202,7 @@ def alias_candidates(
         canonical: names of truth and rubric.
         examples: predictions by the name that they were stated under.
     """
-    by_pair: defaultdict[Names, list[NearName]] = defaultdict(list)
-    for paper in papers:
-        for near_name in paper:
-            by_pair[near_name.names].append(near_name)
+    by_pair = grouped((near.names, near) for paper in papers for near in paper)
     targets = Counter(name for name, _ in by_pair)
     candidates = (
         AliasCandidate(

@@ -6,7 +6,6 @@ Those that a person gives to a scoring are judged, and never repaired.
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Annotated, Any, TypeAlias
 
 from pydantic import Field, PlainValidator, model_validator
 
+from jobs.kit.grouping import grouped
 from jobs.kit.inputs.cells import (
     BLANK,
     Count,
@@ -399,13 +399,12 @@ def _scopes(
     acting: list[Placed], fold: Callable[[str], str]
 ) -> Iterator[Mapping[str, list[Placed]]]:
     """What acts by key: in papers that nothing is said of, then in each other one."""
-    everywhere: defaultdict[str, list[Placed]] = defaultdict(list)
-    papers: dict[str, defaultdict[str, list[Placed]]] = {}
-    for row, entry in acting:
-        scope = everywhere
-        if entry.refno is not None:
-            scope = papers.setdefault(entry.refno, defaultdict(list))
-        scope[fold(entry.pred_name)].append((row, entry))
+    papers = grouped((entry.refno, (row, entry)) for row, entry in acting)
+    scopes = {
+        refno: grouped((fold(entry.pred_name), (row, entry)) for row, entry in placed)
+        for refno, placed in papers.items()
+    }
+    everywhere = scopes.pop(None, {})
     yield everywhere
-    for refno in sorted(papers):
-        yield {**everywhere, **papers[refno]}
+    for refno in sorted(filter(None, scopes)):
+        yield {**everywhere, **scopes[refno]}

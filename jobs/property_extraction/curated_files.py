@@ -9,7 +9,7 @@ import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 from pydantic import AliasChoices, Field
 
@@ -197,17 +197,22 @@ SpaceGroupTable: TypeAlias = Mapping[str, int]
 GROUPS = 230
 
 
+def _object(path: Path, keys: str) -> dict[str, Any]:
+    value = read_json(path)
+    if not isinstance(value, dict):
+        raise DatasetError(
+            f"{path.name}: {kind_of(value)} (an object of {keys} is expected)."
+        )
+    return value
+
+
 def read_clusters(path: Path) -> ClusterTable:
     """Categories by property and text.
 
     Raises:
         DatasetError: the file is no such object.
     """
-    clusters = read_json(path)
-    if not isinstance(clusters, dict):
-        raise DatasetError(
-            f"{path.name}: {kind_of(clusters)} (an object of properties is expected)."
-        )
+    clusters = _object(path, "properties")
     for name, texts in clusters.items():
         if not isinstance(texts, dict) or not all(
             isinstance(category, str) for category in texts.values()
@@ -225,11 +230,7 @@ def read_space_groups(path: Path) -> SpaceGroupTable:
     Raises:
         DatasetError: the file is no such object, or a number is none of a space group.
     """
-    numbers = read_json(path)
-    if not isinstance(numbers, dict):
-        raise DatasetError(
-            f"{path.name}: {kind_of(numbers)} (an object of symbols is expected)."
-        )
+    numbers = _object(path, "symbols")
     for symbol, number in numbers.items():
         if type(number) is not int or not 1 <= number <= GROUPS:
             raise DatasetError(

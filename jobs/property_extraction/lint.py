@@ -5,7 +5,8 @@ Nothing of it is fatal.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Generic, Literal, Protocol, TypeAlias, TypeVar
@@ -142,10 +143,7 @@ def rubric_rules(comparer: Comparer) -> Sequence[LintRule[Property]]:
 
 def unit_rules(table: Iterable[UnitTableRow]) -> Sequence[LintRule[UnitTableRow]]:
     """The rule of a table of units."""
-    off = {
-        disagreement.row: disagreement.factor
-        for disagreement in unit_disagreements(table)
-    }
+    off = {row.row: row.factor for row in unit_disagreements(table)}
 
     def factor_message(row: UnitTableRow) -> str:
         if row not in off:
@@ -237,13 +235,11 @@ def lint_rows(
     problem_counts: dict[tuple[Source, LintKind], LintTally] = {}
 
     def check_rows(
-        source: Source, every: Iterable[R], rules: Sequence[LintRule[R]]
+        source: Source, every: Collection[R], rules: Sequence[LintRule[R]]
     ) -> int:
-        checked = dict.fromkeys((rule.problem for rule in rules), 0)
-        flagged = dict(checked)
-        n = 0
+        checked: Counter[LintKind] = Counter()
+        flagged: Counter[LintKind] = Counter()
         for row in every:
-            n += 1
             for rule in rules:
                 if not rule.applies_to(row):
                     continue
@@ -259,12 +255,10 @@ def lint_rows(
                             message=message,
                         )
                     )
-        for problem, checked_count in checked.items():
-            if checked_count:
-                problem_counts[source, problem] = LintTally(
-                    flagged[problem], checked_count
-                )
-        return n
+        for problem in (rule.problem for rule in rules if checked[rule.problem]):
+            tally = LintTally(flagged[problem], checked[problem])
+            problem_counts[source, problem] = tally
+        return len(every)
 
     rows: dict[Source, int] = {
         "truth": check_rows("truth", truth, truth_rules(rubric, comparer)),

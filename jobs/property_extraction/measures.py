@@ -6,7 +6,7 @@ from jobs.kit.measures import BASELINE_FORMS, MeasurePart, Measures
 from jobs.property_extraction.name_metrics import ENCOMPASSMENT, MISMATCHES, NAMES
 from jobs.property_extraction.name_verification import HEADLINE, VERIFICATION
 from jobs.property_extraction.rates import COUNTS, MEDIANS, RATES
-from jobs.property_extraction.row_metrics import GROUNDING, ROWS
+from jobs.property_extraction.row_metrics import GROUNDING, NUMBERS, ROWS, UNITS
 
 MEASURES = Measures(
     headlines=("precision", "recall", "f1", "encompassment", "fabricated_quote_rate"),
@@ -32,19 +32,8 @@ MEASURES = Measures(
         ),
     },
     slots={
-        "unit_status": {
-            "same": "same unit",
-            "converted": "converted",
-            "missing": "no unit",
-            "unknown": "unknown unit",
-            "incompatible": "incompatible unit",
-        },
-        "number_status": {
-            "value": "number",
-            "bound": "bound",
-            "range": "range",
-            "not_a_number": "not a number",
-        },
+        "unit_status": UNITS,
+        "number_status": NUMBERS,
         "level": {
             "exact": "exact",
             "normalised": "after normalisation",

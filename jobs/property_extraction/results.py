@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from jobs.kit.measurements import Measurement, with_intervals
 from jobs.kit.measures import measured
@@ -59,7 +60,7 @@ class ScoredReplicate:
         return self.row_outcomes.predicted.replicate
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ScoredModel:
     """One model: each replicate by itself, and what they come to."""
 
@@ -74,10 +75,14 @@ class ScoredModel:
         """The replicate that tables of one number a row are about."""
         return self.replicates[0]
 
+    @cached_property
+    def by_path(self) -> Mapping[str, Metric]:
+        """The metrics by their paths."""
+        return {metric.path: metric for metric in self.metrics}
+
     def metric(self, path: str) -> Metric:
         """A metric by its path; raise `KeyError` where there is none."""
-        by_path = {metric.path: metric for metric in self.metrics}
-        return by_path[path]
+        return self.by_path[path]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

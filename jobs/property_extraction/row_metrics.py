@@ -24,17 +24,23 @@ from jobs.property_extraction.rows import TruthRow
 from jobs.property_extraction.settings import Grounding
 from jobs.property_extraction.values.comparer import Comparer
 from jobs.property_extraction.values.comparison import ComparisonKind, ValueComparison
-from jobs.property_extraction.values.numbers import NumberStatus
-from jobs.property_extraction.values.units import UnitStatus
 
-UNITS: tuple[UnitStatus, ...] = (
-    "same",
-    "converted",
-    "missing",
-    "unknown",
-    "incompatible",
-)
-NUMBERS: tuple[NumberStatus, ...] = ("value", "bound", "range", "not_a_number")
+UNITS: Mapping[str, str] = {
+    "same": "same unit",
+    "converted": "converted",
+    "missing": "no unit",
+    "unknown": "unknown unit",
+    "incompatible": "incompatible unit",
+}
+"""What became of a unit, in words."""
+
+NUMBERS: Mapping[str, str] = {
+    "value": "number",
+    "bound": "bound",
+    "range": "range",
+    "not_a_number": "not a number",
+}
+"""What a value was read as, in words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,24 +73,24 @@ class StatedRows:
 
     def units(self, *, matched: bool) -> dict[str, MeasuredValue]:
         """Rows by unit, against their partner or the first truth row of their name."""
-        statuses = Counter(
+        statuses: Counter[str] = Counter(
             comparison.unit_status
             for index, comparison in self.comparisons.items()
             if not matched or self.outcomes.partners[index] >= 0
         )
-        by_status = {str(status): statuses[status] for status in UNITS}
+        by_status = {status: statuses[status] for status in UNITS}
         return counts(by_status, sum(by_status.values()))
 
     def numbers(self, *, only_si: bool) -> dict[str, MeasuredValue]:
         """Rows by how their value reads."""
         rubric = self.outcomes.dataset.rubric
-        statuses = Counter(
+        statuses: Counter[str] = Counter(
             self.comparer.number(self.outcomes.predictions[index].value).status
             for index in self.inside
             if not only_si
             or rubric.kind(self.outcomes.renamed[index].name) is ComparisonKind.SI
         )
-        by_status = {str(status): statuses[status] for status in NUMBERS}
+        by_status = {status: statuses[status] for status in NUMBERS}
         return counts(by_status, statuses.total())
 
 

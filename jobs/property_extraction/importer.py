@@ -15,7 +15,7 @@ from jobs.kit.inputs.column_map import ColumnMap
 from jobs.kit.inputs.hub import table_file
 from jobs.property_extraction.input_table import NA
 from jobs.property_extraction.inputs import MAPPED_FIELDS, mapped
-from jobs.property_extraction.name_pairs import HEURISTIC, NameVerdict, read_verdicts
+from jobs.property_extraction.name_pairs import HEURISTIC, read_verdicts
 from jobs.property_extraction.name_verification import VERIFY_STAGE
 from jobs.property_extraction.prediction_files import (
     PredictedRow,
@@ -60,34 +60,25 @@ def verdict_answers(
         if verdict.model == HEURISTIC:
             continue
         key = pair_key(*verdict.names)
-        name = _model(verdict, model)
+        name = verdict.model or model
+        if not name:
+            raise DatasetError(
+                f"The verdict on {verdict.pred_name!r} names no model (add a column "
+                "model, or name it with --model)."
+            )
+        reply = {"is_match": verdict.is_match, "reason": verdict.reason}
         seen[key, name] += 1
         yield ImportedAnswer(
             spec=TaskSpec(stage=VERIFY_STAGE, key=key),
             model=name,
             replicate=seen[key, name],
-            text=_text(verdict),
+            # nothing for a verdict that nobody could read
+            text=""
+            if verdict.is_match is None
+            else json.dumps(reply, ensure_ascii=False),
         )
     if not seen:
         raise DatasetError("The files hold no verdict of a model (add rows).")
-
-
-def _model(verdict: NameVerdict, model: str | None) -> str:
-    name = verdict.model or model
-    if not name:
-        raise DatasetError(
-            f"The verdict on {verdict.pred_name!r} names no model (add a column model, "
-            "or name it with --model)."
-        )
-    return name
-
-
-def _text(verdict: NameVerdict) -> str:
-    """The reply that says this; nothing for one that nobody could read."""
-    if verdict.is_match is None:
-        return ""
-    reply = {"is_match": verdict.is_match, "reason": verdict.reason}
-    return json.dumps(reply, ensure_ascii=False)
 
 
 FORMAT = "predictions"

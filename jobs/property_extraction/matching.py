@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -208,18 +208,10 @@ def _sparse(
     return [(rows[int(i)], columns[int(j)]) for i, j in chosen if j < len(columns)]
 
 
-class EdgesOf(Protocol):
-    """What the rule of a property makes of predictions and truth rows."""
-
-    def __call__(
-        self,
-        name: str,
-        predictions: Sequence[Prediction],
-        truths: Sequence[TruthRow],
-        /,
-    ) -> Iterable[Edge]:
-        """All pairs that state one value."""
-        ...
+EdgesOf: TypeAlias = Callable[
+    [str, Sequence[Prediction], Sequence[TruthRow]], Iterable[Edge]
+]
+"""All pairs that state one value, by the rule of the property of a name."""
 
 
 @dataclass(frozen=True, slots=True)

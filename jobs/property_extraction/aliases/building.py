@@ -71,16 +71,26 @@ def _entry(
     facts: Mapping[Names, NamePair],
 ) -> AliasEntry:
     name, target, refno = key
+    undecided = AliasEntry(pred_name=name, gt_name=target, refno=refno)
     ruling = evidence.rulings.get((name, target)) if refno is None else None
-    decisions = [
-        *_reviewed(reviewed),
-        *_ruled(key, ruling),
-        *_automatic(key, evidence.drafts),
-        *_inherited(earlier),
-    ]
-    # min takes the first of equals, and what is newer stands first
+    decisions = []  # of the same kind, what is newer stands first
+    if reviewed is not None and reviewed.status != "undecided":
+        decisions.append(replace(reviewed, source="human"))
+    if ruling is not None:
+        status = _STATUS[ruling.is_match]
+        decisions.append(
+            replace(undecided, status=status, source="llm", reason=ruling.reason)
+        )
+    if refno is None and name.strip().casefold() == target.strip().casefold():
+        decisions.append(replace(undecided, status="accepted", source="exact"))
+    if refno is None and evidence.drafts.get(name) == target:
+        decisions.append(replace(undecided, status="accepted", source="draft"))
+    # a draft of the parent is no decision, it is drawn up anew
+    if earlier and earlier.status != "undecided" and not earlier.is_draft:
+        decisions.append(earlier)
+    # min takes the first of equals
     best = min(decisions, key=lambda entry: SOURCES.index(entry.source), default=None)
-    entry = best or AliasEntry(pred_name=name, gt_name=target, refno=refno)
+    entry = best or undecided
     if ruling is not None:
         entry = replace(entry, votes=ruling.votes, models=ruling.models)
     if (fact := facts.get((name, target))) is not None:
@@ -90,40 +100,6 @@ def _entry(
             avg_sim=entry.avg_sim if fact.avg_sim is None else fact.avg_sim,
         )
     return entry
-
-
-def _reviewed(entry: AliasEntry | None) -> Iterator[AliasEntry]:
-    if entry is not None and entry.status != "undecided":
-        yield replace(entry, source="human")
-
-
-def _ruled(key: Key, ruling: NameRuling | None) -> Iterator[AliasEntry]:
-    if ruling is not None:
-        yield AliasEntry(
-            pred_name=key[0],
-            gt_name=key[1],
-            status=_STATUS[ruling.is_match],
-            source="llm",
-            reason=ruling.reason,
-        )
-
-
-def _automatic(key: Key, drafts: Mapping[str, str]) -> Iterator[AliasEntry]:
-    name, target, refno = key
-    if refno is None and name.strip().casefold() == target.strip().casefold():
-        yield AliasEntry(
-            pred_name=name, gt_name=target, status="accepted", source="exact"
-        )
-    if refno is None and drafts.get(name) == target:
-        yield AliasEntry(
-            pred_name=name, gt_name=target, status="accepted", source="draft"
-        )
-
-
-def _inherited(entry: AliasEntry | None) -> Iterator[AliasEntry]:
-    """A decision of the parent; a draft is none, it is drawn up anew."""
-    if entry is not None and entry.status != "undecided" and not entry.is_draft:
-        yield entry
 
 
 Entries: TypeAlias = tuple[AliasEntry, ...]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from jobs.kit.measurements import Measurement, with_intervals
@@ -212,6 +212,12 @@ class _Scoring:
     ) -> ScoredModel:
         first = replicates[0]
         mismatches = first.mismatches or self._mismatches(first.row_outcomes)
+        unrenamed = first.row_outcomes
+        if first.aliases.accepted:
+            least = self.dataset.settings.min_grounding
+            unrenamed = self._row_outcomes(
+                unrenamed.predicted, first.groundings, least, AliasSet()
+            )
         rules = self._rules(first.aliases)
         basis = RateBasis(
             counts=[replicate.counts for replicate in replicates],
@@ -250,15 +256,9 @@ class _Scoring:
                     )
                     for replicate in replicates
                 ]
-                yield from rates.micro(
-                    RateBasis(
-                        counts=counts,
-                        papers=papers,
-                        draws=draws,
-                        rules=f"{rules}, grounded rows alone",
-                    ),
-                    "grounded.",
-                )
+                alone = f"{rules}, grounded rows alone"
+                grounded_basis = replace(basis, counts=counts, rules=alone)
+                yield from rates.micro(grounded_basis, "grounded.")
 
         return ScoredModel(
             model=model,
@@ -267,15 +267,7 @@ class _Scoring:
             metrics=tuple(
                 with_intervals(measurements(), draws, rates.few_papers(len(papers)))
             ),
-            unrenamed=self._unrenamed(first),
-        )
-
-    def _unrenamed(self, replicate: ScoredReplicate) -> RowOutcomes:
-        if not replicate.aliases.accepted:
-            return replicate.row_outcomes
-        least = self.dataset.settings.min_grounding
-        return self._row_outcomes(
-            replicate.row_outcomes.predicted, replicate.groundings, least, AliasSet()
+            unrenamed=unrenamed,
         )
 
     def _rules(self, aliases: AliasSet) -> str:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from jobs.kit.tables import (
     Columns,
@@ -39,6 +39,8 @@ from jobs.property_extraction.settings import PropertySettings
 from jobs.property_extraction.values.comparison import Rubric
 from runner.scorecard import Artifact, Table
 
+Row = TypeVar("Row")
+
 
 def model_slugs(models: Iterable[str]) -> dict[str, str]:
     """Models as parts of file names: "/" becomes "--", what is unsafe beside it "_"."""
@@ -59,6 +61,10 @@ class ModelFolders:
     def of(self, model: str, name: str) -> str:
         """A file of a model."""
         return name if len(self._slugs) == 1 else f"{self._slugs[model]}/{name}"
+
+    def table(self, model: str, declared: TableOf[Row], rows: Iterable[Row]) -> Table:
+        """The table of a model with its rows."""
+        return declared.table(rows, name=self.of(model, declared.name))
 
 
 class _Counts(NamedTuple):
@@ -187,15 +193,12 @@ def short_tables(results: PropertyResults, folders: ModelFolders) -> Iterator[Ta
     """All of them, in the order of a report."""
     detailed = _detailed(results.dataset.rubric)
     for model, column in results.columns.items():
-        counts, of = column.first.counts, partial(folders.of, model)
-        by_name = _items(counts.names, counts.by_name())
-        yield BY_NAME.table(by_name, name=of(BY_NAME.name))
-        yield detailed.table(_groups(counts), name=of(detailed.name))
-        missed = _encompassment(column.first.aliases)
-        missed_groups = (row for row in _groups(counts) if row.counts.fn)
-        yield missed.table(missed_groups, name=of(missed.name))
-        by_paper = _items(counts.papers, counts.by_paper())
-        yield BY_PAPER.table(by_paper, name=of(BY_PAPER.name))
+        counts, table = column.first.counts, partial(folders.table, model)
+        missed = [row for row in _groups(counts) if row.counts.fn]
+        yield table(BY_NAME, _items(counts.names, counts.by_name()))
+        yield table(detailed, _groups(counts))
+        yield table(_encompassment(column.first.aliases), missed)
+        yield table(BY_PAPER, _items(counts.papers, counts.by_paper()))
     if len(results.columns) > 1:
         yield COMPARISON.table(results.columns.values())
 
@@ -234,14 +237,9 @@ def candidate_tables(
 ) -> Iterator[Table]:
     """The candidates of each model, and the first of them for review."""
     for model, column in results.columns.items():
-        mismatches = column.mismatches
-        yield CANDIDATES.table(
-            mismatches.candidates, name=folders.of(model, CANDIDATES.name)
-        )
-        yield REVIEWED.table(
-            _reviewed(mismatches, results.dataset.settings),
-            name=folders.of(model, REVIEWED.name),
-        )
+        reviewed = _reviewed(column.mismatches, results.dataset.settings)
+        yield folders.table(model, CANDIDATES, column.mismatches.candidates)
+        yield folders.table(model, REVIEWED, reviewed)
 
 
 def _reviewed(

@@ -221,8 +221,9 @@ def read_rows(
         if column not in spellings:
             names[names.index(column)] = spellings[0]
     for number, texts in table.rows:
-        stripped = map(str.strip, texts)
-        cells = ("" if text in missing else text for text in stripped)
+        cells = [text.strip() for text in texts]
+        if missing:
+            cells = ["" if cell in missing else cell for cell in cells]
         yield model.validated(source, number, dict(zip(names, cells, strict=True)))
 
 

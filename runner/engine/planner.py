@@ -57,7 +57,7 @@ class FollowUpResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskEnd:
-    """A task that has ended or is examined again."""
+    """A task that has ended or is processed again."""
 
     row: TaskRow
     answer: Answer

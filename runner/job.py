@@ -125,8 +125,7 @@ class ModelLimits:
 
 
 class Answers(Protocol):
-    """A run's stored answers, read from the log in a fixed order and constant
-    memory."""
+    """A run's stored answers, read in a fixed order and in constant memory."""
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -330,8 +329,7 @@ class Job(ABC):
 
     @abstractmethod
     def score(self, dataset: Dataset, answers: Answers, /) -> Scorecard:
-        """Compute all metrics, tables and artifacts; no clock, network or
-        randomness."""
+        """Compute metrics, tables and artifacts; no clock, network or randomness."""
 
     # Inputs and settings
 

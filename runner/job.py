@@ -139,11 +139,11 @@ class Answers(Protocol):
 
     @property
     def imported(self) -> bool:
-        """Return whether the answers were made by other tools."""
+        """Return whether the answers are imported."""
         ...
 
     def families(self) -> Iterator[tuple[Answer, ...]]:
-        """Return each first-stage answer with all its descendants."""
+        """Yield each first-stage answer with all its descendants."""
         ...
 
 
@@ -202,7 +202,7 @@ class PreparedFolder(Protocol):
     """Result of a subcommand of `siftlog prepare JOB` that builds a folder."""
 
     def write(self, folder: Path) -> Prepared:
-        """Write everything into an empty folder; all inputs are read by now."""
+        """Write everything into an empty folder; all inputs have been read."""
         ...
 
 
@@ -397,7 +397,7 @@ class Job(ABC):
         """Return the paper or post of a first-stage spec.
 
         A shard gets all specs of an item or none. By default, specs gathered together
-        are one item, and any other spec is an item of its own.
+        are one item, and any other spec is a separate item.
         """
         del dataset
         return spec.key if spec.group is None else spec.group

@@ -221,8 +221,8 @@ def followers(
     """Return the models of follow-ups in a stage.
 
     This is the model of the group's tasks, if it has the stage's role; else that of the
-    family's first task, likewise: follow-ups of a judge's verdict on a subject go to
-    that subject. Otherwise it is all models of the role.
+    family's first task, if that has the role: follow-ups of a judge's verdict on a
+    subject go to that subject. Otherwise it is all models of the role.
 
     Args:
         job: the job.

@@ -6,7 +6,7 @@ a run uses, so a probe sees what a run would see. In order:
 1. The request of a usual job: instructions, temperature 0, a token limit and a strict
    schema. Each refusal leads to the next rung of the ladder, as in a run. The prompt
    asks for plain words: only an endpoint that enforces the schema answers in JSON.
-2. Further parameters that people set: `reasoning_effort`, `seed`, `top_p`.
+2. Further parameters that users set: `reasoning_effort`, `seed`, `top_p`.
 3. A long answer with a short token limit, under each name of the limit, since an
    endpoint may accept a name and ignore it.
 

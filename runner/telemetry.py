@@ -274,7 +274,7 @@ PAGE: Final = 500
 FINAL: Final = frozenset({TaskState.COMPLETED, TaskState.FAILED, TaskState.SKIPPED})
 
 ENDED: Final = frozenset({"run_finished", "run_cancelled"})
-"""Kinds of events after which a run continues only if the user says so."""
+"""Kinds of events after which a run continues only on the user's request."""
 
 UNKNOWN: Final = "unknown"
 """Error of an attempt with an unknown outcome: its process was killed."""

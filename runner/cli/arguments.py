@@ -396,7 +396,7 @@ def split_words(
     """Separate plain words, such as files, from `--name value` flags.
 
     Args:
-        words: the words that are no options of the command.
+        words: the words that are not options of the command.
         switches: boolean settings: the next word is not their value.
         file_lists: settings that take several files: they take all plain words that
             follow, as a shell expands `--name *.csv`.
@@ -426,7 +426,7 @@ def job_settings(words: Sequence[str], sets: Sequence[str]) -> dict[str, list[st
     """Parse job settings: `--name value`, `--name=value`, `--set name=value`.
 
     Args:
-        words: the words that are no options of the command.
+        words: the words that are not options of the command.
         sets: the values of `--set`.
 
     Raises:

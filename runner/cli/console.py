@@ -122,7 +122,7 @@ def _margin(line: str, width: int) -> str:
 
 
 DONE, ERROR, USAGE, FAILED_TASKS, BUDGET, INTERRUPTED, CHECK_FAILED = range(7)
-"""Exit codes of every verb (architecture, "Command line")."""
+"""Exit codes of every command (architecture, "Command line")."""
 
 
 ERASE = "\r\x1b[K"

@@ -183,7 +183,7 @@ def exit_code(arguments: list[str]) -> int:
     """Run a command; errors become one sentence and an exit code."""
     try:
         result: Any = cli.main(arguments, standalone_mode=False)
-    except BaseException as error:  # noqa: BLE001 - nobody else is left to say it
+    except BaseException as error:  # noqa: BLE001 - last handler: it must print the error
         if _is_interrupt(error):
             return _failed("Interrupted.", INTERRUPTED)
         return _code_of(error)

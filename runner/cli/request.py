@@ -40,7 +40,7 @@ class SettingsSource:
         """Return typed values by setting name.
 
         Raises:
-            UsageError: a word is no setting.
+            UsageError: a word is not a setting.
         """
         return job_settings(self.words, self.sets)
 
@@ -120,7 +120,7 @@ class RunRequest:
         Parameters that belong to no other group are run options.
 
         Args:
-            words: the words that are no options of the command.
+            words: the words that are not options of the command.
             parameters: by name, without those that the command reads itself.
         """
         groups = (SettingsSource, ShardOptions, PlacementOptions, OutputOptions)

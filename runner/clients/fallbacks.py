@@ -106,7 +106,7 @@ STEPS: Final[Mapping[str, Callable[[Shape, str], FallbackStep | None]]] = {
     ROOM: _room,
 }
 """Replacement after each refusal; `None`: there is none. The names of the token limit
-are handled by `Ladder._limit`; every other field is omitted."""
+are handled by `Fallbacks._limit`; every other field is omitted."""
 
 
 REFUSED_BY_FAMILY: Final = "known to be refused"

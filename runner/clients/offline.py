@@ -236,7 +236,7 @@ class RecordedRun:
 
     Raises:
         StoreError: The log cannot be read.
-        UsageError: Several models answered, and none or another one is asked for.
+        UsageError: Several models answered, and none of them is named.
     """
 
     def __init__(self, log: Path, name: str, model: str | None) -> None:

@@ -270,7 +270,7 @@ class Attempts:
         await self._receive(item, self._call_again(item))
 
     def _call_again(self, item: _Item) -> Coroutine[Any, Any, Received]:
-        """Go on with an attempt that the log has."""
+        """Continue an attempt that is in the log."""
         try:
             request = self._request(item)
             is_stale = skeleton(request, item.work.model).sha256 != item.request_sha256

@@ -134,7 +134,7 @@ class ModelQueue:
     ) -> None:
         self.model = model
         self.endpoint = endpoint
-        self.limits = limits  #: set by hand
+        self.limits = limits  #: the user's limits
         self.limiter = endpoint.limiter(model, limits)
         self.budget = budget
         #: later stages first

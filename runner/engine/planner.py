@@ -38,7 +38,7 @@ GroupKey = tuple[str, str, int, str]  # stage, model, replicate, group
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanStart:
-    """Where a process continues the plan."""
+    """State from which a process continues the plan."""
 
     planning: Planning
     must_catch_up: bool  #: parsers or settings are not those that read the answers

@@ -68,7 +68,7 @@ class LearnedRateLimit:
         Args:
             per_second: accepted requests.
             refused_s: duration of a refusal.
-            sends_retry_after: whether a refusal says how long to wait.
+            sends_retry_after: whether a refusal has a `retry-after`.
         """
         self.per_second = per_second
         self._bucket = TokenBucket(per_second, max(1.0, per_second))

@@ -11,7 +11,7 @@ A refusal does not name the exceeded limit. So one explanation after the other i
 the most common first, and rejected if it does not end the refusals:
 
     429        the rate; then concurrency, if refusals come when most are in flight
-    503, 529   concurrency; likewise if this process has too many files open
+    503, 529   concurrency; also if this process has too many files open
     else       chance: that share is expected from then on, and only more counts
 """
 

@@ -295,7 +295,7 @@ class MoneyShare(Budget):
         self._is_fresh = False  #: lent since the last message
         self._hold_until = 0.0
         self._refused: MoneyExhausted | None = None
-        self._refused_pico = 0  #: what was refused
+        self._refused_pico = 0  #: the refused amount
 
     @property
     def granted_pico(self) -> int:

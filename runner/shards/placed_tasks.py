@@ -106,7 +106,7 @@ class ShardPlacer:
         self._pending_events: list[SupervisorEvent] = []
 
     def close(self) -> None:
-        """Place no more shards: they were told to end by others."""
+        """Place no more shards: they were told to end."""
         self._pending_events.append(RunClosing())
 
     def drain(self) -> None:

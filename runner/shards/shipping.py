@@ -142,7 +142,7 @@ async def check_reachable(
     """Check that a place accepts a run's logs, before anything is paid for.
 
     Args:
-        place: where a shard's log is to be shipped.
+        place: the target of a shard's log.
         run_id: its run.
         clock: times the retries.
         patient: wait for an unreachable place. A user who mistyped it wants an error at

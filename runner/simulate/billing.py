@@ -1,4 +1,4 @@
-"""Bills calls by a price list and keeps the endpoint's own ledger of what it served.
+"""Bills calls by a price list and keeps the endpoint's ledger of served calls.
 
 Runs are compared with this bill, so it imports nothing of `runner.money` or
 `runner.clients`: a shared bug would go undetected.

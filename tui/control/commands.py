@@ -53,7 +53,7 @@ class CommandSender(Protocol):
         """Score the stored answers again; return the result in a few words.
 
         Raises:
-            ChildFailed: the scoring failed; the message says why.
+            CommandFailed: the scoring failed; the message says why.
         """
         ...
 

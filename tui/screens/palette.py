@@ -40,7 +40,7 @@ class MonitorPalette(CommandPalette):
         self._early = ""  #: typed before its input existed
 
     def on_mount(self) -> None:
-        """Insert what was typed before."""
+        """Insert text typed before."""
         self._has_line = True
         self.type_in(self._early)
 

@@ -32,8 +32,9 @@ class RequestSource(Protocol):
     """Source of commands: a run's folder, or a test's list.
 
     Raises:
-        StoreError: the log cannot be read, or a request names what is not there.
-        sqlite3.Error: likewise.
+        StoreError: the log cannot be read, or a command names an unknown stage or
+            model.
+        sqlite3.Error: the log cannot be read.
         OSError: the file of requests cannot be read.
     """
 

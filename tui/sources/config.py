@@ -56,7 +56,7 @@ class FolderConfig:
 
         Raises:
             StoreError: the log cannot be read.
-            sqlite3.DatabaseError: likewise.
+            sqlite3.DatabaseError: the log cannot be read.
         """
         return await self._reading.ask(self._setup)
 

@@ -141,8 +141,8 @@ class EventWindow:
 
     Example::
 
-        ring = Ring.at(812_000)
-        ring = ring.with_older(events, 811_000).with_newer(others, 813_000)
+        window = EventWindow.at(812_000)
+        window = window.with_older(events, 811_000).with_newer(others, 813_000)
     """
 
     lines: tuple[EventLine, ...]

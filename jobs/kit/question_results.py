@@ -21,6 +21,7 @@ from jobs.kit.measures import (
 )
 from jobs.kit.metrics import Ratio, Resamples
 from jobs.kit.questions import STAGE, QuestionJob, Questions, Value
+from jobs.kit.summary import summary_text
 from jobs.kit.tables import TableOf, count, text
 from jobs.kit.text_format import with_ends
 from runner.job import Answer, Answers
@@ -34,7 +35,7 @@ from runner.scorecard import (
     Scorecard,
     Verdict,
 )
-from store.document import TableBlock, Words, as_text
+from store.document import TableBlock, Words
 
 MOST_CATEGORIES = 20
 """Values of the truth up to which answers are labels with a table of confusion."""
@@ -354,4 +355,4 @@ def _summary(
         (name, with_ends(of[0], ".3f"), f"{of[0].n:,}", with_ends(of[1], ".1%"))
         for name, of in listed.items()
     ]
-    return as_text([head, TableBlock(columns, rows)]) + "\n"
+    return summary_text([head, TableBlock(columns, rows)])

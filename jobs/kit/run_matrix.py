@@ -23,9 +23,10 @@ from runner.cli import console
 from runner.estimate.estimate import EstimateRange, preview
 from runner.matrix import MatrixCell, MatrixFile
 from runner.score.render import REPORT
-from runner.table_rendering import PrintTable, format_number, in_columns
+from runner.table_rendering import PrintTable, format_number
 from store.clock import Clock
 from store.database import open_reader
+from store.document import Block, as_text, wide_table
 from store.read.live import live_status
 from store.read.status import scorings
 from store.read.tasks import parts
@@ -145,10 +146,13 @@ def cells(row: MatrixRow) -> tuple[str, ...]:
 
 def text(group: str, run_rows: Sequence[MatrixRow]) -> str:
     """The table, and how runs of one job are held against each other."""
-    lines = [f"{group}: {len(run_rows)} runs"]
-    lines += in_columns([tuple(CELLS), *map(cells, run_rows)])
-    lines += [f"compare: siftlog compare {a} {b}" for a, b in pairs(run_rows)]
-    return "\n".join(lines)
+    return as_text(
+        [
+            f"{group}: {len(run_rows)} runs",
+            wide_table(tuple(CELLS), map(cells, run_rows)),
+            *(f"compare: siftlog compare {a} {b}" for a, b in pairs(run_rows)),
+        ]
+    )
 
 
 def print_table(group: str, run_rows: Sequence[MatrixRow]) -> PrintTable:
@@ -381,14 +385,16 @@ def preview_text(file: MatrixFile, previewed_runs: Sequence[PreviewedRun]) -> st
         )
         for run in previewed_runs
     ]
-    lines = [f"{file.group}: {len(previewed_runs)} runs; nothing is sent"]
-    lines += in_columns([_PREVIEW_HEADERS, *rows])
     total = whole_cost(previewed_runs)
     total_text = console.cost(None) if total is None else _span(total)
-    lines.append(f"in all, had nothing been asked yet: {total_text}")
+    blocks: list[Block] = [
+        f"{file.group}: {len(previewed_runs)} runs; nothing is sent",
+        wide_table(_PREVIEW_HEADERS, rows),
+        f"in all, had nothing been asked yet: {total_text}",
+    ]
     if file.options.budget is not None:
-        lines.append(f"budget for all runs: {dollars(file.options.budget)}")
-    return "\n".join(lines)
+        blocks.append(f"budget for all runs: {dollars(file.options.budget)}")
+    return as_text(blocks)
 
 
 def whole_cost(previewed_runs: Sequence[PreviewedRun]) -> EstimateRange | None:

@@ -20,8 +20,7 @@ from jobs.kit.differences.difference import (
 from jobs.kit.text_format import fixed, plural
 from runner.errors import UsageError
 from runner.scorecard import Booking
-from runner.table_rendering import in_columns
-from store.document import as_text
+from store.document import Block, as_text, wide_table
 
 
 def selected_metrics(
@@ -58,7 +57,7 @@ def text(difference: ScoringDifference, paths: Sequence[str], top: int) -> str:
             look at first, with the items of the headline.
         top: how many items and verdicts of each part are listed.
     """
-    lines = [
+    lines: list[Block] = [
         (
             f"{difference.job}  run {difference.run}  scoring {difference.before} -> "
             f"{difference.after}"
@@ -237,14 +236,13 @@ def _cut(value: str, shared: int) -> str:
     return f"{'…' if begin else ''}{text}{end}"
 
 
-def _booked(model: str, booking: Booking) -> Iterator[str]:
+def _booked(model: str, booking: Booking) -> Iterator[Block]:
     yield ""
     yield (
         f"{booking.metric} of {model} by {booking.table.caption}: {booking.change:+d}"
     )
     rows = [tuple(map(str, row)) for row in booking.table.rows]
-    for line in in_columns([booking.table.columns, *rows]):
-        yield f"  {line}"
+    yield wide_table(booking.table.columns, rows, indent=2)
 
 
 def number(value: float | None) -> str:

@@ -12,11 +12,11 @@ from jobs.kit import tables
 from jobs.kit.report.html import (
     Child,
     Element,
-    HtmlColumn,
     element,
     facts_list,
     html_page,
     html_table,
+    with_key,
 )
 from jobs.kit.tables import TableOf, count, number, per_key, printed
 from runner.cli import console
@@ -26,7 +26,7 @@ from runner.score.render import REPORT
 from runner.table_rendering import PrintTable, format_number
 from store.clock import Clock
 from store.database import open_reader
-from store.document import Block, as_text, wide_table
+from store.document import Block, Numbers, Words, as_text, wide_table
 from store.read.live import live_status
 from store.read.status import scorings
 from store.read.tasks import parts
@@ -237,15 +237,15 @@ def page(group: str, run_rows: Sequence[MatrixRow], budget_usd: float | None) ->
     """
     jobs = tuple(dict.fromkeys(row.job for row in run_rows))
     metrics = {
-        f"Metrics of {job}": tuple(_metrics([o for o in run_rows if o.job == job]))
+        f"Metrics of {job}": _metrics([row for row in run_rows if row.job == job])
         for job in jobs
     }
     return html_page(
         f"{group}: {len(run_rows)} runs",
         _facts(run_rows, jobs, budget_usd),
         {
-            "Comparison": tuple(_table(run_rows)),
-            **{title: inside for title, inside in metrics.items() if inside},
+            "Comparison": _table(run_rows),
+            **metrics,
         },
         _footer(run_rows),
     )
@@ -275,7 +275,7 @@ def _table(run_rows: Sequence[MatrixRow]) -> Iterator[Element]:
     yield html_table(
         "Each run with the metric that its last scoring is judged by. Intervals are of "
         "each run alone; whether two differ, their paired comparison says.",
-        [HtmlColumn(name=name, numeric=name in _NUMERIC) for name in CELLS],
+        [(Numbers if name in _NUMERIC else Words)(name) for name in CELLS],
         [(_link(row), *cells(row)[1:]) for row in run_rows],
     )
 
@@ -295,10 +295,9 @@ def _metrics(run_rows: Sequence[MatrixRow]) -> Iterator[Element]:
         return
     first = [row.headline for row in scored if row.headline]
     paths = dict.fromkeys([*first, *(path for row in scored for path in row.metrics)])
-    runs = (HtmlColumn(name=row.run, numeric=True) for row in scored)
     yield html_table(
         "Values by run; the run's own report has intervals and definitions.",
-        [HtmlColumn(name="metric"), *runs],
+        [Words("metric"), *(Numbers(row.run) for row in scored)],
         [
             (
                 _metric_cell(path, scored),
@@ -318,23 +317,17 @@ def _metric_cell(path: str, scored: Sequence[MatrixRow]) -> Child:
     """A metric's name with its key below; the key alone where nobody named it."""
     metrics = (row.metrics[path] for row in scored if path in row.metrics)
     name = next((metric.get("name", "") for metric in metrics), "")
-    key = element("code", path)
-    if name in {"", path}:
-        return key
-    return name, element("span", key, class_="key")
+    return with_key("" if name == path else name, path)
 
 
-def _footer(run_rows: Sequence[MatrixRow]) -> Element:
-    commands = [f"siftlog compare {a} {b}" for a, b in pairs(run_rows)]
-    return element(
-        "footer",
-        element(
-            "p",
-            "Numbers are shown to three decimals; comparison.csv and comparison.json "
-            "hold all digits. n/a is undefined; it is not 0.",
-        ),
-        *(element("p", element("code", command)) for command in commands),
+def _footer(run_rows: Sequence[MatrixRow]) -> Iterator[Element]:
+    yield element(
+        "p",
+        "Numbers are shown to three decimals; comparison.csv and comparison.json "
+        "hold all digits. n/a is undefined; it is not 0.",
     )
+    for a, b in pairs(run_rows):
+        yield element("p", element("code", f"siftlog compare {a} {b}"))
 
 
 _PREVIEW_HEADERS = ("run", "what", "items", "calls", "dollars, expected (low to high)")

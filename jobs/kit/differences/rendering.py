@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import fnmatch
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from fractions import Fraction
 from typing import Any
 
@@ -274,7 +275,7 @@ def as_json(difference: ScoringDifference, paths: Sequence[str] = ()) -> dict[st
 
 def _stage_json(stage: DifferenceStage) -> dict[str, Any]:
     return {
-        "causes": [_cause_json(cause) for cause in stage.causes],
+        "causes": [asdict(cause) for cause in stage.causes],
         "metrics": stage.metrics,
         "verdicts": {
             model: [_verdict_json(change) for change in changes]
@@ -291,15 +292,6 @@ def _stage_json(stage: DifferenceStage) -> dict[str, Any]:
             }
             for model, booking in stage.bookings.items()
         },
-    }
-
-
-def _cause_json(cause: Cause) -> dict[str, Any]:
-    return {
-        "kind": cause.kind,
-        "name": cause.name,
-        "before": cause.before,
-        "after": cause.after,
     }
 
 
@@ -334,13 +326,7 @@ def _changed_json(metric: ChangedMetric) -> dict[str, Any]:
                 "after": part.after,
                 **_exact("change", part.change),
                 "items": [
-                    {
-                        "item": item.item,
-                        "cluster": item.cluster,
-                        "before": item.before,
-                        "after": item.after,
-                        **_exact("share", item.share),
-                    }
+                    {**asdict(item), **_exact("share", item.share)}
                     for item in part.items
                 ],
                 "rounding": None if part.rounding is None else str(part.rounding),

@@ -26,6 +26,7 @@ from jobs.kit.metrics.columns import (
     check_same_length,
     labels,
     quotient,
+    ratio,
     scores,
     weights,
 )
@@ -355,11 +356,11 @@ def multilabel(
     return Multilabel(
         items=items,
         labels=width,
-        exact_match=_share(int((y == h).all(axis=1).sum()), items),
-        hamming_score=_share(int((y == h).sum()), items * width),
+        exact_match=ratio(int((y == h).all(axis=1).sum()), items),
+        hamming_score=ratio(int((y == h).sum()), items * width),
         jaccard_per_item=_mean(jaccard),
         jaccard_defined=int(np.count_nonzero(~np.isnan(jaccard))),
-        micro_f1=_share(2 * int((y & h).sum()), whole),
+        micro_f1=ratio(2 * int((y & h).sum()), whole),
         f1_per_item=_mean(np.where(is_defined, per_item, 0.0)),
         f1_per_item_empty_one=_mean(np.where(is_defined, per_item, 1.0)),
         f1_per_item_defined=_mean(per_item),
@@ -383,10 +384,6 @@ def _table(
 
 def _f1(y: Bools, h: Bools, axis: int) -> Floats:
     return quotient(2 * (y & h).sum(axis=axis), y.sum(axis=axis) + h.sum(axis=axis))
-
-
-def _share(k: int, n: int) -> float | None:
-    return k / n if n else None
 
 
 def _mean(column: Floats) -> float | None:

@@ -14,12 +14,11 @@ from typing import Any
 
 from jobs.kit.text_format import fixed, plural
 from jobs.screening import inputs, set_files
-from jobs.screening.contamination import macro_confirmed, together
 from jobs.screening.corpus import read_corpus, table_paths
 from jobs.screening.data import KINDS, REASON_CODES, ArticleText, Corpus, RecordKind
 from jobs.screening.graph import Graph, Overview, overview
 from jobs.screening.inputs import MANIFEST
-from jobs.screening.set_files import BuiltSet, build
+from jobs.screening.set_files import BuiltSet, build, macro_confirmed, together
 from jobs.screening.settings import INPUTS, ScreeningSettings
 from jobs.screening.topic_drift import macro_drift
 from runner.fingerprint import input_hashes
@@ -235,7 +234,11 @@ class SetFolder:
                     map(set_files.record_row, drawn_records)
                 ),
             )
-        _write_tables(folder, built)
+        set_files.write_table(folder, set_files.STATISTICS, built.statistics)
+        drift = set_files.kind_drifts(built.drift)
+        set_files.write_table(folder, set_files.DRIFT, drift)
+        contamination = built.contamination.items()
+        set_files.write_table(folder, set_files.CONTAMINATION, contamination)
         set_files.write_jsonl(
             folder / "reviews.jsonl",
             (
@@ -275,21 +278,6 @@ SUBCOMMANDS: Mapping[str, Callable[[ScreeningSettings], Prepared | SetFolder]] =
     "": prepare_set
 }
 """By the word that follows the job's name; none does."""
-
-
-def _write_tables(folder: Path, built: BuiltSet) -> None:
-    with set_files.csv_table(folder / "near_miss_stats.csv", inputs.STATISTICS) as rows:
-        rows.add(map(set_files.statistics_row, built.statistics))
-    with set_files.csv_table(folder / "topic_drift.csv", inputs.DRIFT) as rows:
-        for review_drift in built.drift:
-            rows.add(set_files.drift_rows(review_drift))
-    with set_files.csv_table(
-        folder / "contamination.csv", inputs.CONTAMINATION
-    ) as rows:
-        rows.add(
-            set_files.contamination_row(review, counts)
-            for review, counts in built.contamination.items()
-        )
 
 
 def _summary(corpus: Corpus, graph: Graph, built: BuiltSet) -> dict[str, Any]:

@@ -258,35 +258,17 @@ def _page(results: PropertyResults, item: ExplainedItem) -> Iterator[Block]:
 
 
 def _papers(results: PropertyResults) -> frozenset[str]:
-    return frozenset(
-        {
-            *results.dataset.truth_by_paper,
-            *results.dataset.papers,
-            *(
-                refno
-                for replicate in results.predictions.predicted
-                for refno in (
-                    *replicate.outcomes,
-                    *(row.refno for row in replicate.predictions),
-                )
-            ),
-        }
-    )
+    papers = {*results.dataset.truth_by_paper, *results.dataset.papers}
+    for replicate in results.predictions.predicted:
+        papers.update(replicate.outcomes)
+        papers.update(row.refno for row in replicate.predictions)
+    return frozenset(papers)
 
 
 def _names(results: PropertyResults) -> frozenset[str]:
-    return frozenset(
-        {
-            *results.dataset.canonical,
-            *(
-                row.name
-                for replicate in results.predictions.predicted
-                for row in replicate.predictions
-            ),
-            *(
-                name
-                for entry in results.dataset.aliases.entries
-                for name in entry.names
-            ),
-        }
-    )
+    names = {*results.dataset.canonical}
+    for replicate in results.predictions.predicted:
+        names.update(row.name for row in replicate.predictions)
+    for entry in results.dataset.aliases.entries:
+        names.update(entry.names)
+    return frozenset(names)

@@ -83,6 +83,11 @@ class CountColumns:
     fp: Ints
     fn: Ints
 
+    def rows(self) -> Iterator[tuple[int, int, int]]:
+        """The three of each item."""
+        for tp, fp, fn in zip(self.tp, self.fp, self.fn, strict=True):
+            yield int(tp), int(fp), int(fn)
+
     def totals(self) -> tuple[int, int, int]:
         """The three sums."""
         return int(self.tp.sum()), int(self.fp.sum()), int(self.fn.sum())

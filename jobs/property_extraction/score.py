@@ -89,13 +89,8 @@ def paper_verdicts(results: PropertyResults, answers: Answers) -> TaskVerdicts:
 
 
 def _by_paper(replicate: ScoredReplicate) -> Mapping[str, _PaperCounts]:
-    cells = replicate.counts.by_paper()
-    return {
-        refno: (int(tp), int(fp), int(fn))
-        for refno, tp, fp, fn in zip(
-            replicate.counts.papers, cells.tp, cells.fp, cells.fn, strict=True
-        )
-    }
+    counts = replicate.counts
+    return dict(zip(counts.papers, counts.by_paper().rows(), strict=True))
 
 
 def _judged(

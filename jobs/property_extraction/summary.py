@@ -305,22 +305,13 @@ def _properties(results: PropertyResults, model: ScoredModel) -> Iterator[Block]
     counts = model.first.counts
     cells = counts.by_name()
     precision, recall = (rates_of(cells, name) for name in ("precision", "recall"))
-    order = sorted(
-        range(len(counts.names)), key=lambda at: (-int(cells.fn[at]), counts.names[at])
-    )
+    columns = zip(counts.names, cells.rows(), precision, recall, strict=True)
+    order = sorted(columns, key=lambda row: (-row[1][2], row[0]))
     rubric = results.dataset.rubric
     yield Heading(f"Properties ({len(order):,}), by misses")
     rows: list[tuple[Cell, ...]] = [
-        (
-            counts.names[at],
-            int(cells.tp[at]),
-            int(cells.fp[at]),
-            int(cells.fn[at]),
-            number(precision[at], 2),
-            number(recall[at], 2),
-            str(rubric.kind(counts.names[at])),
-        )
-        for at in order
+        (name, *of_name, number(p, 2), number(r, 2), str(rubric.kind(name)))
+        for name, of_name, p, r in order
     ]
     numbers = (Numbers(name) for name in ("tp", "fp", "fn", "P", "R"))
     name = Words("property", NAME_CELLS, keeps_end=True)

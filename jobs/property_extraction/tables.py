@@ -98,11 +98,9 @@ class _ItemRow(NamedTuple):
 
 def _items(items: Sequence[str], cells: CountColumns) -> Iterator[_ItemRow]:
     rates = {word: rates_of(cells, word) for word in WORDS}
-    for at, (item, *counts) in enumerate(
-        zip(items, cells.tp, cells.fp, cells.fn, strict=True)
-    ):
+    for at, (item, counts) in enumerate(zip(items, cells.rows(), strict=True)):
         item_rates = {word: values[at] for word, values in rates.items()}
-        yield _ItemRow(item, _Counts(*map(int, counts)), item_rates)
+        yield _ItemRow(item, _Counts(*counts), item_rates)
 
 
 def _groups(counts: GroupCounts) -> Iterator[_GroupRow]:

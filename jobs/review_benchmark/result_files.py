@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Annotated, Any
 
 import msgspec
+from pydantic import Field, TypeAdapter
 
+from jobs.kit.inputs.cells import Trimmed
 from jobs.kit.inputs.column_map import ColumnMap, describe_columns, rename_keys
 from jobs.kit.inputs.files import objects_in, read_json, read_text
-from jobs.kit.inputs.rows import InputFindings
-from jobs.review_benchmark.data import AgentRecord, Certainty, Direction
-from jobs.review_benchmark.truth_files import JsonFields, note_bad_pmid
+from jobs.kit.inputs.rows import InputFindings, validated_value
+from jobs.review_benchmark.data import (
+    AgentRecord,
+    StatedCertainty,
+    StatedDirection,
+    keeping_unknown,
+)
+from jobs.review_benchmark.truth_files import note_bad_pmid
 from runner.errors import DatasetError
 from runner.scorecard import Finding
 
@@ -24,16 +31,6 @@ LABEL = "imported"
 STAND_IN = "row:"
 """Begins what stands for a missing `document_id`: its list, and its place there."""
 
-_RECORD = (
-    "document_id",
-    "pmid",
-    "doi",
-    "title",
-    "year",
-    "relevance_score",
-    "rationale",
-    "other_titles",
-)
 INCLUDED = ("included_papers", "included")
 EXCLUDED = ("excluded_papers", "excluded")
 UNSEEN = "database_papers"
@@ -43,15 +40,28 @@ UNSEEN = "database_papers"
 class AgentResult:
     """What an agent found and decided for one review."""
 
-    review: str
-    label: str  #: the agent, or the library that it searched
-    records: tuple[AgentRecord, ...]  #: included first, then excluded, each as given
-    unseen: tuple[AgentRecord, ...] = ()
+    review: Annotated[Trimmed, Field(validation_alias="cochrane_id")] = ""
+    label: Annotated[Trimmed, Field(validation_alias="library")] = ""
+    """The agent, or the library that it searched."""
+    records: Annotated[tuple[AgentRecord, ...], Field(validation_alias="@records")] = ()
+    """Included first, then excluded, each as given."""
+    unseen: Annotated[tuple[AgentRecord, ...], Field(validation_alias="@unseen")] = ()
     """Papers of the agent's database that its search did not offer."""
-    conclusion: str = ""
-    direction: Direction | None = None  #: of the effect concluded; None: not given
-    certainty: Certainty | None = None  #: the same
-    findings: tuple[Finding, ...] = ()  #: what is odd about it
+    conclusion: Trimmed = ""
+    direction: Annotated[
+        StatedDirection, Field(validation_alias="conclusion_direction")
+    ] = None  #: of the effect concluded; None: not given
+    certainty: Annotated[
+        StatedCertainty, Field(validation_alias="conclusion_certainty")
+    ] = None  #: the same
+    findings: Annotated[tuple[Finding, ...], Field(validation_alias="@findings")] = ()
+    """What is odd about it."""
+
+
+_RESULT = TypeAdapter(AgentResult)
+_RECORDS: TypeAdapter[dict[str, tuple[AgentRecord, ...]]] = TypeAdapter(
+    dict[str, tuple[Annotated[AgentRecord, keeping_unknown(AgentRecord)], ...]]
+)
 
 
 def result_files(sources: Iterable[Path]) -> tuple[Path, ...]:
@@ -71,7 +81,8 @@ def result_files(sources: Iterable[Path]) -> tuple[Path, ...]:
 
 FIELDS = (
     *("cochrane_id", "library", "conclusion", *INCLUDED, *EXCLUDED),
-    *("papers", "included_document_ids", *_RECORD),
+    *("papers", "included_document_ids", "document_id", "pmid", "doi", "title"),
+    *("year", "relevance_score", "rationale", "other_titles"),
 )
 """What a key of a result may be mapped to."""
 
@@ -125,24 +136,18 @@ def result_of(
     """
     if not isinstance(value, dict):
         raise DatasetError(f"{where}: not an object (one review is expected).")
-    fields = JsonFields(where=where, values=value)
-    review = fields.text("cochrane_id")
-    if not review:
-        raise fields.error(
-            "cochrane_id is missing "
-            f"({describe_columns(list(fields.values), FIELDS[:7])}; say which "
-            "review it is, or pass --map KEY=cochrane_id)"
+    result = validated_value(_RESULT, value, where)
+    if not result.review:
+        raise DatasetError(
+            f"{where}: cochrane_id is missing "
+            f"({describe_columns(list(value), FIELDS[:7])}; say which "
+            "review it is, or pass --map KEY=cochrane_id)."
         )
-    return AgentResult(
-        review=review,
-        label=fields.text("library") or label or LABEL,
-        records=_records(fields, findings),
-        unseen=tuple(_list_records(fields, UNSEEN, findings))
-        if UNSEEN in fields.values
-        else (),
-        conclusion=fields.text("conclusion"),
-        direction=fields.word("conclusion_direction", get_args(Direction)),
-        certainty=fields.word("conclusion_certainty", get_args(Certainty)),
+    return replace(
+        result,
+        label=result.label or label or LABEL,
+        records=_records(value, where, findings),
+        unseen=_list_records(value, UNSEEN, where, findings),
     )
 
 
@@ -150,71 +155,88 @@ def _label(path: Path) -> str:
     return path.stem.partition("__")[2]
 
 
-def _records(fields: JsonFields, findings: InputFindings) -> tuple[AgentRecord, ...]:
-    if "papers" in fields.values:
-        return _flagged(fields, findings)
-    names = [
-        next((name for name in aliases if name in fields.values), None)
+def _records(
+    fields: Mapping[str, Any], where: str, findings: InputFindings
+) -> tuple[AgentRecord, ...]:
+    if "papers" in fields:
+        return _flagged(fields, where, findings)
+    included_name, excluded_name = (
+        next((name for name in aliases if name in fields), "")
         for aliases in (INCLUDED, EXCLUDED)
-    ]
-    if names == [None, None]:
-        raise fields.error(
-            "neither included_papers nor papers is there (one of them is expected; "
-            f"{describe_columns(list(fields.values), FIELDS[:7])}; pass --map "
-            "OLD=NEW for a key that is called otherwise)"
+    )
+    if not included_name and not excluded_name:
+        raise DatasetError(
+            f"{where}: neither included_papers nor papers is there (one of them is "
+            f"expected; {describe_columns(list(fields), FIELDS[:7])}; pass --map "
+            "OLD=NEW for a key that is called otherwise)."
         )
-    lists = [_list_records(fields, name, findings) for name in names]
-    _repeated(fields, lists[0], findings)
-    included_documents = {record.document for record in lists[0]}
-    for record in lists[1]:
+    included = _list_records(fields, included_name, where, findings)
+    excluded = _list_records(fields, excluded_name, where, findings)
+    _repeated(included, where, findings)
+    included_documents = {record.document for record in included}
+    for record in excluded:
         if record.document in included_documents:
             findings.add(
                 "in_both_lists",
                 "warn",
-                fields.where,
+                where,
                 "Papers are both included and excluded; they count as included.",
                 example=record.document,
             )
-    return (*(replace(record, included=True) for record in lists[0]), *lists[1])
+    return (*(replace(record, included=True) for record in included), *excluded)
 
 
-def _flagged(fields: JsonFields, findings: InputFindings) -> tuple[AgentRecord, ...]:
+def _flagged(
+    fields: Mapping[str, Any], where: str, findings: InputFindings
+) -> tuple[AgentRecord, ...]:
     """The second form: papers, and the ids of those that are included."""
-    value = fields.values.get("included_document_ids")
+    value = fields.get("included_document_ids")
     if not isinstance(value, list):
-        raise fields.error("included_document_ids is missing (a list of ids)")
+        raise DatasetError(
+            f"{where}: included_document_ids is missing (a list of ids)."
+        )
     included = {str(document_id) for document_id in value}
-    papers = _list_records(fields, "papers", findings)
-    _repeated(fields, papers, findings)
+    papers = _list_records(fields, "papers", where, findings)
+    _repeated(papers, where, findings)
     unknown = sorted(included - {record.document for record in papers})
     if unknown:
-        raise fields.error(
-            f"included_document_ids names {unknown[0]}, which is not among papers "
-            "(add or remove it)"
+        raise DatasetError(
+            f"{where}: included_document_ids names {unknown[0]}, which is not among "
+            "papers (add or remove it)."
         )
-    return (
-        *(
-            replace(record, included=True)
-            for record in papers
-            if record.document in included
-        ),
-        *(record for record in papers if record.document not in included),
-    )
+    flagged = [
+        replace(record, included=record.document in included) for record in papers
+    ]
+    return tuple(sorted(flagged, key=lambda record: not record.included))
 
 
 def _list_records(
-    fields: JsonFields, name: str | None, findings: InputFindings
-) -> Sequence[AgentRecord]:
-    if name is None:
+    fields: Mapping[str, Any], name: str, where: str, findings: InputFindings
+) -> tuple[AgentRecord, ...]:
+    """The records in a list; none where it is missing or null."""
+    if fields.get(name) is None:
         return ()
-    return [
-        _record(paper_fields, f"{STAND_IN}{name}:{index}", findings)
-        for index, paper_fields in enumerate(fields.objects(name))
-    ]
+    records = validated_value(_RECORDS, {name: fields[name]}, where)[name]
+    for index, record in enumerate(records):
+        if not record.document:
+            findings.add(
+                "no_document_id",
+                "warn",
+                where,
+                "Papers have no document_id; their place in the list stands for it.",
+                example=f"{STAND_IN}{name}:{index}",
+            )
+        note_bad_pmid(record.pmid, where, findings)
+    return tuple(
+        record
+        if record.document
+        else replace(record, document=f"{STAND_IN}{name}:{index}")
+        for index, record in enumerate(records)
+    )
 
 
 def _repeated(
-    fields: JsonFields, records: Iterable[AgentRecord], findings: InputFindings
+    records: Iterable[AgentRecord], where: str, findings: InputFindings
 ) -> None:
     """Rows of one document are all counted, in precision too."""
     for document, n in Counter(record.document for record in records).items():
@@ -222,33 +244,7 @@ def _repeated(
             findings.add(
                 "repeated_rows",
                 "warn",
-                fields.where,
+                where,
                 "Papers occur several times in one list; each row counts.",
                 example=document,
             )
-
-
-def _record(fields: JsonFields, stand_in: str, findings: InputFindings) -> AgentRecord:
-    where = fields.where.partition(":")[0]
-    document = fields.identifier("document_id")
-    if not document:
-        findings.add(
-            "no_document_id",
-            "warn",
-            where,
-            "Papers have no document_id; their place in the list stands for it.",
-            example=stand_in,
-        )
-    pmid = fields.identifier("pmid")
-    note_bad_pmid(pmid, where, findings)
-    return AgentRecord(
-        document=document or stand_in,
-        pmid=pmid,
-        doi=fields.text("doi"),
-        title=fields.text("title"),
-        year=fields.year("year"),
-        score=fields.number("relevance_score"),
-        rationale=fields.text("rationale"),
-        other_titles=fields.texts("other_titles"),
-        further=fields.without(_RECORD),
-    )

@@ -11,25 +11,55 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, Literal, Protocol, TypeAlias
+from typing import Annotated, Final, Literal, Protocol, TypeAlias
 
-from jobs.kit.inputs.cells import InputCell, integer_of, quote, text_of
+from pydantic import Field, PlainValidator, TypeAdapter, ValidationError
+
+from jobs.kit.inputs.cells import InputCell, Trimmed, integer_of, quote
+from jobs.kit.inputs.rows import sentence_of
+from jobs.review_benchmark.data import Identifier
 from jobs.review_benchmark.matching import Normaliser, pmid_of
 from runner.errors import UsageError
+
+LAST_YEAR = 9999
+"""A year has at most four digits."""
+
+
+def _year(cell: InputCell) -> int | None:
+    if isinstance(cell, str):
+        cell = cell.strip()
+    if cell is None or cell == "":
+        return None
+    year = integer_of(cell)
+    if not 0 < year <= LAST_YEAR:
+        raise ValueError(f"is {quote(cell)} (four digits are expected)")
+    return year
+
+
+def _authors(cell: InputCell) -> tuple[str, ...]:
+    """A list of names, or names parted by semicolons."""
+    names = cell.split(";") if isinstance(cell, str) else cell or []
+    if isinstance(names, list) and all(isinstance(name, str) for name in names):
+        return tuple(stripped for name in names if (stripped := name.strip()))
+    raise ValueError("is something else than a list of names (correct it)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedRecord:
     """What a record of an imported file says of a paper, as it stands there."""
 
-    source_id: str  #: of the record in its file; its number where it has none
-    pmid: str = ""  #: empty: not given
-    doi: str = ""
-    title: str = ""
-    abstract: str = ""
-    authors: tuple[str, ...] = ()
-    journal: str = ""
-    year: int | None = None
+    source_id: Annotated[Identifier, Field(validation_alias="document_id")] = ""
+    """Of the record in its file; its number where it has none."""
+    pmid: Identifier = ""  #: empty: not given
+    doi: Trimmed = ""
+    title: Trimmed = ""
+    abstract: Trimmed = ""
+    authors: Annotated[tuple[str, ...], PlainValidator(_authors)] = ()
+    journal: Trimmed = ""
+    year: Annotated[int | None, PlainValidator(_year)] = None
+
+
+_RECORD = TypeAdapter(ImportedRecord)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -254,9 +284,6 @@ FIELDS: Final = (
     *("document_id", "pmid", "doi", "title", "abstract", "authors", "journal", "year"),
 )
 
-LAST_YEAR = 9999
-"""A year has at most four digits."""
-
 
 def record_from_cells(
     number: int, cells: RecordCells
@@ -268,65 +295,12 @@ def record_from_cells(
         cells: what the record holds.
     """
     try:
-        entry = _entry(number, cells)
-    except ValueError as error:
-        return UnreadableRecord(number=number, reason=str(error))
+        entry = _RECORD.validate_python(cells)
+    except ValidationError as error:
+        return UnreadableRecord(number=number, reason=sentence_of(error))
     if pmid_of(entry.pmid) or NORMAL.doi(entry.doi) or NORMAL.title(entry.title):
-        return entry
+        return entry if entry.source_id else replace(entry, source_id=str(number))
     # such a paper could never be found again: importing it twice would make two
     return UnreadableRecord(
         number=number, reason="neither PMID nor DOI nor title is there (give one)"
     )
-
-
-def _entry(number: int, cells: RecordCells) -> ImportedRecord:
-    return ImportedRecord(
-        source_id=_identifier("document_id", cells) or str(number),
-        pmid=_identifier("pmid", cells),
-        doi=_text("doi", cells),
-        title=_text("title", cells),
-        abstract=_text("abstract", cells),
-        authors=_authors(cells.get("authors")),
-        journal=_text("journal", cells),
-        year=_year(cells.get("year")),
-    )
-
-
-def _text(name: str, cells: RecordCells) -> str:
-    cell = cells.get(name)
-    if isinstance(cell, str):
-        return cell.strip()
-    if cell is None:
-        return ""
-    try:
-        return text_of(cell)
-    except ValueError as error:
-        raise ValueError(f"{name} {error}") from error
-
-
-def _identifier(name: str, cells: RecordCells) -> str:
-    """A text or a number, such as `123.0` where a table has gaps."""
-    cell = cells.get(name)
-    return str(cell) if isinstance(cell, float) else _text(name, cells)
-
-
-def _year(cell: InputCell) -> int | None:
-    if isinstance(cell, str):
-        cell = cell.strip()
-    if cell is None or cell == "":
-        return None
-    try:
-        year = integer_of(cell)
-    except ValueError as error:
-        raise ValueError(f"year {error}") from error
-    if not 0 < year <= LAST_YEAR:
-        raise ValueError(f"year is {quote(cell)} (four digits are expected)")
-    return year
-
-
-def _authors(cell: InputCell) -> tuple[str, ...]:
-    """A list of names, or names parted by semicolons."""
-    names = cell.split(";") if isinstance(cell, str) else cell or []
-    if isinstance(names, list) and all(isinstance(name, str) for name in names):
-        return tuple(stripped for name in names if (stripped := name.strip()))
-    raise ValueError("authors is something else than a list of names (correct it)")

@@ -32,7 +32,6 @@ from jobs.review_benchmark.benchmark import (
     OverallStep,
     ReviewBenchmarkCounts,
     ThresholdStep,
-    benchmark_otherwise,
     benchmark_review,
     served_by_replicate,
     sweep_overall,
@@ -433,7 +432,9 @@ def measure_agent(
     """
     rebuilt = {rebuilt_review.review: rebuilt_review for rebuilt_review in every}
     benchmarks = {
-        review: benchmark_review(rebuilt_review, settings.precision)
+        review: benchmark_review(
+            rebuilt_review, rebuilt_review.matched, settings.precision
+        )
         for review, rebuilt_review in rebuilt.items()
     }
     steps = {
@@ -450,10 +451,11 @@ def measure_agent(
         rebuilt=rebuilt,
         benchmarks=benchmarks,
         otherwise={
-            review: other
+            review: benchmark_review(
+                rebuilt_review, rebuilt_review.otherwise, settings.precision
+            )
             for review, rebuilt_review in rebuilt.items()
-            if (other := benchmark_otherwise(rebuilt_review, settings.precision))
-            is not None
+            if rebuilt_review.otherwise is not None
         },
         matches=matches,
         suspicious={

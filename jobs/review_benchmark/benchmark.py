@@ -14,7 +14,7 @@ from itertools import groupby
 from typing import Protocol
 
 from jobs.kit.metrics import mean, ratio
-from jobs.review_benchmark.matching import ClaimMatching, RecordHit
+from jobs.review_benchmark.matching import ClaimMatching, MatchedPapers
 from jobs.review_benchmark.rebuilt_reviews import RebuiltReview
 from jobs.review_benchmark.settings import Precision, ReviewBenchmarkSettings
 
@@ -100,39 +100,16 @@ CREDITED: Mapping[Precision, Callable[[int, int], int]] = {
 
 
 def benchmark_review(
-    rebuilt_review: RebuiltReview, precision: Precision
+    rebuilt_review: RebuiltReview, matched: MatchedPapers, precision: Precision
 ) -> ReviewBenchmarkCounts:
-    """What an agent's matches and decisions come to for a review."""
-    return _counted(rebuilt_review, rebuilt_review.hits, precision)
+    """What an agent's matches and decisions come to for a review.
 
-
-def benchmark_otherwise(
-    rebuilt_review: RebuiltReview, precision: Precision
-) -> ReviewBenchmarkCounts | None:
-    """The same under the other value of `autojunk`; None where it is the same."""
-    if rebuilt_review.otherwise is None:
-        return None
-    return _counted(rebuilt_review, rebuilt_review.otherwise.hits, precision)
-
-
-def served_by_replicate(rebuilt_review: RebuiltReview, replicate: int) -> int:
-    """The truth papers that one replicate by itself would include; it counts from 0."""
-    included = {
-        candidate.document
-        for candidate in rebuilt_review.candidates
-        if candidate.votes[replicate]
-    }
-    return sum(
-        any(rebuilt_review.documents[hit.index] in included for hit in hits)
-        for hits in rebuilt_review.matched.serving
-    )
-
-
-def _counted(
-    rebuilt_review: RebuiltReview,
-    hits: Sequence[RecordHit | None],
-    precision: Precision,
-) -> ReviewBenchmarkCounts:
+    Args:
+        rebuilt_review: with its decisions.
+        matched: its matches, or those under the other value of `autojunk`.
+        precision: what its numerator is.
+    """
+    hits = matched.hits
     included = frozenset(rebuilt_review.included)
     offered = frozenset(candidate.document for candidate in rebuilt_review.candidates)
     matched_documents = [
@@ -152,6 +129,19 @@ def _counted(
         distinct=_distinct(rebuilt_review),
         retrieved=sum(document in offered for document in matched_documents),
         methods=Counter(NONE if hit is None else hit.method for hit in hits),
+    )
+
+
+def served_by_replicate(rebuilt_review: RebuiltReview, replicate: int) -> int:
+    """The truth papers that one replicate by itself would include; it counts from 0."""
+    included = {
+        candidate.document
+        for candidate in rebuilt_review.candidates
+        if candidate.votes[replicate]
+    }
+    return sum(
+        any(rebuilt_review.documents[hit.index] in included for hit in hits)
+        for hits in rebuilt_review.matched.serving
     )
 
 

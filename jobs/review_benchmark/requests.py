@@ -118,9 +118,10 @@ def request(dataset: ReviewDataset, task: Task) -> Request:
             truth = dataset.review(conclusion.truth).conclusion
             return judge(dataset, task.key, conclusion.text, truth)
         case "embed" if task.context is not None:
-            return embed(conclusion_from_context(task.context).text)
+            return EmbedRequest(texts=(conclusion_from_context(task.context).text,))
         case "embed":
-            return embed(dataset.review(review_of_key(task.key)).conclusion)
+            text = dataset.review(review_of_key(task.key)).conclusion
+            return EmbedRequest(texts=(text,))
         case _:
             raise KeyError(task.stage)
 
@@ -172,11 +173,6 @@ def judge(dataset: ReviewDataset, key: str, conclusion: str, truth: str) -> Chat
         "judge", conclusions=prompts.conclusions_part(*pair)
     )
     return chat_request(dataset.settings, messages, prompts.JUDGE)
-
-
-def embed(text: str) -> EmbedRequest:
-    """The vector of a conclusion."""
-    return EmbedRequest(texts=(text,))
 
 
 def conclusion_to_context(conclusion: ConclusionText) -> str:

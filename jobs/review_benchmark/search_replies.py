@@ -38,12 +38,12 @@ STAGES = frozenset({"judge", "embed"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ComparisonAnswers:
-    """A conclusion with all that compares it."""
+class ReadConclusion:
+    """A conclusion, and how the answers behind it stand to the present plan."""
 
     concluded: AgentConclusion
     missing: int = 0  #: what was never asked
-    stale: int = 0  #: replies about other conclusions, or by other rules
+    stale: int = 0  #: replies that the present plan or rules would not ask for
 
 
 def read_comparisons(
@@ -52,7 +52,7 @@ def read_comparisons(
     model: str,
     concluded: AgentConclusion,
     family: Iterable[Answer],
-) -> ComparisonAnswers:
+) -> ReadConclusion:
     """A conclusion with the answers that compare it.
 
     Args:
@@ -75,7 +75,7 @@ def read_comparisons(
     for spec in specs:
         answer = answers.pop(spec.key, None)
         truth = conclusion_from_context(spec.context).truth
-        read = _read(dataset, answer)
+        read = _read(answer)
         if isinstance(read, JudgedSimilarity):
             compared = replace(compared, judged={**compared.judged, truth: read})
         elif isinstance(read, str):
@@ -86,7 +86,7 @@ def read_comparisons(
             compared = replace(compared, vector=read)
         missing += answer is None and spec.skip is None
     stale = sum(answer.reply is not None for answer in answers.values())
-    return ComparisonAnswers(concluded=compared, missing=missing, stale=stale)
+    return ReadConclusion(concluded=compared, missing=missing, stale=stale)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -116,23 +116,21 @@ class TruthVectors:
             self.stale += answer.reply is not None
             return
         self.missing -= 1
-        read = _read(self.dataset, answer)
+        read = _read(answer)
         if isinstance(read, tuple):
             self.vectors.setdefault(review, read)
 
 
-def _read(
-    dataset: ReviewDataset, answer: Answer | None
-) -> JudgedSimilarity | Vector | str:
+def _read(answer: Answer | None) -> JudgedSimilarity | Vector | str:
     """What an answer says, or why it says nothing."""
     if answer is None:
         return "open"
     parsed: JudgedSimilarity | Vector | ParseFailure
     match answer.reply:
         case Reply() as reply:
-            parsed = parsing.read_similarity(dataset, answer.task, reply)
+            parsed = parsing.parse_similarity(reply)
         case Vectors() as reply:
-            parsed = parsing.read_vector(dataset, answer.task, reply)
+            parsed = parsing.parse_vector(reply)
         case _:
             return answer.error or answer.skip or "open"
     return parsed.reason if isinstance(parsed, ParseFailure) else parsed
@@ -153,15 +151,6 @@ class ScoredPaper:
     score: float | None = None
     rationale: str = ""
     failure: str = ""  #: class of the failure, or reason of the parse failure
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _ReplicateAnswers:
-    """The conclusion that was drawn from the papers that are included now."""
-
-    concluded: AgentConclusion
-    missing: int = 0  #: it was never asked for
-    stale: int = 0  #: others, drawn from papers that were included under other rules
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -289,7 +278,7 @@ def _read_conclusion(
     review: Review,
     answers: Mapping[int, ScoredPaper],
     family: Sequence[Answer],
-) -> _ReplicateAnswers:
+) -> ReadConclusion:
     """The conclusion from what is included now, in the order of the plan.
 
     While a score is still to come, nobody knows what will be included.
@@ -301,7 +290,7 @@ def _read_conclusion(
         scored_paper.outcome == "open" and not scored_paper.failure
         for scored_paper in answers.values()
     ):
-        return _ReplicateAnswers(concluded=AgentConclusion(failure="open"))
+        return ReadConclusion(concluded=AgentConclusion(failure="open"))
     scores = {
         number: scored_paper.score
         for number, scored_paper in answers.items()
@@ -318,21 +307,19 @@ def _read_conclusion(
     )
     if spec is None or spec.skip is not None:
         failure = "no_candidates" if spec is None or spec.skip is None else spec.skip
-        return _ReplicateAnswers(
-            concluded=AgentConclusion(failure=failure), stale=stale
-        )
+        return ReadConclusion(concluded=AgentConclusion(failure=failure), stale=stale)
     if not due:
-        return _ReplicateAnswers(
+        return ReadConclusion(
             concluded=AgentConclusion(failure="open"), missing=1, stale=stale
         )
     (answer,) = due
-    return _ReplicateAnswers(concluded=_concluded(dataset, answer), stale=stale)
+    return ReadConclusion(concluded=_concluded(answer), stale=stale)
 
 
-def _concluded(dataset: ReviewDataset, answer: Answer) -> AgentConclusion:
+def _concluded(answer: Answer) -> AgentConclusion:
     if answer.chat is None:
         return AgentConclusion(failure=answer.error or answer.skip or "open")
-    parsed = parsing.read_conclusion(dataset, answer.task, answer.chat)
+    parsed = parsing.parse_conclusion(answer.chat)
     if isinstance(parsed, Conclusion):
         return AgentConclusion(
             text=parsed.text, direction=parsed.direction, certainty=parsed.certainty

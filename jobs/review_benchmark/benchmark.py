@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Protocol
 
 from jobs.kit.metrics import mean, ratio
 from jobs.review_benchmark.matching import ClaimMatching, MatchedPapers
@@ -198,9 +197,7 @@ def sweep_review(
     Papers without a score stay what they are: included or not by the settings, or as
     their file has it.
     """
-    served: _Served = (
-        _Claimed(rebuilt_review) if settings.unique_claims else _Shared(rebuilt_review)
-    )
+    served = (_Claimed if settings.unique_claims else _Shared)(rebuilt_review)
     rows: Counter[str] = Counter()
     steps = []
     scored = sorted(
@@ -285,26 +282,8 @@ def _overall(
     )
 
 
-class _Served(Protocol):
-    """Truth papers that included records serve, as more and more are included."""
-
-    @property
-    def documents(self) -> Collection[str]:
-        """The records that serve a truth paper."""
-        ...
-
-    @property
-    def papers(self) -> int:
-        """Truth papers that have one."""
-        ...
-
-    def add(self, document: str) -> None:
-        """Include one more; a document may come again."""
-        ...
-
-
 class _Shared:
-    """A record may serve several truth papers."""
+    """Truth papers that included records serve, where a record may serve several."""
 
     def __init__(self, rebuilt_review: RebuiltReview) -> None:
         self._rank: dict[str, int] = {}
@@ -320,13 +299,16 @@ class _Shared:
 
     @property
     def documents(self) -> Collection[str]:
+        """The records that serve a truth paper."""
         return set(self._chosen.values())
 
     @property
     def papers(self) -> int:
+        """Truth papers that have one."""
         return len(self._chosen)
 
     def add(self, document: str) -> None:
+        """Include one more; a document may come again."""
         for paper in self._serves.get(document, ()):
             best = self._chosen.get(paper)
             if best is None or self._rank[document] < self._rank[best]:
@@ -334,7 +316,7 @@ class _Shared:
 
 
 class _Claimed:
-    """A record serves one truth paper."""
+    """The same where a record serves one truth paper only."""
 
     def __init__(self, rebuilt_review: RebuiltReview) -> None:
         self._documents = rebuilt_review.documents

@@ -359,36 +359,28 @@ def _stated_conclusion(result: AgentResult) -> AgentConclusion:
 
 def usage_of(answers: Iterable[Answer]) -> AgentUsage:
     """What the replies among *answers* took."""
-    replied = [answer for answer in answers if answer.reply is not None]
-    usages = [
-        usage
-        for answer in replied
-        if answer.reply is not None and (usage := answer.reply.usage) is not None
-    ]
-    return AgentUsage(
-        calls=len(replied),
-        tokens_in=_tokens([usage.tokens_in for usage in usages]),
-        tokens_out=_tokens([usage.tokens_out for usage in usages]),
-        cost_usd=_cost([answer.cost_usd for answer in replied]),
+    return total_usage(
+        AgentUsage(
+            calls=1,
+            tokens_in=None if usage is None else usage.tokens_in,
+            tokens_out=None if usage is None else usage.tokens_out,
+            cost_usd=answer.cost_usd,
+        )
+        for answer in answers
+        if answer.reply is not None
+        for usage in [answer.reply.usage]
     )
 
 
-def total_usage(parts: Sequence[AgentUsage]) -> AgentUsage:
-    """What several took together."""
+def total_usage(parts: Iterable[AgentUsage]) -> AgentUsage:
+    """What several took together; None of what is not known of any."""
+    parts = list(parts)
+    tokens_in = [usage.tokens_in for usage in parts if usage.tokens_in is not None]
+    tokens_out = [usage.tokens_out for usage in parts if usage.tokens_out is not None]
+    costs = [usage.cost_usd for usage in parts if usage.cost_usd is not None]
     return AgentUsage(
         calls=sum(usage.calls for usage in parts),
-        tokens_in=_tokens([usage.tokens_in for usage in parts]),
-        tokens_out=_tokens([usage.tokens_out for usage in parts]),
-        cost_usd=_cost([usage.cost_usd for usage in parts]),
+        tokens_in=sum(tokens_in) if tokens_in else None,
+        tokens_out=sum(tokens_out) if tokens_out else None,
+        cost_usd=math.fsum(costs) if costs else None,
     )
-
-
-def _tokens(counts: Iterable[int | None]) -> int | None:
-    """The sum of what is known; None where nothing is."""
-    known = [value for value in counts if value is not None]
-    return sum(known) if known else None
-
-
-def _cost(costs: Iterable[float | None]) -> float | None:
-    known = [value for value in costs if value is not None]
-    return math.fsum(known) if known else None

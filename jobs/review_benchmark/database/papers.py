@@ -1,17 +1,11 @@
-"""Defines papers, reads them from a record's cells, and finds duplicates.
-
-A record is a paper that the database has by PMID; else by DOI, unless both have
-different PMIDs; else, for a record with neither, by title and year. The first value of
-a field stands, blanks are filled, and every title is kept: had a merge dropped the
-second title, truth papers of that title would be lost.
-"""
+"""Defines papers and reads them from a record's cells."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Final, Literal, Protocol, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import Field, PlainValidator, TypeAdapter, ValidationError
 
@@ -167,8 +161,6 @@ def paper_format(path: Path) -> PaperFormat:
 NORMAL = Normaliser()
 """The database holds identifiers and titles in the default normal form."""
 
-MergeKey: TypeAlias = Literal["pmid", "doi", "title"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NormalisedRecord:
@@ -199,81 +191,6 @@ def normalise_record(entry: ImportedRecord) -> NormalisedRecord:
         ),
         title=NORMAL.title(entry.title),
         source_id=entry.source_id,
-    )
-
-
-class PaperIndex(Protocol):
-    """The papers so far."""
-
-    def by_pmid(self, pmid: str) -> DatabasePaper | None:
-        """The paper with a PMID."""
-        ...
-
-    def by_doi(self, doi: str) -> DatabasePaper | None:
-        """The paper with a DOI."""
-        ...
-
-    def by_title(self, record: NormalisedRecord) -> DatabasePaper | None:
-        """The first paper with a record's title and year; a missing one equals none.
-
-        Before all others comes the paper that this very record is known to be of: its
-        year and the titles of others may have changed since.
-        """
-        ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MergeTarget:
-    """Where a record goes."""
-
-    before: DatabasePaper | None  #: the paper that it is merged into; None: a new one
-    after: DatabasePaper  #: what the paper is then; its id is 0 where it is new
-    by: MergeKey | None = None  #: how the two were found to be one
-    is_conflict: bool = False  #: its DOI belongs to another paper, and was left out
-
-
-def find_target(record: NormalisedRecord, papers: PaperIndex) -> MergeTarget:
-    """Where a record goes."""
-    paper = record.paper
-    owner = papers.by_doi(paper.doi) if paper.doi else None
-    existing, by = _matching_paper(record, owner, papers)
-    is_conflict = owner is not None and owner != existing
-    if is_conflict:
-        paper = replace(paper, doi="")
-    return MergeTarget(
-        before=existing,
-        after=paper if existing is None else _fill_blanks(existing, paper),
-        by=by,
-        is_conflict=is_conflict,
-    )
-
-
-def _matching_paper(
-    record: NormalisedRecord, owner: DatabasePaper | None, papers: PaperIndex
-) -> tuple[DatabasePaper | None, MergeKey | None]:
-    pmid = record.paper.pmid
-    same = papers.by_pmid(pmid) if pmid else None
-    if same is not None:
-        return same, "pmid"
-    if owner is not None and not (pmid and owner.pmid):
-        return owner, "doi"
-    if record.title and not record.has_ids:
-        same = papers.by_title(record)
-        return same, None if same is None else "title"
-    return None, None
-
-
-def _fill_blanks(old: DatabasePaper, new: DatabasePaper) -> DatabasePaper:
-    """The old paper, its blanks filled from the new one."""
-    return DatabasePaper(
-        id=old.id,
-        pmid=old.pmid or new.pmid,
-        doi=old.doi or new.doi,
-        title=old.title or new.title,
-        abstract=old.abstract or new.abstract,
-        authors=old.authors or new.authors,
-        journal=old.journal or new.journal,
-        year=new.year if old.year is None else old.year,
     )
 
 

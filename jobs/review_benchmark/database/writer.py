@@ -2,6 +2,11 @@
 
 Papers are fetched and written many at a time, since one look-up and one statement per
 record would take most of an import's time.
+
+A record is a paper that the database has by PMID; else by DOI, unless both have
+different PMIDs; else, for a record with neither, by title and year. The first value of
+a field stands, blanks are filled, and every title is kept: had a merge dropped the
+second title, truth papers of that title would be lost.
 """
 
 from __future__ import annotations
@@ -11,6 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import islice
+from typing import Literal, TypeAlias
 
 import msgspec
 
@@ -18,16 +24,26 @@ from jobs.review_benchmark.database.papers import (
     DatabasePaper,
     DeletedRecords,
     ImportedRecord,
-    MergeTarget,
     NormalisedRecord,
     ReadRecord,
     UnreadableRecord,
-    find_target,
     normalise_record,
     paper_of,
 )
 from jobs.review_benchmark.database.reader import SQL, content_hash
 from runner.errors import DatasetError
+
+MergeKey: TypeAlias = Literal["pmid", "doi", "title"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergeTarget:
+    """Where a record goes."""
+
+    before: DatabasePaper | None  #: the paper that it is merged into; None: a new one
+    after: DatabasePaper  #: what the paper is then; its id is 0 where it is new
+    by: MergeKey | None = None  #: how the two were found to be one
+    is_conflict: bool = False  #: its DOI belongs to another paper, and was left out
 
 
 class BatchPapers:
@@ -76,6 +92,10 @@ class BatchPapers:
 
     def by_title(self, record: NormalisedRecord) -> DatabasePaper | None:
         """The paper that the record was made part of, or the first with its title.
+
+        A missing year equals none. The paper that this very record is known to be of
+        comes before all others: its year and the titles of others may have changed
+        since.
 
         Only the database knows all titles, so what waits is written first; records
         without PMID and DOI are few.
@@ -136,6 +156,51 @@ class BatchPapers:
 def _texts(paper: DatabasePaper) -> tuple[int, str, str]:
     """What is searched of a paper."""
     return paper.id, paper.title, paper.abstract
+
+
+def find_target(record: NormalisedRecord, papers: BatchPapers) -> MergeTarget:
+    """Where a record goes."""
+    paper = record.paper
+    owner = papers.by_doi(paper.doi) if paper.doi else None
+    existing, by = _matching_paper(record, owner, papers)
+    is_conflict = owner is not None and owner != existing
+    if is_conflict:
+        paper = replace(paper, doi="")
+    return MergeTarget(
+        before=existing,
+        after=paper if existing is None else _fill_blanks(existing, paper),
+        by=by,
+        is_conflict=is_conflict,
+    )
+
+
+def _matching_paper(
+    record: NormalisedRecord, owner: DatabasePaper | None, papers: BatchPapers
+) -> tuple[DatabasePaper | None, MergeKey | None]:
+    pmid = record.paper.pmid
+    same = papers.by_pmid(pmid) if pmid else None
+    if same is not None:
+        return same, "pmid"
+    if owner is not None and not (pmid and owner.pmid):
+        return owner, "doi"
+    if record.title and not record.has_ids:
+        same = papers.by_title(record)
+        return same, None if same is None else "title"
+    return None, None
+
+
+def _fill_blanks(old: DatabasePaper, new: DatabasePaper) -> DatabasePaper:
+    """The old paper, its blanks filled from the new one."""
+    return DatabasePaper(
+        id=old.id,
+        pmid=old.pmid or new.pmid,
+        doi=old.doi or new.doi,
+        title=old.title or new.title,
+        abstract=old.abstract or new.abstract,
+        authors=old.authors or new.authors,
+        journal=old.journal or new.journal,
+        year=new.year if old.year is None else old.year,
+    )
 
 
 BATCH = 500

@@ -49,12 +49,7 @@ DIGITS = 4
 def result_files(
     results: BenchmarkResults, concluded: Sequence[ConclusionVerdicts]
 ) -> Iterator[Artifact]:
-    """A file for each model and review that it has done.
-
-    Args:
-        results: what was measured.
-        concluded: how conclusions compare, by model; none where nobody concludes.
-    """
+    """A file for each model and review that it has done."""
     verdicts = {model_verdicts.model: model_verdicts for model_verdicts in concluded}
     shared = {
         "settings": results.dataset.settings.model_dump(mode="json", exclude={*INPUTS}),
@@ -84,6 +79,7 @@ def _document(
 ) -> dict[str, Any]:
     settings = results.dataset.settings
     benchmark, rebuilt_review = column.benchmarks[review], column.rebuilt[review]
+    concluded = rebuilt_review.concluded
     numbers = _numbers(column, review, results)
     return {
         "cochrane_id": review,
@@ -101,8 +97,9 @@ def _document(
         "tokens_in": rebuilt_review.spent.tokens_in,
         "tokens_out": rebuilt_review.spent.tokens_out,
         "cost_usd": rebuilt_review.spent.cost_usd,
-        "conclusion": rebuilt_review.conclusion or None,
-        **_stated(rebuilt_review),
+        "conclusion": concluded.text or None,
+        "conclusion_direction": concluded.direction,
+        "conclusion_certainty": concluded.certainty,
         **_papers(rebuilt_review),
         "summary": numbers
         | {name: round(numbers[name], DIGITS) for name in ("recall", "precision")},
@@ -122,18 +119,6 @@ def _document(
     }
 
 
-def _stated(rebuilt_review: RebuiltReview) -> dict[str, Any]:
-    """Direction and certainty, as the reply whose conclusion is shown states them."""
-    stated = next(
-        (conclusion for conclusion in rebuilt_review.conclusions if conclusion.text),
-        None,
-    )
-    return {
-        "conclusion_direction": None if stated is None else stated.direction,
-        "conclusion_certainty": None if stated is None else stated.certainty,
-    }
-
-
 def _papers(rebuilt_review: RebuiltReview) -> dict[str, Any]:
     """The agent's result in the form that can be imported."""
     seen = {candidate.document for candidate in rebuilt_review.candidates}
@@ -142,19 +127,13 @@ def _papers(rebuilt_review: RebuiltReview) -> dict[str, Any]:
         for document, record in rebuilt_review.records.items()
         if document not in seen
     }
-    result: dict[str, Any] = {
-        "library": rebuilt_review.model,
-        "included_papers": [
+    result: dict[str, Any] = {"library": rebuilt_review.model}
+    for name, is_included in (("included_papers", True), ("excluded_papers", False)):
+        result[name] = [
             _paper_json(rebuilt_review, candidate)
             for candidate in rebuilt_review.candidates
-            if candidate.included
-        ],
-        "excluded_papers": [
-            _paper_json(rebuilt_review, candidate)
-            for candidate in rebuilt_review.candidates
-            if not candidate.included
-        ],
-    }
+            if candidate.included == is_included
+        ]
     if unseen:
         result["database_papers"] = [_record(record) for record in unseen.values()]
     return result
@@ -270,13 +249,7 @@ _MARKDOWN = str.maketrans({sign: f"\\{sign}" for sign in r"\`*_[]<>#|~&"})
 def documents(
     results: BenchmarkResults, models: Mapping[str, Sequence[Metric]], summary: str
 ) -> Iterator[Artifact]:
-    """`summary.json`, `summary.txt` and `failure_report.md`.
-
-    Args:
-        results: what was measured.
-        models: all metrics, by model.
-        summary: the text that a terminal shows, in full.
-    """
+    """`summary.json`, `summary.txt` and `failure_report.md`."""
     yield json_file("summary.json", _summary(results, models))
     yield Artifact(name="summary.txt", text=summary)
     lines = (line for paragraph in _failures(results) for line in (paragraph, ""))

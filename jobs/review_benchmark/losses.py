@@ -72,14 +72,7 @@ def paper_matches(
     steps: Sequence[ThresholdStep],
     settings: ReviewBenchmarkSettings,
 ) -> tuple[PaperMatch, ...]:
-    """The truth papers of a review in its order.
-
-    Args:
-        review: with its truth papers.
-        rebuilt_review: what an agent made of it.
-        steps: what every threshold would give for it.
-        settings: of the run.
-    """
+    """The truth papers of a review in its order."""
     candidates: dict[str, CandidatePaper] = {}
     for candidate in rebuilt_review.candidates:
         candidates.setdefault(candidate.document, candidate)

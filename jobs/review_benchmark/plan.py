@@ -54,14 +54,7 @@ def truth_vectors(dataset: ReviewDataset) -> Iterator[TaskSpec]:
 def comparison_tasks(
     dataset: ReviewDataset, review: Review, text: str, model: str
 ) -> Iterator[TaskSpec]:
-    """What compares a conclusion; nothing where its words do.
-
-    Args:
-        dataset: reviews and settings.
-        review: what is concluded about.
-        text: the conclusion.
-        model: the subject model that has drawn it.
-    """
+    """What compares a conclusion; nothing where its words do."""
     match dataset.verdict:
         case "judge":
             for truth in (review, *mismatched_reviews(dataset, review)):

@@ -58,13 +58,7 @@ def join_candidates(
     replicates: int,
     settings: ReviewBenchmarkSettings,
 ) -> tuple[CandidatePaper, ...]:
-    """The candidates of all replicates, by their best rank, then by id.
-
-    Args:
-        replicate_searches: of the replicates that have begun.
-        replicates: how many there are to be.
-        settings: of the run.
-    """
+    """The candidates of all replicates, by their best rank, then by id."""
     begun = {search.replicate: search.scored for search in replicate_searches}
     scored = [begun.get(number, {}) for number in range(1, replicates + 1)]
     ranks: dict[int, int] = {}
@@ -209,16 +203,7 @@ def rebuild_from_answers(
     *,
     replicates: int,
 ) -> RebuiltReview:
-    """What the replicates of a model come to for a review.
-
-    Args:
-        dataset: reviews, papers and settings.
-        review: that is rebuilt.
-        model: that rebuilds it.
-        replicate_searches: of the replicates that have begun.
-        stock: what the database has of the review.
-        replicates: how many there are to be.
-    """
+    """What the replicates of a model come to for a review."""
     candidates = join_candidates(replicate_searches, replicates, dataset.settings)
     first = [candidate for candidate in candidates if candidate.included]
     rest = [candidate for candidate in candidates if not candidate.included]

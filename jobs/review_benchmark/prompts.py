@@ -130,13 +130,7 @@ WORDING: Final = PromptCatalog(
 def review_part(
     review: Review, *, title: bool = False, criteria: bool = True
 ) -> TextPart:
-    """What a review asks for; a provider's cache may end after it.
-
-    Args:
-        review: the review.
-        title: whether its title is told.
-        criteria: whether its criteria are.
-    """
+    """What a review asks for; a provider's cache may end after it."""
     lines = [*_question(review, title=title)]
     if criteria:
         lines += (("Inclusion criterion", criterion) for criterion in review.inclusion)

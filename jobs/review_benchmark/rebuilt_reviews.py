@@ -152,11 +152,10 @@ class RebuiltReview:
         return self.matched.hits
 
     @property
-    def conclusion(self) -> str:
-        """What is concluded, by the first replicate that says; empty: nothing."""
-        return next(
-            (conclusion.text for conclusion in self.conclusions if conclusion.text), ""
-        )
+    def concluded(self) -> AgentConclusion:
+        """What the first replicate with a conclusion says; empty where none has one."""
+        stated = (conclusion for conclusion in self.conclusions if conclusion.text)
+        return next(stated, AgentConclusion())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,16 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import Literal, TypeAlias
 
 import numpy as np
 
 from jobs.kit.baselines import TrivialBaseline
 from jobs.kit.comparison.models import ModelPair
-from jobs.kit.metrics import FEW_CLUSTERS, Ratio, mean, ratio
+from jobs.kit.metrics import FEW_CLUSTERS, Ratio, Resamples, mean, ratio
 from jobs.kit.score import ItemFrame, ItemMetric, comparable
-from jobs.review_benchmark.agent_results import AgentResults, ReviewDraws, measure_agent
+from jobs.review_benchmark.agent_results import AgentResults, measure_agent
 from jobs.review_benchmark.benchmark import ReviewBenchmarkCounts
 from jobs.review_benchmark.conclusion_similarity import LEAST_PAIRS
 from jobs.review_benchmark.inputs import ReviewDataset, matching_options, truth_hash
@@ -41,13 +41,7 @@ def agent_findings(
     predictions: ReviewPredictions,
     settings: ReviewBenchmarkSettings,
 ) -> Iterator[Finding]:
-    """The findings about a scoring and each of its agents.
-
-    Args:
-        columns: what was measured, by model.
-        predictions: what it was measured of.
-        settings: of the run.
-    """
+    """The findings about a scoring and each of its agents."""
     reviews = len(predictions.reviews)
     if settings.boot_b and reviews < FEW_CLUSTERS:
         yield Finding(
@@ -163,7 +157,20 @@ def measure_agents(
     dataset: ReviewDataset, predictions: ReviewPredictions
 ) -> BenchmarkResults:
     """Measure every agent."""
-    draws = ReviewDraws(settings=dataset.settings)
+    settings = dataset.settings
+
+    @cache
+    def draws(reviews: tuple[str, ...]) -> Resamples:
+        """One sequence of draws for each set of reviews."""
+        return Resamples(
+            reviews,
+            settings.boot_b,
+            settings.boot_seed,
+            level=settings.level,
+            cluster="review",
+            form=settings.interval,
+        )
+
     reviews = {review.id: review for review in predictions.reviews}
     columns = {
         model: measure_agent(

@@ -53,15 +53,7 @@ def read_comparisons(
     concluded: AgentConclusion,
     family: Iterable[Answer],
 ) -> ReadConclusion:
-    """A conclusion with the answers that compare it.
-
-    Args:
-        dataset: reviews and settings.
-        review: what is concluded about.
-        model: the subject model.
-        concluded: its conclusion.
-        family: all answers about the review.
-    """
+    """A conclusion with the answers that compare it."""
     answers = {
         answer.task.key: answer for answer in family if answer.task.stage in STAGES
     }

@@ -414,11 +414,6 @@ def read_file(
 ) -> Iterator[ReadRecord]:
     """The records of a file; those of a large one are read in a process of its own.
 
-    Args:
-        path: the file.
-        form: its format.
-        mapped: columns of a table by their names there, each with its name here.
-
     Raises:
         DatasetError: the file is not to be read in that format.
     """

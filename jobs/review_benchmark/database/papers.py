@@ -205,12 +205,7 @@ FIELDS: Final = (
 def record_from_cells(
     number: int, cells: RecordCells
 ) -> ImportedRecord | UnreadableRecord:
-    """The entry that cells say, or what is wrong with them.
-
-    Args:
-        number: of the record in its file, from 1.
-        cells: what the record holds.
-    """
+    """The entry that cells say, or what is wrong with them."""
     try:
         entry = _RECORD.validate_python(cells)
     except ValidationError as error:

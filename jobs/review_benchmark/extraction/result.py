@@ -310,13 +310,7 @@ EXCLUDED = TableOf[_ExcludedRow](
 def files(
     extraction: ReviewExtraction, extract: ExtractionInputs, name: str
 ) -> Iterator[Artifact]:
-    """What is written of an extraction; truth only where it is accepted.
-
-    Args:
-        extraction: what a model made of the review.
-        extract: what it was made from.
-        name: the review's id, as a file name has it.
-    """
+    """What is written of an extraction; truth only where it is accepted."""
     status = extraction.status(accept=extract.settings.accept)
     if extraction.review is not None and status == "accepted":
         yield json_file(f"cochrane_{name}.json", review_to_json(extraction.review))
@@ -324,13 +318,7 @@ def files(
 
 
 def excluded_table(extraction: ReviewExtraction, name: str, folder: str = "") -> Table:
-    """The excluded studies that have a PMID, by which screening knows a paper.
-
-    Args:
-        extraction: what a model made of the review.
-        name: the review's id, as a file name has it.
-        folder: where it goes, with the stroke at its end.
-    """
+    """The excluded studies that have a PMID, by which screening knows a paper."""
     review = extraction.recorded.meta.id
     return EXCLUDED.table(
         (

@@ -14,7 +14,7 @@ from jobs.review_benchmark.agent_results import AgentResults
 from jobs.review_benchmark.benchmark import failure_reasons, percent
 from jobs.review_benchmark.data import AgentRecord
 from jobs.review_benchmark.effects import StatedEffect
-from jobs.review_benchmark.losses import LOST_AT, PaperMatch
+from jobs.review_benchmark.losses import PaperMatch, by_step
 from jobs.review_benchmark.rebuilt_reviews import CandidatePaper, RebuiltReview
 from jobs.review_benchmark.results import BenchmarkResults
 from jobs.review_benchmark.settings import INPUTS
@@ -337,12 +337,9 @@ def _failed(
     )
     reasons = failure_reasons(benchmark, results.dataset.settings)
     yield "\n".join(f"- {_plain(sentence)}" for sentence in (reached, *reasons))
-    lost = column.lost(review)
-    for step in LOST_AT:
-        papers = [match for match in lost if match.lost_at == step]
-        if papers:
-            yield f"`{step}` ({len(papers)}):"
-            yield "\n".join(map(_paper_lines, papers))
+    for step, papers in by_step(column.lost(review)):
+        yield f"`{step}` ({len(papers)}):"
+        yield "\n".join(map(_paper_lines, papers))
 
 
 def _paper_lines(match: PaperMatch) -> str:

@@ -18,7 +18,7 @@ from jobs.review_benchmark.data import (
 )
 from jobs.review_benchmark.effects import StatedEffect, compare_effects, stated_effect
 from jobs.review_benchmark.inputs import ReviewDataset
-from jobs.review_benchmark.losses import LOST_AT, PaperMatch
+from jobs.review_benchmark.losses import PaperMatch, by_step
 from jobs.review_benchmark.plan import queries, searched
 from jobs.review_benchmark.rebuilt_reviews import CandidatePaper, RebuiltReview
 from jobs.review_benchmark.search import SearchHits
@@ -266,10 +266,8 @@ def review_blocks(explained: ExplainedReview) -> Iterator[Block]:
 def _lost(lost: Sequence[PaperMatch]) -> Iterator[Block]:
     """Studies that were lost, by the step at which they were."""
     yield f"lost       {plural(len(lost), 'study', 'studies') if lost else 'none'}"
-    for step in LOST_AT:
-        papers = [match for match in lost if match.lost_at == step]
-        if papers:
-            yield f"{step} ({len(papers)})"
+    for step, papers in by_step(lost):
+        yield f"{step} ({len(papers)})"
         for match in papers:
             yield study_fact(match.index, match.paper)
             yield Fact("", match.resolution, indent=4, width=0)

@@ -87,7 +87,7 @@ class ReviewBenchmark(Job):
         Deferred("jobs.review_benchmark.explain:explain"),
     )
     prepare = Deferred("jobs.review_benchmark.prepare:SUBCOMMANDS")
-    importer = Deferred("jobs.review_benchmark.importer:importer")
+    importer = Deferred("jobs.review_benchmark.result_files:importer")
 
 
 job = ReviewBenchmark()

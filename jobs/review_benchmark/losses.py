@@ -66,6 +66,15 @@ class PaperMatch:
         return self.method is not None
 
 
+def by_step(
+    lost: Sequence[PaperMatch],
+) -> Iterator[tuple[LostAt, Sequence[PaperMatch]]]:
+    """The steps that lost any of some papers, from the first on, with these papers."""
+    for step in LOST_AT:
+        if papers := [match for match in lost if match.lost_at == step]:
+            yield step, papers
+
+
 def paper_matches(
     review: Review,
     rebuilt_review: RebuiltReview,

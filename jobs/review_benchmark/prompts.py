@@ -135,7 +135,7 @@ def review_part(
     if criteria:
         lines += (("Inclusion criterion", criterion) for criterion in review.inclusion)
         lines += (("Exclusion criterion", criterion) for criterion in review.exclusion)
-    return TextPart(text=data_block("review", _format_lines(lines)), cache=True)
+    return TextPart(text=_block("review", lines), cache=True)
 
 
 def plan_part(queries: int, years: tuple[int, int] | None) -> TextPart:
@@ -143,27 +143,22 @@ def plan_part(queries: int, years: tuple[int, int] | None) -> TextPart:
     lines = [("Queries", f"at most {queries}")]
     if years is not None:
         lines.append(("Years", f"{years[0]} to {years[1]}"))
-    return TextPart(text=data_block("search", _format_lines(lines)))
+    return TextPart(text=_block("search", lines))
 
 
 def paper_part(paper: DatabasePaper, *, seed: str) -> TextPart:
     """One paper; *seed* is the task's key, from which the marks come."""
-    return TextPart(text=data_block("paper", _format_lines(_paper(paper)), seed=seed))
+    return TextPart(text=_block("paper", _paper(paper), seed=seed))
 
 
 def papers_part(papers: Sequence[DatabasePaper]) -> TextPart:
     """Several papers, each between marks of its own."""
-    return TextPart(
-        text="".join(
-            data_block("paper", _format_lines(_paper(paper))) for paper in papers
-        )
-    )
+    return TextPart(text="".join(_block("paper", _paper(paper)) for paper in papers))
 
 
 def conclusions_part(first: str, second: str) -> TextPart:
     """Two conclusions, called A and B."""
-    lines = [("A", first), ("B", second)]
-    return TextPart(text=data_block("conclusions", _format_lines(lines)))
+    return TextPart(text=_block("conclusions", [("A", first), ("B", second)]))
 
 
 def _question(review: Review, *, title: bool) -> Iterator[tuple[str, str]]:
@@ -182,10 +177,11 @@ def _paper(paper: DatabasePaper) -> Iterator[tuple[str, str]]:
     yield "Abstract", paper.abstract.strip() or "(no abstract)"
 
 
-def _format_lines(lines: Iterable[tuple[str, str]]) -> str:
+def _block(name: str, lines: Iterable[tuple[str, str]], seed: str | None = None) -> str:
     """A field a line, without the empty ones; a line break must not add another."""
     flat = ((label, " ".join(text.split())) for label, text in lines)
-    return "\n".join(f"{label}: {text}" for label, text in flat if text)
+    text = "\n".join(f"{label}: {text}" for label, text in flat if text)
+    return data_block(name, text, seed=seed)
 
 
 class PlannedQuery(BaseModel):

@@ -173,6 +173,10 @@ class ReviewPredictions:
     missing: int = 0  #: tasks that the present plan asks for and the run has not
     stale: int = 0  #: stored answers that the present plan no longer asks for
 
+    def of(self, model: str) -> list[RebuiltReview]:
+        """What a model made of the reviews, ascending by id."""
+        return [rebuilt for rebuilt in self.rebuilt if rebuilt.model == model]
+
 
 def rebuild_from_result(
     dataset: ReviewDataset,

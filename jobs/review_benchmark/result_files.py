@@ -1,18 +1,23 @@
-"""Reads the results of other agents: one JSON file a review."""
+"""Reads the results of other agents and imports them as the answers of a run.
+
+There is one JSON file a review. It becomes one answer, kept as it was read: how its
+papers are matched is decided when it is scored, and again when the rules change.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import msgspec
 from pydantic import Field, TypeAdapter
 
+from jobs.kit.importer import FileImporter, ImportFile, ImportForm
 from jobs.kit.inputs.cells import Trimmed
-from jobs.kit.inputs.column_map import ColumnMap, describe_columns, rename_keys
+from jobs.kit.inputs.column_map import ColumnMap, describe_columns, keys_of, rename_keys
 from jobs.kit.inputs.files import objects_in, read_json, read_text
 from jobs.kit.inputs.rows import InputFindings, validated_value
 from jobs.review_benchmark.data import (
@@ -21,8 +26,11 @@ from jobs.review_benchmark.data import (
     StatedDirection,
     keeping_unknown,
 )
-from jobs.review_benchmark.truth_files import note_bad_pmid
-from runner.errors import DatasetError
+from jobs.review_benchmark.inputs import chosen
+from jobs.review_benchmark.settings import ReviewBenchmarkSettings
+from jobs.review_benchmark.truth_files import note_bad_pmid, read_truth
+from runner.errors import DatasetError, UsageError
+from runner.job import ImportedAnswer, TaskSpec
 from runner.scorecard import Finding
 
 LABEL = "imported"
@@ -248,3 +256,88 @@ def _repeated(
                 "Papers occur several times in one list; each row counts.",
                 example=document,
             )
+
+
+class ResultsImporter(FileImporter[ReviewBenchmarkSettings]):
+    """Imports the results of agents."""
+
+    forms: ClassVar[Mapping[str, ImportForm]] = {
+        "results": ImportForm(recognised="JSON objects with a cochrane_id")
+    }
+    default_form = "results"
+    fields = FIELDS
+    no_files = "Name the results of an agent: --results DIR or FILE."
+
+    def named(self, settings: ReviewBenchmarkSettings) -> Iterator[ImportFile]:
+        """The results that settings name."""
+        yield from (ImportFile(path=path) for path in settings.results)
+
+    def paths(self, path: Path) -> Sequence[Path]:
+        """A file, or those of a folder."""
+        return result_files((path,))
+
+    def keys(
+        self,
+        file: ImportFile,
+        settings: ReviewBenchmarkSettings,  # noqa: ARG002 - of the base
+    ) -> Iterator[str]:
+        """The keys at every depth."""
+        for value in values_in(file.path):
+            yield from keys_of(value)
+
+    def answers(
+        self, files: Sequence[ImportFile], settings: ReviewBenchmarkSettings
+    ) -> Iterator[ImportedAnswer]:
+        """An answer for each file of a review that is asked for."""
+        if settings.truth is None:
+            raise UsageError("Name the folder of published reviews: --truth DIR.")
+        every = read_truth(settings.truth, InputFindings())
+        review_ids = {review.id for review in every}
+        requested = {review.id for review in chosen(every, settings)}
+        has_replicates = any(file.replicate is not None for file in files)
+        seen: dict[tuple[str, str, int], Path] = {}
+        every_result = (
+            (file, text, result)
+            for file in files
+            for text, result in read_results(file.path, InputFindings(), file.renamed)
+        )
+        for file, text, result in every_result:
+            path = file.path
+            if result.review not in review_ids:
+                raise DatasetError(
+                    f"{path.name}: there is no ground truth of {result.review} (add "
+                    f"cochrane_{result.review}.json to {settings.truth})."
+                )
+            if result.review not in requested:
+                continue
+            number = file.replicate or 1
+            if has_replicates:
+                _require_ids(result, path)
+            agent = file.model or result.label
+            key = (result.review, agent, number)
+            if key in seen:
+                raise DatasetError(
+                    f"{path.name}: {seen[key].name} holds {result.review} of {agent} "
+                    "too (name the agents apart, or give one a --replicate)."
+                )
+            seen[key] = path
+            yield ImportedAnswer(
+                spec=TaskSpec(stage="result", key=result.review),
+                model=agent,
+                replicate=number,
+                text=text,
+            )
+        if not seen:
+            raise DatasetError("No result belongs to a selected review (--review ID).")
+
+
+def _require_ids(result: AgentResult, path: Path) -> None:
+    """Replicates become one by the ids of their papers."""
+    if any(record.document.startswith(STAND_IN) for record in result.records):
+        raise DatasetError(
+            f"{path.name}: papers have no document_id, by which replicates are joined "
+            "(add them, or import the replicates as agents of their own)."
+        )
+
+
+importer = ResultsImporter()

@@ -174,15 +174,7 @@ def measure_agents(
     reviews = {review.id: review for review in predictions.reviews}
     columns = {
         model: measure_agent(
-            model,
-            [
-                rebuilt_review
-                for rebuilt_review in predictions.rebuilt
-                if rebuilt_review.model == model
-            ],
-            reviews,
-            dataset.settings,
-            draws,
+            model, predictions.of(model), reviews, dataset.settings, draws
         )
         for model in predictions.models
     }

@@ -37,7 +37,7 @@ STAGES = frozenset({"judge", "embed"})
 """The stages of other models than the agent's own."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class ReadConclusion:
     """A conclusion, and how the answers behind it stand to the present plan."""
 
@@ -78,7 +78,7 @@ def read_comparisons(
             compared = replace(compared, vector=read)
         missing += answer is None and spec.skip is None
     stale = sum(answer.reply is not None for answer in answers.values())
-    return ReadConclusion(concluded=compared, missing=missing, stale=stale)
+    return ReadConclusion(compared, missing=missing, stale=stale)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -282,7 +282,7 @@ def _read_conclusion(
         scored_paper.outcome == "open" and not scored_paper.failure
         for scored_paper in answers.values()
     ):
-        return ReadConclusion(concluded=AgentConclusion(failure="open"))
+        return ReadConclusion(AgentConclusion(failure="open"))
     scores = {
         number: scored_paper.score
         for number, scored_paper in answers.items()
@@ -299,13 +299,13 @@ def _read_conclusion(
     )
     if spec is None or spec.skip is not None:
         failure = "no_candidates" if spec is None or spec.skip is None else spec.skip
-        return ReadConclusion(concluded=AgentConclusion(failure=failure), stale=stale)
+        return ReadConclusion(AgentConclusion(failure=failure), stale=stale)
     if not due:
         return ReadConclusion(
             concluded=AgentConclusion(failure="open"), missing=1, stale=stale
         )
     (answer,) = due
-    return ReadConclusion(concluded=_concluded(answer), stale=stale)
+    return ReadConclusion(_concluded(answer), stale=stale)
 
 
 def _concluded(answer: Answer) -> AgentConclusion:

@@ -87,15 +87,6 @@ def read_truth(folder: Path, findings: InputFindings) -> tuple[Review, ...]:
     return tuple(reviews[key][0] for key in sorted(reviews))
 
 
-def read_review(path: Path) -> Review:
-    """The review in a file.
-
-    Raises:
-        DatasetError: it is not to be read, or lacks or mistakes a field.
-    """
-    return _review_from(_fields(path), path.name)
-
-
 def _fields(path: Path) -> dict[str, Any]:
     value = read_json(path)
     if not isinstance(value, dict):

@@ -175,17 +175,7 @@ def judge_conclusions(
         return ()
     truths = [review for review in predictions.reviews if review.conclusion]
     concluded = [
-        _compared(
-            dataset,
-            model,
-            [
-                rebuilt_review
-                for rebuilt_review in predictions.rebuilt
-                if rebuilt_review.model == model
-            ],
-            truths,
-            predictions,
-        )
+        _compared(dataset, model, predictions.of(model), truths, predictions)
         for model in predictions.models
     ]
     among = _truth_pairs(dataset.verdict, truths, predictions)

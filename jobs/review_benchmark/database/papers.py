@@ -56,7 +56,7 @@ class ImportedRecord:
 _RECORD = TypeAdapter(ImportedRecord)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class UnreadableRecord:
     """A record that cannot be read."""
 
@@ -209,10 +209,10 @@ def record_from_cells(
     try:
         entry = _RECORD.validate_python(cells)
     except ValidationError as error:
-        return UnreadableRecord(number=number, reason=sentence_of(error))
+        return UnreadableRecord(number, sentence_of(error))
     if pmid_of(entry.pmid) or NORMAL.doi(entry.doi) or NORMAL.title(entry.title):
         return entry if entry.source_id else replace(entry, source_id=str(number))
     # such a paper could never be found again: importing it twice would make two
     return UnreadableRecord(
-        number=number, reason="neither PMID nor DOI nor title is there (give one)"
+        number, "neither PMID nor DOI nor title is there (give one)"
     )

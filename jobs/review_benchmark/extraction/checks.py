@@ -58,7 +58,7 @@ FLAG_MEANINGS: Final[Mapping[FlagCode, str]] = {
 """What each code says, for people."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class ExtractionFlag:
     """One thing that a person should look at."""
 
@@ -238,7 +238,7 @@ def checked_record(
             evidence.append(_evidence(name, document, match))
             return text
         if text:
-            flags.append(ExtractionFlag(code="not_grounded", where=name, detail=text))
+            flags.append(ExtractionFlag("not_grounded", name, text))
         return ""
 
     question = grounded("research_question", meta.question)
@@ -287,9 +287,7 @@ def _id(stated_id: str, document: Document, flags: list[ExtractionFlag]) -> str:
     if stated_id and re.search(rf"(?<!\w){re.escape(stated_id)}(?!\w)", document.text):
         return stated_id
     if stated_id:
-        flags.append(
-            ExtractionFlag(code="not_grounded", where="cochrane_id", detail=stated_id)
-        )
+        flags.append(ExtractionFlag("not_grounded", "cochrane_id", stated_id))
     match = _ID.search(document.text[:CHECKED_HEAD])
     return match.group() if match else ""
 
@@ -313,7 +311,7 @@ def _grounded_years(
     ):
         return years
     detail = f"{years[0]} to {years[1]}"
-    flags.append(ExtractionFlag(code="not_grounded", where="date_range", detail=detail))
+    flags.append(ExtractionFlag("not_grounded", "date_range", detail))
     return None
 
 
@@ -354,7 +352,7 @@ def other_titles(
         )
         if title_ratio < rules.title_cutoff:
             yield ExtractionFlag(
-                code="pmid_other_title",
-                where=paper.name,
-                detail=f"{paper.pmid} is {database_paper.title!r}",
+                "pmid_other_title",
+                paper.name,
+                f"{paper.pmid} is {database_paper.title!r}",
             )

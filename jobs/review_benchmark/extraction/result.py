@@ -203,15 +203,13 @@ def _take(answer: Answer, spec: TaskSpec, read: _Gathered) -> None:
         chunks.append((sections_from_context(spec.context)[name], parsed.read))
         if parsed.unusable:
             where = f"{stage} {answer.task.key}"
-            flag = ExtractionFlag(
-                code="unusable", where=where, detail=str(parsed.unusable)
-            )
+            flag = ExtractionFlag("unusable", where, str(parsed.unusable))
             read.flags.append(flag)
 
 
 def _no_answer(answer: Answer, reason: str, read: _Gathered) -> None:
     where = f"{answer.task.stage} {answer.task.key}"
-    read.flags.append(ExtractionFlag(code="no_answer", where=where, detail=reason))
+    read.flags.append(ExtractionFlag("no_answer", where, reason))
 
 
 def _entries(
@@ -230,7 +228,7 @@ def _not_found(extract: ExtractionInputs, spans: Sections) -> Iterator[Extractio
     )
     for name in required_sections:
         if name not in spans:
-            yield ExtractionFlag(code="section_not_found", where=name)
+            yield ExtractionFlag("section_not_found", name)
 
 
 def _review(
@@ -244,9 +242,7 @@ def _review(
         "included_studies": included.references,
     }
     missing = tuple(
-        ExtractionFlag(code="missing", where=name)
-        for name, value in needed.items()
-        if not value
+        ExtractionFlag("missing", name) for name, value in needed.items() if not value
     )
     if missing:
         return None, missing
@@ -274,9 +270,7 @@ def _count(extraction: ReviewExtraction) -> Iterator[ExtractionFlag]:
         len(extraction.included.references),
     }:
         detail = f"{extraction.stated} in the abstract, {extraction.studies} read"
-        yield ExtractionFlag(
-            code="study_count", where="included_studies", detail=detail
-        )
+        yield ExtractionFlag("study_count", "included_studies", detail)
 
 
 def _titles(

@@ -11,8 +11,9 @@ import pytest
 from jobs.kit.inputs.rows import InputFindings
 from jobs.review_benchmark.matching import pmid_of
 from jobs.review_benchmark.result_files import AgentResult, read_results
-from jobs.review_benchmark.truth_files import read_review, read_truth
+from jobs.review_benchmark.truth_files import read_truth
 from runner.errors import DatasetError
+from tests.jobs.review_benchmark.small_review import read_review
 
 GOOD: dict[str, Any] = {
     "cochrane_id": "CD1",

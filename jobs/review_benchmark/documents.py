@@ -188,16 +188,15 @@ def _verdict(verdicts: ConclusionVerdicts, review: str) -> Mapping[str, Any] | N
     match = verdicts.matches.get(review)
     if match is None:
         return None
+    threshold = verdicts.threshold
     return {
         "kind": verdicts.kind,
         "similarity": match.similarity,
-        "threshold": None if verdicts.threshold is None else verdicts.threshold.value,
+        "threshold": threshold and threshold.value,
         "passed": verdicts.passes(review),
         "directions": list(match.directions),
         "failure": match.failure or None,
-        "threshold_source": None
-        if verdicts.threshold is None
-        else verdicts.threshold.source,
+        "threshold_source": threshold and threshold.source,
         "agent": _effect(match.agent),
         "authors": _effect(match.truth),
         "effect": match.effect and match.effect.outcome,
@@ -216,13 +215,8 @@ def _lost(match: PaperMatch) -> Mapping[str, Any]:
         "title": match.paper.title or match.paper.name,
         "lost_at": match.lost_at,
         "hint": match.resolution,
-        "nearest": None
-        if near is None
-        else {
-            "document_id": near.document,
-            "title": near.title,
-            "ratio": near.ratio,
-        },
+        "nearest": near
+        and {"document_id": near.document, "title": near.title, "ratio": near.ratio},
     }
 
 

@@ -63,7 +63,8 @@ def join_candidates(
     scored = [begun.get(number, {}) for number in range(1, replicates + 1)]
     ranks: dict[int, int] = {}
     for search in replicate_searches:
-        for rank, number in enumerate(search.candidates, start=1):
+        # in the order of the candidates
+        for rank, number in enumerate(search.scored, start=1):
             ranks[number] = min(rank, ranks.get(number, rank))
     order = sorted(ranks, key=lambda number: (ranks[number], number))
     return tuple(
@@ -182,9 +183,10 @@ class SearchDiagnosis:
     def _fused_rank(self, number: int) -> int | None:
         """The best place of a paper that was found and is beyond the candidates."""
         ranks = [
-            search.ranked.index(number) + 1
+            rank
             for search in self.replicate_searches
-            if number in search.ranked
+            if search.searched is not None
+            and (rank := search.searched.search_hits.rank(number)) is not None
         ]
         return min(ranks, default=None)
 

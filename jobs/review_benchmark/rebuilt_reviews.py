@@ -37,6 +37,7 @@ from jobs.review_benchmark.matching import (
     match_papers,
 )
 from jobs.review_benchmark.result_files import AgentResult
+from jobs.review_benchmark.search import SearchHits
 from runner.job import Answer
 from runner.scorecard import Finding
 
@@ -66,8 +67,8 @@ class ExecutedSearch:
     replicate: int
     queries: tuple[SearchQuery, ...]
     hits: tuple[int, ...]  #: papers that each query found, before `top_k`
-    cut: int  #: papers beyond `max_candidates`
-    is_fallback: bool  #: the reply was of no use; the deterministic plan was searched
+    search_hits: SearchHits
+    is_fallback: bool  #: there is no plan of use; the deterministic one was searched
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,6 @@ from jobs.review_benchmark.data import (
     Relevance,
     Review,
     SearchPlan,
-    SearchQuery,
     Vector,
     expression,
 )
@@ -154,8 +153,6 @@ class SearchAnswers:
     replicate: int
     failure: str = ""  #: why there is no search: class, skip, or `open`
     searched: ExecutedSearch | None = None
-    candidates: tuple[int, ...] = ()  #: best first
-    ranked: tuple[int, ...] = ()  #: all papers that were found; candidates first
     spent: AgentUsage = field(default_factory=AgentUsage)
     scored: Mapping[int, ScoredPaper] = field(
         default_factory=dict
@@ -191,7 +188,7 @@ def read_search(
             spent=usage_of(family),
         )
     parsed = parsing.read_plan(dataset, task, first.chat)
-    search_hits = searched(dataset, review, parsed)
+    search = executed_search(dataset, review, parsed, task.replicate)
     answers = {
         requests.paper_of_key(answer.task.key)[1]: _scored(dataset, answer)
         for answer in family
@@ -199,7 +196,7 @@ def read_search(
     }
     scored = {
         number: answers.get(number, ScoredPaper(outcome="open"))
-        for number in search_hits.candidates
+        for number in search.search_hits.candidates
     }
     replicate_answers = _read_conclusion(dataset, review, answers, family)
     comparisons = read_comparisons(
@@ -209,13 +206,11 @@ def read_search(
         review=review.id,
         model=task.model,
         replicate=task.replicate,
-        searched=_searched(dataset, review, parsed, search_hits.cut, task.replicate),
-        candidates=search_hits.candidates,
-        ranked=search_hits.ranked,
+        searched=search,
         spent=usage_of(answer for answer in family if answer.task.stage not in STAGES),
         scored=scored,
         concluded=comparisons.concluded,
-        missing=sum(number not in answers for number in search_hits.candidates)
+        missing=sum(number not in answers for number in scored)
         + replicate_answers.missing
         + comparisons.missing,
         stale=sum(
@@ -227,27 +222,22 @@ def read_search(
     )
 
 
-def _searched(
-    dataset: ReviewDataset,
-    review: Review,
-    parsed: SearchPlan | ParseFailure,
-    cut: int,
-    replicate: int,
+def executed_search(
+    dataset: ReviewDataset, review: Review, parsed: object, replicate: int = 1
 ) -> ExecutedSearch:
+    """The search that a parsed reply leads to; by the fixed plan where it is none."""
     planned_queries = queries(review, parsed, dataset.settings.queries)
+    database = dataset.database
     return ExecutedSearch(
         replicate=replicate,
         queries=planned_queries,
-        hits=tuple(n_hits(dataset, query) for query in planned_queries),
-        cut=cut,
-        is_fallback=isinstance(parsed, ParseFailure),
+        hits=tuple(
+            0 if database is None else database.n_hits(expression(query))
+            for query in planned_queries
+        ),
+        search_hits=searched(dataset, review, parsed),
+        is_fallback=not isinstance(parsed, SearchPlan),
     )
-
-
-def n_hits(dataset: ReviewDataset, query: SearchQuery) -> int:
-    """How many papers fit a query, of any year."""
-    database = dataset.database
-    return 0 if database is None else database.n_hits(expression(query))
 
 
 def _scored(dataset: ReviewDataset, answer: Answer) -> ScoredPaper:

@@ -42,7 +42,7 @@ from jobs.review_benchmark.matching import (
 )
 from jobs.review_benchmark.settings import ReviewBenchmarkSettings
 from jobs.review_benchmark.truth_files import read_truth
-from runner.errors import DatasetError, UsageError
+from runner.errors import UsageError
 from runner.scorecard import Finding
 from runner.table_files import csv_lines
 from store.document import NONE, Block, Numbers, TableBlock, Words, as_text
@@ -305,9 +305,7 @@ def review_stocks(
     dataset: ReviewDataset, reviews: Sequence[Review]
 ) -> Mapping[str, ReviewStock]:
     """Look the studies of some reviews up, all of them in one go, by review."""
-    rules, database = dataset.settings.rules, dataset.database
-    if database is None:
-        raise DatasetError("There is no paper database (name one with --database).")
+    rules, database = dataset.settings.rules, dataset.papers
     truth_keys = [
         lookup_keys(paper, rules.normal)
         for review in reviews

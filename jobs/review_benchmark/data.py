@@ -193,13 +193,14 @@ def keeping_unknown(kind: type) -> BeforeValidator:
         next((str(mark.validation_alias) for mark in marks if _is_alias(mark)), name)
         for name, hint in hints.items()
         for marks in [getattr(hint, "__metadata__", ())]
-    }
+    } - {"@included", "@further"}
 
     def collected(value: object) -> object:
         if not isinstance(value, dict):
             return value
+        known = {name: it for name, it in value.items() if name in names}
         further = {name: it for name, it in value.items() if name not in names}
-        return {**value, "@further": further}
+        return {**known, "@further": further}
 
     return BeforeValidator(collected)
 

@@ -34,7 +34,6 @@ from jobs.review_benchmark.search import (
     search_database,
 )
 from jobs.review_benchmark.settings import VerdictKind
-from runner.errors import DatasetError
 from runner.job import Answer, TaskSpec
 from runner.messages import EmbedRequest, Request
 
@@ -144,10 +143,8 @@ def queries(review: Review, parsed: object, most: int) -> tuple[SearchQuery, ...
 
 def searched(dataset: ReviewDataset, review: Review, parsed: object) -> SearchHits:
     """The papers that an answer's queries find."""
-    if dataset.database is None:
-        raise DatasetError("There is no paper database (name one with --database).")
     planned_queries = queries(review, parsed, dataset.settings.queries)
-    return search_database(review, planned_queries, dataset.database, dataset.settings)
+    return search_database(review, planned_queries, dataset.papers, dataset.settings)
 
 
 def conclusion(

@@ -16,7 +16,6 @@ from jobs.review_benchmark import parsing, rebuilt_reviews
 from jobs.review_benchmark.coverage import ReviewStock, review_stocks
 from jobs.review_benchmark.data import AgentRecord, Review, SearchQuery, expression
 from jobs.review_benchmark.database.papers import NORMAL
-from jobs.review_benchmark.database.reader import PaperDatabase
 from jobs.review_benchmark.inputs import ReviewDataset
 from jobs.review_benchmark.lookup import DatabaseLookup, DatabasePool
 from jobs.review_benchmark.matching import MatchedPapers, match_papers
@@ -117,18 +116,17 @@ ALL = -1
 class SearchDiagnosis:
     """The searches of one model for one review, which papers are held against."""
 
+    dataset: ReviewDataset
     review: Review
-    settings: ReviewBenchmarkSettings
-    database: PaperDatabase
     replicate_searches: Sequence[SearchAnswers]
     _ranks: dict[str, Mapping[int, int]] = field(default_factory=dict, repr=False)
 
     def missed(self, paper: AgentRecord) -> MissedPaper:
         """Why *paper*, which the database has, is no candidate."""
-        if self.settings.exclude_reviews and self._is_review(paper):
+        if self.dataset.settings.exclude_reviews and self._is_review(paper):
             return MissedPaper(is_review=True)
         number = int(paper.document)
-        span = searched_years(self.review, self.settings)
+        span = searched_years(self.review, self.dataset.settings)
         is_within = paper.year is None or span[0] <= paper.year <= span[1]
         queries = tuple(
             self._missed_by(query, searched.replicate, number, is_within=is_within)
@@ -146,7 +144,7 @@ class SearchDiagnosis:
     def _missed_by(
         self, query: SearchQuery, replicate: int, number: int, *, is_within: bool
     ) -> MissedByQuery:
-        if self.database.fits(number, expression(query)):
+        if self.dataset.papers.fits(number, expression(query)):
             rank = self._rank(query).get(number) if is_within else None
             return MissedByQuery(label=query.label, replicate=replicate, rank=rank)
         return MissedByQuery(
@@ -163,18 +161,18 @@ class SearchDiagnosis:
     def _has(self, number: int, group: tuple[str, ...]) -> bool:
         """Whether a paper has one of some synonyms; True where none can be searched."""
         fts_query = expression(SearchQuery(label="", all_of=(group,)))
-        return not fts_query or self.database.fits(number, fts_query)
+        return not fts_query or self.dataset.papers.fits(number, fts_query)
 
     def _rank(self, query: SearchQuery) -> Mapping[int, int]:
         """Places of all papers that a query finds, from 1."""
         fts_query = expression(query)
         ranks = self._ranks.get(fts_query)
         if ranks is None:
-            numbers = self.database.search(
+            numbers = self.dataset.papers.search(
                 fts_query,
-                searched_years(self.review, self.settings),
+                searched_years(self.review, self.dataset.settings),
                 ALL,
-                with_reviews=not self.settings.exclude_reviews,
+                with_reviews=not self.dataset.settings.exclude_reviews,
             )
             ranks = {number: rank for rank, number in enumerate(numbers, start=1)}
             self._ranks[fts_query] = ranks
@@ -223,14 +221,17 @@ def rebuild_from_answers(
     matched = of(stock.lookups)
     otherwise = None if stock.otherwise is None else of(stock.otherwise)
     documents = _documents(order, matched, otherwise)
+    diagnosis = SearchDiagnosis(
+        dataset=dataset, review=review, replicate_searches=replicate_searches
+    )
     records = {}
-    not_offered = {}
+    missed = {}
     for paper, hit in enumerate(matched.hits):
         if hit is not None:
             document = documents[hit.index]
             records[document] = stock.record(int(document))
             if hit.index >= len(order):
-                not_offered[paper] = records[document]
+                missed[paper] = diagnosis.missed(records[document])
     return RebuiltReview(
         review=review.id,
         model=model,
@@ -243,7 +244,7 @@ def rebuild_from_answers(
             candidate.document: stock.record(int(candidate.document))
             for candidate in candidates
         },
-        missed=_missed(dataset, review, replicate_searches, not_offered),
+        missed=missed,
         included=tuple(candidate.document for candidate in first),
         candidates=candidates,
         searches=tuple(
@@ -255,24 +256,6 @@ def rebuild_from_answers(
         spent=total_usage([search.spent for search in replicate_searches]),
         skip="" if candidates else _skip(replicate_searches),
     )
-
-
-def _missed(
-    dataset: ReviewDataset,
-    review: Review,
-    replicate_searches: Sequence[SearchAnswers],
-    papers: Mapping[int, AgentRecord],
-) -> Mapping[int, MissedPaper]:
-    """Why the search did not offer some papers, by their place in the truth."""
-    if dataset.database is None or not papers:
-        return {}
-    searches = SearchDiagnosis(
-        review=review,
-        settings=dataset.settings,
-        database=dataset.database,
-        replicate_searches=replicate_searches,
-    )
-    return {at: searches.missed(paper) for at, paper in papers.items()}
 
 
 def _skip(replicate_searches: Sequence[SearchAnswers]) -> str:

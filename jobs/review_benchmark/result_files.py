@@ -144,7 +144,8 @@ def result_of(
     """
     if not isinstance(value, dict):
         raise DatasetError(f"{where}: not an object (one review is expected).")
-    result = validated_value(_RESULT, value, where)
+    own = {name: it for name, it in value.items() if not name.startswith("@")}
+    result = validated_value(_RESULT, own, where)
     if not result.review:
         raise DatasetError(
             f"{where}: cochrane_id is missing "

@@ -227,14 +227,10 @@ def executed_search(
 ) -> ExecutedSearch:
     """The search that a parsed reply leads to; by the fixed plan where it is none."""
     planned_queries = queries(review, parsed, dataset.settings.queries)
-    database = dataset.database
     return ExecutedSearch(
         replicate=replicate,
         queries=planned_queries,
-        hits=tuple(
-            0 if database is None else database.n_hits(expression(query))
-            for query in planned_queries
-        ),
+        hits=tuple(dataset.papers.n_hits(expression(it)) for it in planned_queries),
         search_hits=searched(dataset, review, parsed),
         is_fallback=not isinstance(parsed, SearchPlan),
     )

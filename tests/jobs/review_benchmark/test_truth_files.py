@@ -158,6 +158,15 @@ def test_both_forms_of_a_result_are_read(tmp_path: Path) -> None:
     ]
 
 
+def test_no_key_of_a_file_sets_what_the_reader_finds_out(tmp_path: Path) -> None:
+    record = {"document_id": "1", "@included": True, "@further": 3, "colour": "red"}
+    value = {"cochrane_id": "CD1", "excluded": [record], "@records": 3, "@findings": 3}
+    result = read_result(_written(tmp_path, value, name="a.json"), InputFindings())
+    (only,) = result.records
+    assert (only.included, result.findings) == (False, ())
+    assert only.further == {"@included": True, "@further": 3, "colour": "red"}
+
+
 def read_result(path: Path, noticed: InputFindings) -> AgentResult:
     ((_, result),) = read_results(path, noticed)
     return result

@@ -172,8 +172,8 @@ def conclude(
 def judge(dataset: ReviewDataset, key: str, conclusion: str, truth: str) -> ChatRequest:
     """How alike are two conclusions? Which one is called A hangs on the task's key."""
     pair = (conclusion, truth) if is_first(key) else (truth, conclusion)
-    shown = prompts.conclusions_part(*pair)
-    return _chat(dataset, "judge", prompts.JUDGE, conclusions=shown)
+    both = prompts.conclusions_part(*pair)
+    return _chat(dataset, "judge", prompts.JUDGE, conclusions=both)
 
 
 def _chat(

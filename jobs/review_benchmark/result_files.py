@@ -72,21 +72,6 @@ _RECORDS: TypeAdapter[dict[str, tuple[AgentRecord, ...]]] = TypeAdapter(
 )
 
 
-def result_files(sources: Iterable[Path]) -> tuple[Path, ...]:
-    """The files that are named, and those in folders that are named, by name.
-
-    Raises:
-        DatasetError: a path does not exist, or a folder holds no JSON file.
-    """
-    paths: list[Path] = []
-    for path in sources:
-        inside = sorted(path.glob("*.json")) if path.is_dir() else [path]
-        if not inside:
-            raise DatasetError(f"{path}: there is no .json file in it (name another).")
-        paths += inside
-    return tuple(paths)
-
-
 FIELDS = (
     *("cochrane_id", "library", "conclusion", *INCLUDED, *EXCLUDED),
     *("papers", "included_document_ids", "document_id", "pmid", "doi", "title"),
@@ -125,7 +110,10 @@ def read_results(
         renamed = rename_keys(value, renamed_keys or {})
         is_whole = renamed is value and len(values) == 1
         text = read_text(path) if is_whole else msgspec.json.encode(renamed).decode()
-        yield text, result_of(renamed, where, findings, label=_label(path))
+        yield (
+            text,
+            result_of(renamed, where, findings, label=path.stem.partition("__")[2]),
+        )
 
 
 def result_of(
@@ -144,8 +132,8 @@ def result_of(
     """
     if not isinstance(value, dict):
         raise DatasetError(f"{where}: not an object (one review is expected).")
-    own = {name: it for name, it in value.items() if not name.startswith("@")}
-    result = validated_value(_RESULT, own, where)
+    fields = {name: it for name, it in value.items() if not name.startswith("@")}
+    result = validated_value(_RESULT, fields, where)
     if not result.review:
         raise DatasetError(
             f"{where}: cochrane_id is missing "
@@ -158,10 +146,6 @@ def result_of(
         records=_records(value, where, findings),
         unseen=_list_records(value, UNSEEN, where, findings),
     )
-
-
-def _label(path: Path) -> str:
-    return path.stem.partition("__")[2]
 
 
 def _records(
@@ -223,7 +207,7 @@ def _list_records(
     fields: Mapping[str, Any], name: str, where: str, findings: InputFindings
 ) -> tuple[AgentRecord, ...]:
     """The records in a list; none where it is missing or null."""
-    if fields.get(name) is None:
+    if not name or fields.get(name) is None:
         return ()
     records = validated_value(_RECORDS, {name: fields[name]}, where)[name]
     for index, record in enumerate(records):
@@ -274,8 +258,11 @@ class ResultsImporter(FileImporter[ReviewBenchmarkSettings]):
         yield from (ImportFile(path=path) for path in settings.results)
 
     def paths(self, path: Path) -> Sequence[Path]:
-        """A file, or those of a folder."""
-        return result_files((path,))
+        """A file, or the JSON files of a folder by name."""
+        files = sorted(path.glob("*.json")) if path.is_dir() else [path]
+        if not files:
+            raise DatasetError(f"{path}: there is no .json file in it (name another).")
+        return files
 
     def keys(
         self,

@@ -134,11 +134,11 @@ def content_hash(connection: sqlite3.Connection) -> str:
     titles = groupby(connection.execute(SQL["titles"]), key=itemgetter(0))
     paper, group = next(titles, _NO_TITLES)
     for row in connection.execute(SQL["papers"]):
-        own: list[str] = []
+        its_titles: list[str] = []
         if row[0] == paper:
-            own = [title for _, title in group]
+            its_titles = [title for _, title in group]
             paper, group = next(titles, _NO_TITLES)
-        digest.update(msgspec.json.encode((*row, own)))
+        digest.update(msgspec.json.encode((*row, its_titles)))
     return digest.hexdigest()
 
 

@@ -167,10 +167,9 @@ def _year(cell: InputCell) -> int | None:
 def _years(cell: InputCell) -> tuple[int, int] | None:
     if cell is None:
         return None
-    match cell:
-        case [int() as start, int() as end] if start <= end and bool not in map(
-            type, cell
-        ):
+    if isinstance(cell, list) and [*map(type, cell)] == [int, int]:
+        start, end = cell
+        if start <= end:
             return start, end
     raise ValueError(f"is {cell!r} (two years, from and to, are expected)")
 
@@ -188,12 +187,12 @@ def _one_of(allowed: tuple[_Word, ...]) -> PlainValidator:
 
 def keeping_unknown(kind: type) -> BeforeValidator:
     """Collects the fields of a JSON object that its type does not have as `further`."""
-    hints = get_type_hints(kind, include_extras=True)
-    names = {
-        next((str(mark.validation_alias) for mark in marks if _is_alias(mark)), name)
-        for name, hint in hints.items()
-        for marks in [getattr(hint, "__metadata__", ())]
-    } - {"@included", "@further"}
+    names = set()
+    for name, hint in get_type_hints(kind, include_extras=True).items():
+        marks = getattr(hint, "__metadata__", ())
+        aliases = (it.validation_alias for it in marks if isinstance(it, FieldInfo))
+        names.add(next(aliases, name))
+    names -= {"@included", "@further"}  # which no file says
 
     def collected(value: object) -> object:
         if not isinstance(value, dict):
@@ -203,10 +202,6 @@ def keeping_unknown(kind: type) -> BeforeValidator:
         return {**known, "@further": further}
 
     return BeforeValidator(collected)
-
-
-def _is_alias(mark: object) -> bool:
-    return isinstance(mark, FieldInfo)
 
 
 Identifier = Annotated[str, PlainValidator(identifier_of)]

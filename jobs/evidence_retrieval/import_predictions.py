@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -32,134 +32,113 @@ from jobs.evidence_retrieval.queries import (
 )
 from jobs.kit.inputs.rows import InputFindings
 from jobs.kit.metrics.columns import Floats, Ints
-from jobs.kit.metrics.selective import STATES, States
+from jobs.kit.metrics.selective import STATES
 from runner.errors import DatasetError
 from runner.job import Answers, Task
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImportedColumns:
-    """What one model says of each query; None: nothing."""
+def _model_predictions(
+    model: str,
+    imported: Sequence[ImportedPrediction | None],
+    y: Ints,
+    *,
+    chosen: str | None,
+    findings: InputFindings,
+) -> Predictions:
+    """What one model says of each query, with the probability of the *chosen* column.
 
-    model: str
-    imported: Sequence[ImportedPrediction | None]
-    y: Ints
-
-    def predictions(self, chosen: str | None, findings: InputFindings) -> Predictions:
-        """All of them, with the probability of the column that was *chosen*."""
-        column = self._probability(chosen, findings)
-        prob = None if column is None else self._probs(column)
-        lists = self._names(lambda prediction: prediction.lists)
-        stated = self._names(lambda prediction: prediction.stated)
-        return Predictions(
-            model=self.model,
-            config=CONFIG,
-            status=self._status(prob),
-            prob_raw=_or_none(self._probs(RAW)),
-            prob=prob,
-            score=_or_none(self._floats(lambda prediction: prediction.score)),
-            tau_neg=_or_none(self._floats(lambda prediction: prediction.tau_neg)),
-            tau_pos=_or_none(self._floats(lambda prediction: prediction.tau_pos)),
-            state=self._states(),
-            k=self._ks(),
-            sweep={
-                float(name.removeprefix(GAMMA_PREFIX)): self._k_under(name)
-                for name in sorted(stated, key=_gamma)
-                if name.startswith(GAMMA_PREFIX)
-            },
-            lists={name: self._list(name, findings) for name in lists},
-            final=lists[-1] if lists else "",
-            stated_values={
-                name: self._stated(name)
-                for name in stated
-                if not name.startswith(GAMMA_PREFIX)
-            },
+    Without a choice that is the best column there is.
+    """
+    predictions = [ImportedPrediction() if one is None else one for one in imported]
+    columns = _names(one.probs for one in predictions)
+    best = next((name for name in (chosen, CALIBRATED, RAW) if name in columns), None)
+    if best == RAW and chosen is None:
+        findings.add(
+            "raw_probability",
+            "info",
+            model,
+            f"There is no {CALIBRATED}; {RAW} is used as the probability.",
         )
-
-    def _names(
-        self, read: Callable[[ImportedPrediction], Iterable[str]]
-    ) -> tuple[str, ...]:
-        """All names that any query has, in order of first sight."""
-        return tuple(
-            dict.fromkeys(
-                name
-                for prediction in self.imported
-                if prediction
-                for name in read(prediction)
+    column = best or next(iter(columns), None)
+    prob = (
+        None
+        if column is None
+        else _floats(one.probs.get(column) for one in predictions)
+    )
+    unscored = [one is None for one in imported] if prob is None else np.isnan(prob)
+    states = ints(
+        None if one.state is None else STATES.index(one.state) for one in predictions
+    )
+    lists = _names(one.lists for one in predictions)
+    stated = _names(one.stated for one in predictions)
+    return Predictions(
+        model=model,
+        config=CONFIG,
+        status=[
+            UNJUDGED if truth == UNKNOWN else UNSCORED if is_unscored else SCORED
+            for truth, is_unscored in zip(y, unscored, strict=True)
+        ],
+        prob_raw=_or_none(_floats(one.probs.get(RAW) for one in predictions)),
+        prob=prob,
+        score=_or_none(_floats(one.score for one in predictions)),
+        tau_neg=_or_none(_floats(one.tau_neg for one in predictions)),
+        tau_pos=_or_none(_floats(one.tau_pos for one in predictions)),
+        state=states.astype(np.int8) if (states != UNKNOWN).any() else None,
+        k=ks if ((ks := ints(one.k for one in predictions)) != UNKNOWN).any() else None,
+        sweep={
+            float(name.removeprefix(GAMMA_PREFIX)): ints(
+                one.stated.get(name) for one in predictions
             )
-        )
+            for name in sorted(stated, key=_gamma)
+            if name.startswith(GAMMA_PREFIX)
+        },
+        lists={
+            name: _filled_lists(
+                f"{model} {name}",
+                [one.lists.get(name) for one in predictions],
+                y,
+                findings,
+            )
+            for name in lists
+        },
+        final=lists[-1] if lists else "",
+        stated_values={
+            name: _floats(one.stated.get(name) for one in predictions)
+            for name in stated
+            if not name.startswith(GAMMA_PREFIX)
+        },
+    )
 
-    def _probability(self, chosen: str | None, findings: InputFindings) -> str | None:
-        """The column to go by: the one that was asked for, else the best there is."""
-        columns = self._names(lambda prediction: prediction.probs)
-        best = next((n for n in (chosen, CALIBRATED, RAW) if n in columns), None)
-        if best == RAW and chosen is None:
+
+def _names(named: Iterable[Iterable[str]]) -> tuple[str, ...]:
+    """All names that any query has, in order of first sight."""
+    return tuple(dict.fromkeys(name for names in named for name in names))
+
+
+def _filled_lists(
+    where: str,
+    lists: Iterable[tuple[str, ...] | None],
+    y: Ints,
+    findings: InputFindings,
+) -> list[tuple[str, ...]]:
+    """A list of each query, empty where there is none."""
+    filled = []
+    for uids, truth in zip(lists, y, strict=True):
+        if uids is None and truth == 1:
             findings.add(
-                "raw_probability",
-                "info",
-                self.model,
-                f"There is no {CALIBRATED}; {RAW} is used as the probability.",
+                "no_list",
+                "warn",
+                where,
+                "Queries with evidence have no list; their evidence counts as "
+                "never retrieved.",
             )
-        return best or next(iter(columns), None)
+        filled.append(uids or ())
+    return filled
 
-    def _status(self, prob: Floats | None) -> list[str]:
-        """What became of each query."""
-        unscored = (
-            [prediction is None for prediction in self.imported]
-            if prob is None
-            else np.isnan(prob)
-        )
-        return [
-            UNJUDGED if y == UNKNOWN else UNSCORED if is_unscored else SCORED
-            for y, is_unscored in zip(self.y, unscored, strict=True)
-        ]
 
-    def _floats(self, read: Callable[[ImportedPrediction], float | None]) -> Floats:
-        values = (
-            None if prediction is None else read(prediction)
-            for prediction in self.imported
-        )
-        return np.array([np.nan if x is None else x for x in values], dtype=np.float64)
-
-    def _probs(self, column: str) -> Floats:
-        return self._floats(lambda prediction: prediction.probs.get(column))
-
-    def _stated(self, name: str) -> Floats:
-        return self._floats(lambda prediction: prediction.stated.get(name))
-
-    def _states(self) -> States | None:
-        names = {name: index for index, name in enumerate(STATES)}
-        states = [
-            UNKNOWN
-            if prediction is None or prediction.state is None
-            else names[prediction.state]
-            for prediction in self.imported
-        ]
-        return np.array(states, dtype=np.int8) if set(states) - {UNKNOWN} else None
-
-    def _ks(self) -> Ints | None:
-        ks = ints(
-            None if prediction is None else prediction.k for prediction in self.imported
-        )
-        return ks if (ks != UNKNOWN).any() else None
-
-    def _k_under(self, name: str) -> Ints:
-        return ints(None if np.isnan(k) else k for k in self._stated(name))
-
-    def _list(self, name: str, findings: InputFindings) -> list[tuple[str, ...]]:
-        lists: list[tuple[str, ...]] = []
-        for prediction, y in zip(self.imported, self.y, strict=True):
-            uids = None if prediction is None else prediction.lists.get(name)
-            if uids is None and y == 1:
-                findings.add(
-                    "no_list",
-                    "warn",
-                    f"{self.model} {name}",
-                    "Queries with evidence have no list; their evidence counts as "
-                    "never retrieved.",
-                )
-            lists.append(uids or ())
-        return lists
+def _floats(values: Iterable[float | None]) -> Floats:
+    """A column of numbers, NaN where there is none."""
+    return np.array([*values], dtype=np.float64)
 
 
 def ints(values: Iterable[float | None]) -> Ints:
@@ -200,13 +179,19 @@ def imported_scoring_input(dataset: EvidenceDataset, answers: Answers) -> Scorin
     _require_column(dataset.settings.prob, imported)
     queries = _queries(imported, dataset)
     predictions = tuple(
-        ImportedColumns(
-            model=model, imported=imported.predictions[model], y=queries.y
-        ).predictions(dataset.settings.prob, findings)
+        _model_predictions(
+            model,
+            imported.predictions[model],
+            queries.y,
+            chosen=dataset.settings.prob,
+            findings=findings,
+        )
         for model in answers.models
     )
     _compare_criteria(dataset, queries, findings)
-    of_files = tuple(finding for truth in imported.truths for finding in truth.noticed)
+    of_files = tuple(
+        finding for truth in imported.truths for finding in truth.noticed or ()
+    )
     per_post = np.bincount(queries.post, minlength=len(queries.posts))
     return ScoringInput(
         queries=queries,
@@ -269,16 +254,13 @@ class _ImportedQueries:
     def in_order(self, dataset: EvidenceDataset) -> _ImportedQueries:
         """In file order of posts and then in display order of criteria."""
         posts = {post: i for i, (post, _) in reversed(list(enumerate(self.queries)))}
-        criterion_ranks = {
-            name: i for i, name in enumerate(_criteria(self.queries, dataset))
-        }
-        order = sorted(
-            range(len(self.queries)),
-            key=lambda i: (
-                posts[self.queries[i][0]],
-                criterion_ranks[self.queries[i][1]],
-            ),
-        )
+        ranks = {name: i for i, name in enumerate(_criteria(self.queries, dataset))}
+
+        def key(i: int) -> tuple[int, int]:
+            post, criterion = self.queries[i]
+            return posts[post], ranks[criterion]
+
+        order = sorted(range(len(self.queries)), key=key)
         return _ImportedQueries(
             queries=[self.queries[i] for i in order],
             truths=[self.truths[i] for i in order],
@@ -295,9 +277,7 @@ def _criteria(
 ) -> list[str]:
     """Those of the criteria file in its order, then any other in natural order."""
     names = natural_order(criterion for _, criterion in queries)
-    file_criteria = [
-        criterion.id for criterion in dataset.criteria if criterion.id in names
-    ]
+    file_criteria = [one.id for one in dataset.criteria if one.id in names]
     return [*file_criteria, *(name for name in names if name not in file_criteria)]
 
 
@@ -373,7 +353,7 @@ def _filled(
     criterion: str,
     truth: QueryTruth,
 ) -> QueryTruth:
-    """What is said of a query, completed from the run's own inputs."""
+    """What is predictions of a query, completed from the run's own inputs."""
     gold = dataset.gold
     if truth.gold is None and gold is not None and post in gold.posts:
         truth = replace(truth, gold=gold.evidence.get((post, criterion), ()))

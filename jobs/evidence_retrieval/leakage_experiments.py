@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import TypeAlias
 
 import numpy as np
@@ -15,6 +16,7 @@ from jobs.evidence_retrieval.leakage import (
     foreign_candidates,
     gold_features,
     gold_in_instructions,
+    leak,
     leak_check,
     shared_posts,
     thresholds_from_test,
@@ -28,10 +30,10 @@ from jobs.evidence_retrieval.predictions.fold_gates import (
     Grid,
     choose,
 )
-from jobs.evidence_retrieval.predictions.gate import GateSpec
-from jobs.evidence_retrieval.predictions.nested_folds import (
+from jobs.evidence_retrieval.predictions.gate import (
     FoldAssignment,
     FoldResult,
+    GateSpec,
     Nested,
     apply_gate,
     fit_fold,
@@ -82,7 +84,7 @@ def deep_checks(
             spec, rows, scrambled, _split(split.fold, rows, scrambled, folds)
         )
         if _output_bytes(after, rows, test) != _output_bytes(before, rows, test):
-            yield _leak(
+            yield leak(
                 "gold_scramble",
                 at,
                 "With the gold of the test posts permuted, their predictions change.",
@@ -92,7 +94,7 @@ def deep_checks(
             spec, remaining, left, _split(split.fold, remaining, left, folds)
         )
         if _learnt(without) != _learnt(before):
-            yield _leak(
+            yield leak(
                 "test_removal",
                 at,
                 "With the test posts taken away, something else is fitted.",
@@ -114,7 +116,7 @@ def _after_shuffle(
         if area is None or fold_result.gate is None:
             continue
         if abs(area.auroc - 0.5) > STANDARD_ERRORS * area.se:
-            yield _leak(
+            yield leak(
                 "label_shuffle",
                 f"{where}, fold {fold_result.split.fold}",
                 f"With all gold shuffled and everything fitted again, AUROC is "
@@ -150,10 +152,6 @@ def _learnt(result: FoldResult) -> bytes:
     return json.dumps(fitted).encode()
 
 
-def _leak(code: str, where: str, message: str) -> Finding:
-    return Finding(code=code, severity="error", where=where, message=message)
-
-
 Choose: TypeAlias = Callable[[Grid, Queries, Split], FoldChoice]
 
 
@@ -176,22 +174,22 @@ def choice_checks(
     """
     for split in splits:
         before = choose(grid, queries, split)
+        test_posts = frozenset(split.test)
         tested = [
             i
-            for i, post in enumerate(queries.post.tolist())
-            if queries.posts[post] in frozenset(split.test)
+            for i, post in enumerate(queries.post)
+            if queries.posts[post] in test_posts
         ]
         for code, action, changed in (
             ("gold_scramble", "permuted", _reversed(queries, tested)),
             ("test_removal", "taken away", _removed(queries, tested)),
         ):
             if choose(grid, changed, split) != before:
-                yield Finding(
-                    code=code,
-                    severity="error",
-                    where=f"{where}, fold {split.fold}",
-                    message=f"With the gold of the test posts {action}, the fold's "
-                    "choice from a grid changes.",
+                yield leak(
+                    code,
+                    f"{where}, fold {split.fold}",
+                    f"With the gold of the test posts {action}, the fold's choice from "
+                    "a grid changes.",
                 )
 
 
@@ -213,12 +211,6 @@ def _removed(queries: Queries, tested: Sequence[int]) -> Queries:
     return replace(queries, y=y)
 
 
-NO_GOLD = "there is no gold"
-NO_FOLDS = "there are no folds"
-NO_GATE = "no gate was fitted"
-ON_REQUEST = "needs --deep-checks"
-
-
 def leak_checks(
     dataset: EvidenceDataset,
     queries: Queries,
@@ -227,14 +219,14 @@ def leak_checks(
 ) -> tuple[LeakCheck, ...]:
     """What the cheap checks find, and the expensive ones where the settings ask."""
     fitted = tuple(_fitted(decided))
-    is_deep = dataset.settings.deep_checks
-    without_gold = "" if dataset.gold else NO_GOLD
-    without_gate = "" if fitted else NO_GATE
+    without_gold = "" if dataset.gold else "there is no gold"
+    without_gate = "" if fitted else "no gate was fitted"
+    on_request = "" if dataset.settings.deep_checks else "needs --deep-checks"
     return (
         leak_check(
             "duplicate post texts across folds",
             duplicate_texts(dataset.posts, folds.of),
-            not_checked="" if folds.of else NO_FOLDS,
+            not_checked="" if folds.of else "there are no folds",
         ),
         leak_check(
             "gold sentences in the instructions of prompts",
@@ -244,46 +236,38 @@ def leak_checks(
         leak_check(
             "candidates of another post",
             foreign_candidates(
-                dataset.posts,
-                queries,
-                (config_predictions.predictions for config_predictions in decided),
+                dataset.posts, queries, (one.predictions for one in decided)
             ),
         ),
         leak_check(
             "posts shared by the test, tuning and fitting parts",
-            (
-                finding
+            chain.from_iterable(
+                shared_posts(where, [fold.split for fold in gated.result.folds])
                 for where, gated in fitted
-                for finding in shared_posts(
-                    where, [f.split for f in gated.result.folds]
-                )
             ),
             not_checked=without_gate,
         ),
         leak_check(
             "features that are the gold",
-            (
-                finding
-                for where, gated in fitted
-                for finding in gold_features(where, gated.of.rows, gated.y)
+            chain.from_iterable(
+                gold_features(where, gated.of.rows, gated.y) for where, gated in fitted
             ),
             not_checked=without_gate,
         ),
         leak_check(
             "thresholds chosen on test posts",
-            (
-                finding
-                for where, gated in fitted
-                for finding in thresholds_from_test(
+            chain.from_iterable(
+                thresholds_from_test(
                     where, gated.spec, gated.of.rows, gated.y, gated.result
                 )
+                for where, gated in fitted
             ),
             not_checked=without_gate,
         ),
         leak_check(
             "predictions under scrambled, removed and shuffled gold",
             _deep(queries, decided, fitted, folds),
-            not_checked=without_gold or ("" if is_deep else ON_REQUEST),
+            not_checked=without_gold or on_request,
         ),
     )
 

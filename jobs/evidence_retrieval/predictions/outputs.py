@@ -54,7 +54,7 @@ class SubjectOutputs:
     """What had to be mended in replies, and why some could not be used."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Outputs:
     """All that was read; embeddings and endpoint scores serve every subject."""
 
@@ -100,7 +100,8 @@ def gather(dataset: EvidenceDataset, answers: Answers) -> Outputs:
     collector = _OutputCollector(dataset, answers)
     for family in answers.families():
         collector.add(family)
-    return collector.outputs()
+    collector.outputs.missing += collector.planned.left
+    return collector.outputs
 
 
 class _OutputCollector:
@@ -108,21 +109,19 @@ class _OutputCollector:
 
     def __init__(self, dataset: EvidenceDataset, answers: Answers) -> None:
         self._dataset = dataset
-        self._subjects = {model: SubjectOutputs() for model in answers.models}
-        self._cosines: dict[str, Cosines] = {}
-        self._endpoint: dict[str, tuple[float | None, ...]] = {}
-        self._planned = ExpectedAnswers(dataset, answers)
-        self._open = 0
-        self._stale = 0
+        self.planned = ExpectedAnswers(dataset, answers)
+        self.outputs = Outputs(
+            subjects={model: SubjectOutputs() for model in answers.models}
+        )
 
     def add(self, family: tuple[Answer, ...]) -> None:
         """Take in a first-stage answer with what descends from it."""
-        if not self._planned.takes(family[0].task):
-            self._stale += sum(answer.reply is not None for answer in family)
+        if not self.planned.takes(family[0].task):
+            self.outputs.stale += sum(answer.reply is not None for answer in family)
             return
         windows: dict[tuple[str, str, int], list[Answer]] = {}
         for answer in family:
-            self._open += answer.is_open
+            self.outputs.missing += answer.is_open
             read = replace(answer, parsed=self._parsed(answer))
             task = read.task
             match task.stage:
@@ -135,20 +134,9 @@ class _OutputCollector:
                 case _:
                     self._take_shared(read)
         for (model, key, replicate), window_answers in windows.items():
-            if model in self._subjects:
-                _take_order(
-                    self._dataset, self._subjects[model], key, replicate, window_answers
-                )
-
-    def outputs(self) -> Outputs:
-        """What was found."""
-        return Outputs(
-            subjects=self._subjects,
-            cosines=self._cosines,
-            endpoint=self._endpoint,
-            missing=self._open + self._planned.left,
-            stale=self._stale,
-        )
+            if model in self.outputs.subjects:
+                subject = self.outputs.subjects[model]
+                _take_order(self._dataset, subject, key, replicate, window_answers)
 
     def _parsed(self, answer: Answer) -> object:
         if answer.reply is None:
@@ -164,7 +152,7 @@ class _OutputCollector:
             case PostVectors() as parsed:
                 near = cosines(parsed.criteria, parsed.sentences).T
                 between = cosines(parsed.sentences, parsed.sentences)
-                self._cosines.setdefault(
+                self.outputs.cosines.setdefault(
                     read.task.key,
                     Cosines(
                         query=np.round(near, DECIMALS),
@@ -172,13 +160,13 @@ class _OutputCollector:
                     ),
                 )
             case EndpointScores() as parsed:
-                self._endpoint.setdefault(read.task.key, parsed.scores)
+                self.outputs.endpoint.setdefault(read.task.key, parsed.scores)
             case _:
                 return
 
     def _take_assess(self, read: Answer) -> None:
         task, parsed = read.task, read.parsed
-        subject = self._subjects.get(task.model)
+        subject = self.outputs.subjects.get(task.model)
         if subject is None:
             return
         if read.error is not None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from types import MappingProxyType
 from typing import Any, TypeAlias
 
+from jobs.evidence_retrieval.inputs import natural_order
 from jobs.evidence_retrieval.verification.definitions import (
     MetricDefinitions,
     Queries,
@@ -17,14 +16,13 @@ from jobs.evidence_retrieval.verification.definitions import (
     Variants,
 )
 from jobs.evidence_retrieval.verification.figures import (
+    STATISTICS,
     NotComputableError,
     QueryScope,
     SummaryFigure,
     deployment_figure,
     dynamic_k_figure,
     gate_figure,
-    mean,
-    median,
     ranking_figure,
 )
 
@@ -38,9 +36,8 @@ class StoredKey:
     compute: Callable[[MetricDefinitions], float | None] | None = None
     variants: Variants = field(default_factory=dict)
     meaning: str = ""
-    reason: str = (
-        ""  #: it cannot be recomputed from the rows; empty: the key is unknown
-    )
+    reason: str = ""
+    """Why the rows cannot give it; empty: the key is unknown."""
     is_count: bool = False  #: of queries or folds, beside the figures themselves
 
 
@@ -82,13 +79,11 @@ def count_key(path: str, stored: object, n: int, meaning: str) -> StoredKey:
 FigureLookup: TypeAlias = Callable[[str], SummaryFigure | None]
 """The figure that a name such as `ne_gate.auroc` stands for; None: none."""
 
-UNCHECKED: Mapping[str, str] = MappingProxyType(
-    {
-        "config": "it is a setting of the run, not a result",
-        "definitions": "it is a text",
-        "n_defined": "it counts what scoring saw",
-    }
-)
+UNCHECKED = {
+    "config": "it is a setting of the run, not a result",
+    "definitions": "it is a text",
+    "n_defined": "it counts what scoring saw",
+}
 """Keys of a summary below which nothing is recomputed, and why."""
 
 _RESAMPLED = "it is drawn by resampling; only whether it holds its value is looked at"
@@ -259,33 +254,32 @@ def _groups(ranking: str) -> Groups:
     }
 
 
-_WITNESSES: Mapping[str, Callable[[QueryRow], bool]] = MappingProxyType(
-    {
-        "ne_gate": lambda query: query.p is not None,
-        "deployment": lambda query: (
-            query.tau_neg is not None and query.tau_pos is not None
-        ),
-        "evidence": lambda query: bool(query.lists or query.stated_values),
-        "dynamic_k": lambda query: query.selected is not None,
-    }
-)
+_WITNESSES: Mapping[str, Callable[[QueryRow], bool]] = {
+    "ne_gate": lambda query: query.p is not None,
+    "deployment": lambda query: None not in (query.tau_neg, query.tau_pos),
+    "evidence": lambda query: bool(query.lists or query.stated_values),
+    "dynamic_k": lambda query: query.selected is not None,
+}
 """What the rows must hold somewhere for a group to be due in a summary."""
 
 _TUNED = "it describes the queries that thresholds were chosen on, which are not here"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FoldScopes:
-    """The queries as a whole and by fold."""
+    """The queries as a whole and by fold, in natural order of the folds' names."""
 
-    def __init__(self, every: QueryScope) -> None:
-        """Split *every* query by its fold, in natural order of the folds' names."""
-        self.every = every
+    every: QueryScope
+    by_name: Mapping[str, QueryScope]
+
+    @classmethod
+    def of(cls, every: QueryScope) -> FoldScopes:
+        """Splits *every* query by its fold."""
         by_name: dict[str, list[QueryRow]] = {}
         for query in every.queries:
             by_name.setdefault(query.fold, []).append(query)
-        self.by_name = {
-            name: QueryScope(by_name[name]) for name in sorted(by_name, key=_natural)
-        }
+        names = natural_order(by_name)
+        return cls(every=every, by_name={n: QueryScope(by_name[n]) for n in names})
 
     def value(
         self, figure: SummaryFigure, statistic: str, choices: MetricDefinitions
@@ -297,33 +291,6 @@ class FoldScopes:
         # a threshold of inf says that there is none
         finite = [v for v in of_folds if v is not None and math.isfinite(v)]
         return STATISTICS[statistic](finite, choices)
-
-
-def _natural(name: str) -> list[tuple[int, str]]:
-    """A key that puts fold 2 before fold 10."""
-    parts = re.findall(r"\d+|\D+", name)
-    return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
-
-
-def _std(values: list[float], choices: MetricDefinitions) -> float | None:
-    freedom = len(values) - choices.ddof
-    if freedom < 1:
-        return None
-    centre = math.fsum(values) / len(values)
-    return math.sqrt(math.fsum((v - centre) ** 2 for v in values) / freedom)
-
-
-STATISTICS: Mapping[str, Callable[[list[float], MetricDefinitions], float | None]] = (
-    MappingProxyType(
-        {
-            "mean": mean,
-            "std": _std,
-            "median": median,
-            "min": lambda values, _: min(values, default=None),
-            "max": lambda values, _: max(values, default=None),
-        }
-    )
-)
 
 
 def read_folds(
@@ -340,7 +307,7 @@ def read_folds(
         choices: by which the values of intervals are recomputed.
         ranking: the list that its group `evidence` is about.
     """
-    folds = FoldScopes(every)
+    folds = FoldScopes.of(every)
     groups = _groups(ranking)
     figure_of = partial(_fold_figure, groups)
     stored_keys: list[StoredKey] = []

@@ -11,25 +11,23 @@ from jobs.evidence_retrieval.inputs import assign_folds
 from jobs.evidence_retrieval.leakage_experiments import deep_checks
 from jobs.evidence_retrieval.predictions.classifier import Split
 from jobs.evidence_retrieval.predictions.fitted_gate import FeatureRows
-from jobs.evidence_retrieval.predictions.gate import GateSpec, ThresholdTargets
-from jobs.evidence_retrieval.predictions.nested_folds import (
+from jobs.evidence_retrieval.predictions.gate import (
     FoldAssignment,
     FoldResult,
+    GateSpec,
     Nested,
     fit_fold,
     nested,
 )
+from jobs.evidence_retrieval.settings import EvidenceSettings
 from jobs.kit.metrics.columns import Ints
 
 SPEC = GateSpec(
     kind="classifier",
     calibration="none",
-    c_grid=(),
-    calibrate_on="out_of_fold",
-    targets=ThresholdTargets(
-        sensitivity=0.95, precision=0.7, min_alerts=3, bound="point"
+    settings=EvidenceSettings(
+        target_sensitivity=0.95, target_alert_precision=0.7, min_alerts=3
     ),
-    edge="lt",
 )
 
 

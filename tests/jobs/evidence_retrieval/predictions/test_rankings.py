@@ -44,11 +44,17 @@ TRIED = None if "SIFTLOG_PROVE" in os.environ else 2
 """Folds whose gold is changed; each takes a whole prediction."""
 
 GAMMAS, DAMPINGS, FUSIONS = (0.3, 0.95), (0.1, 0.9), (1, 60)
-FULL = replace(
-    STANDARD[-1], name="fused", first_stage=("bm25", "document"), rerank="none"
+FULL = Config(
+    name="fused",
+    first_stage=("bm25", "document"),
+    graph="ppr",
+    dynamic_k="mass",
+    gate="classifier",
+    calibration="isotonic",
+    three_state=True,
 )
-UNGATED = replace(
-    FULL, name="ungated", gate="none", calibration="none", three_state=False
+UNGATED = Config(
+    name="ungated", first_stage=FULL.first_stage, graph="ppr", dynamic_k="mass"
 )
 
 
@@ -140,7 +146,7 @@ def test_each_fold_goes_by_its_choice_as_if_that_had_been_set(
 def test_the_best_mean_f1_of_the_tuning_queries_is_chosen(
     world: EvidenceDataset,
 ) -> None:
-    configs = (replace(UNGATED, graph="none"),)
+    configs = (UNGATED.model_copy(update={"graph": "none"}),)
     world = replace(world, configs=configs)
     stored = answers(world)
     sheet = predict(world, stored)

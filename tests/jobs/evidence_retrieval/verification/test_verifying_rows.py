@@ -11,7 +11,6 @@ import pytest
 
 from jobs.evidence_retrieval.settings import EvidenceSettings
 from jobs.evidence_retrieval.verification.definitions import (
-    PROFILES,
     SIFTLOG,
     MetricDefinitions,
     definitions_of,
@@ -139,7 +138,11 @@ def test_a_rate_of_nothing_by_nothing_is_null_or_zero_by_choice(
 ) -> None:
     rows = [{**each, "tau_neg": "0.1", "tau_pos": "0.9"} for each in judged([0], [0.4])]
     found = compared(
-        rows, "deployment", "alert_precision", stored, choices=PROFILES[profile]
+        rows,
+        "deployment",
+        "alert_precision",
+        stored,
+        choices=definitions_of(EvidenceSettings(profile=profile)),
     )
     assert (found.verdict, found.why) == (verdict, why)
 
@@ -310,8 +313,9 @@ def test_a_truth_that_is_no_label_is_refused() -> None:
 
 
 def test_profiles_are_those_of_the_settings() -> None:
-    for name, choices in PROFILES.items():
-        assert definitions_of(EvidenceSettings(profile=name)) == choices
+    assert definitions_of(EvidenceSettings()) == SIFTLOG
+    lists = definitions_of(EvidenceSettings(profile="published-lists"))
+    assert (lists.ap_denominator, lists.sums) == ("min", "file order")
     own = definitions_of(EvidenceSettings(profile="published-cv", ddof=1))
     assert (own.ddof, own.gate_edge) == (1, "le")
 

@@ -324,4 +324,4 @@ def _row_findings(
                 queries=queries, prediction=prediction, settings=settings
             )
             for rule in BY_PREDICTION:
-                yield from rule.findings(view, queries, view.name)
+                yield from rule.findings(view, queries, prediction.model)

@@ -28,11 +28,6 @@ class PredictionView:
     prediction: Predictions
     settings: EvidenceSettings
 
-    @property
-    def name(self) -> str:
-        """Whose prediction it is; only the headline configuration is looked at."""
-        return self.prediction.model
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Violation:

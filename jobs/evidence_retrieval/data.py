@@ -17,24 +17,16 @@ if TYPE_CHECKING:
     from jobs.evidence_retrieval.predictions.fitted_gate import StoredGate
 
 
-_SENTENCES: Final = Placeholder(
-    name="sentences",
-    meaning="the numbered sentences of the post, between marks",
-    needed=True,
-)
-_CRITERION: Final = Placeholder(
-    name="criterion", meaning="the criterion's text, between marks", needed=True
-)
-_CRITERIA: Final = Placeholder(
-    name="criteria",
-    meaning="id and text of every criterion, a line of JSON each, between marks",
-    needed=True,
-)
-_CANDIDATES: Final = Placeholder(
-    name="candidates",
-    meaning="the numbered sentences to be ordered, between marks",
-    needed=True,
-)
+_TEXTS: Final = {
+    name: Placeholder(name=name, meaning=meaning, needed=True)
+    for name, meaning in {
+        "sentences": "the numbered sentences of the post, between marks",
+        "criterion": "the criterion's text, between marks",
+        "criteria": "id and text of every criterion, a line of JSON each, between "
+        "marks",
+        "candidates": "the numbered sentences to be ordered, between marks",
+    }.items()
+}
 
 WORDING: Final = PromptCatalog(
     job="evidence-retrieval",
@@ -43,17 +35,17 @@ WORDING: Final = PromptCatalog(
         PromptBlock(
             name="assess.query",
             meaning="is there evidence for one criterion, and which (batch=query)",
-            parts={"system": (), "user": (_SENTENCES, _CRITERION)},
+            parts={"system": (), "user": (_TEXTS["sentences"], _TEXTS["criterion"])},
         ),
         PromptBlock(
             name="assess.post",
             meaning="the same for all criteria of a post at once (batch=post)",
-            parts={"system": (), "user": (_SENTENCES, _CRITERIA)},
+            parts={"system": (), "user": (_TEXTS["sentences"], _TEXTS["criteria"])},
         ),
         PromptBlock(
             name="rerank",
             meaning="in which order are the candidates of a window",
-            parts={"system": (), "user": (_CANDIDATES, _CRITERION)},
+            parts={"system": (), "user": (_TEXTS["candidates"], _TEXTS["criterion"])},
         ),
     ),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 import numpy as np
 
@@ -34,7 +35,10 @@ from jobs.kit.inputs.rows import InputFindings
 from jobs.kit.metrics.columns import Floats, Ints
 from jobs.kit.metrics.selective import STATES
 from runner.errors import DatasetError
-from runner.job import Answers, Task
+from runner.job import Answers
+
+Query: TypeAlias = tuple[str, str]
+"""Post and criterion."""
 
 
 def _model_predictions(
@@ -164,24 +168,24 @@ def imported_scoring_input(dataset: EvidenceDataset, answers: Answers) -> Scorin
     Raises:
         DatasetError: the run has no probability in the column that `--prob` names.
     """
-    imported = _ImportedQueries.of(dataset, answers).in_order(dataset)
+    imported, joined = _imported_queries(dataset, answers)
     findings = InputFindings()
-    if imported.joined:
+    if joined:
         findings.add(
             "answers_joined",
             "warn",
             "import",
             "A query has two answers of one model; both are read as one answer, and "
             "the first counts where they differ.",
-            example=imported.joined[0],
-            n=len(imported.joined),
+            example=joined[0],
+            n=len(joined),
         )
-    _require_column(dataset.settings.prob, imported)
+    _require_column(dataset.settings.prob, imported.values())
     queries = _queries(imported, dataset)
     predictions = tuple(
         _model_predictions(
             model,
-            imported.predictions[model],
+            [query.predictions.get(model) for query in imported.values()],
             queries.y,
             chosen=dataset.settings.prob,
             findings=findings,
@@ -190,7 +194,7 @@ def imported_scoring_input(dataset: EvidenceDataset, answers: Answers) -> Scorin
     )
     _compare_criteria(dataset, queries, findings)
     of_files = tuple(
-        finding for truth in imported.truths for finding in truth.noticed or ()
+        finding for query in imported.values() for finding in query.truth.noticed or ()
     )
     per_post = np.bincount(queries.post, minlength=len(queries.posts))
     return ScoringInput(
@@ -208,73 +212,52 @@ def imported_scoring_input(dataset: EvidenceDataset, answers: Answers) -> Scorin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _ImportedQueries:
-    """What files say, query by query."""
+class _QueryAnswers:
+    """What files say of a query."""
 
-    queries: list[tuple[str, str]] = field(default_factory=list)
-    truths: list[QueryTruth] = field(default_factory=list)
-    predictions: dict[str, list[ImportedPrediction | None]] = field(
-        default_factory=dict
-    )  #: by model
-    joined: list[str] = field(default_factory=list)  #: tasks with an earlier answer
-
-    @classmethod
-    def of(cls, dataset: EvidenceDataset, answers: Answers) -> _ImportedQueries:
-        """In the order of the log."""
-        imported = cls(predictions={model: [] for model in answers.models})
-        indices: dict[str, int] = {}
-        for (answer,) in answers.families():
-            task = answer.task
-            index = indices.setdefault(task.key, len(indices))
-            if index == len(imported.queries):
-                post, _, criterion = task.key.rpartition("/")
-                imported.queries.append((post, criterion))
-                imported.truths.append(decode_truth(task.context or "{}"))
-                for column in imported.predictions.values():
-                    column.append(None)
-            if answer.chat is not None:
-                read = read_prediction(dataset, task, answer.chat)
-                imported._add(
-                    task, index, read if isinstance(read, ImportedPrediction) else None
-                )
-        return imported
-
-    def _add(
-        self, task: Task, index: int, prediction: ImportedPrediction | None
-    ) -> None:
-        """Keep an answer; imports once wrote probabilities and rankings as two."""
-        column = self.predictions[task.model]
-        before = column[index]
-        if before is None or prediction is None:
-            column[index] = before or prediction
-            return
-        self.joined.append(f"{task.model}: {task.key}")
-        column[index] = merge_answers(before, prediction)
-
-    def in_order(self, dataset: EvidenceDataset) -> _ImportedQueries:
-        """In file order of posts and then in display order of criteria."""
-        posts = {post: i for i, (post, _) in reversed(list(enumerate(self.queries)))}
-        ranks = {name: i for i, name in enumerate(_criteria(self.queries, dataset))}
-
-        def key(i: int) -> tuple[int, int]:
-            post, criterion = self.queries[i]
-            return posts[post], ranks[criterion]
-
-        order = sorted(range(len(self.queries)), key=key)
-        return _ImportedQueries(
-            queries=[self.queries[i] for i in order],
-            truths=[self.truths[i] for i in order],
-            predictions={
-                model: [column[i] for i in order]
-                for model, column in self.predictions.items()
-            },
-            joined=self.joined,
-        )
+    truth: QueryTruth
+    predictions: dict[str, ImportedPrediction] = field(default_factory=dict)
+    """By model."""
 
 
-def _criteria(
-    queries: Iterable[tuple[str, str]], dataset: EvidenceDataset
-) -> list[str]:
+def _imported_queries(
+    dataset: EvidenceDataset, answers: Answers
+) -> tuple[dict[Query, _QueryAnswers], list[str]]:
+    """What files say by query, and the tasks that had an earlier answer.
+
+    Queries are in file order of posts and then in display order of criteria. Imports
+    once wrote probabilities and rankings as two answers.
+    """
+    imported: dict[Query, _QueryAnswers] = {}
+    joined = []
+    for (answer,) in answers.families():
+        task = answer.task
+        post, _, criterion = task.key.rpartition("/")
+        if (post, criterion) not in imported:
+            truth = decode_truth(task.context or "{}")
+            imported[post, criterion] = _QueryAnswers(truth=truth)
+        if answer.chat is None:
+            continue
+        prediction = read_prediction(dataset, task, answer.chat)
+        if not isinstance(prediction, ImportedPrediction):
+            continue
+        by_model = imported[post, criterion].predictions
+        if task.model in by_model:
+            joined.append(f"{task.model}: {task.key}")
+            prediction = merge_answers(by_model[task.model], prediction)
+        by_model[task.model] = prediction
+    posts = _ranks(post for post, _ in imported)
+    criteria = _ranks(_criteria(imported, dataset))
+    order = sorted(imported, key=lambda query: (posts[query[0]], criteria[query[1]]))
+    return {query: imported[query] for query in order}, joined
+
+
+def _ranks(names: Iterable[str]) -> dict[str, int]:
+    """The place of each name among the distinct ones."""
+    return {name: index for index, name in enumerate(dict.fromkeys(names))}
+
+
+def _criteria(queries: Iterable[Query], dataset: EvidenceDataset) -> list[str]:
     """Those of the criteria file in its order, then any other in natural order."""
     names = natural_order(criterion for _, criterion in queries)
     file_criteria = [one.id for one in dataset.criteria if one.id in names]
@@ -298,14 +281,13 @@ def _compare_criteria(
         )
 
 
-def _require_column(prob: str | None, imported: _ImportedQueries) -> None:
+def _require_column(prob: str | None, imported: Iterable[_QueryAnswers]) -> None:
     if prob is None:
         return
     columns = {
         column
-        for predictions in imported.predictions.values()
-        for prediction in predictions
-        if prediction is not None
+        for query in imported
+        for prediction in query.predictions.values()
         for column in prediction.probs
     }
     if prob not in columns:
@@ -316,21 +298,23 @@ def _require_column(prob: str | None, imported: _ImportedQueries) -> None:
         )
 
 
-def _queries(imported: _ImportedQueries, dataset: EvidenceDataset) -> Queries:
-    posts = tuple(dict.fromkeys(post for post, _ in imported.queries))
-    criteria = tuple(_criteria(imported.queries, dataset))
+def _queries(
+    imported: Mapping[Query, _QueryAnswers], dataset: EvidenceDataset
+) -> Queries:
+    posts = tuple(dict.fromkeys(post for post, _ in imported))
+    criteria = tuple(_criteria(imported, dataset))
     pools = {post.id: len(post.sentences) for post in dataset.posts}
     truths = [
-        _filled(dataset, pools, *query, truth)
-        for query, truth in zip(imported.queries, imported.truths, strict=True)
+        _filled(dataset, pools, *names, query.truth)
+        for names, query in imported.items()
     ]
     folds = natural_order(t.fold for t in truths if t.fold is not None)
     names_gold = any(truth.gold is not None for truth in truths)
     return Queries(
         posts=posts,
         criteria=criteria,
-        post=_indices(posts, (post for post, _ in imported.queries)),
-        criterion=_indices(criteria, (criterion for _, criterion in imported.queries)),
+        post=_indices(posts, (post for post, _ in imported)),
+        criterion=_indices(criteria, (criterion for _, criterion in imported)),
         pool=ints(truth.pool for truth in truths),
         folds=folds,
         fold=_indices(folds, (truth.fold for truth in truths)),
@@ -353,7 +337,7 @@ def _filled(
     criterion: str,
     truth: QueryTruth,
 ) -> QueryTruth:
-    """What is predictions of a query, completed from the run's own inputs."""
+    """What is said of a query, completed from the run's own inputs."""
     gold = dataset.gold
     if truth.gold is None and gold is not None and post in gold.posts:
         truth = replace(truth, gold=gold.evidence.get((post, criterion), ()))
@@ -365,5 +349,5 @@ def _filled(
 
 
 def _indices(names: Sequence[str], values: Iterable[str | None]) -> Ints:
-    indices = {name: index for index, name in enumerate(names)}
+    indices = _ranks(names)
     return ints(None if value is None else indices[value] for value in values)

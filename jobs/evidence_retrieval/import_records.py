@@ -70,7 +70,7 @@ _Imported = TypeVar("_Imported", QueryTruth, ImportedPrediction)
 
 
 def encode(value: QueryTruth | ImportedPrediction) -> str:
-    """What was content, as JSON."""
+    """What was said, as JSON."""
     return msgspec.json.encode(
         {
             name: _INFINITE if content == math.inf else content
@@ -124,7 +124,7 @@ _NAMES = {
 
 
 def _stated_fields(value: QueryTruth | ImportedPrediction) -> dict[str, Any]:
-    """The fields in which something is content."""
+    """The fields in which something is said."""
     contents = ((name, getattr(value, name)) for name in _NAMES[type(value)])
     return {
         name: content

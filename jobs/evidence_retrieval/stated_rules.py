@@ -16,7 +16,7 @@ from jobs.evidence_retrieval.consistency_rules import (
 )
 from jobs.evidence_retrieval.metrics.judged_predictions import compared
 from jobs.evidence_retrieval.queries import UNKNOWN
-from jobs.kit.metrics.columns import Bools, Floats, Ints
+from jobs.kit.metrics.columns import Bools, Floats
 from jobs.kit.metrics.ranking import evaluate, select
 from jobs.kit.metrics.selective import NEG, POS, States
 
@@ -68,12 +68,6 @@ def _positive(view: PredictionView, column: Floats) -> Bools:
     return rows
 
 
-def _k_in_pool(view: PredictionView) -> Ints | None:
-    """K, cut at what there is to select from; 0 where it is not known."""
-    k, pool = view.prediction.k, view.queries.pool
-    return None if k is None else np.where(pool == UNKNOWN, k, np.minimum(k, pool))
-
-
 def _recall_of_gold(view: PredictionView) -> Iterator[Violation]:
     recall, gold = _column(view, RECALL), view.queries.gold
     if recall is None or gold is None:
@@ -89,13 +83,11 @@ def _recall_of_gold(view: PredictionView) -> Iterator[Violation]:
 
 
 def _precision_of_k(view: PredictionView) -> Iterator[Violation]:
-    precision, k, k_in_pool = (
-        _column(view, PRECISION),
-        view.prediction.k,
-        _k_in_pool(view),
-    )
-    if precision is None or k is None or k_in_pool is None:
+    precision, k = _column(view, PRECISION), view.prediction.k
+    if precision is None or k is None:
         return
+    pool = view.queries.pool
+    k_in_pool = np.where(pool == UNKNOWN, k, np.minimum(k, pool))
     checked = _positive(view, precision) & (k_in_pool > 0)
     yield Violation(
         rows=_rows(

@@ -84,7 +84,7 @@ def gate_rows(
     criterion_rank = _ranks(queries.criteria)[queries.criterion]
     order = np.lexsort((criterion_rank, post_rank))
     indices = order[is_usable[order]]
-    feature_table = features(
+    rows = features(
         probability=stated[indices],
         deviation=model.stated("deviation")[indices],
         shape=step.shape[:, indices],
@@ -93,16 +93,9 @@ def gate_rows(
         pool=queries.pool[indices],
         criterion=queries.criterion[indices],
         criteria=queries.criteria,
+        posts=tuple(queries.posts[i] for i in queries.post[indices].tolist()),
     )
-    return GateRows(
-        rows=FeatureRows(
-            names=feature_table.names,
-            values=feature_table.values,
-            stated=stated[indices],
-            posts=tuple(queries.posts[i] for i in queries.post[indices].tolist()),
-        ),
-        indices=indices,
-    )
+    return GateRows(rows=rows, indices=indices)
 
 
 def _ranks(ids: tuple[str, ...]) -> npt.NDArray[np.intp]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, TypeAlias, get_args
 
 from jobs.evidence_retrieval.verification.definitions import (
@@ -30,18 +30,6 @@ Outcome: TypeAlias = Literal[
 ]
 COMPARED: tuple[Outcome, ...] = ("equal", "other definition", "differs")
 
-COLUMNS = (
-    "path",
-    "kind",
-    "stored",
-    "recomputed",
-    "difference",
-    "verdict",
-    "why",
-    "meaning",
-)
-"""Of `verification.csv`."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredComparison:
@@ -50,9 +38,9 @@ class StoredComparison:
     path: str
     kind: Literal["figure", "count"]  #: a count is one of queries or folds
     stored: float | str | None  #: a text where it is no number
-    verdict: Outcome
     recomputed: float | None = None
     difference: float | None = None  #: recomputed less stored
+    verdict: Outcome
     why: str = ""  #: the choices that give the stored value, or why there is none
     meaning: str = ""
 
@@ -60,6 +48,10 @@ class StoredComparison:
     def cells(self) -> tuple[float | str | None, ...]:
         """The row of `verification.csv`."""
         return tuple(getattr(self, column) for column in COLUMNS)
+
+
+COLUMNS = tuple(field.name for field in fields(StoredComparison))
+"""Of `verification.csv`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

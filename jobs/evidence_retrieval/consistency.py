@@ -11,7 +11,7 @@ from typing import TypeAlias
 import numpy as np
 
 from jobs.evidence_retrieval import consistency_rules, stated_rules
-from jobs.evidence_retrieval.consistency_rules import PredictionView, RowRule
+from jobs.evidence_retrieval.consistency_rules import PredictionView
 from jobs.evidence_retrieval.metrics.gate import REPORTED_RATES
 from jobs.evidence_retrieval.queries import UNKNOWN, Queries, ScoringInput
 from jobs.evidence_retrieval.settings import EvidenceSettings
@@ -268,18 +268,14 @@ def _against_half(table: Table, row: dict[str, Cell]) -> Iterator[Finding]:
             )
 
 
-BY_PREDICTION: tuple[RowRule[PredictionView], ...] = (
+BY_PREDICTION = (
     *consistency_rules.STATE_RULES,
     *consistency_rules.SELECTION_RULES,
     *stated_rules.STATED_RULES,
     *consistency_rules.RANKING_RULES,
 )
 
-
-OF_ROWS = (
-    *(rule.code for rule in consistency_rules.TRUTH_RULES),
-    *(rule.code for rule in BY_PREDICTION),
-)
+OF_ROWS = tuple(consistency_rules.SEVERITIES)
 """The code of every rule that rows must keep; figures and tables have further ones."""
 
 
@@ -317,11 +313,13 @@ def _row_findings(
 ) -> Iterator[Finding]:
     queries = scoring_input.queries
     for of_truth in consistency_rules.TRUTH_RULES:
-        yield from of_truth.findings(queries, queries, "")
+        for violation in of_truth(queries):
+            yield from violation.findings(queries, "")
     for prediction in scoring_input.predictions:
         if prediction.config == scoring_input.headline:
             view = PredictionView(
                 queries=queries, prediction=prediction, settings=settings
             )
             for rule in BY_PREDICTION:
-                yield from rule.findings(view, queries, prediction.model)
+                for violation in rule(view):
+                    yield from violation.findings(queries, prediction.model)

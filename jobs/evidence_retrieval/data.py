@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -86,7 +87,7 @@ class Gold:
     """Uids of the evidence of (post, criterion), in pool order; only positive ones."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class EvidenceDataset:
     """All inputs of a run, validated; an imported run may have none but settings."""
 
@@ -101,27 +102,25 @@ class EvidenceDataset:
     stored: Mapping[str, Any] | None = None  #: results to verify, as JSON
     findings: tuple[Finding, ...] = ()
     gates: tuple[StoredGate, ...] = ()  #: to use instead of fitting any
-    idf: Idf | None = field(init=False, repr=False, compare=False)
-    """Of all sentences, where the settings ask for it; None: each pool has its own."""
-    _posts: Mapping[str, Post] = field(init=False, repr=False, compare=False)
-    _criteria: Mapping[str, Criterion] = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        posts = {post.id: post for post in self.posts}
-        criteria = {criterion.id: criterion for criterion in self.criteria}
-        idf = None
-        if self.settings.idf == "dataset":
-            texts = (
-                sentence.text for post in self.posts for sentence in post.sentences
-            )
-            idf = Idf([tokens(text) for text in texts])
-        object.__setattr__(self, "idf", idf)
-        object.__setattr__(self, "_posts", posts)
-        object.__setattr__(self, "_criteria", criteria)
+    @cached_property
+    def idf(self) -> Idf | None:
+        """Of all sentences, where settings ask for it; None: each pool has its own."""
+        if self.settings.idf != "dataset":
+            return None
+        return Idf([tokens(s.text) for post in self.posts for s in post.sentences])
+
+    @cached_property
+    def _posts_by_id(self) -> Mapping[str, Post]:
+        return {post.id: post for post in self.posts}
+
+    @cached_property
+    def _criteria_by_id(self) -> Mapping[str, Criterion]:
+        return {criterion.id: criterion for criterion in self.criteria}
 
     def post(self, post_id: str) -> Post:
         """A post by its id; raise `KeyError` where there is none."""
-        return self._posts[post_id]
+        return self._posts_by_id[post_id]
 
     def query(self, key: str) -> tuple[Post, Criterion]:
         """The post and criterion of a key; raise `KeyError` where there are none.
@@ -129,7 +128,7 @@ class EvidenceDataset:
         A post's id may hold the "/" of `query_key`; a criterion's may not.
         """
         post_id, _, criterion_id = key.rpartition("/")
-        return self._posts[post_id], self._criteria[criterion_id]
+        return self._posts_by_id[post_id], self._criteria_by_id[criterion_id]
 
 
 def query_key(post_id: str, criterion_id: str) -> str:

@@ -18,6 +18,7 @@ from jobs.evidence_retrieval.import_records import (
     RAW,
     STATED,
     ImportedPrediction,
+    Query,
     QueryTruth,
     merge_answers,
 )
@@ -57,7 +58,7 @@ class ImportedQuery:
     )  #: by model
 
     @property
-    def query(self) -> tuple[str, str]:
+    def query(self) -> Query:
         """Which query it speaks of."""
         return self.post, self.criterion
 

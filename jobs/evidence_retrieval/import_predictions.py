@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from jobs.evidence_retrieval.import_records import (
     GAMMA_PREFIX,
     RAW,
     ImportedPrediction,
+    Query,
     QueryTruth,
     decode_truth,
     merge_answers,
@@ -36,9 +36,6 @@ from jobs.kit.metrics.columns import Floats, Ints
 from jobs.kit.metrics.selective import STATES
 from runner.errors import DatasetError
 from runner.job import Answers
-
-Query: TypeAlias = tuple[str, str]
-"""Post and criterion."""
 
 
 def _model_predictions(

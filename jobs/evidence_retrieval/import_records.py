@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
@@ -14,6 +14,9 @@ from runner.job import Task
 from runner.job_faults import guarded
 from runner.messages import ParseFailure, Reply
 from runner.scorecard import Finding
+
+Query: TypeAlias = tuple[str, str]
+"""Post and criterion."""
 
 CONFIG = "given"
 """Of work made elsewhere nobody knows the configuration."""

@@ -36,6 +36,7 @@ from jobs.evidence_retrieval.import_records import (
     SINGLE,
     STATED,
     ImportedPrediction,
+    Query,
     encode,
     merge_answers,
 )
@@ -47,10 +48,6 @@ from jobs.kit.inputs.files import csv_columns, holds_objects
 from jobs.kit.inputs.rows import InputFindings
 from runner.errors import DatasetError
 from runner.job import ImportedAnswer, TaskSpec
-
-Query: TypeAlias = tuple[str, str]
-"""Post and criterion."""
-
 
 Reader: TypeAlias = Callable[[EvidenceFile], Iterator[ImportedQuery]]
 
@@ -287,12 +284,10 @@ class EvidenceRetrievalImporter(FileImporter[EvidenceSettings]):
 
     def named(self, settings: EvidenceSettings) -> Iterator[ImportFile]:
         """What flags name."""
-        if settings.per_query is not None:
-            yield ImportFile(path=settings.per_query)
-        if settings.qrels is not None:
-            yield ImportFile(form="qrels", path=settings.qrels)
-        if settings.run is not None:
-            yield ImportFile(form="run", path=settings.run)
+        first = {"": settings.per_query, "qrels": settings.qrels, "run": settings.run}
+        for form, first_path in first.items():
+            if first_path is not None:
+                yield ImportFile(form=form, path=first_path)
         for text in settings.rankings:
             model, equals, path = text.partition("=")
             if equals and not Path(text).exists():

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import TypeAlias
 
 import numpy as np
 
@@ -25,7 +24,6 @@ from jobs.evidence_retrieval.predictions.classifier import Split
 from jobs.evidence_retrieval.predictions.config_predictions import ConfigPredictions
 from jobs.evidence_retrieval.predictions.fitted_gate import FeatureRows, gate_json
 from jobs.evidence_retrieval.predictions.fold_gates import (
-    FoldChoice,
     GateOutput,
     Grid,
     choose,
@@ -49,9 +47,6 @@ from runner.scorecard import Finding
 STANDARD_ERRORS = 4
 """How far the AUROC of shuffled gold may lie from 0.5: by chance once in 16,000."""
 
-FitFold: TypeAlias = Callable[[GateSpec, FeatureRows, Ints, Split], FoldResult]
-FitAll: TypeAlias = Callable[[GateSpec, FeatureRows, Ints, FoldAssignment], Nested]
-
 
 def deep_checks(
     where: str,
@@ -59,9 +54,6 @@ def deep_checks(
     rows: FeatureRows,
     y: Ints,
     folds: FoldAssignment,
-    *,
-    fit_one: FitFold = fit_fold,
-    fit_all: FitAll = nested,
 ) -> Iterator[Finding]:
     """What the experiments find.
 
@@ -71,16 +63,14 @@ def deep_checks(
         rows: queries in canonical order.
         y: 1, 0 or UNKNOWN a row.
         folds: of the posts.
-        fit_one: how one fold is fitted.
-        fit_all: how all of them are.
     """
     chance = np.random.default_rng(folds.seed)
     for split in splits(folds, rows.posts, y):
         at = f"{where}, fold {split.fold}"
         test = rows_of(rows, split.test)
-        before = fit_one(spec, rows, y, split)
+        before = fit_fold(spec, rows, y, split)
         scrambled = _permuted(y, test, chance)
-        after = fit_one(
+        after = fit_fold(
             spec, rows, scrambled, _split(split.fold, rows, scrambled, folds)
         )
         if _output_bytes(after, rows, test) != _output_bytes(before, rows, test):
@@ -90,7 +80,7 @@ def deep_checks(
                 "With the gold of the test posts permuted, their predictions change.",
             )
         remaining, left = rows.select(~test), y[~test]
-        without = fit_one(
+        without = fit_fold(
             spec, remaining, left, _split(split.fold, remaining, left, folds)
         )
         if _learnt(without) != _learnt(before):
@@ -101,7 +91,7 @@ def deep_checks(
             )
     shuffled = _permuted(y, np.ones(len(y), dtype=np.bool_), chance)
     yield from _after_shuffle(
-        where, rows, shuffled, fit_all(spec, rows, shuffled, folds)
+        where, rows, shuffled, nested(spec, rows, shuffled, folds)
     )
 
 
@@ -152,16 +142,11 @@ def _learnt(result: FoldResult) -> bytes:
     return json.dumps(fitted).encode()
 
 
-Choose: TypeAlias = Callable[[Grid, Queries, Split], FoldChoice]
-
-
 def choice_checks(
     where: str,
     grid: Grid,
     queries: Queries,
     splits: Sequence[Split],
-    *,
-    choose: Choose = choose,
 ) -> Iterator[Finding]:
     """What the experiments find.
 
@@ -170,7 +155,6 @@ def choice_checks(
         grid: what was chosen from.
         queries: with gold.
         splits: of the folds.
-        choose: how one fold's constants are chosen.
     """
     for split in splits:
         before = choose(grid, queries, split)

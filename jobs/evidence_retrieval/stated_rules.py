@@ -8,8 +8,8 @@ from decimal import Decimal
 import numpy as np
 
 from jobs.evidence_retrieval.consistency_rules import (
+    PredictionRule,
     PredictionView,
-    RowRule,
     Violation,
     recomputed,
     states_in_force,
@@ -75,6 +75,7 @@ def _recall_of_gold(view: PredictionView) -> Iterator[Violation]:
     counts = np.array([len(uids) for uids in gold], dtype=np.int64)
     checked = _positive(view, recall) & (counts > 0)
     yield Violation(
+        code="recall_no_share_of_gold",
         rows=_rows(view, checked, lambda i: is_share(recall[i], int(counts[i]))),
         where=RECALL,
         message="Recall times the number of gold sentences is not a whole number.",
@@ -90,6 +91,7 @@ def _precision_of_k(view: PredictionView) -> Iterator[Violation]:
     k_in_pool = np.where(pool == UNKNOWN, k, np.minimum(k, pool))
     checked = _positive(view, precision) & (k_in_pool > 0)
     yield Violation(
+        code="precision_no_share_of_k",
         rows=_rows(
             view,
             checked,
@@ -104,38 +106,28 @@ def _precision_of_k(view: PredictionView) -> Iterator[Violation]:
     )
 
 
-def _reciprocal(view: PredictionView) -> tuple[Floats, Bools, Bools] | None:
-    """The column, rows that are no reciprocal rank, rows that are one as rounded."""
+def _no_reciprocal(view: PredictionView) -> Iterator[Violation]:
     mrr = _column(view, MRR)
     if mrr is None:
-        return None
+        return
     rank = np.round(1 / np.where(mrr > 0, mrr, 1))
     is_exact = (mrr == 0) | (np.abs(1 / np.maximum(rank, 1) - mrr) < EXACT)
     checked = _positive(view, mrr) & ~is_exact
     wrong = _rows(view, checked, lambda i: is_printed(1 / rank[i], mrr[i]))
-    return mrr, wrong, checked & ~wrong
-
-
-def _no_reciprocal(view: PredictionView) -> Iterator[Violation]:
-    if (reciprocal := _reciprocal(view)) is not None:
-        mrr, wrong, _ = reciprocal
-        yield Violation(
-            rows=wrong,
-            where=MRR,
-            message="A reciprocal rank is 1 by a whole number; these are not.",
-            values=lambda i: f"{mrr[i]} is 1/{1 / mrr[i]:.3f}",
-        )
-
-
-def _rounded_reciprocal(view: PredictionView) -> Iterator[Violation]:
-    if (reciprocal := _reciprocal(view)) is not None:
-        mrr, _, rounded = reciprocal
-        yield Violation(
-            rows=rounded,
-            where=MRR,
-            message="Reciprocal ranks are right only as rounded to the printed digits.",
-            values=lambda i: f"{mrr[i]} for 1/{1 / mrr[i]:.0f}",
-        )
+    yield Violation(
+        code="mrr_no_reciprocal",
+        rows=wrong,
+        where=MRR,
+        message="A reciprocal rank is 1 by a whole number; these are not.",
+        values=lambda i: f"{mrr[i]} is 1/{1 / mrr[i]:.3f}",
+    )
+    yield Violation(
+        code="mrr_rounded",
+        rows=checked & ~wrong,
+        where=MRR,
+        message="Reciprocal ranks are right only as rounded to the printed digits.",
+        values=lambda i: f"{mrr[i]} for 1/{1 / mrr[i]:.0f}",
+    )
 
 
 def _rank_against_recall(view: PredictionView) -> Iterator[Violation]:
@@ -151,6 +143,7 @@ def _rank_against_recall(view: PredictionView) -> Iterator[Violation]:
         return bool(is_within == (recall[i] > 0))
 
     yield Violation(
+        code="rank_contradicts_recall",
         rows=_rows(view, checked, holds),
         where=MRR,
         message=(
@@ -204,6 +197,7 @@ def _differing(
     decimals = max((digits(value) for value in column[checked].tolist()), default=0)
     apart = np.abs(column - again)
     return Violation(
+        code="stated_differs",
         rows=checked & (apart > max(EXACT, 0.5 * 10.0**-decimals + TINY)),
         where=name,
         message=f"{name} is not what the list and the gold sentences give.",
@@ -220,6 +214,7 @@ def _on_negatives(view: PredictionView) -> Iterator[Violation]:
 
 def _filled(view: PredictionView, name: str, column: Floats) -> Violation:
     return Violation(
+        code="filled_on_negatives",
         rows=(view.queries.y == 0) & ~np.isnan(column),
         where=name,
         message=(
@@ -254,6 +249,7 @@ def _wrongly_judged(
         other = int(_wrong(view, column, by_thresholds, decides).sum())
         suffix = f", {other} by p and the thresholds"
     return Violation(
+        code="decision_wrongly_judged",
         rows=wrong,
         where=name,
         message=(
@@ -276,15 +272,12 @@ def _wrong(
     return wrong
 
 
-STATED_RULES: tuple[RowRule[PredictionView], ...] = (
-    RowRule(code="recall_no_share_of_gold", severity="error", broken=_recall_of_gold),
-    RowRule(code="precision_no_share_of_k", severity="error", broken=_precision_of_k),
-    RowRule(code="mrr_no_reciprocal", severity="error", broken=_no_reciprocal),
-    RowRule(code="mrr_rounded", severity="info", broken=_rounded_reciprocal),
-    RowRule(
-        code="rank_contradicts_recall", severity="error", broken=_rank_against_recall
-    ),
-    RowRule(code="stated_differs", severity="error", broken=_differ),
-    RowRule(code="filled_on_negatives", severity="warn", broken=_on_negatives),
-    RowRule(code="decision_wrongly_judged", severity="error", broken=_wrong_decisions),
+STATED_RULES: tuple[PredictionRule, ...] = (
+    _recall_of_gold,
+    _precision_of_k,
+    _no_reciprocal,
+    _rank_against_recall,
+    _differ,
+    _on_negatives,
+    _wrong_decisions,
 )

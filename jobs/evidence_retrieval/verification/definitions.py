@@ -114,19 +114,17 @@ class QueryRow:
     stated_values: Mapping[str, float] = field(default_factory=dict)
 
 
-def read_queries(rows: Iterable[Row], probability: str | None = None) -> list[QueryRow]:
+def read_queries(rows: Iterable[Row]) -> list[QueryRow]:
     """The queries of *rows*, in file order.
 
     Args:
         rows: cells by column name, as `csv.DictReader` gives them.
-        probability: the column of the probability; none: the first of
-            `PROBABILITIES` that is filled.
 
     Raises:
         ValueError: a cell that should be a number is none.
     """
     table = list(rows)
-    column = probability or next(
+    column = next(
         (name for name in PROBABILITIES if any(row.get(name) for row in table)), ""
     )
     return [_query(row, column) for row in table]

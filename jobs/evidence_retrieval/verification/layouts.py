@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeAlias
@@ -98,10 +99,16 @@ def uncheckable_numbers(path: str, value: object, reason: str) -> Iterator[Store
         yield StoredKey(path=path, stored=value, reason=reason)
 
 
-def intervals(
-    block: object, figure_of: FigureLookup, scope: QueryScope
+def _of_either_layout(
+    top: str, block: object, figure_of: FigureLookup, scope: QueryScope
 ) -> Iterator[StoredKey]:
-    """The values that intervals are about, and their ends."""
+    """What is at a key that is no block of figures: intervals, texts, unknown keys."""
+    if top in UNCHECKED:
+        yield from uncheckable_numbers(top, block, UNCHECKED[top])
+        return
+    if top != "intervals":
+        yield StoredKey(path=top, stored=block)
+        return
     for name, interval in items(block):
         figure = figure_of(name)
         for key, value in items(interval):
@@ -126,21 +133,13 @@ def misplaced_intervals(
     for name, interval in items(block):
         ends = dict(items(interval))
         lo, hi, value = ends.get("lo"), ends.get("hi"), ends.get("value")
-        if value is None:
-            value = _recomputed(figure_of(name), scope, choices)
+        if value is None and (figure := figure_of(name)) is not None:
+            with suppress(NotComputableError):
+                value = scope.value(figure, choices)
         if lo is None or hi is None or value is None:
             continue
         if not lo <= value <= hi:
             yield f"The interval of {name}, {lo} to {hi}, does not hold {value}."
-
-
-def _recomputed(
-    figure: SummaryFigure | None, scope: QueryScope, choices: MetricDefinitions
-) -> float | None:
-    try:
-        return None if figure is None else scope.value(figure, choices)
-    except NotComputableError:
-        return None
 
 
 def items(block: object) -> Iterator[tuple[str, Any]]:
@@ -169,12 +168,8 @@ def read_lists(
         if isinstance(value, Mapping) and key in {*LISTS, *list_names}:
             stored_keys += _list(key, value, scope)
             failures += _missing_blocks(key, value)
-        elif key == "intervals":
-            stored_keys += intervals(value, _list_figure, scope)
-        elif key in UNCHECKED:
-            stored_keys += uncheckable_numbers(key, value, UNCHECKED[key])
         elif key not in _WORDS:
-            stored_keys.append(StoredKey(path=key, stored=value))
+            stored_keys += _of_either_layout(key, value, _list_figure, scope)
     failures += [
         f"The rows have {name} lists and the summary has no block {name}."
         for name in LISTS
@@ -209,13 +204,11 @@ def _list(
 
 
 def _missing_blocks(name: str, block: Mapping[str, Any]) -> Iterator[str]:
-    present = set(_DENOMINATORS).intersection(block)
-    parts = (
-        {f"{name}.{key}": block.get(key) for key in _DENOMINATORS} if present else {}
-    )
-    for path, part in (parts or {name: block}).items():
-        figures = [key for key in part or () if ranking_figure(key, name) is not None]
-        if not figures:
+    parts = {name: block}
+    if set(_DENOMINATORS).intersection(block):
+        parts = {f"{name}.{key}": block.get(key) or {} for key in _DENOMINATORS}
+    for path, part in parts.items():
+        if all(ranking_figure(key, name) is None for key in part):
             yield f"The summary's block {path} is missing or holds no figure."
 
 
@@ -322,12 +315,8 @@ def read_folds(
                     stored_keys += _fold(f"{key}[{i}]", entry, scope, groups)
             case "aggregated_metrics", Mapping():
                 stored_keys += _aggregated(key, value, folds, figure_of)
-            case "intervals", _:
-                stored_keys += intervals(value, figure_of, every)
-            case _ if key in UNCHECKED:
-                stored_keys += uncheckable_numbers(key, value, UNCHECKED[key])
             case _:
-                stored_keys.append(StoredKey(path=key, stored=value))
+                stored_keys += _of_either_layout(key, value, figure_of, every)
     missing = _missing(stored, folds)
     outside = misplaced_intervals(stored.get("intervals"), figure_of, every, choices)
     return ParsedSummary(stored_keys=tuple(stored_keys), failures=(*missing, *outside))
@@ -367,12 +356,11 @@ def _group(
     if figure_of is None:
         yield StoredKey(path=path, stored=figures)
         return
+    reason = "the rows have no such fold"
     for key, value in items(figures):
         below = f"{path}.{key}"
         if scope is None:
-            yield StoredKey(
-                path=below, stored=value, reason="the rows have no such fold"
-            )
+            yield StoredKey(path=below, stored=value, reason=reason)
         else:
             yield figure_key(below, value, figure_of(key), scope)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -98,27 +98,24 @@ class SummaryVerification:
 
         A file of which nothing could be compared has not been verified.
         """
-        return (*self._nothing_compared(), *self.contradictions, *self._differing())
-
-    def _nothing_compared(self) -> Iterator[str]:
-        is_number = (
+        sentences = []
+        if not any(
             c.verdict in COMPARED and c.stored is not None for c in self.figures
-        )
-        if not any(is_number):
-            yield (
+        ):
+            sentences.append(
                 "No number of the stored summary could be compared: its "
                 "keys are unknown, or the rows lack the data."
             )
-
-    def _differing(self) -> Iterator[str]:
+        sentences += self.contradictions
         wrong = [c for c in self.comparisons if c.verdict == "differs"]
         if wrong:
             first, others = wrong[0], len(wrong) - 1
-            yield (
+            sentences.append(
                 f"{first.path} is stored as {first.stored}, but the rows "
                 f"give {first.recomputed}; {others:,} more differ (see "
                 "verification.csv)."
             )
+        return tuple(sentences)
 
 
 TOLERANCE = 1e-9
@@ -133,7 +130,6 @@ def verify(
     *,
     choices: MetricDefinitions = SIFTLOG,
     ranking: str = "reranked",
-    probability: str | None = None,
     tolerance: float = TOLERANCE,
 ) -> SummaryVerification:
     """Recompute from per-query rows every number that a stored summary holds.
@@ -145,13 +141,12 @@ def verify(
         choices: the definitions to read it by.
         ranking: the list that evidence figures are about, in the columns
             `<ranking>_topk`.
-        probability: the column of the probability, where it is not the usual one.
         tolerance: the largest difference that is still equal.
 
     Raises:
         ValueError: a cell of the rows that should be a number is none.
     """
-    scope = QueryScope(read_queries(rows, probability))
+    scope = QueryScope(read_queries(rows))
     if "fold_results" in stored or "aggregated_metrics" in stored:
         reading = read_folds(stored, scope, choices, ranking)
     else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -258,37 +259,40 @@ def _thresholds(view: PredictionView) -> tuple[Floats | None, Floats | None]:
     return view.prediction.tau_neg, view.prediction.tau_pos
 
 
-def _contradicted(view: PredictionView) -> dict[Edge, Bools]:
-    """Rows whose stated state is not the recomputed one, under either edge."""
-    stated = view.prediction.state
-    contradicted: dict[Edge, Bools] = {}
-    edges: tuple[Edge, ...] = ("lt", "le")
-    for edge in edges:
-        state = recomputed(view, edge)
-        if stated is not None and state is not None:
-            contradicted[edge] = (
-                (stated != UNKNOWN) & (state != UNKNOWN) & (stated != state)
-            )
-    return contradicted
-
-
 def _states_and_thresholds(view: PredictionView) -> Iterator[Violation]:
-    contradicted = _contradicted(view)
-    if not contradicted:
+    p, low, high = view.prediction.prob, *_thresholds(view)
+    stated, edge = view.prediction.state, view.settings.gate_edge
+    other: Edge = "le" if edge == "lt" else "lt"
+    state, by_other = recomputed(view, edge), recomputed(view, other)
+    if stated is None or p is None or low is None or high is None:
         return
-    lt, le = (int(contradicted[edge].sum()) for edge in ("lt", "le"))
-    edge = view.settings.gate_edge
-    rows, other = contradicted[edge], "le" if edge == "lt" else "lt"
-    if lt and le:  # neither edge explains every state
+    if state is None or by_other is None:
+        return
+
+    def contradicted(states: States) -> Bools:
+        both = (stated != UNKNOWN) & (states != UNKNOWN)
+        rows: Bools = both & (stated != states)
+        return rows
+
+    def values(i: int) -> str:
+        return (
+            f"{STATES[stated[i]]} stated, {STATES[state[i]]} by p {p[i]} and "
+            f"thresholds {low[i]} and {high[i]}"
+        )
+
+    rows = contradicted(state)
+    counts = {edge: int(rows.sum()), other: int(contradicted(by_other).sum())}
+    if all(counts.values()):  # neither edge explains every state
         yield Violation(
             code="state_contradicts_thresholds",
             rows=rows,
             where="state",
             message=(
-                f"{lt} of {len(view.queries)} states do not follow from p and the "
-                f"thresholds where NEG is p < tau_neg, {le} where it is p <= tau_neg."
+                f"{counts['lt']} of {len(view.queries)} states do not follow from p "
+                "and the thresholds where NEG is p < tau_neg, "
+                f"{counts['le']} where it is p <= tau_neg."
             ),
-            values=lambda i: _describe_state(view, i),
+            values=values,
         )
     else:
         # where this edge explains them too, no row breaks the rule
@@ -300,21 +304,8 @@ def _states_and_thresholds(view: PredictionView) -> Iterator[Violation]:
                 f"States at a threshold follow the edge rule {other}, not "
                 f"{edge}, which this scoring uses."
             ),
-            values=lambda i: _describe_state(view, i),
+            values=values,
         )
-
-
-def _describe_state(view: PredictionView, i: int) -> str:
-    """A row's state and what it should be by its own numbers."""
-    p, low, high = view.prediction.prob, *_thresholds(view)
-    state = recomputed(view, view.settings.gate_edge)
-    stated = view.prediction.state
-    if p is None or low is None or high is None or state is None or stated is None:
-        return ""
-    return (
-        f"{STATES[stated[i]]} stated, {STATES[state[i]]} by p {p[i]} and thresholds "
-        f"{low[i]} and {high[i]}"
-    )
 
 
 def _crossed(view: PredictionView) -> Iterator[Violation]:
@@ -329,14 +320,14 @@ def _crossed(view: PredictionView) -> Iterator[Violation]:
         )
 
 
-def _vary_in_fold(view: PredictionView) -> Iterator[Violation]:
-    for name, column in zip(("tau_neg", "tau_pos"), _thresholds(view), strict=True):
-        if column is not None:
-            yield _varying(name, column, _first_by_fold(view, column))
-
-
-def _varying(name: str, column: Floats, first: Floats) -> Violation:
-    return Violation(
+def _varies_in_fold(
+    name: Literal["tau_neg", "tau_pos"], view: PredictionView
+) -> Iterator[Violation]:
+    column: Floats | None = getattr(view.prediction, name)
+    if column is None:
+        return
+    first = _first_by_fold(view, column)
+    yield Violation(
         code="thresholds_vary_in_fold",
         rows=~(np.isnan(column) | np.isnan(first)) & (column != first),
         where=name,
@@ -415,7 +406,8 @@ def _falling(rows: Ints, raw: Floats, p: Floats) -> Ints:
 STATE_RULES: tuple[PredictionRule, ...] = (
     _states_and_thresholds,
     _crossed,
-    _vary_in_fold,
+    partial(_varies_in_fold, "tau_neg"),
+    partial(_varies_in_fold, "tau_pos"),
     _same_everywhere,
     _not_monotone,
 )

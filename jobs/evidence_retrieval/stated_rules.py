@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from decimal import Decimal
+from functools import partial
 
 import numpy as np
 
@@ -205,42 +206,27 @@ def _differing(
     )
 
 
-def _on_negatives(view: PredictionView) -> Iterator[Violation]:
-    for name in (RECALL, PRECISION, MRR):
-        column = _column(view, name)
-        if column is not None:
-            yield _filled(view, name, column)
+def _filled_on_negatives(name: str, view: PredictionView) -> Iterator[Violation]:
+    column = _column(view, name)
+    if column is not None:
+        yield Violation(
+            code="filled_on_negatives",
+            rows=(view.queries.y == 0) & ~np.isnan(column),
+            where=name,
+            message=(
+                "A ranking column is filled on queries without evidence, which are "
+                "left out of every figure."
+            ),
+            values=lambda i: f"{column[i]} where nothing is gold",
+        )
 
 
-def _filled(view: PredictionView, name: str, column: Floats) -> Violation:
-    return Violation(
-        code="filled_on_negatives",
-        rows=(view.queries.y == 0) & ~np.isnan(column),
-        where=name,
-        message=(
-            "A ranking column is filled on queries without evidence, which are left "
-            "out of every figure."
-        ),
-        values=lambda i: f"{column[i]} where nothing is gold",
-    )
-
-
-def _wrong_decisions(view: PredictionView) -> Iterator[Violation]:
-    state = states_in_force(view)
-    for name, decides in DECISIONS.items():
-        column = _column(view, name)
-        if column is not None and state is not None:
-            yield _wrongly_judged(view, name, column, state, decides)
-
-
-def _wrongly_judged(
-    view: PredictionView,
-    name: str,
-    column: Floats,
-    state: States,
-    decides: Callable[[States], Bools],
-) -> Violation:
+def _wrongly_judged(name: str, view: PredictionView) -> Iterator[Violation]:
     """Whether a decision was right follows from the state and the truth."""
+    column, state = _column(view, name), states_in_force(view)
+    if column is None or state is None:
+        return
+    decides = DECISIONS[name]
     wrong = _wrong(view, column, state, decides)
     filled = int((~np.isnan(column) & (state != UNKNOWN)).sum())
     by_thresholds = recomputed(view, view.settings.gate_edge)
@@ -248,7 +234,7 @@ def _wrongly_judged(
     if by_thresholds is not None:
         other = int(_wrong(view, column, by_thresholds, decides).sum())
         suffix = f", {other} by p and the thresholds"
-    return Violation(
+    yield Violation(
         code="decision_wrongly_judged",
         rows=wrong,
         where=name,
@@ -278,6 +264,6 @@ STATED_RULES: tuple[PredictionRule, ...] = (
     _no_reciprocal,
     _rank_against_recall,
     _differ,
-    _on_negatives,
-    _wrong_decisions,
+    *(partial(_filled_on_negatives, name) for name in (RECALL, PRECISION, MRR)),
+    *(partial(_wrongly_judged, name) for name in DECISIONS),
 )

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -15,7 +16,6 @@ from jobs.evidence_retrieval.verification.definitions import (
     SIFTLOG,
     MetricDefinitions,
     Row,
-    Variants,
     read_queries,
 )
 from jobs.evidence_retrieval.verification.figures import NotComputableError, QueryScope
@@ -181,30 +181,11 @@ def _compare(
     compared = replace(bare, recomputed=value, difference=_difference(stored, value))
     if _agree(stored, value, tolerance):
         return replace(compared, verdict="equal")
-    definition = _definition_of(
-        stored, stored_key.compute, stored_key.variants, choices, tolerance
-    )
-    if definition is not None:
-        return replace(compared, verdict="other definition", why=definition)
+    for other, changes in choices.alternatives(stored_key.variants):
+        with suppress(NotComputableError):
+            if _agree(stored, _defined(stored_key.compute(other)), tolerance):
+                return replace(compared, verdict="other definition", why=changes)
     return replace(compared, verdict="differs")
-
-
-def _definition_of(
-    stored: Stored,
-    compute: Callable[[MetricDefinitions], float | None],
-    variants: Variants,
-    choices: MetricDefinitions,
-    tolerance: float,
-) -> str | None:
-    """The other choices that make the stored number; None: none that are known."""
-    for other, changes in choices.alternatives(variants):
-        try:
-            value = _defined(compute(other))
-        except NotComputableError:
-            continue
-        if _agree(stored, value, tolerance):
-            return changes
-    return None
 
 
 def _number(stored: object) -> Stored:

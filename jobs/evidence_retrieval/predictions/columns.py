@@ -102,7 +102,9 @@ class ModelColumns:
     def stated(self, field_name: str) -> Floats:
         """A number of each assessment by its field's name; NaN where there is none."""
         # an array of floats reads None as NaN
-        values = [getattr(one, field_name, None) for one in self.assessed]
+        values = [
+            None if one is None else getattr(one, field_name) for one in self.assessed
+        ]
         return np.array(values, dtype=np.float64)
 
     @property

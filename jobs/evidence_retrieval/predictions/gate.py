@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -167,11 +167,12 @@ class FoldResult:
     """What one fold's gate is, and how it was come by."""
 
     split: Split
-    gate: FittedGate | None  #: None: there was nothing to learn from
-    reason: str  #: why; empty where there is a gate
-    on_tune: Mapping[str, float | None]
-    tune_p: Floats  #: calibrated, of the tuning rows
-    tune_y: Bools
+    gate: FittedGate | None = None  #: None: there was nothing to learn from
+    reason: str = ""  #: why; empty where there is a gate
+    on_tune: Mapping[str, float | None] = field(default_factory=dict)
+    tune_p: Floats = field(default_factory=lambda: np.empty(0))
+    """Calibrated, of the tuning rows."""
+    tune_y: Bools = field(default_factory=lambda: np.empty(0, dtype=np.bool_))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -239,20 +240,11 @@ def fit_fold(
     try:
         gate = fit(spec, learn, tune)
     except CannotFitError as error:
-        empty = np.empty(0)
-        return FoldResult(
-            split=fold_split,
-            gate=None,
-            reason=str(error),
-            on_tune={},
-            tune_p=empty,
-            tune_y=empty.astype(np.bool_),
-        )
+        return FoldResult(split=fold_split, reason=str(error))
     p = gate.probability(tune.rows)
     return FoldResult(
         split=fold_split,
         gate=gate,
-        reason="",
         on_tune=reached(tune.y, p, gate.thresholds, spec.settings.gate_edge),
         tune_p=p,
         tune_y=tune.y,

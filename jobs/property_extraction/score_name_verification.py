@@ -10,6 +10,7 @@ from jobs.kit import charts
 from jobs.kit.charts import Chart, ChartFigures, stack
 from jobs.kit.explain import pages_text
 from jobs.kit.metrics import Agreement
+from jobs.kit.summary import summary_text
 from jobs.kit.tables import Columns, TableOf, count, flag, number, text
 from jobs.kit.text_format import plural
 from jobs.property_extraction.data import PropertyDataset
@@ -35,7 +36,7 @@ from runner.scorecard import (
     Scorecard,
     Table,
 )
-from store.document import Block, Fact, Numbers, TableBlock, Words, as_text
+from store.document import Block, Fact, Numbers, TableBlock, Words
 from store.document import number as number_text
 from store.printable import clip
 
@@ -160,7 +161,7 @@ NAME_CELLS = 34
 
 def verification_text(verification: NameVerification) -> str:
     """The summary of one scoring."""
-    return f"{as_text(_summary(verification))}\n"
+    return summary_text(_summary(verification))
 
 
 def _summary(verification: NameVerification) -> Iterator[Block]:

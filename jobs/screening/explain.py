@@ -20,7 +20,13 @@ from jobs.screening.data import (
     ScreeningRecord,
     record_key,
 )
-from jobs.screening.decisions import OUTCOMES, UNDECIDED, DecisionView, screened_records
+from jobs.screening.decisions import (
+    CALLS,
+    OUTCOMES,
+    UNDECIDED,
+    DecisionView,
+    screened_records,
+)
 from jobs.screening.explain_selection import (
     ExplainedScreening,
     SelectedRecord,
@@ -74,9 +80,6 @@ def _reading(answer: Answer, *, imported: bool) -> Iterator[Reading]:
 
 
 NO_ABSTRACT = "(no abstract)"
-
-CALLS = ("exclude", "include")
-"""By the number of a call."""
 
 
 def record_page(

@@ -15,7 +15,7 @@ import numpy as np
 from jobs.kit import explain
 from jobs.kit.metrics.columns import Ints
 from jobs.kit.replies import AnswerSubset
-from jobs.screening.data import ArticleText, record_key
+from jobs.screening.data import NO_TEXT, ArticleText, record_key
 from jobs.screening.decisions import (
     Decisions,
     DecisionView,
@@ -93,9 +93,6 @@ def _near(item: str, screened: ScreenedRecords) -> Iterator[str]:
         for name in explain.closest(review, records.reviews, always=True):
             key = record_key(name, paper)
             yield key if key in screened.index_by_key else name
-
-
-_NO_TEXT = ArticleText()
 
 
 @dataclass(frozen=True)
@@ -179,14 +176,14 @@ class ExplainedScreening:
         try:
             return self.dataset.review(review).text
         except KeyError:
-            return _NO_TEXT
+            return NO_TEXT
 
     def paper(self, paper: str) -> ArticleText:
         """Its text; an import without a set has none."""
         try:
             return self.dataset.paper(paper)
         except KeyError:
-            return _NO_TEXT
+            return NO_TEXT
 
 
 def review_of(task: Task) -> str:

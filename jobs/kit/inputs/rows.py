@@ -32,20 +32,10 @@ from functools import cache
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import msgspec
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    SkipValidation,
-    ValidationError,
-)
+from pydantic import BaseModel, ConfigDict, Field, SkipValidation, ValidationError
 
 from jobs.kit.inputs import cells
-from jobs.kit.inputs.cells import (
-    InputCell,
-    kind_of,
-    quote,
-)
+from jobs.kit.inputs.cells import InputCell, kind_of, quote
 from runner.errors import DatasetError
 from runner.scorecard import Finding
 

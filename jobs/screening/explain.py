@@ -40,6 +40,7 @@ from jobs.screening.ranking import RankedReview
 from runner.job import Answer, Answers
 from runner.messages import ParseFailure
 from store.document import (
+    LABEL_WIDTH,
     Block,
     Cell,
     Fact,
@@ -107,14 +108,18 @@ def record_page(
     yield from description_blocks(run, chosen.review, answers)
     for model, view in run.views.items():
         yield Heading(model)
-        yield f"  {'decision':<10} {_decision(view, at)}"
+        yield _fact("decision", _decision(view, at))
         for replicate_view in run.replicates(model):
             name = f"replicate {replicate_view.decisions.replicate}"
-            yield f"  {name:<12} {_decision(replicate_view, at)}"
-        yield f"  {'rank':<10} {_rank(run, view, chosen.review, at)}"
+            yield _fact(name, _decision(replicate_view, at), width=13)
+        yield _fact("rank", _rank(run, view, chosen.review, at))
         stated = run.about_item(chosen.review)
         model_answers = (a for a in (*stated, *answers) if a.task.model == model)
         yield from _answer_blocks(model_answers, imported=run.answers.imported)
+
+
+def _fact(label: str, text: str, width: int = LABEL_WIDTH) -> Fact:
+    return Fact(label, text, indent=2, width=width, is_wide=True)
 
 
 def abstract_fact(text: ArticleText) -> Fact:
@@ -248,11 +253,11 @@ def _of_model(
     positives = plural(int(ranked.label.sum()), "included paper")
     # what ranks lowest was excluded most surely
     missed = _positions(ranked.label & (calls == 0))[::-1]
-    yield f"  missed     {len(missed):,} of {positives}{_order(missed)}"
+    yield _fact("missed", f"{len(missed):,} of {positives}{_order(missed)}")
     yield from _table(run, view, ranked, missed)
     negatives = plural(int((~ranked.label).sum()), "negative")
     wrong = _positions(~ranked.label & (calls == 1))
-    yield f"  included   wrongly {len(wrong):,} of {negatives}{_order(wrong)}"
+    yield _fact("included", f"wrongly {len(wrong):,} of {negatives}{_order(wrong)}")
     yield from _table(run, view, ranked, wrong)
 
 

@@ -223,6 +223,7 @@ def description_blocks(
     for description, names in recipients.items():
         listed = ", ".join(dict.fromkeys(names))
         suffix = f" ({listed})" if len(recipients) > 1 else ""
-        yield f"told       from {SOURCES[description.source]}{suffix}"
+        source = f"from {SOURCES[description.source]}{suffix}"
+        yield Fact("told", source, is_wide=True)
         for label, text in description.lines:
             yield Quote(f"{label}: {one_line(text)}")

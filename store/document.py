@@ -27,7 +27,7 @@ tables, and wraps or cuts what is too wide. A page is any sequence of blocks:
 The text keeps its blocks, so that a narrower terminal can split tables at their columns
 and continue lines below their labels:
 
-    >>> print("\n".join(fitted_lines(as_text(page[3:4]), 16)))
+    >>> print("\n".join(fitted_lines(as_text(page[3:4]), 18)))
       rank     p
          1  0.93
          2     -

@@ -46,7 +46,7 @@ BY_FOLD = " (off the curve where folds have thresholds of their own)"
 
 def plotted_models(results: EvidenceResults) -> Plot:
     """Selects the models of the figures."""
-    settings, posts = results.settings, f"{results.draws.posts:,} posts"
+    settings, posts = results.settings, f"{results.draws.clusters.size:,} posts"
     note = bootstrap_note(settings.level, "post", posts, settings.boot_b)
     return Plot.of(results, results.models, note)
 
@@ -90,10 +90,8 @@ def gate_curve(block: JudgedPredictions) -> GateCurve | None:
 def roc_band(gated: GateScores, draws: PostBootstrap, series: int) -> Band:
     """Returns the interval of the sensitivity at each false positive rate."""
     grid = np.linspace(0, 1, BAND_POINTS)
-    ends = draws.band(
-        lambda cluster: tpr_of(gated.y, gated.p, cluster[gated.rows], grid),
-        BAND_POINTS,
-    )
+    clusters = draws.clusters.of_query[gated.rows]
+    ends = draws.by_post.band_of(tpr_of(gated.y, gated.p, clusters, grid), BAND_POINTS)
     return Band(
         x=tuple(grid.tolist()),
         lo=tuple(end.lo for end in ends),

@@ -25,6 +25,9 @@ from jobs.kit.metrics.columns import Bools, Floats, Ints
 from jobs.kit.metrics.ranking import RankedHits, RankingRules, evaluate, hits, select
 from jobs.kit.metrics.selective import States, assign
 
+SCORED_QUERIES, POSITIVE = "scored", "has_evidence"
+"""Subsets: judged queries with a probability, and queries with evidence."""
+
 CHUNK = 50_000
 """Queries whose lists are compared at a time."""
 

@@ -5,17 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 
 from jobs.evidence_retrieval.measures import MEASURES
-from jobs.evidence_retrieval.metrics.bootstrap import (
-    PostBootstrap,
-    RetrievalMeasure,
-    count,
-    metric,
-)
+from jobs.evidence_retrieval.metrics.bootstrap import PostBootstrap
 from jobs.evidence_retrieval.metrics.breakdowns import (
     ByCriterion,
     ByFold,
@@ -30,6 +25,11 @@ from jobs.evidence_retrieval.metrics.judged_predictions import (
     JudgedPredictions,
     block_of,
 )
+from jobs.evidence_retrieval.metrics.lists import (
+    over_all_queries,
+    ranking,
+    spreads,
+)
 from jobs.evidence_retrieval.metrics.paired_differences import (
     AblationStep,
     PairedDifference,
@@ -37,20 +37,18 @@ from jobs.evidence_retrieval.metrics.paired_differences import (
     between_models,
     ranking_names,
     steps,
-    tested_differences,
 )
 from jobs.evidence_retrieval.metrics.retrieval import (
+    coverage,
     measures,
     not_available,
-    over_all_queries,
-    ranking,
-    spreads,
     sweep,
     unscored,
 )
-from jobs.evidence_retrieval.queries import SCORED, UNKNOWN, ScoringInput
+from jobs.evidence_retrieval.queries import UNKNOWN, ScoringInput
 from jobs.evidence_retrieval.settings import EvidenceSettings
 from jobs.kit.baselines import TrivialBaseline
+from jobs.kit.measurements import Measurement
 from jobs.kit.metrics.columns import mean, ratio
 from runner.scorecard import Metric, Target
 
@@ -149,8 +147,6 @@ def measure_models(
         for model in scoring_input.models
         if (model, scoring_input.headline) in blocks
     }
-    gaps = [gap for block in headline.values() for gap in between_lists(block)]
-    gaps += between_models(headline)
     return EvidenceResults(
         scoring_input=scoring_input,
         settings=settings,
@@ -162,14 +158,17 @@ def measure_models(
                 [b for (m, _), b in blocks.items() if m == model], draws
             )
         ),
-        gaps=tested_differences(gaps, draws),
+        gaps=(
+            *(gap for block in headline.values() for gap in between_lists(block)),
+            *between_models(headline, settings, draws),
+        ),
         draws=draws,
     )
 
 
 def _ablation(
     blocks: Sequence[JudgedPredictions], draws: PostBootstrap
-) -> tuple[AblationStep, ...]:
+) -> Iterable[AblationStep]:
     return steps(blocks, draws) if len(blocks) > 1 else ()
 
 
@@ -177,9 +176,10 @@ def _of_model(block: JudgedPredictions, draws: PostBootstrap) -> ModelResults:
     settings = block.settings
     folds = by_fold(block)
     paths = ("auroc", "auprc", *ranking_names(settings), "evidence_recall@K")
-    whole = draws.metrics([*coverage(block), *measures(block)], by_query=paths)
+    whole = draws.metrics([*coverage(block), *measures(block, draws.clusters)])
+    whole += draws.by_query(partial(measures, block), paths)
     whole = with_folds(whole, folds, settings.ddof)
-    whole += draws.metrics(list(_details(block)))
+    whole += draws.metrics(_details(block))
     if len(block.lists) > 1:
         whole += _by_list(block, whole, draws)
     criteria = by_criterion(block, draws)
@@ -196,26 +196,7 @@ def _of_model(block: JudgedPredictions, draws: PostBootstrap) -> ModelResults:
     )
 
 
-def coverage(block: JudgedPredictions) -> Iterator[RetrievalMeasure]:
-    """How many queries there are, and why some are in no metric."""
-    queries = block.queries
-    total = len(queries)
-    yield count("queries", total, "posts x criteria", subset="all")
-    yield count("posts", len(queries.posts), "distinct posts", subset="all")
-    yield count("criteria", len(queries.criteria), "criteria", subset="all")
-    for name, number in block.statuses.items():
-        yield count(f"status.{name}", number, "queries", subset="all")
-    judged = int(block.judged.sum())
-    yield RetrievalMeasure(
-        path="coverage",
-        value=ratio(block.statuses[SCORED], judged),
-        n=judged,
-        subset="judged",
-        definition="coverage@1(judged queries with an answer, by judged queries)",
-    )
-
-
-def _details(block: JudgedPredictions) -> Iterator[RetrievalMeasure]:
+def _details(block: JudgedPredictions) -> Iterator[Measurement]:
     yield from unscored(block)
     yield from by_post(block)
     if block.final is not None:
@@ -223,8 +204,8 @@ def _details(block: JudgedPredictions) -> Iterator[RetrievalMeasure]:
     if block.settings.all_queries:
         judged = int(block.judged.sum())
         for name, ranked in block.lists.items():
-            for measure in over_all_queries(ranked, judged):
-                yield replace(measure, path=f"all_queries.{name}.{measure.path}")
+            for one in over_all_queries(ranked, judged):
+                yield replace(one, path=f"all_queries.{name}.{one.path}")
 
 
 def _by_list(
@@ -233,14 +214,13 @@ def _by_list(
     """The ranking of each list under its name; that of the final one is known."""
     by_path = {m.path: m for m in whole}
     for name, ranked in block.lists.items():
+        measurements = [*ranking(ranked, draws.clusters), *spreads(ranked)]
         if ranked is block.final:
-            list_metrics = [by_path[measure.path] for measure in ranking(ranked)]
-            list_metrics += [by_path[measure.path] for measure in spreads(ranked)]
+            metrics = [by_path[one.path] for one in measurements]
         else:
-            list_metrics = draws.metrics(list(ranking(ranked)))
-            list_metrics += [metric(measure) for measure in spreads(ranked)]
-        for list_metric in list_metrics:
-            yield replace(list_metric, path=f"{name}.{list_metric.path}")
+            metrics = draws.metrics(measurements)
+        for metric in metrics:
+            yield replace(metric, path=f"{name}.{metric.path}")
 
 
 CHANCE, ORDER = "chance at the prevalence", "a random order of the post's sentences"

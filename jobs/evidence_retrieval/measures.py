@@ -27,7 +27,6 @@ from jobs.evidence_retrieval.metrics.retrieval import ANSWERED, COVERAGE
 from jobs.evidence_retrieval.metrics.states import (
     DECIDED,
     STATE_COUNTS,
-    STATE_RATES,
     STATE_SHARES,
     WAYS,
 )
@@ -157,7 +156,6 @@ MEASURES = Measures(
         **EVIDENCE,
         **STATE_COUNTS,
         **STATE_SHARES,
-        **STATE_RATES,
         **RANKING,
         **_by_way(DECIDED, WAYS),
         **_by_way({**POST_COUNTS, **INCOMPLETE, **POST_FIGURES}, POST_WAYS),

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from jobs.evidence_retrieval.queries import UNKNOWN, Queries
 from jobs.evidence_retrieval.settings import EvidenceSettings
+from jobs.kit.comparison.models import verdict_rule
 from jobs.kit.measurements import Measurement, with_intervals
 from jobs.kit.metrics.cluster_statistics import (
     SHARE,
@@ -92,6 +93,7 @@ class PostBootstrap:
         of_post = np.array([post_index.get(post, UNKNOWN) for post in queries.posts])
         self._settings = settings
         self._judged = judged
+        self.rule = verdict_rule(settings)
         self.clusters = Clusters(
             of_query=of_post[queries.post].astype(np.intp), size=len(ids)
         )

@@ -54,6 +54,16 @@ class ScoredQueries:
     settings: EvidenceSettings
     clusters: Clusters = NO_CLUSTERS
 
+    @property
+    def y(self) -> Bools:
+        """Whether there is evidence."""
+        return self.gated.y
+
+    @property
+    def p(self) -> Floats:
+        """The scores, which are probabilities where calibration is measured."""
+        return self.gated.p
+
     def value(
         self,
         value: float | None,
@@ -71,13 +81,13 @@ class ScoredQueries:
 
     @cached_property
     def _brier_parts(self) -> BrierParts | None:
-        return brier_decomposition(self.gated.y, self.gated.p)
+        return brier_decomposition(self.y, self.p)
 
     @cached_property
     def risk(self) -> tuple[Floats, Bools]:
         """The confidence of each decision at tau, and whether it is wrong."""
-        y, p = self.gated.y, self.gated.p
-        return np.maximum(p, 1 - p), at_threshold(p, self.settings.tau) != y
+        confidence = np.maximum(self.p, 1 - self.p)
+        return confidence, at_threshold(self.p, self.settings.tau) != self.y
 
 
 SEPARATION: Mapping[str, ValueMeasure[ScoredQueries]] = {
@@ -85,19 +95,19 @@ SEPARATION: Mapping[str, ValueMeasure[ScoredQueries]] = {
         "Scored queries",
         "Number of judged queries with a score",
         definition="count@1(judged queries with a score)",
-        of=lambda scored: count(len(scored.gated.y)),
+        of=lambda scored: count(len(scored.y)),
     ),
     "positives": ValueMeasure(
         "Queries with evidence",
         "Number of scored queries that have evidence",
         definition="count@1(of them with evidence)",
-        of=lambda scored: count(int(scored.gated.y.sum())),
+        of=lambda scored: count(int(scored.y.sum())),
     ),
     "negatives": ValueMeasure(
         "Queries without evidence",
         "Number of scored queries that have no evidence",
         definition="count@1(of them without evidence)",
-        of=lambda scored: count(int((~scored.gated.y).sum())),
+        of=lambda scored: count(int((~scored.y).sum())),
     ),
     "auroc": ValueMeasure(
         "AUROC",
@@ -105,8 +115,8 @@ SEPARATION: Mapping[str, ValueMeasure[ScoredQueries]] = {
         "higher",
         definition="auroc@1(trapezoid over all distinct scores; score={score})",
         of=lambda scored: scored.value(
-            auroc(scored.gated.y, scored.gated.p),
-            partial(auroc_of, scored.gated.y, scored.gated.p),
+            auroc(scored.y, scored.p),
+            partial(auroc_of, scored.y, scored.p),
         ),
     ),
     "auprc": ValueMeasure(
@@ -117,8 +127,8 @@ SEPARATION: Mapping[str, ValueMeasure[ScoredQueries]] = {
         definition="auprc@1(average precision; chance is the prevalence; "
         "score={score})",
         of=lambda scored: scored.value(
-            auprc(scored.gated.y, scored.gated.p),
-            partial(auprc_of, scored.gated.y, scored.gated.p),
+            auprc(scored.y, scored.p),
+            partial(auprc_of, scored.y, scored.p),
         ),
     ),
 }
@@ -206,7 +216,7 @@ def closed_edge(settings: EvidenceSettings) -> Closed:
 
 
 def _ece(scored: ScoredQueries) -> MeasuredValue:
-    y, p, bins = scored.gated.y, scored.gated.p, scored.settings.ece_bins
+    y, p, bins = scored.y, scored.p, scored.settings.ece_bins
     closed = closed_edge(scored.settings)
     is_left = closed == "left"
     return scored.value(
@@ -216,9 +226,8 @@ def _ece(scored: ScoredQueries) -> MeasuredValue:
 
 
 def _brier(scored: ScoredQueries) -> MeasuredValue:
-    gated, clusters = scored.gated, scored.clusters
-    squares = clusters.mean(gated.rows, (gated.p - gated.y) ** 2)
-    return replace(scored.value(brier(gated.y, gated.p)), statistic=squares)
+    squares = scored.clusters.mean(scored.gated.rows, (scored.p - scored.y) ** 2)
+    return replace(scored.value(brier(scored.y, scored.p)), statistic=squares)
 
 
 CALIBRATION: Mapping[str, ValueMeasure[ScoredQueries]] = {
@@ -236,8 +245,8 @@ CALIBRATION: Mapping[str, ValueMeasure[ScoredQueries]] = {
         definition="mce@1({edges})",
         of=lambda scored: scored.value(
             mce(
-                scored.gated.y,
-                scored.gated.p,
+                scored.y,
+                scored.p,
                 scored.settings.ece_bins,
                 closed=closed_edge(scored.settings),
             )
@@ -251,7 +260,7 @@ CALIBRATION: Mapping[str, ValueMeasure[ScoredQueries]] = {
         definition="ece_adaptive@1(bins={bins}, equal counts, stable sort)",
         note="secondary: depends on the order of tied rows",
         of=lambda scored: scored.value(
-            ece_adaptive(scored.gated.y, scored.gated.p, scored.settings.ece_bins)
+            ece_adaptive(scored.y, scored.p, scored.settings.ece_bins)
         ),
     ),
     "brier": ValueMeasure(
@@ -286,14 +295,14 @@ CALIBRATION: Mapping[str, ValueMeasure[ScoredQueries]] = {
         "Share of the Brier score of the bare prevalence that the model saves",
         "higher",
         definition="brier_skill@1(over prevalence)",
-        of=lambda scored: scored.value(brier_skill(scored.gated.y, scored.gated.p)),
+        of=lambda scored: scored.value(brier_skill(scored.y, scored.p)),
     ),
     "log_loss": ValueMeasure(
         "Log loss",
         "How surprised the probabilities are by the truth",
         "lower",
         definition="log_loss@1(nats, eps=1e-15)",
-        of=lambda scored: scored.value(log_loss(scored.gated.y, scored.gated.p).value),
+        of=lambda scored: scored.value(log_loss(scored.y, scored.p).value),
     ),
     "aurc": ValueMeasure(
         "Area under the risk-coverage curve",
@@ -329,7 +338,7 @@ def calibration(scored: ScoredQueries) -> Iterator[Measurement]:
         },
     ):
         if measurement.path == "log_loss":
-            clipped = log_loss(scored.gated.y, scored.gated.p).clipped
+            clipped = log_loss(scored.y, scored.p).clipped
             note = f"{clipped} values clipped" if clipped else ""
             yield replace(measurement, note=note)
         else:

@@ -27,7 +27,7 @@ from jobs.evidence_retrieval.metrics.retrieval import measures
 from jobs.evidence_retrieval.metrics.states import state_shares
 from jobs.evidence_retrieval.settings import EvidenceSettings
 from jobs.kit.comparison.difference import ComparedMetric, Gap, PValues
-from jobs.kit.comparison.models import compared_pairs, verdict_rule
+from jobs.kit.comparison.models import compared_pairs
 from jobs.kit.comparison.pairing import Overlap, label_agreement
 from jobs.kit.measurements import MeasuredValue, Measurement
 from jobs.kit.metrics.cluster_statistics import Ratio, ResampledStatistic
@@ -36,8 +36,6 @@ from jobs.kit.metrics.intervals import Interval
 from jobs.kit.score import NO_LABEL, ItemFrame, ItemMetric
 from jobs.kit.text_format import fixed
 from runner.scorecard import Comparable, Metric
-
-NO_INTERVAL = Interval(lo=None, hi=None)
 
 ACCURACY = "at_tau.accuracy"
 CURVES: tuple[Literal["auroc"], Literal["auprc"]] = ("auroc", "auprc")
@@ -211,34 +209,25 @@ class PairedDifference:
 
 
 def _untested(
-    path: str,
-    left: MeasuredValue,
-    right: MeasuredValue,
-    settings: EvidenceSettings,
-    interval: Interval = NO_INTERVAL,
+    path: str, left: MeasuredValue, right: MeasuredValue, draws: PostBootstrap
 ) -> ComparedMetric:
-    """A metric that has no value for each query, left minus right."""
+    """A metric that is not compared query by query, left minus right."""
     is_lower = path in LOWER_IS_BETTER
+    a, b = left.statistic, right.statistic
+    interval = Interval(lo=None, hi=None)
+    if isinstance(a, ResampledStatistic) and isinstance(b, ResampledStatistic):
+        interval = draws.by_post.interval_of(a.minus(b))
     return ComparedMetric(
         path=path,
         definition=path,
         cluster="post",
         lower_is_better=is_lower,
         overlap=Overlap(n=left.n, clusters=0, only_a=0, only_b=0, undefined=0),
-        gap=Gap(
-            a=right.value,
-            b=left.value,
-            value=None
-            if left.value is None or right.value is None
-            else left.value - right.value,
-            interval=interval,
-        ),
+        gap=Gap(a=right.value, b=left.value, value=None, interval=interval),
         outcomes=None,
         p_values=PValues(),
         agreement=None,
-        verdict=verdict_rule(settings).verdict(
-            interval, None, 0, lower_is_better=is_lower
-        ),
+        verdict=draws.rule.verdict(interval, None, 0, lower_is_better=is_lower),
     )
 
 
@@ -330,11 +319,7 @@ def _ece(
         )[""]
         for gated in (one, other)
     ]
-    a, b = (value.statistic for value in values)
-    interval = NO_INTERVAL
-    if isinstance(a, ResampledStatistic) and isinstance(b, ResampledStatistic):
-        interval = draws.by_post.interval_of(a.minus(b))
-    yield "ece", _untested("ece", values[0], values[1], left.settings, interval)
+    yield "ece", _untested("ece", values[0], values[1], draws)
 
 
 def _decisions(
@@ -409,7 +394,8 @@ def steps(
             gap = None
             if stem in measurements and stem in before:
                 pair = measurements[stem], before[stem]
-                gap = _step(block, stem, *pair, compared[name].get(stem))
+                metric = compared[name].get(stem)
+                gap = _step(block, stem, pair, metric, draws)
             yield AblationStep(
                 model=block.prediction.model,
                 config=name,
@@ -449,13 +435,15 @@ def _step_makers(
 def _step(
     block: JudgedPredictions,
     stem: str,
-    left: Measurement,
-    right: Measurement,
+    pair: tuple[Measurement, Measurement],
     metric: ComparedMetric | None,
+    draws: PostBootstrap,
 ) -> PairedDifference:
+    left, right = pair
     sizes = left.measured.n, right.measured.n
-    if metric is None:
-        metric = _untested(stem, left.measured, right.measured, block.settings)
+    # areas over other queries are shown as they are
+    if metric is None or (stem in CURVES and sizes[0] != sizes[1]):
+        metric = _untested(stem, left.measured, right.measured, draws)
     return PairedDifference(
         left=block.prediction.config,
         right="the one before",

@@ -30,7 +30,7 @@ from jobs.evidence_retrieval.metrics.lists import (
     selection,
     stated_means,
 )
-from jobs.evidence_retrieval.metrics.states import points, states
+from jobs.evidence_retrieval.metrics.states import decided_queries, points, states
 from jobs.evidence_retrieval.queries import SCORED, UNKNOWN
 from jobs.kit.measurements import (
     Measurement,
@@ -98,7 +98,8 @@ def measures(
     if gated is not None:
         scored = ScoredQueries(gated=gated, settings=settings, clusters=clusters)
         yield from separation(scored)
-    yield from points(gated, stated, settings, clusters)
+    for decided in decided_queries(gated, stated, settings, clusters):
+        yield from points(decided)
     if scored is not None and scored.gated.is_probability:
         yield from calibration(scored)
     if block.final is not None:

@@ -41,6 +41,8 @@ def empty_rate(settings: EvidenceSettings) -> str:
 class DecidedQueries:
     """Queries that are decided in one way."""
 
+    way: str
+    condition: str  #: for definitions
     y: Bools
     h: Bools
     rows: Ints
@@ -158,73 +160,69 @@ WAYS: Mapping[str, tuple[str, str]] = {
 """Ways to decide a query: name, meaning."""
 
 
-def _decided(
-    way: str, condition: str, decided: DecidedQueries
-) -> Iterator[Measurement]:
-    """Counts and rates of one way to decide, each share with Wilson's interval too."""
-    settings = decided.settings
-    shares = {f"{way}.{name}": parts for name, parts in decided.shares.items()}
-    for measurement in measured(
-        DECIDED,
-        decided,
-        path=f"{way}.",
-        over=condition,
-        subset=SCORED_QUERIES,
-        parameters={"empty": empty_rate(settings)},
-    ):
-        yield measurement
-        if measurement.path in shares:
-            above, below = shares[measurement.path]
-            name = measurement.path.rpartition(".")[2]
-            yield with_wilson_share(
-                measurement,
-                f"{name}@1({condition})",
-                wilson_share(
-                    int(above.sum()), int(below.sum()), settings.level, is_rounded=True
-                ),
-                settings,
-            )
-
-
-def with_wilson_share(
-    measurement: Measurement,
-    definition: str,
-    share: MeasuredValue,
-    settings: EvidenceSettings,
-) -> Measurement:
-    """A share of queries as `~wilson`, with the interval of independent queries."""
-    return replace(
-        measurement,
-        path=f"{measurement.path}~wilson",
-        definition=f"{definition}; wilson@1(level={settings.level})",
-        measured=share,
-        note=INDEPENDENT,
-    )
-
-
-def points(
+def decided_queries(
     gated: GateScores | None,
     stated: GateStates | None,
     settings: EvidenceSettings,
-    clusters: Clusters,
-) -> Iterator[Measurement]:
+    clusters: Clusters = NO_CLUSTERS,
+) -> Iterator[DecidedQueries]:
     """The three ways to decide: at tau, at the screening and at the alert point."""
-    ways: list[tuple[str, str, GateScores | GateStates, Bools]] = []
+    made = partial(DecidedQueries, settings=settings, clusters=clusters)
     if gated is not None and gated.is_probability:
-        condition = f"p >= {settings.tau:g}"
-        ways.append(("at_tau", condition, gated, at_threshold(gated.p, settings.tau)))
+        yield made(
+            way="at_tau",
+            condition=f"p >= {settings.tau:g}",
+            y=gated.y,
+            h=at_threshold(gated.p, settings.tau),
+            rows=gated.rows,
+        )
     if stated is not None:
-        method = f"states {stated.method}"
         for way, condition, h in (
             ("at_screening", "state is not NEG", stated.state != NEG),
             ("at_alert", "state is POS", stated.state == POS),
         ):
-            ways.append((way, f"{condition}; {method}", stated, h))
-    for way, condition, queries, h in ways:
-        decided = DecidedQueries(
-            y=queries.y, h=h, rows=queries.rows, settings=settings, clusters=clusters
-        )
-        yield from _decided(way, condition, decided)
+            yield made(
+                way=way,
+                condition=f"{condition}; states {stated.method}",
+                y=stated.y,
+                h=h,
+                rows=stated.rows,
+            )
+
+
+def points(decided: DecidedQueries) -> Iterator[Measurement]:
+    """Counts and rates of one way to decide, each share with Wilson's interval too."""
+    path, condition = f"{decided.way}.", decided.condition
+    for one in measured(
+        DECIDED,
+        decided,
+        path=path,
+        over=condition,
+        subset=SCORED_QUERIES,
+        parameters={"empty": empty_rate(decided.settings)},
+    ):
+        yield one
+        name = one.path.removeprefix(path)
+        if name in decided.shares:
+            bare = replace(one, definition=f"{name}@1({condition})")
+            share = _wilson(bare, decided.shares[name], decided.settings.level)
+            n = share.measured.n_defined or 0
+            yield replace(share, measured=replace(share.measured, n=n, n_defined=None))
+
+
+def _wilson(
+    measurement: Measurement, parts: tuple[Bools, Bools], level: float
+) -> Measurement:
+    """A share of queries with the interval that independent queries would have."""
+    k, n = (int(part.sum()) for part in parts)
+    share = wilson_share(k, n, level, is_rounded=True)
+    return replace(
+        measurement,
+        path=f"{measurement.path}~wilson",
+        definition=f"{measurement.definition}; wilson@1(level={level})",
+        measured=replace(share, n=len(parts[0]), n_defined=n),
+        note=INDEPENDENT,
+    )
 
 
 def state_shares(stated: GateStates) -> Mapping[str, tuple[Bools, Bools]]:
@@ -270,26 +268,14 @@ class StatedQueries:
 def _share(path: str, queries: StatedQueries) -> MeasuredValue:
     above, below = queries.shares[path]
     k, n = int(above.sum()), int(below.sum())
-    value = ratio(k, n)
-    return MeasuredValue(
-        value=queries.settings.zero_division if value is None else value,
-        n=len(above),
-        n_defined=n,
-        statistic=queries.clusters.ratio(queries.stated.rows, above, below),
-    )
-
-
-def _per_thousand(path: str, queries: StatedQueries) -> MeasuredValue:
-    above, below = queries.shares[path]
-    n = int(below.sum())
-    return MeasuredValue(
-        value=ratio(1000 * int(above.sum()), n),
-        n=len(above),
-        n_defined=n,
-        statistic=queries.clusters.ratio(
-            queries.stated.rows, np.multiply(1000.0, above), below, PER_THOUSAND
-        ),
-    )
+    rows, clusters = queries.stated.rows, queries.clusters
+    if path in _DENOMINATORS:
+        value = ratio(1000 * k, n)
+        drawn = clusters.ratio(rows, np.multiply(1000.0, above), below, PER_THOUSAND)
+    else:
+        value = queries.settings.zero_division if n == 0 else k / n
+        drawn = clusters.ratio(rows, above, below)
+    return MeasuredValue(value=value, n=len(above), n_defined=n, statistic=drawn)
 
 
 STATE_COUNTS: Mapping[str, ValueMeasure[StatedQueries]] = {
@@ -344,35 +330,37 @@ _SHARES: Mapping[str, tuple[str, str, Direction]] = {
         "Share of queries with evidence that raise an alert",
         "higher",
     ),
-}
-
-STATE_SHARES: Mapping[str, ValueMeasure[StatedQueries]] = {
-    key: ValueMeasure(*words, definition="{key}@1({over})", of=partial(_share, key))
-    for key, words in _SHARES.items()
-}
-
-STATE_RATES: Mapping[str, ValueMeasure[StatedQueries]] = {
-    "screening_fn_per_1000": ValueMeasure(
+    "screening_fn_per_1000": (
         "Missed queries per 1,000",
         "Queries with evidence that are skipped, in 1,000 queries",
         "lower",
-        definition="{key}@1(per 1000 queries; {over})",
-        of=partial(_per_thousand, "screening_fn_per_1000"),
     ),
-    "screening_fn_per_1000_positive": ValueMeasure(
+    "screening_fn_per_1000_positive": (
         "Missed queries per 1,000 with evidence",
         "Queries with evidence that are skipped, in 1,000 queries with evidence",
         "lower",
-        definition="{key}@1(per 1000 queries with evidence; {over})",
-        of=partial(_per_thousand, "screening_fn_per_1000_positive"),
     ),
-    "alerts_per_1000": ValueMeasure(
-        "Alerts per 1,000",
-        "Alerts in 1,000 queries",
-        definition="{key}@1(per 1000 queries; {over})",
-        of=partial(_per_thousand, "alerts_per_1000"),
-    ),
+    "alerts_per_1000": ("Alerts per 1,000", "Alerts in 1,000 queries", "neither"),
 }
+
+_DENOMINATORS: Mapping[str, str] = {
+    "screening_fn_per_1000": "queries",
+    "screening_fn_per_1000_positive": "queries with evidence",
+    "alerts_per_1000": "queries",
+}
+"""What a thousand is of, of each rate per thousand."""
+
+STATE_SHARES: Mapping[str, ValueMeasure[StatedQueries]] = {
+    key: ValueMeasure(
+        *words,
+        definition=f"{{key}}@1(per 1000 {_DENOMINATORS[key]}; {{over}})"
+        if key in _DENOMINATORS
+        else "{key}@1({over})",
+        of=partial(_share, key),
+    )
+    for key, words in _SHARES.items()
+}
+"""Shares of queries, and rates per thousand of them."""
 
 
 def states(
@@ -384,13 +372,5 @@ def states(
     yield from measured(STATE_COUNTS, queries, over=over, subset=SCORED_QUERIES)
     for one in measured(STATE_SHARES, queries, over=over, subset=SCORED_QUERIES):
         yield one
-        above, below = queries.shares[one.path]
-        k, n = int(above.sum()), int(below.sum())
-        independent = wilson_share(k, n, settings.level, is_rounded=True)
-        yield with_wilson_share(
-            one,
-            one.definition,
-            replace(independent, n=len(above), n_defined=n),
-            settings,
-        )
-    yield from measured(STATE_RATES, queries, over=over, subset=SCORED_QUERIES)
+        if one.path not in _DENOMINATORS:
+            yield _wilson(one, queries.shares[one.path], settings.level)

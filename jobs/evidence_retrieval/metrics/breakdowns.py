@@ -49,22 +49,19 @@ def over_folds(folds: ByFold, path: str, ddof: int) -> Aggregate:
     return aggregate(values, ddof=ddof)
 
 
-def with_folds(metrics: Sequence[Metric], folds: ByFold, ddof: int) -> list[Metric]:
+def with_folds(metrics: Iterable[Metric], folds: ByFold, ddof: int) -> Iterator[Metric]:
     """The metrics with their mean and standard deviation over folds."""
-    return [_with_folds(m, folds, ddof) for m in metrics]
-
-
-def _with_folds(whole: Metric, folds: ByFold, ddof: int) -> Metric:
-    is_detail = "~" in whole.path or whole.definition.startswith("count@")
-    if is_detail or not any(whole.path in by_path for by_path in folds.values()):
-        return whole
-    statistics = over_folds(folds, whole.path, ddof)
-    notes = [whole.note] if whole.note else []
-    if statistics.n_defined < statistics.n:
-        notes.append(f"defined in {statistics.n_defined} of {statistics.n} folds")
-    return replace(
-        whole, mean=statistics.mean, std=statistics.std, note="; ".join(notes) or None
-    )
+    in_folds = {path for by_path in folds.values() for path in by_path}
+    for whole in metrics:
+        is_detail = "~" in whole.path or whole.definition.startswith("count@")
+        if is_detail or whole.path not in in_folds:
+            yield whole
+            continue
+        over = over_folds(folds, whole.path, ddof)
+        part = f"defined in {over.n_defined} of {over.n} folds"
+        notes = whole.note, part if over.n_defined < over.n else ""
+        note = "; ".join(filter(None, notes)) or None
+        yield replace(whole, mean=over.mean, std=over.std, note=note)
 
 
 def fold_metrics(folds: ByFold) -> Iterator[Metric]:

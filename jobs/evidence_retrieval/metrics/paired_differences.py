@@ -371,7 +371,12 @@ class AblationStep:
 def steps(
     blocks: Sequence[JudgedPredictions], draws: PostBootstrap
 ) -> Iterator[AblationStep]:
-    """The rows of the table of one model, its configurations in order."""
+    """The rows of the table of one model, its configurations in order.
+
+    None where it has one.
+    """
+    if len(blocks) == 1:
+        return
     by_config = {block.prediction.config: block for block in blocks}
     by_stem = {name: _by_stem(block, draws) for name, block in by_config.items()}
     settings = blocks[0].settings
@@ -387,8 +392,8 @@ def steps(
     before: Mapping[str, Measurement] = {}
     for name, block in by_config.items():
         measurements = by_stem[name]
-        metrics = draws.metrics(measurements.values())
-        metrics = with_folds(metrics, by_fold(block), settings.ddof)
+        pooled = draws.metrics(measurements.values())
+        metrics = with_folds(pooled, by_fold(block), settings.ddof)
         by_path = {metric.path: metric for metric in metrics}
         for stem in STEMS:
             gap = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 
@@ -45,7 +45,7 @@ from jobs.evidence_retrieval.metrics.retrieval import (
     sweep,
     unscored,
 )
-from jobs.evidence_retrieval.queries import UNKNOWN, ScoringInput
+from jobs.evidence_retrieval.queries import ScoringInput
 from jobs.evidence_retrieval.settings import EvidenceSettings
 from jobs.kit.baselines import TrivialBaseline
 from jobs.kit.measurements import Measurement
@@ -53,9 +53,9 @@ from jobs.kit.metrics.columns import mean, ratio
 from runner.scorecard import Metric, Target
 
 
-def targets(settings: EvidenceSettings) -> dict[str, Target]:
-    """The bounds that the settings name, by path."""
-    return {
+def with_targets(metrics: Iterable[Metric], settings: EvidenceSettings) -> list[Metric]:
+    """The metrics with the bounds that the settings name."""
+    bounds = {
         "auroc": Target(sense=">=", bound=settings.target_auroc),
         "auprc": Target(sense=">=", bound=settings.target_auprc),
         "ece": Target(sense="<", bound=settings.target_ece),
@@ -65,11 +65,6 @@ def targets(settings: EvidenceSettings) -> dict[str, Target]:
         "screening_fn_per_1000": Target(sense="<=", bound=settings.target_fn_per_1000),
         "alert_precision": Target(sense=">=", bound=settings.target_alert_precision),
     }
-
-
-def with_targets(metrics: Iterable[Metric], settings: EvidenceSettings) -> list[Metric]:
-    """The metrics with the bounds that the settings name."""
-    bounds = targets(settings)
     return [replace(m, target=bounds.get(m.path)) for m in metrics]
 
 
@@ -154,9 +149,7 @@ def measure_models(
         steps=tuple(
             step
             for model in scoring_input.models
-            for step in _ablation(
-                [b for (m, _), b in blocks.items() if m == model], draws
-            )
+            for step in steps([b for (m, _), b in blocks.items() if m == model], draws)
         ),
         gaps=(
             *(gap for block in headline.values() for gap in between_lists(block)),
@@ -166,19 +159,13 @@ def measure_models(
     )
 
 
-def _ablation(
-    blocks: Sequence[JudgedPredictions], draws: PostBootstrap
-) -> Iterable[AblationStep]:
-    return steps(blocks, draws) if len(blocks) > 1 else ()
-
-
 def _of_model(block: JudgedPredictions, draws: PostBootstrap) -> ModelResults:
     settings = block.settings
     folds = by_fold(block)
     paths = ("auroc", "auprc", *ranking_names(settings), "evidence_recall@K")
-    whole = draws.metrics([*coverage(block), *measures(block, draws.clusters)])
-    whole += draws.by_query(partial(measures, block), paths)
-    whole = with_folds(whole, folds, settings.ddof)
+    pooled = draws.metrics([*coverage(block), *measures(block, draws.clusters)])
+    pooled += draws.by_query(partial(measures, block), paths)
+    whole = [*with_folds(pooled, folds, settings.ddof)]
     whole += draws.metrics(_details(block))
     if len(block.lists) > 1:
         whole += _by_list(block, whole, draws)
@@ -224,62 +211,54 @@ def _by_list(
 
 
 CHANCE, ORDER = "chance at the prevalence", "a random order of the post's sentences"
-LOWER = frozenset({"brier"})
 
 
 def trivial(model_results: ModelResults) -> Iterator[TrivialBaseline]:
     """Baselines of separation and alerts, then of the final list."""
     block = model_results.block
-    if block.gated is not None:
-        yield from _of_gate(int(block.gated.y.sum()), len(block.gated.y))
-    if block.stated is not None:
-        stated = block.stated
-        n, positives = len(stated.y), int(stated.y.sum())
-        yield TrivialBaseline(
+    random = partial(TrivialBaseline, key="random")
+    gated, stated, final, gold = (
+        block.gated,
+        block.stated,
+        block.final,
+        block.queries.gold,
+    )
+    if gated is not None and len(gated.y):
+        n = len(gated.y)
+        share = int(gated.y.sum()) / n
+        for path, value, how in (
+            ("auroc", 0.5, "any order"),
+            ("auprc", share, "queries with evidence / queries"),
+            ("brier", share * (1 - share), "q (1 - q), q = the share with evidence"),
+        ):
+            yield random(
+                of=path,
+                name=CHANCE,
+                value=value,
+                n=n,
+                formula=how,
+                lower_is_better=path == "brier",
+            )
+    if stated is not None:
+        yield random(
             of="alert_precision",
-            key="random",
             name=CHANCE,
-            value=ratio(positives, n),
-            n=n,
+            value=ratio(int(stated.y.sum()), len(stated.y)),
+            n=len(stated.y),
             formula="queries with evidence / queries with a state",
         )
-    if block.final is not None and block.queries.gold is not None:
-        rows = [
-            i for i in block.final.rows.tolist() if block.queries.pool[i] != UNKNOWN
-        ]
-        sizes = [
-            (int(block.queries.pool[i]), len(set(block.queries.gold[i]))) for i in rows
-        ]
-        sizes = [(n, gold) for n, gold in sizes if 0 < gold <= n]
+    if final is not None and gold is not None:
+        pool = block.queries.pool
+        sizes = [(int(pool[i]), len(set(gold[i]))) for i in final.rows.tolist()]
+        sizes = [(n, of_gold) for n, of_gold in sizes if 0 < of_gold <= n]
         for path, expected in _ORDERED.items():
-            yield TrivialBaseline(
+            yield random(
                 of=path,
-                key="random",
                 name=ORDER,
-                value=mean(expected(n, gold) for n, gold in sizes),
+                value=mean(expected(n, of_gold) for n, of_gold in sizes),
                 n=len(sizes),
                 formula="expected value, mean over queries with evidence in the post",
             )
-
-
-def _of_gate(positives: int, n: int) -> Iterator[TrivialBaseline]:
-    share = ratio(positives, n)
-    if share is None:
-        return
-    for path, value, how in (
-        ("auroc", 0.5, "any order"),
-        ("auprc", share, "queries with evidence / queries"),
-        ("brier", share * (1 - share), "q (1 - q), q = the share with evidence"),
-    ):
-        yield TrivialBaseline(
-            of=path,
-            key="random",
-            name=CHANCE,
-            value=value,
-            n=n,
-            formula=how,
-            lower_is_better=path in LOWER,
-        )
 
 
 def expected_recall(k: int) -> Callable[[int, int], float]:

@@ -167,9 +167,9 @@ def decided_queries(
     clusters: Clusters = NO_CLUSTERS,
 ) -> Iterator[DecidedQueries]:
     """The three ways to decide: at tau, at the screening and at the alert point."""
-    made = partial(DecidedQueries, settings=settings, clusters=clusters)
+    decided = partial(DecidedQueries, settings=settings, clusters=clusters)
     if gated is not None and gated.is_probability:
-        yield made(
+        yield decided(
             way="at_tau",
             condition=f"p >= {settings.tau:g}",
             y=gated.y,
@@ -181,7 +181,7 @@ def decided_queries(
             ("at_screening", "state is not NEG", stated.state != NEG),
             ("at_alert", "state is POS", stated.state == POS),
         ):
-            yield made(
+            yield decided(
                 way=way,
                 condition=f"{condition}; states {stated.method}",
                 y=stated.y,

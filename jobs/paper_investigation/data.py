@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from jobs.paper_investigation.settings import InvestigationSettings, Pipeline
 from runner.prompts import REASK, Placeholder, PromptBlock, PromptBook, PromptCatalog
@@ -150,7 +150,6 @@ class PaperQuestion:
     original_sentence: str = ""  #: holds the answer; never in a prompt
     pmid: str = ""  #: of the paper; shown only
     line: int = 0
-    unknown: tuple[tuple[str, Any], ...] = ()  #: the row's other fields, name and value
 
     @property
     def key(self) -> str:

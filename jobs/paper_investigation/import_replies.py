@@ -11,35 +11,74 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
-import msgspec
+from pydantic import model_validator
 
+from jobs.kit.inputs.cells import BLANK, one_of
 from jobs.kit.inputs.column_map import rename_keys
+from jobs.kit.inputs.files import JsonEntry, object_at
 from jobs.kit.inputs.rows import InputFindings
 from jobs.kit.text_format import plural
-from jobs.paper_investigation.bench import read_bench, read_questions
+from jobs.paper_investigation.bench import (
+    Written,
+    read_bench,
+    read_questions,
+    written,
+)
 from jobs.paper_investigation.import_results import (
     ImportedFile,
-    pipeline_of,
-    reply_text,
+    PipelineName,
+    ReplyRow,
 )
-from jobs.paper_investigation.rows import JsonRow
 from jobs.paper_investigation.settings import InvestigationSettings
 from runner.errors import UsageError
 from runner.job import ImportedAnswer, TaskSpec
-from runner.json_entries import BOM
 
 PaperKey: TypeAlias = tuple[str, int, str]
 """Model, replicate, paper."""
+
+
+class _FlatRow(ReplyRow):
+    """A reply; a recorded one has its kind and ids in its stage and key."""
+
+    kind: Annotated[Literal["extract", "question"], one_of(("extract", "question"))]
+    source_pipeline: PipelineName | None = None
+    question_id: Written = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_ids(cls, row: dict[str, Any]) -> dict[str, Any]:
+        if "key" not in row or "kind" in row:
+            return row
+        stage, key = written(row.get("stage")), written(row["key"])
+        for name, value in (("stage", stage), ("key", key)):
+            if not value:
+                raise ValueError(f"{name} {BLANK}")
+        pmcid, _, question = key.partition("/")
+        ids: dict[str, Any] = {"kind": stage, "pmcid": pmcid}
+        if question:
+            ids["source_pipeline"], _, ids["question_id"] = question.partition(":")
+        return {**ids, **row}
+
+    @property
+    def question(self) -> str:
+        """The key of the question that it answers."""
+        for name, value in (
+            ("source_pipeline", self.source_pipeline),
+            ("question_id", self.question_id),
+        ):
+            if not value:
+                raise self.error(f"{name} {BLANK}")
+        return f"{self.source_pipeline}:{self.question_id}"
 
 
 @dataclass(slots=True, kw_only=True)
 class _Family:
     """Where the lines about one paper stand; their fields are not held."""
 
-    extraction: JsonRow | None = None
-    questions: list[JsonRow] = field(default_factory=list)
+    extraction: JsonEntry | None = None
+    questions: list[JsonEntry] = field(default_factory=list)
 
 
 def read_flat(source: ImportedFile) -> Iterator[ImportedAnswer]:
@@ -51,54 +90,24 @@ def read_flat(source: ImportedFile) -> Iterator[ImportedAnswer]:
     )
     notes = (note,) if unused else ()
     alone = source.settings.mode == "questions"
-    with source.file.path.open("rb") as file:
 
-        def again(row: JsonRow) -> JsonRow:
-            file.seek(row.start)
-            line = file.read(row.size).removeprefix(BOM)
-            text = line.decode(errors="replace")
-            fields = rename_keys(msgspec.json.decode(text), source.file.renamed)
-            return _with_ids(replace(row, fields=fields))
+    def again(entry: JsonEntry) -> _FlatRow:
+        fields = object_at(source.file.path, entry.start, entry.size)
+        return _FlatRow.at(
+            source.source, entry.line, rename_keys(fields, source.file.renamed)
+        )
 
-        for (model, replicate, pmcid), family in families.items():
-            if family.extraction is not None:
-                spec = TaskSpec(stage="extract", key=pmcid)
-                yield _answer(again(family.extraction), spec, model, replicate)
-            for locator in family.questions:
-                row = again(locator)
-                key = f"{row.text('source_pipeline')}:{row.text('question_id')}"
-                spec = TaskSpec(stage="question", key=f"{pmcid}/{key}")
-                answer = _answer(row, spec, model, replicate)
-                yield replace(answer, descends=not alone, notes=notes)
-                notes = ()
-
-
-def _with_ids(row: JsonRow) -> JsonRow:
-    """A reply with kind and ids, which a recorded one has in its stage and key."""
-    if "key" not in row.fields or "kind" in row.fields:
-        return row
-    stage, key = row.required("stage"), row.required("key")
-    pmcid, _, question = key.partition("/")
-    pipeline, _, number = question.partition(":")
-    ids = {
-        "kind": stage,
-        "pmcid": pmcid,
-        "source_pipeline": pipeline,
-        "question_id": number,
-    }
-    return replace(row, fields={**ids, **row.fields})
-
-
-def _answer(row: JsonRow, spec: TaskSpec, model: str, replicate: int) -> ImportedAnswer:
-    error = row.text("error") or None
-    return ImportedAnswer(
-        spec=spec,
-        model=model,
-        replicate=replicate,
-        text=None if error else reply_text(row, "response"),
-        finish_reason=row.text("finish_reason") or "stop",
-        error=error,
-    )
+    for (_, _, pmcid), family in families.items():
+        if family.extraction is not None:
+            row = again(family.extraction)
+            spec = TaskSpec(stage="extract", key=pmcid)
+            yield source.answer(row, spec, row.response, row.failure)
+        for entry in family.questions:
+            row = again(entry)
+            spec = TaskSpec(stage="question", key=f"{pmcid}/{row.question}")
+            answer = source.answer(row, spec, row.response, row.failure)
+            yield replace(answer, descends=not alone, notes=notes)
+            notes = ()
 
 
 def _families(source: ImportedFile) -> tuple[dict[PaperKey, _Family], int]:
@@ -107,32 +116,40 @@ def _families(source: ImportedFile) -> tuple[dict[PaperKey, _Family], int]:
     papers, question_papers = _papers(settings), _question_papers(settings)
     families: dict[PaperKey, _Family] = {}
     unused = 0
-    for row in map(_with_ids, source.rows()):
-        model, replicate = source.model_of(row), source.replicate_of(row)
-        locator = replace(row, fields={})
-        kind = row.text("kind")
-        if kind == "extract":
-            pmcid = source.paper_of(row)
-            if settings.mode == "questions":
-                unused += 1
-                continue
-            if pmcid not in papers:
-                raise row.error(f"{pmcid} is not in the bench (check --bench)")
-            family = families.setdefault((model, replicate, pmcid), _Family())
-            if family.extraction is not None:
+    for entry in source.entries():
+        row = _FlatRow.at(source.source, entry.line, entry.fields)
+        model, replicate = source.identity(row)
+        place = replace(entry, fields={})
+        if row.kind == "question":
+            pmcid = question_papers.get(row.question, "")
+            if not pmcid:
                 raise row.error(
-                    f"{model} answers about {pmcid} on line "
-                    f"{family.extraction.line} already (keep one of the two)"
+                    f"question {row.question} is unknown (check --questions)"
                 )
-            family.extraction = locator
-        elif kind == "question":
-            pmcid = _question_paper(row, question_papers)
             family = families.setdefault((model, replicate, pmcid), _Family())
-            family.questions.append(locator)
-        else:
-            raise row.error(f"kind is {kind[:20]!r} (extract or question)")
+            family.questions.append(place)
+            continue
+        pmcid = source.paper_of(row, entry.fields)
+        if settings.mode == "questions":
+            unused += 1
+            continue
+        if pmcid not in papers:
+            raise row.error(f"{pmcid} is not in the bench (check --bench)")
+        family = families.setdefault((model, replicate, pmcid), _Family())
+        if family.extraction is not None:
+            raise row.error(
+                f"{model} answers about {pmcid} on line {family.extraction.line} "
+                "already (keep one of the two)"
+            )
+        family.extraction = place
     if settings.mode != "questions":
-        _require_extractions(families)
+        for (model, _, pmcid), family in families.items():
+            if family.extraction is None:
+                raise source.source.error(
+                    family.questions[0].line,
+                    f"{model} has no extract line for {pmcid} (add it, or import with "
+                    "--set mode=questions)",
+                )
     return families, unused
 
 
@@ -151,20 +168,3 @@ def _question_papers(settings: InvestigationSettings) -> Mapping[str, str]:
     """The paper of each known question, by pipeline and id."""
     questions = read_questions(settings, InputFindings())
     return {q.key: pmcid for pmcid, group in questions.items() for q in group}
-
-
-def _question_paper(row: JsonRow, question_papers: Mapping[str, str]) -> str:
-    key = f"{pipeline_of(row, 'source_pipeline')}:{row.required('question_id')}"
-    pmcid = question_papers.get(key)
-    if pmcid is None:
-        raise row.error(f"question {key} is unknown (check --questions)")
-    return pmcid
-
-
-def _require_extractions(families: Mapping[PaperKey, _Family]) -> None:
-    for (model, _, pmcid), family in families.items():
-        if family.extraction is None:
-            raise family.questions[0].error(
-                f"{model} has no extract line for {pmcid} (add it, or import with "
-                "--set mode=questions)"
-            )

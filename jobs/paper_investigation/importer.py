@@ -223,16 +223,16 @@ class PaperInvestigationImporter(FileImporter[InvestigationSettings]):
         self, file: ImportFile, settings: InvestigationSettings
     ) -> Sequence[str]:
         """The keys of the first object."""
-        row = next(ImportedFile(file=file, settings=settings).rows(), None)
-        if row is None:
+        entry = next(ImportedFile(file=file, settings=settings).entries(), None)
+        if entry is None:
             raise DatasetError(f"{file.path.name}: it has no rows (nothing to import).")
-        return list(row.fields)
+        return list(entry.fields)
 
     def keys(self, file: ImportFile, settings: InvestigationSettings) -> Iterable[str]:
         """The keys of the first objects, at every depth."""
-        rows = ImportedFile(file=file, settings=settings).rows()
-        for row in islice(rows, SAMPLED_ROWS):
-            yield from keys_of(row.fields)
+        entries = ImportedFile(file=file, settings=settings).entries()
+        for entry in islice(entries, SAMPLED_ROWS):
+            yield from keys_of(entry.fields)
 
     def answers(
         self, files: Sequence[ImportFile], settings: InvestigationSettings

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from jobs.kit.comparison.models import p_value_words
 from jobs.kit.inputs.sampling import sample_sentences
-from jobs.kit.summary import summary_text, wide_table
+from jobs.kit.summary import finding_lines, summary_text, wide_table
 from jobs.kit.text_format import ends, fixed
 from jobs.paper_investigation.model_pairs import PaperModelPair
 from jobs.paper_investigation.model_summary import reasons
@@ -58,7 +58,7 @@ def run_text(results: RunResults) -> str:
         *_flips(survey),
         *_ungrounded(survey.models, results.grounding),
         *_agreement(survey),
-        *(f"{f.where}: {f.message}" for f in results.findings if f.severity != "info"),
+        *finding_lines(results.findings),
     ]
     return summary_text(blocks)
 

@@ -12,16 +12,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from hashlib import blake2b, sha256
+from itertools import combinations
 from typing import Generic, TypeAlias, TypeVar
 
-from jobs.kit import measurements
 from jobs.kit.baselines import TrivialBaseline
-from jobs.kit.measurements import Measurement
+from jobs.kit.measurements import MeasuredValue, Measurement, count, share
+from jobs.kit.measures import ComputedMeasure, ValueMeasure, measured
 from jobs.kit.metrics import mean, ratio, std
 from jobs.paper_investigation.data import PaperQuestion
 from jobs.paper_investigation.grading import GradedPaper
 from jobs.paper_investigation.judging import AnswerJudgement, ScoringVariants, expected
-from jobs.paper_investigation.measures import count, mean_of_values, rate
 from jobs.paper_investigation.paper_scores import (
     QUESTION_ACC,
     SCORE,
@@ -29,6 +29,7 @@ from jobs.paper_investigation.paper_scores import (
     PaperScores,
     headline,
     headline_variants,
+    mean_of_values,
 )
 from jobs.paper_investigation.question_counts import (
     NOT_FOUND,
@@ -297,11 +298,8 @@ class ModelTally:
         split = self._under.get("split")
         if split is not None:
             reached = self.papers.total(lambda paper: paper.planned)
-            yield count(
-                "questions_hidden",
-                split.total(lambda paper: paper.planned) - reached,
-                "questions that whole links keep from being asked",
-            )
+            hidden = split.total(lambda paper: paper.planned) - reached
+            yield QUESTIONS_HIDDEN.measurement("questions_hidden", count(hidden))
 
     @property
     def _is_recorded(self) -> bool:
@@ -328,6 +326,13 @@ class ModelTally:
                 examples.add(key, (item, judgement))
 
 
+QUESTIONS_HIDDEN = ComputedMeasure(
+    "Questions hidden",
+    "Questions that are not asked because their whole variant field is not recalled",
+    definition="count@1(questions that whole links keep from being asked)",
+)
+
+
 def over_replicates(
     by_replicate: Sequence[ModelTally],
     repeats: ReplicateAnswers,
@@ -342,7 +347,7 @@ def over_replicates(
     """
     for average in averages:
         values = [mean(tally.papers.values(average.value)) for tally in by_replicate]
-        spread = replace(mean_of_values(values, is_drawn=False), value=std(values))
+        spread = replace(mean_of_values(values), value=std(values))
         yield Measurement(
             path=f"{average.path}~sd",
             definition="std@1(of the replicates' averages, ddof=1)",
@@ -377,24 +382,41 @@ class ReplicateAnswers:
 
     def measures(self) -> Iterator[Measurement]:
         """Equal answers, and overlap of the predicted sets."""
+        yield from measured(REPLICATES, self)
+
+    def same_answers(self) -> MeasuredValue:
+        """The share of questions with one answer in all replicates."""
         full = [g for g in self._answers.values() if len(g) == self._replicates]
-        yield rate(
-            "replicates.same_answers",
-            sum(len(set(digests)) == 1 for digests in full),
-            len(full),
-            "questions with one answer in all replicates / answered in all",
-        )
+        return share(sum(len(set(digests)) == 1 for digests in full), len(full))
+
+    def overlap(self) -> MeasuredValue:
+        """The mean overlap of two replicates' lists."""
         overlaps = [
-            _jaccard(sets[i], sets[j])
+            _jaccard(left, right)
             for sets in self._predicted.values()
-            for i in range(len(sets))
-            for j in range(i)
+            for left, right in combinations(sets, 2)
         ]
-        yield Measurement(
-            path="replicates.jaccard",
-            definition="mean@1(Jaccard index of two replicates' lists, over all twos)",
-            measured=measurements.count(mean(overlaps), len(overlaps)),
-        )
+        return count(mean(overlaps), len(overlaps))
+
+
+REPLICATES: Mapping[str, ValueMeasure[ReplicateAnswers]] = {
+    "replicates.same_answers": ValueMeasure(
+        "Same answers in all replicates",
+        "Share of questions with one answer in all replicates, among those answered "
+        "in all",
+        "higher",
+        of=ReplicateAnswers.same_answers,
+        definition="ratio@1(questions with one answer in all replicates / answered in "
+        "all)",
+    ),
+    "replicates.jaccard": ValueMeasure(
+        "Overlap of replicates' lists",
+        "Mean Jaccard index of the variant lists of two replicates",
+        "higher",
+        of=ReplicateAnswers.overlap,
+        definition="mean@1(Jaccard index of two replicates' lists, over all twos)",
+    ),
+}
 
 
 def _jaccard(left: frozenset[str], right: frozenset[str]) -> float:

@@ -265,7 +265,7 @@ def _question_reply(item: QuestionItem) -> Reply | None:
     """The reply to a question alone: of a batch, the part that is about it."""
     if item.reply is None or item.batch is None:
         return item.reply
-    parts = split_batch(item.reply, len(item.batch.keys)).answers
+    parts = split_batch(item.reply, len(item.batch.keys))
     part = parts[item.batch.keys.index(item.question.key)]
     return replace(item.reply, text="") if part is None else part
 

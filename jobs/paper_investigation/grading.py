@@ -27,10 +27,10 @@ from jobs.paper_investigation.judging import (
     RuleChoice,
     ScoringVariant,
     judge,
-    read_list,
 )
 from jobs.paper_investigation.parsing import VariantList
 from jobs.paper_investigation.records import PaperRecord, QuestionItem
+from jobs.paper_investigation.rule_sets import parse_list
 from jobs.paper_investigation.settings import Case
 from runner.messages import ParseFailure
 
@@ -267,7 +267,7 @@ def _parsed_list(
     record: PaperRecord, rules: RuleChoice
 ) -> VariantList | ParseFailure | None:
     if record.reply is not None:
-        return read_list(record.reply, rules)
+        return parse_list(record.reply, rules.lists)
     if record.absent == "extraction_failed" and rules.lists == "clinpgx-qa":
         return ParseFailure(reason="empty_reply")
     return None

@@ -15,14 +15,13 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain, islice
 from typing import ClassVar, TypeAlias
 
 from jobs.kit.importer import FileImporter, ImportFile, ImportForm
 from jobs.kit.inputs.column_map import keys_of
 from jobs.kit.text_format import plural
-from jobs.paper_investigation.data import BenchPaper
 from jobs.paper_investigation.import_replies import read_flat
 from jobs.paper_investigation.import_results import (
     ImportedFile,
@@ -47,18 +46,9 @@ MOST_NAMED = 3
 """Papers that the note at import names."""
 
 
-@dataclass(slots=True, kw_only=True)
-class AnsweredKeys:
-    """What files answer: papers, and questions that were asked alone."""
-
-    keys: dict[tuple[str, int], set[str]] = field(default_factory=dict)
-    """By model and replicate."""
-
-    def add(self, answer: ImportedAnswer) -> None:
-        """Take in an answer."""
-        if not answer.descends:
-            keys = self.keys.setdefault((answer.model, answer.replicate), set())
-            keys.add(answer.spec.key)
+AnsweredKeys: TypeAlias = dict[tuple[str, int], dict[str, str]]
+"""By model and replicate: the papers, and the questions that were asked alone, each
+with the file that answers it."""
 
 
 def absent_answers(
@@ -89,7 +79,11 @@ def absent_answers(
         return
     dataset = load(settings)
     contexts = {
-        paper.pmcid: encode(_stored(paper, mode)) if in_full else None
+        paper.pmcid: encode(
+            StoredPaper(mode=mode, truth=paper.variants, title=paper.title)
+        )
+        if in_full
+        else None
         for paper in dataset.bench
     }
     textless = (
@@ -112,7 +106,7 @@ def _skipped(
     skips them for that reason.
     """
     noun = "paper" if stage == "extract" else "question"
-    for (model, replicate), keys in answered.keys.items():
+    for (model, replicate), keys in answered.items():
         unanswered = [key for key in contexts if key not in keys]
         missing = [key for key in unanswered if key not in textless]
         more = "" if len(missing) <= MOST_NAMED else ", ..."
@@ -133,10 +127,6 @@ def _skipped(
                 replicate=replicate,
                 notes=(note,) if missing else (),
             )
-
-
-def _stored(paper: BenchPaper, mode: Mode) -> StoredPaper:
-    return StoredPaper(mode=mode, truth=paper.variants, title=paper.title)
 
 
 SAMPLED_ROWS = 100
@@ -268,26 +258,23 @@ def _require_one_step(sources: list[ImportedFile], forms: list[ResultForm]) -> N
 
 def _distinct(sources: list[ImportedFile], forms: list[ResultForm]) -> AnsweredKeys:
     """Read everything once, so that nothing is half imported."""
-    answered = AnsweredKeys()
-    seen: dict[tuple[str, int, str], str] = {}
+    answered: AnsweredKeys = {}
     for source, form in zip(sources, forms, strict=True):
-        family: set[str] = set()
+        family: dict[str, str] = {}
         for answer in form.read(source):
-            answered.add(answer)
-            key = answer.spec.key
             if answer.descends:
-                is_new = key not in family
-                family.add(key)
-                first = source.name
+                keys = family
             else:
-                identity = (answer.model, answer.replicate, key)
-                is_new = identity not in seen
-                first = seen.setdefault(identity, source.name)
-                family = set()
-            if not is_new:
+                keys, family = (
+                    answered.setdefault((answer.model, answer.replicate), {}),
+                    {},
+                )
+            key = answer.spec.key
+            if key in keys:
                 raise DatasetError(
                     f"{source.name}: {answer.model} replicate {answer.replicate} "
-                    f"answers {key} already in {first} (give one of the two files "
+                    f"answers {key} already in {keys[key]} (give one of the two files "
                     "another --replicate)."
                 )
+            keys[key] = source.name
     return answered

@@ -7,14 +7,12 @@ is not blank, and keeps only where it stands.
 
 from __future__ import annotations
 
-import functools
 import itertools
 import re
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Container, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TypeAlias
 
 from jobs.kit.inputs.files import object_at, opened
 from jobs.kit.inputs.rows import InputFindings, RowSource
@@ -32,10 +30,13 @@ from jobs.paper_investigation.bench import (
     unsourced,
 )
 from jobs.paper_investigation.data import (
+    HEAD_CHARS,
     WORDING,
     BenchPaper,
     InvestigationDataset,
     PaperQuestion,
+    PaperTexts,
+    ReadText,
 )
 from jobs.paper_investigation.settings import (
     PIPELINES,
@@ -48,57 +49,18 @@ from runner.json_entries import BOM
 
 SUFFIXES = (".md", ".txt")
 
-CACHED_TEXTS = 16
-"""Texts held at once: those of the papers whose questions are under way."""
-
 _ID_LINE = re.compile(r"^\*\*PMCID:\*\*\s*(\S+)", re.MULTILINE)
-_TITLE = re.compile(r"^#\s+(\S.*?)\s*$", re.MULTILINE)
-_HEAD = 4_000  # characters in which the id and the title are looked for
-
-
-ReadText: TypeAlias = Callable[[], str]
-
-
-class PaperFiles:
-    """Texts by paper id; holds places, and the last few texts that were asked for."""
-
-    def __init__(self, readers: Mapping[str, ReadText]) -> None:
-        self._readers = readers
-        self._text = functools.lru_cache(maxsize=CACHED_TEXTS)(self._read)
-
-    def __contains__(self, pmcid: str) -> bool:
-        return pmcid in self._readers
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._readers)
-
-    def __len__(self) -> int:
-        return len(self._readers)
-
-    def text(self, pmcid: str) -> str:
-        """The paper's text with line ends as LF; `KeyError` where there is none."""
-        return self._text(pmcid)
-
-    def title(self, pmcid: str) -> str | None:
-        """The text's first heading; None without one, or without the text."""
-        if pmcid not in self:
-            return None
-        heading = _TITLE.search(self.text(pmcid)[:_HEAD])
-        return heading[1] if heading else None
-
-    def _read(self, pmcid: str) -> str:
-        return self._readers[pmcid]()
 
 
 def open_papers(
     settings: InvestigationSettings, wanted: Container[str], findings: InputFindings
-) -> PaperFiles:
+) -> PaperTexts:
     """The texts of the *wanted* papers; the others are counted and left alone."""
     path = settings.papers
     if path is None:
-        return PaperFiles({})
+        return PaperTexts({})
     read = _from_file if path.is_file() else _from_folder
-    return PaperFiles(read(path, settings, wanted, findings))
+    return PaperTexts(read(path, settings, wanted, findings))
 
 
 def _from_folder(
@@ -114,7 +76,7 @@ def _from_folder(
             _notice_unwanted(pmcid, folder.name, findings)
             continue
         text = _checked(path, settings.encoding_errors, findings)
-        stated = _ID_LINE.search(text[:_HEAD])
+        stated = _ID_LINE.search(text[:HEAD_CHARS])
         if stated and stated[1] != pmcid:
             findings.add(
                 "pmcid_disagrees",
@@ -395,7 +357,7 @@ def _notice_unsourced(dataset: InvestigationDataset, findings: InputFindings) ->
 
 
 def _notice_cut(
-    papers: PaperFiles, settings: InvestigationSettings, findings: InputFindings
+    papers: PaperTexts, settings: InvestigationSettings, findings: InputFindings
 ) -> None:
     if not settings.max_chars:
         return

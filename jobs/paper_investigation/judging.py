@@ -15,14 +15,13 @@ from functools import lru_cache
 from typing import Any, TypeAlias
 
 from jobs.paper_investigation.data import PaperQuestion
-from jobs.paper_investigation.parsing import Letter, StudyAnswer, VariantList
+from jobs.paper_investigation.parsing import Letter, StudyAnswer
 from jobs.paper_investigation.records import Mode, Options, QuestionBatch, QuestionItem
 from jobs.paper_investigation.rule_sets import (
     needs_options,
     p_value_right,
     parse_batch,
     parse_letter,
-    parse_list,
     parse_study,
     significance_right,
 )
@@ -83,11 +82,6 @@ def expected(question: PaperQuestion) -> str:
     if question.is_mcq:
         return question.correct or ""
     return study_text(question.expected_p_value, question.expected_significance)
-
-
-def read_list(reply: Reply, rules: RuleChoice) -> VariantList | ParseFailure:
-    """The variants that an extraction's reply lists."""
-    return parse_list(reply, rules.lists)
 
 
 def judge(item: QuestionItem, rules: RuleChoice) -> AnswerJudgement | None:
@@ -162,7 +156,7 @@ def _compared(
         right = parsed.letter == letter
         return AnswerJudgement(right=right, rule=parsed.rule, letter=parsed.letter)
     p_right = p_value_right(p_value, parsed.p_value, rules.p_values, rules.tolerance)
-    sig_right = significance_right(significance, parsed.significance, rules.p_values)
+    sig_right = significance_right(significance, parsed.significance)
     return AnswerJudgement(
         right=p_right and sig_right,
         rule=parsed.rule,

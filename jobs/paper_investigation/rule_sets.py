@@ -140,8 +140,8 @@ def p_value_right_robust(expected: str, answer: str, tolerance: float) -> bool:
     )
 
 
-def is_same_significance(expected: str, answer: str) -> bool:
-    """Whether both say the same word."""
+def significance_right(expected: str, answer: str) -> bool:
+    """Whether *answer* states the *expected* significance, by all rules."""
     return expected.strip().lower() == answer.strip().lower()
 
 
@@ -305,7 +305,6 @@ class RuleSet:
     read_study: Callable[[Reply], StudyAnswer | ParseFailure]
     split_batch: Callable[[Reply, int], parsing.BatchedAnswers]
     p_value_right: Callable[[str, str, float], bool]
-    significance_right: Callable[[str, str], bool]
 
 
 RULE_SETS: Mapping[Rules, RuleSet] = {
@@ -316,7 +315,6 @@ RULE_SETS: Mapping[Rules, RuleSet] = {
         read_study=parsing.read_study,
         split_batch=parsing.split_batch,
         p_value_right=p_value_right_robust,
-        significance_right=is_same_significance,
     ),
     "clinpgx-qa": RuleSet(
         read_list=read_list_clinpgx,
@@ -325,7 +323,6 @@ RULE_SETS: Mapping[Rules, RuleSet] = {
         read_study=read_study_clinpgx,
         split_batch=split_batch_clinpgx,
         p_value_right=p_value_right_clinpgx,
-        significance_right=is_same_significance,
     ),
 }
 
@@ -380,7 +377,7 @@ def parse_batch(
         batched = batches[kind]
         if isinstance(batched, ParseFailure):
             return batched
-        part = batched.answers[index]
+        part = batched[index]
         if part is None:
             return unread(reply, "missing_in_batch")
         if kind == "study":
@@ -388,12 +385,6 @@ def parse_batch(
         return parse_letter(part, letter_rules, options[index])
 
     return tuple(parse(index, kind) for index, kind in enumerate(kinds))
-
-
-def stray_answers(reply: Reply, count: int, rules: Rules) -> int:
-    """How many answers of a batched reply bear a number that no question has."""
-    batched = _split(reply, count, rules)
-    return 0 if isinstance(batched, ParseFailure) else batched.stray
 
 
 @guarded
@@ -405,8 +396,3 @@ def _split(reply: Reply, count: int, rules: Rules) -> parsing.BatchedAnswers:
 def p_value_right(expected: str, answer: str, rules: Rules, tolerance: float) -> bool:
     """Whether *answer* states the *expected* p-value; *tolerance* is relative."""
     return RULE_SETS[rules].p_value_right(expected, answer, tolerance)
-
-
-def significance_right(expected: str, answer: str, rules: Rules) -> bool:
-    """Whether *answer* states the *expected* significance."""
-    return RULE_SETS[rules].significance_right(expected, answer)

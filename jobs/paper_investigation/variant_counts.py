@@ -55,21 +55,6 @@ class VariantHits:
     fn_unparsed: int = 0  #: truth of papers whose extraction could not be read
     fn_unparsed_raw: int = 0  #: the same, repeats counted as often as they stand
 
-    @property
-    def recall(self) -> float | None:
-        """Share of the truth that was listed."""
-        return ratio(self.tp, self.tp + self.fn)
-
-    @property
-    def precision(self) -> float | None:
-        """Share of the lists that is truth: a lower bound."""
-        return ratio(self.tp, self.tp + self.fp)
-
-    @property
-    def f1(self) -> float | None:
-        """Harmonic mean of both."""
-        return ratio(2 * self.tp, 2 * self.tp + self.fp + self.fn)
-
 
 @dataclass(slots=True, kw_only=True)
 class KindRecall:

@@ -399,11 +399,13 @@ def _notice_equal_options(
 
 
 def read_sentences(
-    path: Path, settings: InvestigationSettings, findings: InputFindings
+    settings: InvestigationSettings, findings: InputFindings
 ) -> dict[tuple[str, str], tuple[str, ...]]:
     """Sentences by (pmcid, normalised variant); lines of one pair are joined."""
     sentences: dict[tuple[str, str], tuple[str, ...]] = {}
-    for row in read_rows(path, SentenceRow, settings, findings):
+    if settings.sentence_bench is None:
+        return sentences
+    for row in read_rows(settings.sentence_bench, SentenceRow, settings, findings):
         key = row.pmcid, naming.normalize(row.variant, settings.variant_case)
         sentences[key] = sentences.get(key, ()) + row.sentences
     return sentences

@@ -218,13 +218,18 @@ def with_sample(settings: InvestigationSettings) -> InvestigationSettings:
                 "sentence_bench": SAMPLE / "sentence_bench.jsonl",
             }
         )
-    for name in _needed(settings):
+    if settings.mode != "questions":
+        needed: tuple[str, ...] = ("bench", "papers")
+    else:
+        needed = () if settings.closed_book else ("papers",)
+    for name in needed:
         if getattr(settings, name) is None:
             raise UsageError(
                 f"Mode {settings.mode} needs --{name}; name no input at all to run "
                 "on the shipped sample."
             )
-    if settings.mode != "extract" and not _names_questions(settings):
+    files = (settings.questions, *(getattr(settings, p) for p in settings.pipelines))
+    if settings.mode != "extract" and not any(files):
         raise UsageError(
             f"Mode {settings.mode} needs --questions, or a file for one of "
             f"{', '.join(settings.pipelines)}."
@@ -271,30 +276,10 @@ def load(settings: InvestigationSettings) -> InvestigationDataset:
         bench=bench,
         papers=papers,
         questions=questions,
-        sentences=_sentences(settings, findings),
+        sentences=read_sentences(settings, findings),
     )
     _notice_unsourced(dataset, findings)
     return replace(dataset, findings=findings.findings())
-
-
-def _sentences(
-    settings: InvestigationSettings, findings: InputFindings
-) -> Mapping[tuple[str, str], tuple[str, ...]]:
-    if settings.sentence_bench is None:
-        return {}
-    return read_sentences(settings.sentence_bench, settings, findings)
-
-
-def _needed(settings: InvestigationSettings) -> tuple[str, ...]:
-    if settings.mode != "questions":
-        return ("bench", "papers")
-    return () if settings.closed_book else ("papers",)
-
-
-def _names_questions(settings: InvestigationSettings) -> bool:
-    return settings.questions is not None or any(
-        getattr(settings, pipeline) is not None for pipeline in settings.pipelines
-    )
 
 
 def _some_questions(

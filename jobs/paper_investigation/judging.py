@@ -227,17 +227,14 @@ class ScoringVariants:
             **dict.fromkeys(RULES, "clinpgx-qa" if is_robust else "robust")
         )
         profile = "clinpgx-qa" if settings.profile == "siftlog" else "siftlog"
+        fields = InvestigationSettings.model_fields
+        meaning = {
+            name: PROFILES[profile].get(name, fields[name].default) for name in MEANING
+        }
         return cls(
             chosen=ScoringVariant.of(settings),
             others=others,
             rules=rules,
             profile=profile,
-            other_profile=changed(**_meaning(profile)),
+            other_profile=changed(**meaning),
         )
-
-
-def _meaning(profile: str) -> dict[str, Any]:
-    defaults = {
-        name: InvestigationSettings.model_fields[name].default for name in MEANING
-    }
-    return {name: PROFILES[profile].get(name, defaults[name]) for name in MEANING}

@@ -15,7 +15,7 @@ from hashlib import blake2b, sha256
 from itertools import combinations
 from typing import Generic, TypeAlias, TypeVar
 
-from jobs.kit.baselines import TrivialBaseline
+from jobs.kit.baselines import TrivialBaseline as Trivial
 from jobs.kit.measurements import MeasuredValue, Measurement, count, share
 from jobs.kit.measures import ComputedMeasure, ValueMeasure, measured
 from jobs.kit.metrics import mean, ratio, std
@@ -54,17 +54,6 @@ _Shares: TypeAlias = Counter[tuple[int, float]]
 """Number of answers by the count of which each is one, and the recall of its paper."""
 
 
-def _alone(shares: _Shares) -> Fraction:
-    return sum((Fraction(n, of) for (of, _), n in shares.items()), Fraction())
-
-
-def _by_recall(shares: _Shares) -> Fraction:
-    return sum(
-        (Fraction(n, of) * Fraction(recall) for (of, recall), n in shares.items()),
-        Fraction(),
-    )
-
-
 class TrivialAnswers:
     """The expected answers of one model's questions, and what each is worth."""
 
@@ -93,7 +82,7 @@ class TrivialAnswers:
                 question = graded_answer.item.question
                 self._shares[question.pipeline, _folded(question)][share] += 1
 
-    def baselines(self) -> Iterator[TrivialBaseline]:
+    def baselines(self) -> Iterator[Trivial]:
         """Always the most frequent answer of a pipeline; always "not found"."""
         frequent = {
             name: min(counts, key=lambda answer: (-counts[answer], answer))
@@ -127,43 +116,40 @@ class TrivialAnswers:
         pipelines: Sequence[str],
         *,
         is_whole: bool = True,
-    ) -> Iterator[TrivialBaseline]:
+    ) -> Iterator[Trivial]:
         """The baselines of one way to answer, those of all questions first."""
         right = {pipe: self._answers[pipe][answer] for pipe, answer in chosen.items()}
         n = {pipe: counts.total() for pipe, counts in self._answers.items()}
-        for path, weight, papers in (
-            (SCORE.path, _by_recall, self._scored),
-            (QUESTION_ACC.path, _alone, self._with_questions),
-        ):
-            worth = (weight(self._shares[pair]) for pair in sorted(chosen.items()))
-            if is_whole:
-                yield TrivialBaseline(
-                    of=path,
-                    key=key,
-                    name=name,
-                    value=ratio(float(sum(worth)), papers),
-                    n=papers,
-                    formula=f"{how}; the variants that the model found",
-                )
-        if is_whole:
-            yield TrivialBaseline(
-                of=f"pipeline.{TOTAL}.accuracy",
+
+        def baseline(of: str, value: float, items: int, formula: str = how) -> Trivial:
+            return Trivial(
+                of=of,
                 key=key,
                 name=name,
-                value=ratio(sum(right.values()), sum(n.values())),
-                n=sum(n.values()),
-                formula=how,
+                value=ratio(value, items),
+                n=items,
+                formula=formula,
             )
+
+        if is_whole:
+            alone, by_recall = self._worth(chosen)
+            formula = f"{how}; the variants that the model found"
+            yield baseline(SCORE.path, by_recall, self._scored, formula)
+            yield baseline(QUESTION_ACC.path, alone, self._with_questions, formula)
+            total = sum(right.values()), sum(n.values())
+            yield baseline(f"pipeline.{TOTAL}.accuracy", *total)
         for pipe in pipelines:
             if pipe in chosen and pipe in n:
-                yield TrivialBaseline(
-                    of=f"pipeline.{pipe}.accuracy",
-                    key=key,
-                    name=name,
-                    value=ratio(right[pipe], n[pipe]),
-                    n=n[pipe],
-                    formula=how,
-                )
+                yield baseline(f"pipeline.{pipe}.accuracy", right[pipe], n[pipe])
+
+    def _worth(self, chosen: Chosen) -> tuple[float, float]:
+        """The sum of papers' accuracies, and of accuracy times recall."""
+        alone = by_recall = Fraction()
+        for pair in sorted(chosen.items()):
+            for (of, recall), n in self._shares[pair].items():
+                alone += Fraction(n, of)
+                by_recall += Fraction(n, of) * Fraction(recall)
+        return float(alone), float(by_recall)
 
 
 def _folded(question: PaperQuestion) -> str:

@@ -23,9 +23,8 @@ import msgspec
 
 from jobs.paper_investigation.bench import LETTERS
 from jobs.paper_investigation.data import InvestigationDataset, PaperQuestion
-from jobs.paper_investigation.settings import InvestigationSettings
 from runner.job import Task
-from runner.messages import ChatRequest, Message, Schema, TextPart
+from runner.messages import ChatRequest, Schema, TextPart
 from runner.prompts import PromptBook
 
 STUDY_FIELDS = (
@@ -169,8 +168,15 @@ def request(dataset: InvestigationDataset, task: Task) -> ChatRequest:
         form=_form(dataset, prompt),
         **values,
     )
-    schema_sent = schema if settings.structured == "auto" else None
-    return _chat(settings, task.model, messages, schema_sent, max_tokens)
+    reasons = task.model in settings.reasoning_models
+    return ChatRequest(
+        messages=messages,
+        # a reasoning model spends its output tokens on thought before the answer,
+        # and refuses a temperature
+        max_tokens=settings.max_tokens_reasoning if reasons else max_tokens,
+        temperature=None if reasons else settings.temperature,
+        schema=schema if settings.structured == "auto" else None,
+    )
 
 
 def question_text(dataset: InvestigationDataset, question: PaperQuestion) -> str:
@@ -232,21 +238,3 @@ def _paper(dataset: InvestigationDataset, prompt: str, pmcid: str) -> TextPart:
         )
     text = dataset.papers.text(pmcid)
     return paper_part(pmcid, text[: dataset.settings.max_chars or None])
-
-
-def _chat(
-    settings: InvestigationSettings,
-    model: str,
-    messages: tuple[Message, ...],
-    schema: Schema | None,
-    max_tokens: int,
-) -> ChatRequest:
-    reasons = model in settings.reasoning_models
-    return ChatRequest(
-        messages=messages,
-        # a reasoning model spends its output tokens on thought before the answer,
-        # and refuses a temperature
-        max_tokens=settings.max_tokens_reasoning if reasons else max_tokens,
-        temperature=None if reasons else settings.temperature,
-        schema=schema,
-    )

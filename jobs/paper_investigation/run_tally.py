@@ -56,8 +56,9 @@ NOT_READ = "parse_error"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedDifference:
-    """One fact that comes out otherwise."""
+    """One fact that comes out otherwise under a profile."""
 
+    profile: str
     model: str
     where: str  #: the paper, or the question's key
     fact: str
@@ -139,6 +140,7 @@ class RecordedAgreement:
             elif len(self.differences) < LISTED_DIFFERENCES:
                 self.differences.append(
                     RecordedDifference(
+                        profile=self.profile,
                         model=model,
                         where=where,
                         fact=fact,

@@ -31,7 +31,10 @@ from jobs.kit.comparison.models import (
 from jobs.kit.comparison.pairing import pair_items
 from jobs.kit.metrics import mcnemar, mean, round12
 from jobs.kit.score import ItemFrame, ItemMetric, comparable
-from jobs.paper_investigation.grading import GradedPaper
+from jobs.paper_investigation.grading import (
+    GradedPaper,
+    PaperScores,
+)
 from jobs.paper_investigation.judging import AnswerJudgement
 from jobs.paper_investigation.paper_scores import (
     AVERAGES,
@@ -39,7 +42,6 @@ from jobs.paper_investigation.paper_scores import (
     RECALL,
     SCORE,
     PaperAverage,
-    PaperScores,
     PooledRatio,
 )
 from jobs.paper_investigation.question_counts import (

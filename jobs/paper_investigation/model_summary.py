@@ -14,16 +14,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from jobs.kit.metrics import ratio
 from jobs.kit.text_format import UNDEFINED, fixed
 from jobs.paper_investigation.bench import LETTERS
-from jobs.paper_investigation.grading import GradedPaper
+from jobs.paper_investigation.grading import (
+    GradedPaper,
+    PaperScore,
+    PaperScores,
+    Value,
+)
 from jobs.paper_investigation.judging import AnswerJudgement
 from jobs.paper_investigation.model_tally import Answered, ModelTally
 from jobs.paper_investigation.paper_scores import (
     QUESTION_ACC,
     RECALL,
     SCORE,
-    PaperScore,
-    PaperScores,
-    Value,
 )
 from jobs.paper_investigation.question_counts import TOTAL, QuestionGroup, TypeOf
 from jobs.paper_investigation.records import QuestionItem

@@ -20,13 +20,15 @@ from jobs.kit.measurements import MeasuredValue, Measurement, count, share
 from jobs.kit.measures import ComputedMeasure, ValueMeasure, measured
 from jobs.kit.metrics import mean, ratio, std
 from jobs.paper_investigation.data import PaperQuestion
-from jobs.paper_investigation.grading import GradedPaper
+from jobs.paper_investigation.grading import (
+    GradedPaper,
+    PaperScores,
+)
 from jobs.paper_investigation.judging import AnswerJudgement, ScoringVariants, expected
 from jobs.paper_investigation.paper_scores import (
     QUESTION_ACC,
     SCORE,
     PaperAverage,
-    PaperScores,
     headline,
     headline_variants,
     mean_of_values,

@@ -130,8 +130,8 @@ def _model_findings(
             severity(replies.empty),
             replies.empty,
             (
-                f"of {replies.received} replies are empty, as when reasoning uses up the "
-                "output limit; raise max_tokens_reasoning and name the model in "
+                f"of {replies.received} replies are empty, as when reasoning uses up "
+                "the output limit; raise max_tokens_reasoning and name the model in "
                 "reasoning_models."
             ),
         ),
@@ -149,8 +149,8 @@ def _model_findings(
             severity(replies.refused),
             replies.refused,
             (
-                f"of {replies.received} replies were refused or filtered by the provider; "
-                "they count as wrong."
+                f"of {replies.received} replies were refused or filtered by the "
+                "provider; they count as wrong."
             ),
         ),
         (
@@ -158,8 +158,8 @@ def _model_findings(
             "warn",
             replies.unasked,
             (
-                "questions that these settings need are missing from the run and are not "
-                "counted; resume it to send them."
+                "questions that these settings need are missing from the run and are "
+                "not counted; resume it to send them."
             ),
         ),
         (

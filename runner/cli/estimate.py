@@ -80,16 +80,16 @@ def estimate(
 
 
 SCHEMA: Final = 1
-"""Version of the object; a field that changes its meaning raises it."""
+"""Version of the JSON object; raised when the meaning of a field changes."""
 
 
 def estimate_job(job_name: str, request: RunRequest, *, counts: bool = False) -> int:
-    """Estimate a run from what was typed for it, and print that.
+    """Estimate a run from its typed options, and print the estimate.
 
     Args:
-        job_name: the job's.
-        request: what was typed.
-        counts: whether tokens are counted by the model's tokenizer.
+        job_name: name of the job.
+        request: the typed options.
+        counts: count tokens with the model's tokenizer.
     """
     job = load_job(job_name)
     file = run_steps.configuration(request.source, job)
@@ -113,11 +113,11 @@ def estimate_job(job_name: str, request: RunRequest, *, counts: bool = False) ->
 
 
 def _counter(model: str) -> CountTokens:
-    """The tokenizer that litellm has for a model."""
+    """Return litellm's tokenizer for a model."""
     from runner.clients.litellm_client import library
 
     litellm = library()
-    # it would fetch some models' tokenizers from the network
+    # litellm would download some tokenizers
     litellm.disable_hf_tokenizer_download = True
 
     def count(text: str) -> int:
@@ -235,7 +235,7 @@ def _lines(usage: UsageEstimate) -> list[str]:
 
 
 def _time(span: EstimateRange) -> str:
-    """How long it takes; of batches is known how long at most."""
+    """Format the duration; batches have only an upper bound."""
     if span.high and not span.low:
         return f"up to {duration(span.high)}"
     return _span_text(span, duration)
@@ -248,16 +248,16 @@ def _span_text(span: EstimateRange, show: Any) -> str:  # noqa: ANN401 - a figur
 
 
 WHAT_IF_SCHEMA: Final = 1
-"""Version of the object; a field that changes its meaning raises it."""
+"""Version of the JSON object; raised when the meaning of a field changes."""
 
 FOR_ALL: Final = ("base_url", "concurrency", "rpm", "tpm")
-"""What is typed here counts for every model, whatever the run's file says of one."""
+"""Options that apply to every model, even if the run's file sets them per model."""
 
 
 def estimate_from_run(run_name: str, request: RunRequest) -> int:
-    """Play a run again under the options that were typed, and print how it goes.
+    """Replay a run under the typed options, and print the result.
 
-    They count over the run's own; a limit of inf lifts it.
+    Typed options override those of the run; a limit of inf removes it.
     """
     budget: float | None = request.options.values.get("budget")
     rehearsal = _what_if(run_name, request.runs_dir, request.options)
@@ -277,7 +277,7 @@ def _what_if(run_name: str, runs_dir: Path, options: TypedOptions) -> WhatIf:
                 "--from uses the replicates of its run: omit --replicates."
             )
         file = read_toml(folder.config) if folder.config.exists() else {}
-        file.pop("budget", None)  # what was allowed then is no question now
+        file.pop("budget", None)  # the budget of the recorded run does not apply
         recorded = roles.fixed(first.models)
         tried = {name: typed.get(name) or value for name, value in recorded.items()}
         then = run_steps.engine_options(NOT_TYPED, file, **recorded)
@@ -299,12 +299,12 @@ def _under(
     recorded: Mapping[str, Any],
     tried: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """The run's configuration as far as it is not tried otherwise."""
+    """Return the run's configuration without the options that are replaced."""
     typed = {name for name in FOR_ALL if options.names(name)}
     if options.names("price"):
         typed.update(("price", *PRICE_FIELDS))
     inherited = {k: v for k, v in file.items() if k not in typed}
-    # what the run's models cost says nothing of a model that is tried in their place
+    # prices of the run's models do not apply to a model that replaces them
     price = dict(zip(PRICE_FIELDS, inherited.pop("price", ()), strict=False))
     model_options = {
         model: {k: v for k, v in values.items() if k not in typed}
@@ -323,12 +323,12 @@ def _under(
 
 
 def _named_models(models: Mapping[str, Any]) -> set[str]:
-    """Every model that is named in any role."""
+    """Return the models named in any role."""
     return {*models["model"], *(of for of in models.values() if isinstance(of, str))}
 
 
 def _verdict(rehearsal: WhatIf, budget_usd: float) -> str:
-    """Whether a budget would have held, in the words of an estimate's `verdict`."""
+    """Return the `verdict` on a budget, in the words of an estimate."""
     usd = rehearsal.cost_usd
     if usd is None:
         return "unknown"

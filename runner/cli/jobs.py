@@ -35,7 +35,7 @@ def jobs(job_name: str | None, show_all: bool, as_json: bool) -> int:
             stages = list(outline.stages)
             print_json({"job": name, "version": outline.version, "stages": stages})
         else:
-            # a role of its own has a flag of its own: --judge-model and the like
+            # roles of a job have flags such as --judge-model
             stage_labels = (
                 stage if role == "subject" else f"{stage} ({role})"
                 for stage, role in outline.stages.items()
@@ -48,7 +48,7 @@ def jobs(job_name: str | None, show_all: bool, as_json: bool) -> int:
 
 
 def _print_settings(job: Job, *, show_all: bool, as_json: bool) -> None:
-    """Prints the everyday settings of a job, or all of them."""
+    """Print the common settings of a job, or all of them."""
     fields = job.Settings.model_json_schema()["properties"]
     everyday = [name for name in fields if name in (job.everyday or fields)]
     if as_json:
@@ -74,7 +74,7 @@ def _print_settings(job: Job, *, show_all: bool, as_json: bool) -> None:
 
 
 def _profile_values(job: Job, setting: str) -> dict[str, Any]:
-    """What each profile of the job sets a setting to, for those that set it."""
+    """Return the value of a setting in each profile that sets it."""
     return {
         profile: values[setting]
         for profile, values in job.profiles.items()
@@ -83,7 +83,7 @@ def _profile_values(job: Job, setting: str) -> dict[str, Any]:
 
 
 def _described(job: Job, name: str, field: Mapping[str, Any]) -> str:
-    """The description of a setting, with its allowed and its usual values."""
+    """Return the description of a setting with allowed values and default."""
     allowed = field.get("enum", [])
     values = f" ({', '.join(map(str, allowed))})" if allowed else ""
     default = field.get("default")
@@ -96,7 +96,7 @@ def _described(job: Job, name: str, field: Mapping[str, Any]) -> str:
 
 
 def _typed(default: object) -> str:
-    """A default as it would be typed."""
+    """Format a default as a user would type it."""
     if isinstance(default, list):
         return ",".join(map(str, default)) or "none"
     return str(default).lower() if isinstance(default, bool) else str(default) or "-"

@@ -107,7 +107,7 @@ def tasks(
     printed_n = 0
     for page in _task_pages(folder.log, query, limit):
         if not (as_json or as_csv):
-            # a page's cells are known when its first line is printed
+            # column widths are fixed by a page's cells
             headers = () if printed_n else (_TASK_HEADERS,)
             for line in in_columns([*headers, *map(_task_cells, page)]):
                 print_row(line)
@@ -227,7 +227,8 @@ def events(
     folder = resolve(runs_dir, run_name)
     with open_reader(folder.log) as reader:
         while True:
-            # asked before reading: what a dying writer committed last is not missed
+            # checked before reading, so that the last commit of a dying writer is not
+            # missed
             alive = folder.is_alive()
             rows = page(reader, after=after, limit=PAGE, kinds=kinds or None)
             for recorded in rows:

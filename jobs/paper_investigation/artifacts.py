@@ -12,8 +12,7 @@ from typing import Any
 
 import msgspec
 
-from jobs.paper_investigation.bench import LETTERS
-from jobs.paper_investigation.data import PaperQuestion
+from jobs.paper_investigation.data import LETTERS, PaperQuestion
 from jobs.paper_investigation.grading import GradedPaper
 from jobs.paper_investigation.judging import AnswerJudgement, expected
 from jobs.paper_investigation.parsing import split_batch

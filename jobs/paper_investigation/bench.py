@@ -28,6 +28,7 @@ from jobs.kit.inputs.files import JsonEntry, entries_in
 from jobs.kit.inputs.rows import InputFindings, RowModel, RowSource
 from jobs.paper_investigation import variants as naming
 from jobs.paper_investigation.data import (
+    LETTERS,
     BenchPaper,
     InvestigationDataset,
     PaperQuestion,
@@ -38,9 +39,6 @@ from runner.errors import DatasetError
 PMCID = re.compile(r"PMC[0-9]+")
 ANY_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 """With `any_id`: still safe in file names and in keys, where "/" separates."""
-
-
-LETTERS = ("a", "b", "c", "d")
 
 
 def written(cell: InputCell) -> str:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from jobs.paper_investigation.settings import InvestigationSettings, Pipeline
 from runner.prompts import REASK, Placeholder, PromptBlock, PromptBook, PromptCatalog
@@ -116,6 +116,17 @@ CACHED_PAPERS = 64
 """Papers whose questions are held by key: those that are asked about in a row."""
 
 
+LETTERS = ("a", "b", "c", "d")
+
+NOT_FOUND = "not found"
+"""What is expected of a question about a finding that the paper does not have."""
+
+Options: TypeAlias = tuple[str, str, str, str]
+"""The texts of a to d."""
+
+QuestionKind: TypeAlias = Literal["mcq", "study"]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchPaper:
     """One paper of the bench with its curated variants as they stand."""
@@ -140,7 +151,7 @@ class PaperQuestion:
     question_type: str = ""
     table_type: str = ""
     sentence: str = ""  #: MCQ: with the gap; study: as stated, or blank
-    options: tuple[str, str, str, str] | None = None  #: texts of a to d
+    options: Options | None = None  #: of a multiple-choice question
     correct: str | None = None  #: MCQ: the key, "a" to "d"
     gene: str = ""
     drug: str = ""
@@ -161,6 +172,11 @@ class PaperQuestion:
     def is_mcq(self) -> bool:
         """Whether it is answered by a letter."""
         return self.pipeline != "study_param"
+
+    @property
+    def kind(self) -> QuestionKind:
+        """Whether a letter or study parameters are asked for."""
+        return "mcq" if self.is_mcq else "study"
 
 
 CACHED_TEXTS = 16

@@ -21,7 +21,6 @@ from jobs.kit.inputs.column_map import describe_columns, rename_keys
 from jobs.kit.inputs.files import JsonEntry
 from jobs.kit.inputs.rows import InputFindings, RowModel, RowSource
 from jobs.paper_investigation.bench import (
-    LETTERS,
     Names,
     Written,
     paper_id,
@@ -29,7 +28,7 @@ from jobs.paper_investigation.bench import (
     read_question,
     written,
 )
-from jobs.paper_investigation.data import PaperQuestion
+from jobs.paper_investigation.data import LETTERS, PaperQuestion
 from jobs.paper_investigation.records import (
     UNKNOWN_SKIP,
     Fact,

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeAlias
 
-from jobs.paper_investigation.data import PaperQuestion
+from jobs.paper_investigation.data import Options, PaperQuestion
 from jobs.paper_investigation.parsing import Letter, StudyAnswer
-from jobs.paper_investigation.records import Mode, Options, QuestionBatch, QuestionItem
+from jobs.paper_investigation.records import Mode, QuestionBatch, QuestionItem
 from jobs.paper_investigation.rule_sets import (
     needs_options,
     p_value_right,
@@ -118,7 +118,7 @@ def _parsed(item: QuestionItem, reply: Reply, rules: RuleChoice) -> Parsed:
 
 @lru_cache(maxsize=1 << 14)
 def _letter(
-    text: str, finish_reason: str, options: Options, rules: Rules
+    text: str, finish_reason: str, options: Options | None, rules: Rules
 ) -> Letter | ParseFailure:
     return parse_letter(Reply(text=text, finish_reason=finish_reason), rules, options)
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from jobs.kit.metrics import ratio
 from jobs.kit.text_format import UNDEFINED, fixed
-from jobs.paper_investigation.bench import LETTERS
+from jobs.paper_investigation.data import LETTERS
 from jobs.paper_investigation.grading import (
     GradedPaper,
     PaperScore,

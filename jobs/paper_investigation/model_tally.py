@@ -19,12 +19,17 @@ from jobs.kit.baselines import TrivialBaseline as Trivial
 from jobs.kit.measurements import MeasuredValue, Measurement, count, share
 from jobs.kit.measures import ComputedMeasure, ValueMeasure, measured
 from jobs.kit.metrics import mean, ratio, std
-from jobs.paper_investigation.data import PaperQuestion
+from jobs.paper_investigation.data import NOT_FOUND, PaperQuestion
 from jobs.paper_investigation.grading import (
     GradedPaper,
     PaperScores,
 )
-from jobs.paper_investigation.judging import AnswerJudgement, ScoringVariants, expected
+from jobs.paper_investigation.judging import (
+    AnswerJudgement,
+    ScoringVariants,
+    expected,
+    study_text,
+)
 from jobs.paper_investigation.paper_scores import (
     QUESTION_ACC,
     SCORE,
@@ -34,7 +39,7 @@ from jobs.paper_investigation.paper_scores import (
     mean_of_values,
 )
 from jobs.paper_investigation.question_counts import (
-    NOT_FOUND,
+    STUDY,
     TOTAL,
     Flips,
     QuestionBreakdown,
@@ -45,8 +50,8 @@ from jobs.paper_investigation.records import Mode, QuestionItem
 from jobs.paper_investigation.settings import PIPELINES, Pipeline
 from jobs.paper_investigation.variant_counts import ExtractionCounts
 
-STUDY = "study_param"
 FREQUENT, ABSENT = "most_frequent", "not_found"
+_ABSENT = study_text(NOT_FOUND, NOT_FOUND)
 
 Chosen: TypeAlias = Mapping[str, str]
 """By pipeline: the answer that is always given."""
@@ -90,13 +95,13 @@ class TrivialAnswers:
             name: min(counts, key=lambda answer: (-counts[answer], answer))
             for name, counts in self._answers.items()
         }
-        absent = {**frequent, STUDY: _absent()}
+        absent = {**frequent, STUDY: _ABSENT}
         yield from self._always(
             FREQUENT,
             "always the most frequent answer",
             frequent,
             "each pipeline's most frequent expected answer, given to all its questions",
-            [pipe for pipe in PIPELINES if frequent.get(pipe) != _absent()],
+            [pipe for pipe in PIPELINES if frequent.get(pipe) != _ABSENT],
         )
         if STUDY in self._answers:
             yield from self._always(
@@ -163,10 +168,6 @@ def _folded(question: PaperQuestion) -> str:
     )
 
 
-def _absent() -> str:
-    return f"p={NOT_FOUND}, sig={NOT_FOUND}"
-
-
 T = TypeVar("T")
 Key = tuple[float | int | str, ...]
 
@@ -188,9 +189,6 @@ class Smallest(Generic[T]):
 
     def __iter__(self) -> Iterator[T]:
         return (item for _, _, item in self._smallest)
-
-    def __len__(self) -> int:
-        return len(self._smallest)
 
 
 def random_key(seed: int, model: str, question: str) -> Key:

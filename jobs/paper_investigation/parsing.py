@@ -17,9 +17,8 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from jobs.kit.replies import Object, arrays, last_object, objects, wellformed
+from jobs.paper_investigation.data import LETTERS
 from runner.messages import ParseFailure, Reply
-
-LETTERS = ("a", "b", "c", "d")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

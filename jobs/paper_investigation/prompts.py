@@ -21,8 +21,7 @@ from typing import Any
 
 import msgspec
 
-from jobs.paper_investigation.bench import LETTERS
-from jobs.paper_investigation.data import InvestigationDataset, PaperQuestion
+from jobs.paper_investigation.data import LETTERS, InvestigationDataset, PaperQuestion
 from runner.job import Task
 from runner.messages import ChatRequest, Schema, TextPart
 from runner.prompts import PromptBook
@@ -121,7 +120,7 @@ def _schema(name: str, body: dict[str, Any]) -> Schema:
 
 
 _TEXT = {"type": "string"}
-_LETTER = {"type": "string", "enum": ["a", "b", "c", "d"]}
+_LETTER = {"type": "string", "enum": list(LETTERS)}
 _SIGNIFICANCE = {"type": "string", "enum": ["yes", "no", "not stated", "not found"]}
 _NUMBER = {"type": "integer"}
 

@@ -24,6 +24,7 @@ from jobs.kit.measurements import (
 )
 from jobs.kit.measures import RateMeasure, ValueMeasure, measured
 from jobs.kit.metrics import Ratio
+from jobs.paper_investigation.data import NOT_FOUND
 from jobs.paper_investigation.grading import GradedAnswer, GradedPaper
 from jobs.paper_investigation.judging import AnswerJudgement, RuleChoice, judge
 from jobs.paper_investigation.paper_scores import counted
@@ -229,7 +230,6 @@ TYPE_ACCURACIES: Mapping[str, ValueMeasure[QuestionBreakdown]] = {
 STUDY = "study_param"
 """Where the paths of these metrics begin."""
 
-NOT_FOUND = "not found"
 OTHERWISE = "otherwise"
 SIGNIFICANCES = ("yes", "no", "not stated", NOT_FOUND, OTHERWISE)
 """What can be expected and answered; the last for every other text, or none."""

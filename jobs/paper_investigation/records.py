@@ -18,7 +18,12 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from jobs.paper_investigation.data import InvestigationDataset, PaperQuestion
+from jobs.paper_investigation.data import (
+    InvestigationDataset,
+    Options,
+    PaperQuestion,
+    QuestionKind,
+)
 from jobs.paper_investigation.prompts import batch_of, paper_of
 from runner.job import Answer, Answers, Task
 from runner.messages import Reply
@@ -28,24 +33,21 @@ Mode: TypeAlias = Literal["investigate", "extract", "questions"]
 Fact: TypeAlias = str | bool | float | list[str] | None
 """A verdict, recall or score as an imported file states it."""
 
-Options: TypeAlias = tuple[str, str, str, str] | None
-"""The texts of a to d; None where they are not known."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionBatch:
     """What one reply to several questions is expected to answer, in order."""
 
     keys: tuple[str, ...]
-    kinds: tuple[Literal["mcq", "study"], ...]
-    options: tuple[Options, ...]
+    kinds: tuple[QuestionKind, ...]
+    options: tuple[Options | None, ...]
 
     @classmethod
     def of(cls, questions: tuple[PaperQuestion, ...]) -> QuestionBatch:
         """The shape of a batch of *questions*."""
         return cls(
             keys=tuple(question.key for question in questions),
-            kinds=tuple("mcq" if q.is_mcq else "study" for q in questions),
+            kinds=tuple(question.kind for question in questions),
             options=tuple(question.options for question in questions),
         )
 

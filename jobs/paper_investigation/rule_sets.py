@@ -20,12 +20,12 @@ import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from jobs.kit.replies import wellformed
 from jobs.paper_investigation import parsing
+from jobs.paper_investigation.data import LETTERS, NOT_FOUND, Options, QuestionKind
 from jobs.paper_investigation.parsing import (
-    LETTERS,
     BatchedAnswers,
     Letter,
     StudyAnswer,
@@ -90,7 +90,7 @@ class StatedPValue:
 
 def is_not_found(text: str) -> bool:
     """Whether *text* says that the study has no such association."""
-    return text.strip().lower() == "not found"
+    return text.strip().lower() == NOT_FOUND
 
 
 # Recorded answers and above all expected values repeat; the bound keeps memory flat.
@@ -291,10 +291,6 @@ def _numbers(text: str) -> Iterator[float]:
         yield float(match[0])
 
 
-Options: TypeAlias = tuple[str, str, str, str]
-Kind: TypeAlias = Literal["mcq", "study"]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleSet:
     """One way of reading replies and of judging what they say."""
@@ -358,7 +354,7 @@ def parse_study(reply: Reply, rules: Rules) -> StudyAnswer | ParseFailure:
 
 def parse_batch(
     reply: Reply,
-    kinds: Sequence[Kind],
+    kinds: Sequence[QuestionKind],
     *,
     letter_rules: Rules,
     p_rules: Rules,
@@ -373,7 +369,7 @@ def parse_batch(
         "study": _split(reply, len(kinds), p_rules),
     }
 
-    def parse(index: int, kind: Kind) -> Letter | StudyAnswer | ParseFailure:
+    def parse(index: int, kind: QuestionKind) -> Letter | StudyAnswer | ParseFailure:
         batched = batches[kind]
         if isinstance(batched, ParseFailure):
             return batched

@@ -33,10 +33,10 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Literal, TypeAlias
 
-from store.document import escape_markdown
+from store.document import Block, as_text, wide_table
 from store.printable import printable
 
 Form: TypeAlias = Literal["text", "markdown", "latex"]
@@ -51,9 +51,6 @@ PrintCell: TypeAlias = str | float | Ends | None
 """A cell of its column's kind; None is undefined, an empty text is no content."""
 
 UNDEFINED = "n/a"
-
-BLANK = "-"
-"""A cell without content in a text table: an empty one would break the columns."""
 
 PAGE_ROWS = 45
 """Rows that fit a page of LaTeX; a longer table spans pages."""
@@ -98,8 +95,11 @@ class PrintTable:
 
 def typeset(tables: Iterable[PrintTable], form: Form) -> str:
     """Render the tables, separated by blank lines."""
-    forms = {"text": _text, "markdown": _markdown, "latex": _latex}
-    return "\n\n".join("\n".join(forms[form](table)) for table in tables)
+    if form == "text":
+        pages = [[*_blocks(table), ""] for table in tables]
+        return as_text(list(chain.from_iterable(pages))[:-1])
+    lines = _markdown if form == "markdown" else _latex
+    return "\n\n".join("\n".join(lines(table)) for table in tables)
 
 
 def format_number(
@@ -147,7 +147,7 @@ def _headings(table: PrintTable) -> tuple[str, ...]:
     return tuple(_cell(column.heading, "text") for column in table.columns)
 
 
-def _text(table: PrintTable) -> Iterator[str]:
+def _blocks(table: PrintTable) -> Iterator[Block]:
     if table.title:
         yield _cell(table.title, "text")
     # an interval follows its value: terminals are narrow
@@ -163,8 +163,8 @@ def _text(table: PrintTable) -> Iterator[str]:
             ends = row.pop(at)
             # the value's heading is enough
             row[at - 1] += f" {ends}" if ends.startswith("[") else ""
-        rows.append([cell or BLANK for cell in row])
-    yield from in_columns(rows)
+        rows.append(row)
+    yield wide_table(rows[0], rows[1:])
     if table.note:
         yield _cell(table.note, "text")
 
@@ -191,6 +191,11 @@ def _markdown(table: PrintTable) -> Iterator[str]:
 
 def _piped(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
+
+
+def escape_markdown(text: str) -> str:
+    """Escapes text so that no Markdown reader takes it for markup."""
+    return re.sub(r"([\\`*_{}<>#|~])", r"\\\1", text)
 
 
 def _latex(table: PrintTable) -> Iterator[str]:
@@ -337,11 +342,3 @@ def _tex(text: str) -> str:
 
 def _slug(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "table"
-
-
-def in_columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Align rows of cells as lines of a table; the last cell is not padded."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)][:-1]
-    for *cells, last in rows:
-        padded = (f"{c:<{width}}" for c, width in zip(cells, widths, strict=True))
-        yield "  ".join((*padded, last)).rstrip()

@@ -12,7 +12,7 @@ from itertools import islice
 from jobs.kit.comparison.models import ModelPair, p_value_words
 from jobs.kit.inputs.sampling import sample_sentences
 from jobs.kit.metrics import mean
-from jobs.kit.summary import finding_lines, summary_text, wide_table
+from jobs.kit.summary import finding_lines, summary_text
 from jobs.kit.text_format import ends, fixed, plural, with_ends
 from jobs.review_benchmark.agent_results import AgentResults
 from jobs.review_benchmark.benchmark import failure_reasons, percent
@@ -23,7 +23,7 @@ from jobs.review_benchmark.matching import METHODS
 from jobs.review_benchmark.results import BenchmarkResults, not_available
 from jobs.review_benchmark.verdicts import ConclusionVerdicts
 from runner.scorecard import Finding
-from store.document import Block, Fact, Numbers, TableBlock, Words, number
+from store.document import Block, Fact, Numbers, TableBlock, Words, number, wide_table
 from store.printable import one_line, shortened
 
 MOST_PAIRS = 10
@@ -246,6 +246,8 @@ def _table(results: BenchmarkResults) -> TableBlock:
     """Returns a row for each model, over its reviews."""
     level = f"[{100 * results.dataset.settings.level:g}%]"
     titles = ("model", "passed", f"recall {level}", "micro", "precision", "ceiling")
+    means = ("precision", "ceiling", "retrieval_recall", "screening_recall")
+    paths = ("micro.recall", *(f"macro.{name}" for name in means))
     rows: list[list[str]] = []
     for model, column in results.columns.items():
         by_path = column.by_path()
@@ -254,11 +256,7 @@ def _table(results: BenchmarkResults) -> TableBlock:
                 _name(model),
                 f"{by_path['passed'].value}/{by_path['passed'].n}",
                 with_ends(by_path["macro.recall"], of_ends=".3f"),
-                fixed(by_path["micro.recall"].value),
-                fixed(by_path["macro.precision"].value),
-                fixed(by_path["macro.ceiling"].value),
-                fixed(by_path["macro.retrieval_recall"].value),
-                fixed(by_path["macro.screening_recall"].value),
+                *(fixed(by_path[path].value) for path in paths),
             ]
         )
     return wide_table([*titles, "retrieval", "screening"], rows)

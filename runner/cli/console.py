@@ -5,120 +5,18 @@ from __future__ import annotations
 import gc
 import json
 import os
-import re
 import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from store.printable import LINE, printable
+from store.document import fitted_lines
+from store.printable import printable
 
 if TYPE_CHECKING:
     from store.runs import RunFolder
-
-
-_CELL = re.compile(r"(?:^|(?<=  ))\S")
-"""Start of a cell: two blanks separate columns, and a label from its text."""
-
-_QUOTE = re.compile(r" *\| ")
-"""Margin of quoted text, repeated on each continuation line."""
-
-_FEWEST = 3
-"""Minimum number of columns of a table; a label with its text has fewer."""
-
-INDENT = 2
-
-
-def fold_text(text: str, width: int) -> str:
-    """Wrap *text* to at most *width* characters at word boundaries.
-
-    Consecutive lines with the same three or more columns are a table. A table that is
-    too wide is split into several, each with the first column; a line of prose
-    continues below the text after its label.
-    """
-    lines: list[str] = []
-    for block in _blocks(text.split("\n")):
-        if max(map(len, block)) <= width:
-            lines += block
-        elif len(block) > 1:
-            lines += _split_columns(block, _starts(block[0]), width)
-        else:
-            lines += _wrapped(block[0], width)
-    return "\n".join(lines)
-
-
-def _blocks(lines: Sequence[str]) -> Iterator[list[str]]:
-    """Yield the lines of each table together, every other line alone."""
-    block: list[str] = []
-    for line in lines:
-        if block and _is_row(line, _starts(block[0])):
-            block.append(line)
-            continue
-        if block:
-            yield block
-        block = [line]
-    if block:
-        yield block
-
-
-def _starts(line: str) -> list[int]:
-    return [match.start() for match in _CELL.finditer(line)]
-
-
-def _is_row(line: str, starts: Sequence[int]) -> bool:
-    """Return whether the cells of *line* start at the columns of the table's head."""
-    return len(starts) >= _FEWEST and _starts(line) == starts
-
-
-def _split_columns(
-    rows: Sequence[str], starts: Sequence[int], width: int
-) -> Iterator[str]:
-    """Yield a table as several narrower ones that repeat the first column."""
-    ends = [*starts[1:], max(map(len, rows))]
-    columns = [
-        [row[start:end].rstrip() for row in rows]
-        for start, end in zip(starts, ends, strict=True)
-    ]
-    widths = [max(map(len, column)) for column in columns]
-    column_groups: list[list[int]] = [[0]]
-    for column in range(1, len(columns)):
-        used_width = sum(widths[index] + INDENT for index in column_groups[-1])
-        if (
-            len(column_groups[-1]) > 1
-            and starts[0] + used_width + widths[column] > width
-        ):
-            column_groups.append([0])
-        column_groups[-1].append(column)
-    for group in column_groups:
-        for row in range(len(rows)):
-            cells = (f"{columns[index][row]:<{widths[index]}}" for index in group)
-            yield " " * starts[0] + (" " * INDENT).join(cells).rstrip()
-
-
-def _wrapped(line: str, width: int) -> Iterator[str]:
-    margin = _margin(line, width)
-    gaps = [match.start() for match in re.finditer(r" +", line)] + [len(line)]
-    begin, prefix = 0, ""
-    for here, after in pairwise(gaps):
-        is_full = len(prefix) + after - begin > width
-        # a break before the first word of a line would leave it empty
-        if is_full and line[begin:here].strip(" |"):
-            yield prefix + line[begin:here]
-            begin = here + len(line[here:]) - len(line[here:].lstrip(" "))
-            prefix = margin
-    yield prefix + line[begin:]
-
-
-def _margin(line: str, width: int) -> str:
-    """Return the indentation of the continuation lines of *line*."""
-    if quote := _QUOTE.match(line):
-        return quote[0]
-    starts = _starts(line) or [0]
-    names = len(starts) > 1 and starts[1] <= width // 3
-    return " " * (starts[1] if names else starts[0] + INDENT)
 
 
 DONE, ERROR, USAGE, FAILED_TASKS, BUDGET, INTERRUPTED, CHECK_FAILED = range(7)
@@ -164,22 +62,18 @@ def warn_of_loss(folder: RunFolder) -> None:
             )
 
 
-def print_text(block: str) -> None:
+def print_text(text: str) -> None:
     """Print text on stdout, escaped and wrapped for a terminal."""
-    safe = _safe(block)
     if sys.stdout.isatty():
-        safe = fold_text(safe, shutil.get_terminal_size().columns)
-    click.echo(safe)
+        columns = shutil.get_terminal_size().columns
+        click.echo("\n".join(fitted_lines(text, columns)))
+    else:
+        click.echo(_safe(text))
 
 
 def _safe(block: str) -> str:
     """Escape all line separators except the newline, and control characters."""
     return "\n".join(map(printable, block.removesuffix("\n").split("\n")))
-
-
-def print_row(line: str) -> None:
-    """Print one line of a list on stdout; newlines in it are replaced."""
-    print_text(line[: LINE + 1].replace("\n", "\N{SYMBOL FOR LINE FEED}"))
 
 
 def print_raw(lines: str) -> None:

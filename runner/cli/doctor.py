@@ -18,7 +18,7 @@ import click
 from runner.cli import arguments
 from runner.cli.console import DONE, ERROR, print_json, print_note, print_text
 from runner.errors import UsageError
-from runner.table_rendering import in_columns
+from store.document import as_text, wide_table
 
 if TYPE_CHECKING:
     from runner.clients.client import ClientOptions
@@ -219,8 +219,7 @@ def _probe(options: RunOptions, path: Path | None, *, yes: bool, as_json: bool) 
     if as_json:
         print_json(_json(report, price) | {"config": block})
     else:
-        for line in in_columns(list(_lines(report, price))):
-            print_text(line)
+        print_text(as_text([wide_table(("", ""), _lines(report, price))]))
         if report.problem is None:
             print_text(f"\n{block}" if path is None else f"\nWritten to {path}.")
     return DONE if report.problem is None else ERROR

@@ -37,6 +37,7 @@ from runner.options import PRICE_FIELDS, read_toml
 from runner.registry import load_job
 from runner.roles import remarks
 from store.database import open_reader
+from store.document import Block, Fact, as_text
 from store.read.status import run_started
 from store.runs import resolve
 
@@ -203,15 +204,15 @@ def _as_text(
     job: str, run_estimate: Estimate, budget: float | None, assumptions: list[str]
 ) -> str:
     basis = f"{run_estimate.items:,} items, {run_estimate.tried:,} tried offline"
-    lines = [f"estimate of {job}: {basis}; expected (low to high)"]
+    lines: list[Block] = [f"estimate of {job}: {basis}; expected (low to high)"]
     for model, usage in run_estimate.models.items():
         lines.append(f"  {model}")
-        lines += [f"    {line}" for line in _lines(usage)]
-        lines.append(f"    time        {_time(run_estimate.seconds[model])}")
+        lines += _facts(usage)
+        lines.append(_fact("time", _time(run_estimate.seconds[model])))
     if len(run_estimate.models) > 1:
         lines.append("  in all")
-        lines += [f"    {line}" for line in _lines(run_estimate.total)]
-        lines.append(f"    time        {_time(run_estimate.whole_s)}")
+        lines += _facts(run_estimate.total)
+        lines.append(_fact("time", _time(run_estimate.whole_s)))
     for (stage, model), usage in run_estimate.stages.items():
         lines.append(
             f"  stage {stage} of {model}: {_span_text(usage.calls, number)} calls"
@@ -221,16 +222,20 @@ def _as_text(
     if run_estimate.failing.tasks:
         lines.append(run_estimate.failing.sentence)
     lines += ["assumed:", *(f"  {assumption}" for assumption in assumptions)]
-    return "\n".join(lines)
+    return as_text(lines)
 
 
-def _lines(usage: UsageEstimate) -> list[str]:
+def _fact(label: str, text: str) -> Fact:
+    return Fact(label, text, indent=4, width=12, is_wide=True)
+
+
+def _facts(usage: UsageEstimate) -> list[Fact]:
     usd = usage.usd
     return [
-        f"calls       {_span_text(usage.calls, number)}",
-        f"tokens in   {_span_text(usage.tokens_in, number)}",
-        f"tokens out  {_span_text(usage.tokens_out, number)}",
-        f"dollars     {cost(None) if usd is None else _span_text(usd, cost)}",
+        _fact("calls", _span_text(usage.calls, number)),
+        _fact("tokens in", _span_text(usage.tokens_in, number)),
+        _fact("tokens out", _span_text(usage.tokens_out, number)),
+        _fact("dollars", cost(None) if usd is None else _span_text(usd, cost)),
     ]
 
 
@@ -368,13 +373,12 @@ def _what_if_json(rehearsal: WhatIf, budget: float | None) -> dict[str, Any]:
 
 def _what_if_text(rehearsal: WhatIf, budget: float | None) -> str:
     outcome = rehearsal.outcome
-    lines = [
-        f"what if    {rehearsal.run_id}: {rehearsal.census.tasks:,} tasks played again",
-        (
-            f"takes      {duration(outcome.seconds)}, at most "
-            f"{outcome.most_in_flight:,} calls at a time"
-        ),
-        f"costs      {cost(rehearsal.cost_usd)}",
+    tasks = f"{rehearsal.census.tasks:,} tasks played again"
+    most = f"at most {outcome.most_in_flight:,} calls at a time"
+    lines: list[Block] = [
+        Fact("what if", f"{rehearsal.run_id}: {tasks}", is_wide=True),
+        Fact("takes", f"{duration(outcome.seconds)}, {most}", is_wide=True),
+        Fact("costs", cost(rehearsal.cost_usd), is_wide=True),
     ]
     for model, sums in outcome.models.items():
         lines.append(
@@ -383,8 +387,9 @@ def _what_if_text(rehearsal: WhatIf, budget: float | None) -> str:
             f"{sums.tokens_out:,} out, {cost(rehearsal.costs_usd[model])}"
         )
     if budget is not None:
-        lines.append(f"budget     {cost(budget)}: {_verdict(rehearsal, budget)}")
+        text = f"{cost(budget)}: {_verdict(rehearsal, budget)}"
+        lines.append(Fact("budget", text, is_wide=True))
     if outcome.stopped is not None:
-        lines.append(f"stops      {outcome.stopped}")
+        lines.append(Fact("stops", outcome.stopped, is_wide=True))
     lines += ["assumed:", *(f"  {assumption}" for assumption in rehearsal.assumes)]
-    return "\n".join(lines)
+    return as_text(lines)

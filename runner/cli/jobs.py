@@ -9,7 +9,7 @@ import click
 
 from runner.cli import arguments
 from runner.cli.console import DONE, print_json, print_text
-from runner.table_rendering import in_columns
+from store.document import as_text, wide_table
 
 if TYPE_CHECKING:
     from runner.job import Job
@@ -65,10 +65,8 @@ def _print_settings(job: Job, *, show_all: bool, as_json: bool) -> None:
             )
         return
     names = fields if show_all else everyday
-    for line in in_columns(
-        [(name, _described(job, name, fields[name])) for name in names]
-    ):
-        print_text(line)
+    rows = [(name, _described(job, name, fields[name])) for name in names]
+    print_text(as_text([wide_table(("", ""), rows)]))
     if hidden := len(fields) - len(names):
         print_text(f"{hidden} more settings: siftlog jobs {job.name} --all")
 

@@ -403,7 +403,8 @@ def show_scoring(folder: RunFolder, scoring: Scoring, output: OutputOptions) -> 
         print_raw(typeset(print_tables(scoring.scorecard, output.tables), output.form))
         return
     if first := overview(scoring.scorecard):
-        print_text(f"{typeset(first, 'text')}\n\n")
+        print_text(typeset(first, "text"))
+        print_text("")
     print_text(scoring.scorecard.summary)
     if scoring.folder is not None:
         print_text(f"files: {scoring.folder}")

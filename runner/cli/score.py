@@ -24,13 +24,13 @@ from runner.cli.console import (
     DONE,
     print_json,
     print_note,
-    print_row,
+    print_text,
     warn_of_loss,
 )
 from runner.cli.request import output_options
 from runner.errors import UsageError
 from runner.scorecard import Scorecard
-from runner.table_rendering import in_columns
+from store.document import as_text, wide_table
 
 if TYPE_CHECKING:
     from runner.job import Job
@@ -253,8 +253,7 @@ def scores(run_name: str, runs_dir: Path, as_json: bool) -> int:
             lines.append(_cells(values))
             before = recorded.event
     if not as_json and lines:
-        for line in in_columns([_HEADERS, *lines]):
-            print_row(line)
+        print_text(as_text([wide_table(_HEADERS, lines)]))
     if not lines:
         print_note(
             f"Run {folder.run_id} has no scoring; make one with: "

@@ -21,6 +21,7 @@ from runner.cli.console import (
     warn_of_loss,
 )
 from store.clock import Clock, SystemClock
+from store.document import Block, Fact, PageText, as_text
 from store.read.forecast import EstimateAccuracy, EstimatedFigure, ForecastInterval
 from store.read.live import LiveStatus, UnionProgress
 from store.read.status import UNITS, ObservedLimits, Status, limits_in_words, liveness
@@ -94,7 +95,7 @@ def status(
     if as_json:
         print_json(status_json(seen) | values)
     else:
-        print_text("\n".join([*when, status_text(seen)]))
+        print_text(as_text([*when, *status_text(seen).blocks]))
     if not check:
         return DONE
     failed = 3 if seen.state == "finished" and seen.status.tasks.failed else DONE
@@ -126,22 +127,29 @@ def forecast_json(present: LiveStatus) -> dict[str, Any] | None:
     }
 
 
-def forecast_lines(present: LiveStatus) -> list[str]:
+def _fact(label: str, text: str) -> Fact:
+    return Fact(label, text, width=10, is_wide=True)
+
+
+def forecast_facts(present: LiveStatus) -> list[Fact]:
     """Describe throughput, ETA and projected cost."""
     lines = []
     if present.rate is not None:
         window = f"over the last {present.recent_minutes} min"
-        lines.append(f"pace      {number(present.rate)} tasks a minute, {window}")
+        text = f"{number(present.rate)} tasks a minute, {window}"
+        lines.append(_fact("pace", text))
     forecast = present.forecast
     if forecast is None:
         return lines
     if forecast.seconds is not None:
         planned = "" if present.status.planning_exhausted else ", of what is planned"
-        lines.append(f"ETA       {_span_text(forecast.seconds, duration)}{planned}")
+        text = f"{_span_text(forecast.seconds, duration)}{planned}"
+        lines.append(_fact("ETA", text))
     elif forecast.needs:
-        lines.append(f"ETA       needs more ended tasks: {forecast.needs:,}")
+        text = f"needs more ended tasks: {forecast.needs:,}"
+        lines.append(_fact("ETA", text))
     if present.comes_to_usd is not None and present.comes_to_usd.expected:
-        lines.append(f"comes to  {_span_text(present.comes_to_usd, cost)}")
+        lines.append(_fact("comes to", _span_text(present.comes_to_usd, cost)))
     return lines
 
 
@@ -387,7 +395,7 @@ def _age_s(at_us: int | None, now_us: int) -> float | None:
     return None if at_us is None else round(max(0, now_us - at_us) / 1e6, 1)
 
 
-def status_text(present: LiveStatus) -> str:
+def status_text(present: LiveStatus) -> PageText:
     """Return the text of `status`."""
     status, status_fields = present.status, status_json(present)
     tasks, attempts = status.tasks, status.attempts
@@ -411,37 +419,40 @@ def status_text(present: LiveStatus) -> str:
         "paused",
     }
     group = "" if status.group is None else f"  group {status.group}"
-    lines = [
+    lines: list[Block] = [
         (
             f"run {status.run_id}  {status.job} {status.job_version}  "
             f"{status_fields['state']}{age if is_live else ''}{group}"
         ),
-        (
-            f"tasks     {tasks.planned:,} planned: {tasks.completed:,} completed "
+        _fact(
+            "tasks",
+            f"{tasks.planned:,} planned: {tasks.completed:,} completed "
             f"({tasks.unparsed:,} unparsed), {tasks.failed:,} failed, "
-            f"{tasks.skipped:,} skipped, {tasks.open:,} open"
+            f"{tasks.skipped:,} skipped, {tasks.open:,} open",
         ),
-        (
-            f"attempts  {attempts.started:,} started: {attempts.answered:,} answered"
-            f"{cached}, {attempts.failed:,} failed, {attempts.unknown:,} unknown"
+        _fact(
+            "attempts",
+            f"{attempts.started:,} started: {attempts.answered:,} answered"
+            f"{cached}, {attempts.failed:,} failed, {attempts.unknown:,} unknown",
         ),
-        (
-            f"tokens    {status.tokens_in:,} in ({status.tokens_cached:,} cached), "
-            f"{status.tokens_out:,} out"
+        _fact(
+            "tokens",
+            f"{status.tokens_in:,} in ({status.tokens_cached:,} cached), "
+            f"{status.tokens_out:,} out",
         ),
-        f"cost      {_cost(status)}",
+        _fact("cost", _cost(status)),
     ]
-    lines += [f"billing   {finding}" for finding in status.billing.findings]
-    lines += [f"served    {sentence}" for sentence in status.mixed]
-    lines += forecast_lines(present)
+    lines += [_fact("billing", finding) for finding in status.billing.findings]
+    lines += [_fact("served", sentence) for sentence in status.mixed]
+    lines += forecast_facts(present)
     if status.estimate_accuracy is not None:
         lines += [
-            f"estimate  {line}"
+            _fact("estimate", line)
             for line in estimate_accuracy_lines(status.estimate_accuracy)
         ]
     if set(status.models) - {"subject"}:
         role_models = (f"{role} {', '.join(of)}" for role, of in status.models.items())
-        lines.append(f"models    {'; '.join(role_models)}")
+        lines.append(_fact("models", "; ".join(role_models)))
     # without a process to receive them, calls in flight are lost
     left = "left in batches" if status.batches.count else "given up in flight"
     names = {} if present.is_alive else {TaskState.RUNNING: left}
@@ -453,14 +464,17 @@ def status_text(present: LiveStatus) -> str:
         )
         lines.append(f"  {queue.stage:12} {queue.model:32} {states}")
     lines += [
-        f"limits    {seen['model']}: {limits_text(seen)}{_wait(seen, present.now_us)}"
+        _fact(
+            "limits",
+            f"{seen['model']}: {limits_text(seen)}{_wait(seen, present.now_us)}",
+        )
         for seen in status_fields["limits"]
     ]
-    lines += [f"refused   {fact.sentence}" for fact in status.refused]
-    lines += [f"batches   {line}" for line in _batches(status_fields["batches"])]
-    lines += [f"paused    {pause}" for pause in status.pauses]
+    lines += [_fact("refused", fact.sentence) for fact in status.refused]
+    lines += [_fact("batches", line) for line in _batches(status_fields["batches"])]
+    lines += [_fact("paused", str(pause)) for pause in status.pauses]
     if present.parts is not None:
-        lines.append(f"shards    {parts_text(present.parts)}")
+        lines.append(_fact("shards", parts_text(present.parts)))
     for title, counts in (
         ("errors", status.errors),
         ("skipped", status.skips),
@@ -468,13 +482,13 @@ def status_text(present: LiveStatus) -> str:
     ):
         if counts:
             counts_text = ", ".join(f"{name} {n:,}" for name, n in counts.items())
-            lines.append(f"{title:9} {counts_text}")
-    lines += [f"replies   {line}" for line in replies_lines(status.replies)]
+            lines.append(_fact(title, counts_text))
+    lines += [_fact("replies", line) for line in replies_lines(status.replies)]
     if status.scorings:
-        lines.append(f"scorings  {', '.join(map(str, status.scorings))}")
+        lines.append(_fact("scorings", ", ".join(map(str, status.scorings))))
     if status.why is not None:
         lines.append(status.why)
-    return "\n".join(lines)
+    return as_text(lines)
 
 
 def parts_json(parts: UnionProgress) -> dict[str, Any]:

@@ -201,6 +201,11 @@ def holm(p: Sequence[float | None]) -> tuple[float | None, ...]:
     return tuple(corrected)
 
 
+def noninferiority(difference: Interval, margin: float) -> bool | None:
+    """Whether the whole interval lies above -*margin*; None where it is undefined."""
+    return None if difference.lo is None else difference.lo > -margin
+
+
 MAX_BET_SHARE = 0.5
 """Part of its capital that a gambler risks at most; so none is ever ruined."""
 _HALVINGS = 50

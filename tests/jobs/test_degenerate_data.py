@@ -16,7 +16,8 @@ from typing import Any, TypeAlias
 import pytest
 
 import jobs
-from tests.jobs.screening.commanded import command, some_records
+from tests.commands import command
+from tests.jobs.screening.commanded import some_records
 
 JOBS = Path(jobs.__file__).parent
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from tests.jobs.screening.commanded import command
+from tests.commands import command
 
 JOBS = Path(__file__).parents[2] / "jobs"
 

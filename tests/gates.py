@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import math
-import subprocess
 import threading
 import time
 from asyncio import StreamReader, StreamWriter
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from urllib.parse import urlsplit
+
+from tests.processes import Process
 
 READ_BYTES = 1 << 16
 
@@ -35,7 +36,7 @@ class Gate:
         """Whether as many passed as were to, and somebody waits."""
         return self._waiting > 0 and self._passes <= 0
 
-    def wait(self, process: subprocess.Popen[str]) -> None:
+    def wait(self, process: Process) -> None:
         """Until the gate keeps a request of *process*, which is then in its middle."""
         while not self.is_keeping:
             assert process.poll() is None, "it has ended, and was to be in its middle"

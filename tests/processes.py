@@ -7,10 +7,12 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryFile
+from typing import IO, Any, Protocol
 
 import pytest
 
@@ -20,48 +22,93 @@ from store.database import open_reader
 from store.errors import StoreError
 from store.read.live import live_status
 from store.runs import RunFolder
+from tests.forking import ForkServer, Request
 
 SIFTLOG = Path(sys.executable).with_name("siftlog")
 CLOCK = SystemClock()
+
+
+class Process(Protocol):
+    """A started command, forked or from a fresh interpreter."""
+
+    pid: int
+    returncode: int | None
+
+    def poll(self) -> int | None:
+        """Return the exit code, or None while it runs."""
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for its end; return the exit code."""
+
+    def send_signal(self, number: int, /) -> None:
+        """Send a signal, unless it has ended."""
+
+    def terminate(self) -> None:
+        """Send SIGTERM."""
+
+    def kill(self) -> None:
+        """Send SIGKILL."""
+
+
+@cache
+def _server() -> ForkServer:
+    return ForkServer()
+
+
+def _start(
+    words: Iterable[object],
+    *,
+    cwd: Path,
+    env: dict[str, str] | None,
+    stdout: IO[str],
+    stderr: IO[str] | None = None,
+) -> Process:
+    """Start the command, by a fork where no variable is for the interpreter."""
+    argv, variables = [str(SIFTLOG), *map(str, words)], environment(env)
+    fresh = any(
+        value != os.environ.get(name)
+        for name, value in variables.items()
+        if name.startswith(("PYTHON", "LC_", "LANG")) and name != "PYTHONPATH"
+    )
+    if fresh:
+        return subprocess.Popen(
+            argv, cwd=cwd, env=variables, stdout=stdout, stderr=stderr, text=True
+        )
+    with Path(os.devnull).open() as nothing:
+        return _server().start(
+            Request(argv, str(cwd), variables),
+            stdin=nothing.fileno(),
+            stdout=stdout.fileno(),
+            stderr=2 if stderr is None else stderr.fileno(),
+        )
 
 
 def siftlog(
     *words: object, cwd: Path, check: bool = True, env: dict[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Run one command to its end."""
-    done = subprocess.run(
-        [SIFTLOG, *map(str, words)],
-        cwd=cwd,
-        env=environment(env),
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
+    with TemporaryFile("w+") as out, TemporaryFile("w+") as err:
+        process = _start(words, cwd=cwd, env=env, stdout=out, stderr=err)
+        try:
+            code = process.wait(timeout=600)
+        finally:
+            process.kill()
+        for file in (out, err):
+            file.seek(0)
+        done = subprocess.CompletedProcess(words, code, out.read(), err.read())
     assert not check or done.returncode == 0, done.stdout + done.stderr
     return done
 
 
-def start(
-    *words: object, cwd: Path, env: dict[str, str] | None = None
-) -> subprocess.Popen[str]:
+def start(*words: object, cwd: Path, env: dict[str, str] | None = None) -> Process:
     """Start a command and leave it running; its output goes to files in *cwd*."""
-    out = (cwd / "out.txt").open("a")
-    err = (cwd / "err.txt").open("a")
-    with out, err:
-        process = subprocess.Popen(
-            [SIFTLOG, *map(str, words)],
-            cwd=cwd,
-            env=environment(env),
-            stdout=out,
-            stderr=err,
-            text=True,
-        )
+    with (cwd / "out.txt").open("a") as out, (cwd / "err.txt").open("a") as err:
+        process = _start(words, cwd=cwd, env=env, stdout=out, stderr=err)
     _STARTED.append(process)
     return process
 
 
-_STARTED: list[subprocess.Popen[str]] = []
+_STARTED: list[Process] = []
 
 
 def end_started() -> None:
@@ -77,22 +124,16 @@ def simulated(
     *words: object, cwd: Path, env: dict[str, str] | None = None
 ) -> Iterator[str]:
     """A simulated endpoint; its base URL."""
-    server = subprocess.Popen(
-        [SIFTLOG, "simulate", *map(str, words)],
-        cwd=cwd,
-        stdout=subprocess.PIPE,
-        text=True,
-        env=environment(env),
-    )
-    try:
-        assert server.stdout is not None
-        line = server.stdout.readline().strip()
-        yield line[line.index("http") :].split()[0]
-    finally:
-        server.terminate()
-        server.wait(timeout=20)
-        assert server.stdout is not None
-        server.stdout.close()
+    read, write = os.pipe()
+    with os.fdopen(read) as lines:
+        with os.fdopen(write, "w") as out:
+            server = _start(("simulate", *words), cwd=cwd, env=env, stdout=out)
+        try:
+            line = lines.readline().strip()
+            yield line[line.index("http") :].split()[0]
+        finally:
+            server.terminate()
+            server.wait(timeout=20)
 
 
 def status(cwd: Path, run: str) -> dict[str, Any]:
@@ -120,9 +161,7 @@ def until(
     pytest.fail(f"the run does not get there: {stands}")
 
 
-def until_said(
-    process: subprocess.Popen[str], file: Path, text: str, times: int = 1
-) -> None:
+def until_said(process: Process, file: Path, text: str, times: int = 1) -> None:
     """Wait until that stands in the *file* to which *process*, or its child, writes."""
     while not file.exists() or file.read_text("utf-8").count(text) < times:
         assert process.poll() is None, f"it has ended, and never said: {text}"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import signal
 import statistics
-import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from pathlib import Path
 from store.clock import SystemClock
 from tests.crash.books import HANGS_S, Books
 from tests.gates import Gate
+from tests.processes import Process
 
 CLOCK = SystemClock()
 SETTLED_S = 0.25
@@ -107,7 +107,7 @@ class Toll:
         """Attempts whose outcome is not known, over all blows."""
         return sum(sum(tally.in_flight) for tally in self.tallies.values())
 
-    def hit(self, process: subprocess.Popen[str], name: str) -> bool:
+    def hit(self, process: Process, name: str) -> bool:
         """Hit *process* at a random moment; False where it had ended before."""
         blow = BLOWS[name]
         self._gate.let(self._share)
@@ -134,7 +134,7 @@ class Toll:
         self._take(name, blow, ended_ms)
         return True
 
-    def _wait_for_calls(self, process: subprocess.Popen[str]) -> bool:
+    def _wait_for_calls(self, process: Process) -> bool:
         """Until some calls were served to *process*, or it has ended."""
         size = self._size()
         most = min(30, self._share // 2)
@@ -147,7 +147,7 @@ class Toll:
             time.sleep(0.002)
         return False
 
-    def _keep_one_in_flight(self, process: subprocess.Popen[str]) -> None:
+    def _keep_one_in_flight(self, process: Process) -> None:
         """See to it that there is something to be lost, and stays."""
         self._gate.let(0)
         while process.poll() is None and not self._gate.is_keeping:

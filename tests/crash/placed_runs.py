@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -16,7 +15,7 @@ from store.errors import StoreError
 from store.read.status import status
 from store.runs import RunFolder
 from tests.ledgers import read_ledger
-from tests.processes import siftlog, simulated, start
+from tests.processes import Process, siftlog, simulated, start
 
 SCORECARD = Path("scores/1/scorecard.json")
 PATIENCE_S = 60.0
@@ -57,22 +56,22 @@ class Site:
     environment: dict[str, str]
     calm: Calm
     disks: tuple[Path, ...]  #: folders of the runs on the shards' machines
-    drivers: list[subprocess.Popen[str]] = field(default_factory=list)
+    drivers: list[Process] = field(default_factory=list)
 
     @property
     def folder(self) -> RunFolder:
         return RunFolder(self.cwd / "runs" / "r")
 
-    def run(self, *words: object, items: int, shards: int) -> subprocess.Popen[str]:
+    def run(self, *words: object, items: int, shards: int) -> Process:
         return self._start(
             *("run", "survey", f"--items={items}", "--model=tested", "--run-id=r"),
             *(f"--shards={shards}", *words),
         )
 
-    def resume(self, *words: object, shards: int) -> subprocess.Popen[str]:
+    def resume(self, *words: object, shards: int) -> Process:
         return self._start("resume", "r", f"--shards={shards}", *words)
 
-    def _start(self, *words: object) -> subprocess.Popen[str]:
+    def _start(self, *words: object) -> Process:
         driver = start(
             *(*words, f"--base-url={self.url}", "--json"),
             cwd=self.cwd,

@@ -7,7 +7,6 @@ again, row for row, in the log that is there in the end.
 from __future__ import annotations
 
 import json
-import subprocess
 import time
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from store.tables import last_seq
 from store.time_travel import LogPrefix, moment_of
 from tests.gates import Gate, gated
 from tests.plugging import plugged
-from tests.processes import siftlog, simulated, start
+from tests.processes import Process, siftlog, simulated, start
 from tests.store.looks import Seen, seen
 
 ITEMS = 20
@@ -68,7 +67,7 @@ def test_each_look_at_a_killed_and_resumed_run_is_its_prefix(tmp_path: Path) -> 
 
 def _watch(
     folder: RunFolder,
-    process: subprocess.Popen[str],
+    process: Process,
     looks: dict[int, Seen],
     gate: Gate,
 ) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import math
 import signal
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -23,7 +22,7 @@ from store.read.tasks import events
 from store.runs import RunFolder
 from tests.corpus import write_corpus
 from tests.gates import Gate, gated
-from tests.processes import siftlog, simulated, start, status, until
+from tests.processes import Process, siftlog, simulated, start, status, until
 from tests.terminals import on_terminal
 
 JOB = "paper-investigation"
@@ -34,7 +33,7 @@ MIDDLE = 60
 class Live:
     """A run that goes on in another process."""
 
-    def __init__(self, cwd: Path, gate: Gate, process: subprocess.Popen[str]) -> None:
+    def __init__(self, cwd: Path, gate: Gate, process: Process) -> None:
         self.cwd = cwd
         self.gate = gate
         self.folder = RunFolder(cwd / "runs" / "r")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +11,15 @@ import pytest
 
 from tests.corpus import write_corpus
 from tests.ledgers import read_ledger
-from tests.processes import siftlog, simulated, start, status, until, until_said
+from tests.processes import (
+    Process,
+    siftlog,
+    simulated,
+    start,
+    status,
+    until,
+    until_said,
+)
 
 JOB = "paper-investigation"
 HEARD = "press again to stop at once"
@@ -20,7 +27,7 @@ ASKING = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
 
 
 @contextmanager
-def _running(cwd: Path, latency_ms: int) -> Iterator[subprocess.Popen[str]]:
+def _running(cwd: Path, latency_ms: int) -> Iterator[Process]:
     """A run with calls in flight."""
     corpus = write_corpus(cwd / "corpus", 20)
     server = ("--latency-ms", latency_ms, "--job", JOB, "--ledger", cwd / "ledger")

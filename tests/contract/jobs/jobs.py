@@ -143,6 +143,8 @@ def _other_key(line: Any) -> Any:
         "correct_answer": "d" if letter == "c" else "c",
         "expected_answer_p_value": "= 0.0314159",
         "expected_answer_significance": "no",
+        "original_sentence": "A canary sings.",
+        "annotation_id": "canary",
     }
     return {key: other.get(key, value) for key, value in line.items()}
 
@@ -191,7 +193,13 @@ LISTED = (
         replies=(*recorded("evidence-retrieval"), "baseline/lexical"),
         items=sample_items("evidence-retrieval"),
         readers=("jobs.evidence_retrieval.parsing.first_object",),
-        truths={"gold": _gold},
+        truths={
+            "gold": _gold,
+            "folds": lambda folder: (
+                evidence(folder, lambda row: row["groundtruth"]),
+                (*evidence(folder, lambda row: row["groundtruth"]), "--n-folds", 3),
+            ),
+        },
         texts=lambda folder, change: evidence(
             folder,
             lambda row: row["groundtruth"],

@@ -18,10 +18,9 @@ from tests.jobs.paper_investigation.small_run import (
     inputs,
     listing,
     question,
-    scorecard,
     write_rows,
 )
-from tests.processes import siftlog, status
+from tests.processes import siftlog
 
 # what was sent
 
@@ -129,25 +128,6 @@ RECORD = {
     },
     "paper_score": 1.0,
 }
-
-
-def test_a_file_imports_twice_as_two_equal_runs_and_never_into_one(
-    tmp_path: Path,
-) -> None:
-    file = write_rows(tmp_path / "x.jsonl", [{**RECORD, "model": "m"}])
-    for run in ("one", "two"):
-        siftlog("import", JOB, file, f"--run-id={run}", cwd=tmp_path)
-    assert scorecard(tmp_path, 1, "one") == scorecard(tmp_path, 1, "two")
-    again = siftlog(
-        "import", JOB, file, "--run-id=one", cwd=tmp_path, check=False
-    ).stderr
-    assert "one" in again
-    assert status(tmp_path, "one")["tasks"]["completed"] == 2
-    both = ("import", JOB, file, file, "--run-id=three")
-    refused = siftlog(*both, cwd=tmp_path, check=False)
-    assert refused.returncode == 1
-    assert "already in x.jsonl" in refused.stderr
-    assert not (tmp_path / "runs" / "three").exists()
 
 
 def test_models_whose_names_meet_or_climb_keep_files_of_their_own(

@@ -6,7 +6,7 @@ modules are internal and change without notice.
 For authors of jobs:
 
 - `job`: the base class `Job`, with its stages, tasks, answers, inputs and importers
-- `job_faults`: what a parser or another method that raises becomes
+- `job_faults`: turns exceptions of a job's methods into values
 - `messages`: requests, replies and schemas
 - `prompts`: prompts as data
 - `structured`: the schema of a reply, from a model of its fields

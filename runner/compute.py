@@ -36,12 +36,13 @@ from io import TextIOBase
 from typing import Final
 
 COMMANDS: Final = frozenset({"compare", "score"})
-"""The commands whose results can be asked for."""
+"""Commands that may be requested."""
 
 _NICENESS: Final = 10
-"""Added to the niceness: half of the way down, and still alive on a busy machine."""
+"""Increment of the niceness: half of the range, so the process still advances on a busy
+machine."""
 _OUTPUT_CHARS: Final = 16 * 2**10
-"""Characters kept of what a command says to people: the reason is at the end."""
+"""Characters kept of a command's messages: the reason is at the end."""
 
 
 class RequestError(ValueError):
@@ -49,10 +50,10 @@ class RequestError(ValueError):
 
 
 def read_request(text: str) -> list[str]:
-    """The command and its arguments.
+    """Return the command and its arguments.
 
     Raises:
-        RequestError: the text is no request.
+        RequestError: the text is not a valid request.
     """
     try:
         request = json.loads(text)
@@ -70,7 +71,7 @@ def read_request(text: str) -> list[str]:
 
 
 def respond(command: Sequence[str]) -> None:
-    """Run a command, and end the response that it has printed."""
+    """Run a command, and end the response that it printed."""
     # imported here: the priority is lowered before a library starts threads
     from runner.cli.console import (  # noqa: PLC0415
         BUDGET,
@@ -99,19 +100,19 @@ def main() -> None:
 
 
 class _Tail(TextIOBase):
-    """Keeps the end of what is written, however much it is."""
+    """Keeps the end of the text written to it."""
 
     def __init__(self) -> None:
         self.text = ""
 
     def write(self, text: str) -> int:
-        """Add to the end."""
+        """Append text."""
         self.text = (self.text + text)[-_OUTPUT_CHARS:]
         return len(text)
 
 
 def _reason(command: str, code: int, sentences: str) -> str:
-    """The last sentence, without the program's name and the full stop."""
+    """Return the last sentence, without the program's name and the full stop."""
     if sentences := sentences.strip():
         last = sentences.rpartition("\n")[2]
         return last.removeprefix("siftlog: ").removesuffix(".")

@@ -19,35 +19,35 @@ class ProbeEvidence:
 
     host: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
-    """Of all replies, names in lower case."""
+    """Headers of all replies, names in lower case."""
     replies: tuple[Json, ...] = ()  #: bodies of answers
     errors: tuple[Json, ...] = ()  #: bodies of refusals
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DialectSign:
-    """One thing that tells a dialect from the others."""
+    """A sign of one dialect."""
 
     dialect: str
-    words: str  #: what it is, as shown to people
+    words: str  #: description for the user
     is_seen: Callable[[ProbeEvidence], bool]
-    weight: int = 2  #: 1: others have it too, now and then; 3: nobody else can have it
+    weight: int = 2  #: 1: others may have it too; 3: no other has it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DialectGuess:
     """The most likely dialect, and why."""
 
-    name: str  #: "unknown" where there is no sign of any
+    name: str  #: "unknown" without any sign
     evidence: tuple[str, ...] = ()
-    others: tuple[str, ...] = ()  #: further dialects that there are signs of
+    others: tuple[str, ...] = ()  #: other dialects with signs
 
 
 UNKNOWN: Final = "unknown"
 
 
 def guess(evidence: ProbeEvidence) -> DialectGuess:
-    """The dialect whose signs weigh more than those of all others together."""
+    """Return the dialect whose signs outweigh all others together."""
     seen = [sign for sign in SIGNS if sign.is_seen(evidence)]
     weights: dict[str, int] = {}
     for sign in seen:
@@ -56,7 +56,7 @@ def guess(evidence: ProbeEvidence) -> DialectGuess:
     if not ranked:
         return DialectGuess(name=UNKNOWN)
     if 2 * weights[ranked[0]] <= sum(weights.values()):
-        # several servers behind one address, or one that nobody has described
+        # several servers behind one address, or an undescribed one
         words = tuple(f"{sign.words} ({sign.dialect})" for sign in seen)
         return DialectGuess(name=UNKNOWN, evidence=words, others=tuple(ranked))
     return DialectGuess(
@@ -66,7 +66,7 @@ def guess(evidence: ProbeEvidence) -> DialectGuess:
     )
 
 
-# -- what a sign looks for ---------------------------------------------------------
+# -- kinds of signs -----------------------------------------------------------------
 
 
 def _host(dialect: str, pattern: str) -> DialectSign:
@@ -89,7 +89,7 @@ def _header(dialect: str, prefix: str, weight: int = 2) -> DialectSign:
 
 
 def _reply(dialect: str, path: str, pattern: str = "", weight: int = 2) -> DialectSign:
-    """A field of replies, and what its value has to match."""
+    """Return a sign: a field of replies, and a pattern for its value."""
     compiled = re.compile(pattern)
     return DialectSign(
         dialect=dialect,
@@ -115,7 +115,7 @@ def _error(
 
 
 def _at(value: Json, path: Iterable[str]) -> list[Json]:
-    """What a path leads to; a list is passed through, and null is there."""
+    """Return the values at a path, including null; lists are traversed."""
     values = [value]
     for name in path:
         inner = [
@@ -149,7 +149,7 @@ SIGNS: Final[tuple[DialectSign, ...]] = (
     _host("mistral", r"api\.mistral\.ai"),
     _host("groq", r"api\.groq\.com"),
     _host("openrouter", r"openrouter\.ai"),
-    # gateways first: they repeat what is behind them
+    # gateways first: they forward fields of the servers behind them
     _header("litellm-proxy", "x-litellm-", 4),
     _header("litellm-proxy", "llm_provider-", 4),
     _error(
@@ -268,8 +268,8 @@ SIGNS: Final[tuple[DialectSign, ...]] = (
     ),
     _reply("responses", "object", "^response$", 1),
 )
-"""Headers and fields as the providers' documentation, their client libraries and issue
-threads show them. No hosted account was asked."""
+"""Headers and fields from the providers' documentation, client libraries and issue
+threads. No hosted endpoint was tested."""
 
 
 def _hides_thoughts(reply: Json) -> bool:
@@ -294,7 +294,7 @@ ReasoningPlace = Literal[
 
 
 def usage_fields(replies: tuple[Any, ...]) -> tuple[str, ...]:
-    """The fields under `usage`, as paths."""
+    """Return the fields under `usage`, as paths."""
     fields: dict[str, None] = {}
     for reply in replies:
         usage = reply.get("usage") if isinstance(reply, dict) else None
@@ -315,7 +315,7 @@ def _number_in(usage: Mapping[str, Any], *paths: str) -> int | None:
 
 
 def reasoning_place(replies: tuple[Any, ...], counted: list[Usage]) -> ReasoningPlace:
-    """Where the usage of replies counts tokens of reasoning."""
+    """Return where the usage of replies counts reasoning tokens."""
     for reply in replies:
         usage = reply.get("usage") if isinstance(reply, dict) else None
         if not isinstance(usage, dict):
@@ -353,35 +353,35 @@ SchemaSupport = Literal[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbedParameter:
-    """One parameter, and what the endpoint does with it."""
+    """One parameter, and the endpoint's reaction."""
 
     name: str
     state: State
-    words: str = ""  #: the endpoint's own, or what was seen
+    words: str = ""  #: the endpoint's message, or the observation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeReport:
-    """What a probe found out; None: unknown."""
+    """Result of a probe; None: unknown."""
 
     endpoint: str
     model: str
     api: Api
     calls: int
-    problem: str | None = None  #: why no answer came; None: one did
+    problem: str | None = None  #: why there is no answer; None: there is one
     dialect: DialectGuess = field(default_factory=lambda: DialectGuess(name="unknown"))
     parameters: tuple[ProbedParameter, ...] = ()
     schema: SchemaSupport = "unknown"
-    schema_words: str = ""  #: what was seen of it
-    usage_fields: tuple[str, ...] = ()  #: as paths; empty: no usage came
+    schema_words: str = ""  #: observation about schemas
+    usage_fields: tuple[str, ...] = ()  #: as paths; empty: no usage reported
     reasoning: ReasoningPlace = "none counted"
-    rpm: float | None = None  #: requests a minute, as headers give them
+    rpm: float | None = None  #: requests per minute, from headers
     tpm: float | None = None
     limit_headers: tuple[tuple[str, str], ...] = ()
     latencies_ms: tuple[int, ...] = ()  #: of the answered calls
     served: tuple[tuple[str, str], ...] = ()
-    """What the replies say of their origin: field and value, each pair once."""
-    tokens_in: int = 0  #: as the endpoint counted them
+    """Fields and values in the replies about their origin, each pair once."""
+    tokens_in: int = 0  #: as counted by the endpoint
     tokens_out: int = 0
     uncounted: int = 0  #: answered calls without usage
 

@@ -51,7 +51,7 @@ class DatasetError(RunnerError):
 
 
 class RunChanged(RunnerError):
-    """What a resumed run would send, or read, is not what it was."""
+    """A resumed run would send or read something else than before."""
 
 
 class AttemptError(RunnerError):
@@ -70,11 +70,11 @@ class AttemptError(RunnerError):
         super().__init__(message)
         self.status = status
         self.retry_after_s = retry_after_s
-        self.body = body  #: what came back, if anything; kept in the log
+        self.body = body  #: the response, if any; stored in the log
         self.was_sent = (
             was_sent  #: False: no connection was made, nothing can be billed
         )
-        self.headers = headers  #: those that matter, lower case; they tell of limits
+        self.headers = headers  #: relevant ones, in lower case; they report limits
 
 
 class RateLimited(AttemptError):

@@ -29,7 +29,7 @@ PAGE: Final = 1_000
 """Events read at a time."""
 
 _CACHED_TEXTS: Final = 256
-"""Texts kept decoded: a paper is asked about many times in a row."""
+"""Number of decoded texts kept: consecutive requests are about the same paper."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,14 +37,14 @@ class SentRequest:
     """A request with its texts."""
 
     kind: str  #: chat, embed or rerank
-    messages: tuple[tuple[str, str], ...] = ()  #: of a chat: role and text
-    schema: str | None = None  #: of a chat: the JSON schema of the reply
-    texts: tuple[str, ...] = ()  #: of other kinds: what vectors or an order are of
-    query: str | None = None  #: of a rerank
+    messages: tuple[tuple[str, str], ...] = ()  #: role and text of a chat's messages
+    schema: str | None = None  #: JSON schema of a chat's reply
+    texts: tuple[str, ...] = ()  #: texts to embed or rank
+    query: str | None = None  #: query of a rerank
 
     @property
     def json(self) -> str:
-        """What the model reads, as JSON: a list of messages, or the texts."""
+        """Return the model's input as JSON: a list of messages, or the texts."""
         if self.kind == "chat":
             content: Any = [{"role": role, "content": t} for role, t in self.messages]
         elif self.query is None:
@@ -56,7 +56,7 @@ class SentRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestExample:
-    """One of the requests that a stage sent alike, and how many there were."""
+    """One of several similar requests of a stage, and their number."""
 
     stage: str
     key: str
@@ -68,14 +68,14 @@ class RequestExample:
 
 
 class SentRequests:
-    """Reads requests from a log; a text that comes again is decoded once."""
+    """Reads requests from a log; caches decoded texts."""
 
     def __init__(self, reader: sqlite3.Connection) -> None:
         self._reader = reader
         self._text: Callable[[str], str] = lru_cache(_CACHED_TEXTS)(self._read_text)
 
     def of_task(self, task: int) -> tuple[str, SentRequest] | None:
-        """Hash and content of the last request of a task; None where none was sent."""
+        """Return hash and content of a task's last request; None if none was sent."""
         last_attempt = last_started(self._reader, task)
         if last_attempt is None:
             return None
@@ -84,7 +84,7 @@ class SentRequests:
         return None if request is None else (started.request_sha256, request)
 
     def examples(self) -> list[RequestExample]:
-        """The first request of each form that a stage sent, by the task's number.
+        """Return the first request of each form in each stage, by task number.
 
         Requests of one form have the same stage, system message, roles of messages and
         schema.
@@ -114,7 +114,7 @@ class SentRequests:
         return sorted(examples, key=lambda example: example.task)
 
     def _sent(self) -> Iterator[tuple[TaskRow, int, str]]:
-        """Every started attempt: its task, the event and the request's hash."""
+        """Yield every started attempt: its task, the event and the request's hash."""
         after = 0
         while page := events(
             self._reader, after=after, limit=PAGE, kinds=["attempt_started"]
@@ -166,7 +166,7 @@ class SentRequests:
 
 
 def _form(facts: Mapping[str, Any]) -> str:
-    """What requests of one form have in common."""
+    """Return what requests of one form have in common."""
     messages = facts.get("messages", [])
     system = [message["parts"] for message in messages if message["role"] == "system"]
     roles = [message["role"] for message in messages]
@@ -180,7 +180,7 @@ _ID: Final = {
     "model": Kind.TEXT,
     "replicate": Kind.INTEGER,
 }
-"""Which task it is: the first columns of every sheet about tasks."""
+"""Columns that identify a task: the first ones of every table about tasks."""
 
 
 def _id(row: TaskRow) -> Record:
@@ -188,9 +188,9 @@ def _id(row: TaskRow) -> Record:
 
 
 def tasks(reader: sqlite3.Connection, through_seq: int) -> ExportTable:
-    """A row a task: who it is, and what had become of it by event *through_seq*.
+    """Return a table with a row per task: identity and state at event *through_seq*.
 
-    Costs are of all its attempts, the latency is of the last one that came to an end.
+    Costs include all attempts; the latency is that of the last ended one.
     """
     return ExportTable(
         name="tasks",
@@ -227,19 +227,19 @@ def tasks(reader: sqlite3.Connection, through_seq: int) -> ExportTable:
 def answers(
     reader: sqlite3.Connection, through_seq: int, *, prompts: bool = False
 ) -> ExportTable:
-    """A row a completed task: its reply, and what that reply took.
+    """Return a table with a row per completed task: its reply and usage.
 
-    `unparsed` is the reason where the job's parser could not read the reply. Tokens and
-    costs are of the reply's own attempt; one that came from the response cache has
-    `cached`, and cost nothing. From `served_model` on a row says what served the reply,
-    as its body and headers do. `request_sha256` and `prompt` are the request that the
-    reply answers: its messages as JSON, word for word.
+    `unparsed` is the reason if the job's parser could not read the reply. Tokens and
+    costs are those of the reply's attempt; a reply from the response cache has
+    `cached`, and cost nothing. Columns from `served_model` on describe the server of
+    the reply, from its body and headers. `request_sha256` and `prompt` are the request
+    of the reply: its messages as JSON, unchanged.
 
     Args:
-        reader: of the log.
-        through_seq: the last event to be seen.
-        prompts: whether there is a column `prompt`; it repeats a paper for each
-            question about it.
+        reader: a reader of the log.
+        through_seq: the last event to read.
+        prompts: include a column `prompt`, which repeats a paper for each question
+            about it.
     """
     prompt = {"prompt": Kind.TEXT} if prompts else {}
     return ExportTable(
@@ -278,7 +278,7 @@ def _answers(
         if row.state is not TaskState.COMPLETED or stored is None:
             continue
         answered, reply = stored.answered, reply_of(stored)
-        # older logs did not record it: their bodies and headers say it
+        # older logs did not record it: read it from body and headers
         served = answered.served or with_headers(reply.served, answered.headers or {})
         served = served or SERVED_UNKNOWN
         yield (
@@ -307,7 +307,7 @@ def _answers(
 def _request_cells(
     reader: sqlite3.Connection, requests: SentRequests, task: int, *, prompts: bool
 ) -> Record:
-    """The last cells of an answer: the hash of its request, and the request."""
+    """Return the last cells of an answer: hash and content of its request."""
     if not prompts:
         return (_hash(reader, task),)
     sent = requests.of_task(task)
@@ -320,7 +320,7 @@ def _hash(reader: sqlite3.Connection, task: int) -> str | None:
 
 
 def _reply_cell(reply: AnyReply) -> str:
-    """A reply in one cell: its text, or its numbers as JSON."""
+    """Return a reply as one cell: its text, or its numbers as JSON."""
     match reply:
         case Reply():
             return reply.text
@@ -350,15 +350,15 @@ _VERDICT: Final = columns(
 def scores(
     folder: RunFolder, recorded: ScoringRecorded
 ) -> Iterator[tuple[ExportTable, ...]]:
-    """The sheets of a scoring; their rows are gone when it is left.
+    """Yield the tables of a scoring; their rows are deleted on exit.
 
     Args:
-        folder: of the run.
+        folder: the run's folder.
         recorded: the scoring.
 
     Raises:
-        DatasetError: an input file is missing or wrong.
-        RunnerError: the replay gives other numbers than the scoring had.
+        DatasetError: an input file is missing or invalid.
+        RunnerError: the replay gives other numbers than the scoring.
     """
     with rescorer(folder) as run, ExitStack() as leaving:
         scoring = run.repeated(recorded)
@@ -383,7 +383,7 @@ def scores(
                 case Verdict():
                     verdicts.add(_verdict(detail))
                 case _:
-                    pass  # a line of a file of the job's own, which is no table
+                    pass  # a line of a job's artifact, which is not a table
         prefix = f"scores/{recorded.number}"
         yield (
             metrics(card, prefix),
@@ -411,7 +411,7 @@ def _verdict(verdict: Verdict) -> Record:
 
 
 def metrics(card: Scorecard, prefix: str) -> ExportTable:
-    """A row a metric of a model, in reading order."""
+    """Return a table with a row per metric and model, in reading order."""
     return ExportTable(
         name=f"{prefix}/metrics",
         columns=columns(

@@ -26,8 +26,8 @@ __all__ = [
 _CHUNK = 1 << 20
 
 
-# read as text, for parsing a hundred files takes as long as starting Python does; what
-# only looks like an import, in a docstring, adds a file and harms nobody
+# matched as text, because parsing a hundred files takes as long as starting Python; a
+# false match in a docstring only adds a file
 _IMPORT = re.compile(
     r"^ *(?:from|import) +([\w.]+)(?: +import +(\([^)]*\)|.*))?", re.MULTILINE
 )
@@ -37,15 +37,15 @@ _NAME = re.compile(r"\w+")
 
 
 def code_hash(job: Job) -> str:
-    """SHA-256 over the job's source files and those of its house that they import.
+    """Hash the job's source files and those of its top-level package that they import.
 
-    The house is the top-level package of the job's own: a parser or a metric that jobs
-    share counts like one of the job's. Files go by sorted relative path.
+    Parsers and metrics that jobs of a package share count like the job's. Files are in
+    the order of their relative paths.
 
-    The prompts that a package ships (`prompts*.toml`) count like its code.
+    Prompts shipped with a package (`prompts*.toml`) count like its code.
 
-    A job that is one module, in no package, is that file: beside it may stand whatever
-    else is installed.
+    A job that is a single module, outside of any package, is that file only: other
+    files beside it may be unrelated.
     """
     source = Path(inspect.getfile(type(job))).resolve()
     house, *inner = type(job).__module__.split(".")
@@ -64,7 +64,7 @@ def code_hash(job: Job) -> str:
 
 
 def _imports(file: Path, root: Path, house: str) -> Iterator[Path]:
-    """The files of a top-level package that a source file imports, anywhere in it."""
+    """Yield the files of a top-level package that a source file imports anywhere."""
     for module, names in _IMPORT.findall(file.read_text("utf-8")):
         first, *rest = module.split(".")
         if first != house:
@@ -76,7 +76,7 @@ def _imports(file: Path, root: Path, house: str) -> Iterator[Path]:
 
 
 def input_hashes(files: Iterable[InputFile]) -> list[Input]:
-    """Each input with its content's hash, in the order given."""
+    """Return each input with its content's hash, in the given order."""
     return [
         Input(
             setting=f.setting, path=str(f.path), sha256=f.sha256 or _path_hash(f.path)
@@ -86,12 +86,12 @@ def input_hashes(files: Iterable[InputFile]) -> list[Input]:
 
 
 def files_of(folder: Path) -> list[Path]:
-    """The files of a folder that count, in the order in which they do."""
+    """Return the files of a folder that its hash covers, in order."""
     return sorted(path for path in folder.rglob("*") if path.is_file())
 
 
 def manifest(hashes: Iterable[tuple[str, str]]) -> bytes:
-    """What a folder's hash is over: the names of its files, each with its hash."""
+    """Return the hashed data of a folder: names of its files, each with its hash."""
     return "".join(f"{name}\0{sha256}\n" for name, sha256 in hashes).encode()
 
 
@@ -120,5 +120,5 @@ def _tree_hash(folder: Path, files: Iterable[Path]) -> str:
 
 
 def request_hash(request: Request, model: str) -> str:
-    """Hex SHA-256 of what is sent to *model*: equal for the same question."""
+    """Return the hex SHA-256 of a request to *model*; equal for equal requests."""
     return skeleton(request, model).sha256

@@ -1,8 +1,8 @@
 """Defines a job's interface to the engine: data, tasks, prompts, parsing, scoring.
 
 A job derives from `Job` and is found by entry point (group `siftlog.jobs`); the engine
-never imports one. All of it is pure except `load`: the plan is derived again from data
-and stored replies whenever a run is resumed or scored, so it must be the same each
+never imports one. All methods are pure except `load`: the plan is derived again from
+data and stored replies whenever a run is resumed or scored, so it must be the same each
 time. `runner.job_faults` turns exceptions of a job's code into values.
 """
 
@@ -41,7 +41,7 @@ class TaskSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """A planned task: job, stage, key, model and replicate are its identity."""
+    """A planned task, identified by job, stage, key, model and replicate."""
 
     number: int  #: dense in its run, from 1; not part of the identity
     stage: str
@@ -55,8 +55,8 @@ class Task:
 class Answer:
     """A task with its outcome: a reply, an error, a skip, or none yet.
 
-    For `Job.follow_up`, `parsed` is what the stage's parser made of the reply; scoring
-    gets replies unparsed and reads them by the rules it is asked for.
+    For `Job.follow_up`, `parsed` is the parser's result; scoring gets unparsed replies
+    and parses them with the requested rules.
     """
 
     task: Task
@@ -65,11 +65,11 @@ class Answer:
     error: str | None = None  #: class of the final failure
     skip: str | None = None  #: reason of the skip
     is_open: bool = False  #: no outcome yet: the run is unfinished
-    cost_usd: float | None = None  #: of all its attempts, where scoring may know it
+    cost_usd: float | None = None  #: cost of all its attempts, if scoring may use it
 
     @property
     def chat(self) -> Reply | None:
-        """The reply of a stage that asks for chats."""
+        """The reply, if it is a chat's."""
         return self.reply if isinstance(self.reply, Reply) else None
 
 
@@ -80,10 +80,10 @@ AnySettings: TypeAlias = Any
 """An instance of the job's own `Settings`."""
 
 AnyBookable: TypeAlias = Any
-"""What the job's scorecards hold as `bookable`."""
+"""Content of `bookable` in the job's scorecards."""
 
 AnyRequest: TypeAlias = Any
-"""A request of one of the kinds that the job itself makes."""
+"""A request of a kind that the job sends."""
 
 Role: TypeAlias = Literal["subject", "judge", "embed", "rerank"]
 """The role of a stage's models: the models under test are its subjects."""
@@ -95,14 +95,14 @@ class Stage:
 
     name: str
     parse: Callable[[Dataset, Task, Any], object | ParseFailure]
-    """Reads a reply of the kind that the stage asks for (`Reply`, `Vectors` or
-    `Ranking`); never raises on model output."""
+    """Parses a reply of the stage's kind (`Reply`, `Vectors` or `Ranking`); never
+    raises on model output."""
     role: Role = "subject"
     gathers: bool = False  #: answers are followed up by group instead of one by one
     follows: bool = True  #: False: no answer of this stage ever has a follow-up
     once: bool = False
-    """Whether an item of the plan is asked once a model, and not once a replicate; what
-    follows from it is asked in every replicate."""
+    """Whether an item of the plan is sent once per model instead of once per replicate;
+    its follow-ups are sent in every replicate."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,20 +112,20 @@ class InputFile:
     setting: str
     path: Path
     sha256: str | None = None
-    """Hex, of what it says, where its bytes say more: of a database, which holds how it
-    came about. None: of its bytes."""
+    """Hex hash of its content, if its bytes contain more, as a database contains its
+    history. None: hash of its bytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelLimits:
     """Context and output limits of one model; None: unknown."""
 
-    output_tokens: int | None = None  #: of its longest reply
-    context_tokens: int | None = None  #: of its longest prompt
+    output_tokens: int | None = None  #: tokens of its longest reply
+    context_tokens: int | None = None  #: tokens of its longest prompt
 
 
 class Answers(Protocol):
-    """A run's stored answers, read from the log in a fixed order, in flat memory."""
+    """A run's stored answers, read in a fixed order and in constant memory."""
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -139,11 +139,11 @@ class Answers(Protocol):
 
     @property
     def imported(self) -> bool:
-        """Return whether the answers were made by other tools."""
+        """Return whether the answers are imported."""
         ...
 
     def families(self) -> Iterator[tuple[Answer, ...]]:
-        """Return each first-stage answer with all its descendants."""
+        """Yield each first-stage answer with all its descendants."""
         ...
 
 
@@ -152,12 +152,12 @@ class Prepared(Protocol):
 
     @property
     def text(self) -> str:
-        """For people."""
+        """Return the text for people."""
         ...
 
     @property
     def json(self) -> dict[str, object]:
-        """For `--json`."""
+        """Return the object for `--json`."""
         ...
 
 
@@ -167,7 +167,7 @@ class PreparedData(Prepared, Protocol):
 
     @property
     def lines(self) -> Sequence[str]:
-        """The file's lines, without their ends."""
+        """Return the file's lines, without line ends."""
         ...
 
 
@@ -177,7 +177,7 @@ class PreparedCheck(PreparedData, Protocol):
 
     @property
     def share(self) -> float | None:
-        """Value for `--fail-under`, from 0 to 1; None: not supported."""
+        """Return the value for `--fail-under`, from 0 to 1; None: not supported."""
         ...
 
 
@@ -188,21 +188,21 @@ class PreparedFromFiles(Protocol):
     def read(
         self, files: tuple[Path, ...], progress: Callable[[str], None]
     ) -> Prepared:
-        """Take the files in.
+        """Read the files.
 
         Args:
-            files: as they were named, in that order.
-            progress: is told in a line how far this is, as often as that changes.
+            files: the files in the order given.
+            progress: receives one-line progress messages.
         """
         ...
 
 
 @runtime_checkable
 class PreparedFolder(Protocol):
-    """What a subcommand of `siftlog prepare JOB` makes that builds a folder."""
+    """Result of a subcommand of `siftlog prepare JOB` that builds a folder."""
 
     def write(self, folder: Path) -> Prepared:
-        """Write everything into an empty folder; all inputs were read before."""
+        """Write everything into an empty folder; all inputs have been read."""
         ...
 
 
@@ -213,17 +213,17 @@ class ImportedAnswer:
     spec: TaskSpec
     model: str
     replicate: int
-    text: str | None = None  #: the reply; None where the spec says skip, or it failed
+    text: str | None = None  #: the reply; None if the task was skipped or failed
     finish_reason: str = "stop"
-    error: str | None = None  #: the class of its failure in the other tool
-    descends: bool = False  #: True: from the last answer that did not descend
+    error: str | None = None  #: class of its failure in the other tool
+    descends: bool = False  #: True: a descendant of the last answer that is none
     notes: tuple[str, ...] = ()  #: sentences about the files, printed at import
 
 
 class Importer(Protocol):
-    """Reads work that was made elsewhere: the part `importer` of a job."""
+    """Imports answers of other tools: the part `importer` of a job."""
 
-    formats: Mapping[str, str]  #: name -> how it is recognised, for error messages
+    formats: Mapping[str, str]  #: description by name, for error messages
 
     def read(
         self,
@@ -236,21 +236,21 @@ class Importer(Protocol):
     ) -> Iterator[ImportedAnswer]:
         """Yield the answers in the files; raise `DatasetError` if one is invalid.
 
-        They are read to the end, once, before anything is written.
-        *files* are those typed without a flag; settings may name further ones. *form*
-        is one of the formats, or None where none is named.
+        They are read once, to the end, before anything is written. *files* are those
+        given without a flag; settings may name more. *form* is one of the formats, or
+        None.
         """
         ...
 
 
 PreparedParts: TypeAlias = Prepared | PreparedFromFiles | PreparedFolder
-"""What a subcommand of `siftlog prepare JOB` may make."""
+"""Possible results of a subcommand of `siftlog prepare JOB`."""
 
 
 class Job(ABC):
-    """Base class of a job: what is asked, how replies are read, how they are scored.
+    """Base class of a job: defines requests, parsing and scoring.
 
-    A job names itself, its settings and its stages, and implements `load`, `plan`,
+    A job declares its name, its settings and its stages, and implements `load`, `plan`,
     `request`, `baseline` and `score`. Every other part has a default. A part is a
     method, or a function of a module; it is called with positional arguments::
 
@@ -272,34 +272,34 @@ class Job(ABC):
     stages: tuple[Stage, ...]
 
     everyday: tuple[str, ...] = ()
-    """The settings that a person usually sets, which `siftlog jobs JOB` lists; the
-    others are listed with `--all`. Empty: all of them are everyday."""
+    """Settings that users commonly set, listed by `siftlog jobs JOB`; `--all` lists the
+    others too. Empty: all settings."""
 
     profiles: Mapping[str, Mapping[str, Any]] = {}
-    """Named bundles of settings, such as the conventions of a published program, which
-    a setting `profile` chooses. `siftlog jobs JOB --all` lists their values."""
+    """Named groups of settings, such as the conventions of a published program,
+    selected by the setting `profile`. `siftlog jobs JOB --all` lists their values."""
 
     prompts: PromptCatalog | None = None
-    """The texts that the job asks with, which a setting `prompts` may replace."""
+    """The job's prompts, which a setting `prompts` may replace."""
 
     prepare_runs: tuple[str, ...] = ()
-    """The subcommands of `siftlog prepare JOB` that ask models. Each is a run with the
-    setting of its name: the file to read."""
+    """Subcommands of `siftlog prepare JOB` that call models. Each is a run; the setting
+    of the same name is its input file."""
 
     implied: Mapping[str, tuple[str, str]] = {}
-    """From the option that names a model of a role to a setting and its value, which
-    holds where that setting is not given."""
+    """Settings implied by the options that name models: (setting, value) by option,
+    used unless the setting is given."""
 
     prepare: Mapping[str, Callable[[AnySettings], PreparedParts]] = {}
     """Subcommands of `siftlog prepare JOB`, each a function of the settings. The
-    subcommand "" needs no word after the job's name."""
+    subcommand "" is the default."""
 
     importer: Importer | None = None
-    """Reads work that was made elsewhere. None: the job has no import."""
+    """Imports answers of other tools. None: not supported."""
 
     explain_inputs: Callable[[AnySettings, tuple[str, ...]], Prepared] | None = None
-    """Explains items of what `prepare` reads, before there is a data set to load: a
-    function of settings and items. None: `siftlog explain JOB` loads the data."""
+    """Explains items of `prepare`'s input, before there is a data set: a function of
+    settings and items. None: `siftlog explain JOB` loads the data."""
 
     # Required
 
@@ -309,32 +309,32 @@ class Job(ABC):
 
     @abstractmethod
     def plan(self, dataset: Dataset, /) -> Iterator[TaskSpec]:
-        """First-stage specs, lazily, in a stable order."""
+        """Yield the first-stage specs, lazily, in a stable order."""
 
     @abstractmethod
     def request(self, dataset: Dataset, task: Task, /) -> Request:
-        """The request of a task, built when it is about to be sent.
+        """Build the request of a task, when it is about to be sent.
 
-        A stage asks for one kind. A prompt whose request has a schema says in words
-        too what form it wants: not every endpoint takes schemas.
+        A stage sends one kind of request. If a request has a schema, its prompt must
+        also describe the format: not every endpoint supports schemas.
         """
 
     @abstractmethod
     def baseline(self, request: AnyRequest, /) -> Content:
-        """The honest offline answer, from the request alone.
+        """Answer a request offline, from the request alone.
 
-        A chat is answered with the reply's text, an `EmbedRequest` with `Vectors` and
-        a `RerankRequest` with a `Ranking`.
+        Returns the reply's text for a chat, `Vectors` for an `EmbedRequest` and a
+        `Ranking` for a `RerankRequest`.
         """
 
     @abstractmethod
     def score(self, dataset: Dataset, answers: Answers, /) -> Scorecard:
-        """All metrics, tables and artifacts; no clock, network or unseeded chance."""
+        """Compute metrics, tables and artifacts; no clock, network or randomness."""
 
     # Inputs and settings
 
     def inputs(self, settings: AnySettings, /) -> tuple[InputFile, ...]:
-        """The files and folders that `load` reads: by default every path set."""
+        """Return the files and folders that `load` reads; by default all set paths."""
         return tuple(
             InputFile(setting=name, path=path)
             for name, value in settings
@@ -343,9 +343,9 @@ class Job(ABC):
         )
 
     def with_sample(self, settings: AnySettings, /) -> AnySettings:
-        """Settings with the shipped sample, where *settings* name no input.
+        """Return settings with the shipped sample if they name no input.
 
-        Returns *settings* itself where nothing is filled in, as it is by default.
+        Returns *settings* itself if nothing changes, which is the default.
         """
         return settings
 
@@ -356,7 +356,7 @@ class Job(ABC):
     def fit(
         self, settings: AnySettings, limits: Mapping[str, ModelLimits], /
     ) -> AnySettings:
-        """The settings of a new run, adapted to the limits of its online models.
+        """Return the settings of a new run, adapted to the limits of its online models.
 
         The run records them, so that its plan stays the same.
         """
@@ -364,14 +364,14 @@ class Job(ABC):
         return settings
 
     def replicates(self, settings: AnySettings, /) -> int | None:
-        """How often each item is asked where no option sets it; None: once."""
+        """Return the default number of replicates; None: one."""
         del settings
         return None
 
     def admit(self, dataset: Dataset, /) -> None:
-        """Raise `DatasetError` for data that no new run should ask about.
+        """Raise `DatasetError` for data that no new run should use.
 
-        Such data may be scored.
+        Such data can still be scored.
         """
         del dataset
 
@@ -380,24 +380,24 @@ class Job(ABC):
     def follow_up(
         self, dataset: Dataset, group: tuple[Answer, ...], /
     ) -> Iterator[TaskSpec]:
-        """Later-stage specs from one finished group of answers; by default none.
+        """Yield later-stage specs for one finished group of answers; default: none.
 
-        For a stage that gathers, the group holds every answer under its key, failed
-        ones included; otherwise it is one answer with a reply, readable or not.
+        For a gathering stage, the group is every answer under its key, failed ones
+        included; otherwise it is one answer with a reply, parsed or not.
         """
         del dataset, group
         return iter(())
 
     def reaches(self, dataset: Dataset, /) -> Collection[str]:
-        """Names of the stages that the plan can reach; by default all of them."""
+        """Return the stages that the plan can reach; by default all of them."""
         del dataset
         return [stage.name for stage in self.stages]
 
     def item(self, dataset: Dataset, spec: TaskSpec, /) -> str:
-        """The paper or post that a first-stage spec is about.
+        """Return the paper or post of a first-stage spec.
 
-        A shard gets all specs of an item or none. By default specs that are gathered
-        together are about one item, and any other spec is an item by itself.
+        A shard gets all specs of an item or none. By default, specs gathered together
+        are one item, and any other spec is a separate item.
         """
         del dataset
         return spec.key if spec.group is None else spec.group
@@ -407,15 +407,15 @@ class Job(ABC):
     def explain(
         self, dataset: Dataset, answers: Answers | None, items: tuple[str, ...], /
     ) -> str:
-        """Everything about some items.
+        """Explain some items.
 
         Args:
-            dataset: what `load` returned.
-            answers: those of a run; None: there is no run yet.
-            items: as they were typed.
+            dataset: the result of `load`.
+            answers: the answers of a run; None: there is no run yet.
+            items: the items as typed.
 
         Raises:
-            UsageError: an item names nothing, or the job has no explain.
+            UsageError: an item is unknown, or the job does not support this.
         """
         del dataset, answers, items
         raise UsageError(f"{self.name} has no explain.")
@@ -423,11 +423,11 @@ class Job(ABC):
     def causes(
         self, names: frozenset[str], before: AnyBookable, after: AnyBookable, /
     ) -> Booking | None:
-        """What explains the difference of two scorings, for `siftlog diff`.
+        """Return the causes of the difference of two scorings, for `siftlog diff`.
 
         Args:
-            names: the settings by which the scorings differ.
-            before: the `Scorecard.bookable` of a model in the first scoring.
+            names: the settings that differ between the scorings.
+            before: `Scorecard.bookable` of a model in the first scoring.
             after: that of the same model in the second scoring.
         """
         del names, before, after

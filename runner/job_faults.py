@@ -1,7 +1,7 @@
 """Turns exceptions of a job's code into values: class, line and one traceback.
 
-A parser that raises must not end a run or a scoring: its reply counts as unparsed.
-What another method raises becomes the error of one task, or of the command.
+A parser that raises must not end a run or a scoring: its reply counts as unparsed. An
+exception of another method becomes the error of one task, or of the command.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ PARSER_ERROR: Final = "parser_error"
 """Reason of a parse failure whose parser raised."""
 
 LONGEST: Final = 160
-"""Characters of an exception's message that are printed in a sentence."""
+"""Maximum characters of an exception's message in a sentence."""
 
 
 def fault_of(error: Exception, home: str = "") -> str:
-    """The exception's class and line, such as `KeyError at myjob/parsing.py:12`.
+    """Return the exception's class and line, such as `KeyError at myjob/parsing.py:12`.
 
-    The line is the deepest one inside the package of the module *home*, because the
-    job's author can mend that one; without such a line, the deepest of all. The path
-    is built from the module's name, so it holds no folder of this machine.
+    The line is the deepest one inside the package of the module *home*, which the job's
+    author can fix; without such a line, the deepest of all. The path is built from the
+    module's name, so it contains no folder of this machine.
     """
     package = home.partition(".")[0]
     deepest = inside = ""
@@ -52,25 +52,25 @@ def fault_of(error: Exception, home: str = "") -> str:
 
 
 def sentence_of(error: Exception, home: str = "") -> str:
-    """The same with the beginning of the exception's message."""
+    """Return the same, with the start of the exception's message."""
     message = " ".join(str(error).split())[:LONGEST]
     return f"{fault_of(error, home)}: {message}" if message else fault_of(error, home)
 
 
 @dataclass(slots=True)
 class JobFaults:
-    """Records exceptions of one job's code; prints the first of them whole."""
+    """Records exceptions of one job's code; prints the first one in full."""
 
     notify: Callable[[str], None]
     has_printed: bool = field(default=False, init=False)
 
     def take(self, error: Exception, method: str, home: str) -> str:
-        """The exception's class and line.
+        """Record an exception; return its class and line.
 
         Args:
-            error: as it was caught.
+            error: the caught exception.
             method: the callable that raised, such as "follow_up".
-            home: name of the module that it is from.
+            home: name of the callable's module.
         """
         fault = fault_of(error, home)
         if not self.has_printed:
@@ -89,16 +89,16 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _RAISES: Final[ContextVar[bool]] = ContextVar("raises", default=False)
-"""Whether exceptions of guarded parsers go on to `read_reply`, which can show them."""
+"""Whether guarded parsers re-raise exceptions to `read_reply`, which can show them."""
 
 
 _SEEN: Final[ContextVar[dict[str, None] | None]] = ContextVar("seen", default=None)
-"""Takes class and line of what guarded parsers raised, where anybody collects it."""
+"""Collects class and line of exceptions in guarded parsers, if set."""
 
 
 @contextmanager
 def parser_faults() -> Iterator[dict[str, None]]:
-    """Collects class and line of what guarded parsers raise meanwhile."""
+    """Collect class and line of exceptions in guarded parsers during the block."""
     seen: dict[str, None] = {}
     token = _SEEN.set(seen)
     try:
@@ -108,12 +108,12 @@ def parser_faults() -> Iterator[dict[str, None]]:
 
 
 def guarded(parse: Callable[P, T]) -> Callable[P, T | ParseFailure]:
-    """Decorates a parser of replies: a `ParseFailure` where it raises.
+    """Decorate a parser of replies to return a `ParseFailure` if it raises.
 
-    A job's `score`, `explain` and figures read replies again, by rules and in ways of
-    their own. A parser that raises there must not end the scoring: its reply counts as
-    unparsed, as it does in a run. Inside `read_reply` the exception passes, so that the
-    first one of a process is shown whole.
+    A job's `score`, `explain` and figures parse replies again, with other rules. A
+    parser that raises there must not end the scoring: its reply counts as unparsed, as
+    in a run. Inside `read_reply` the exception is re-raised, so that the first one of a
+    process is shown in full.
     """
 
     @wraps(parse)
@@ -144,7 +144,7 @@ def read_reply(
     reply: Any,  # noqa: ANN401 - of the stage's kind
     faults: JobFaults | None = None,
 ) -> object | ParseFailure:
-    """What the stage's parser makes of a reply; a `ParseFailure` where it raises."""
+    """Parse a reply with the stage's parser; `ParseFailure` if it raises."""
     token = _RAISES.set(True)
     try:
         return stage.parse(dataset, task, reply)
@@ -161,7 +161,7 @@ def read_reply(
 def job_fault(
     error: Exception, job: Job, method: str, faults: JobFaults | None = None
 ) -> JobFault:
-    """The exception of the job's method *method*, as the error of one task."""
+    """Turn an exception of the job's *method* into the error of one task."""
     home = type(job).__module__
     if faults is None:
         return JobFault(fault_of(error, home))
@@ -170,10 +170,10 @@ def job_fault(
 
 @contextmanager
 def calling(job: Job, method: str) -> Iterator[None]:
-    """Turn what the job's method raises into the error that a command ends with.
+    """Turn exceptions of the job's *method* into the error of a command.
 
     Raises:
-        RunnerError: the method raised anything but an error of siftlog's own.
+        RunnerError: the method raised anything but an error of siftlog.
     """
     try:
         yield

@@ -1,7 +1,7 @@
 """Reads entries of a JSON file: one object per line (JSONL), or pretty-printed.
 
-A line is of bounded length. A file that holds a list of objects, or objects printed
-over several lines each, is read like JSONL; only such a file is loaded as a whole.
+A line is of bounded length. A list of objects, or objects spread over several lines, is
+read like JSONL; only such a file is loaded as a whole.
 """
 
 from __future__ import annotations
@@ -13,28 +13,28 @@ from typing import BinaryIO, Final
 from runner.errors import DatasetError
 
 BOM = b"\xef\xbb\xbf"
-"""What some editors put before the first line of a UTF-8 file."""
+"""Byte order mark that some editors put before the first line of a UTF-8 file."""
 
 LINE_BYTES: Final = 1 << 26
-"""Longest line of an input file, 64 MiB: four CSV fields of the longest kind, and more
-than any paper. A line is held in memory whole, and decoded into as much again."""
+"""Maximum length of a line, 64 MiB: four CSV fields of maximum length, and more than
+any paper. A line is held in memory, and again when decoded."""
 
 WHOLE_BYTES: Final = 1 << 28
-"""Longest file of objects that are spread over lines, 256 MiB; JSONL has no bound."""
+"""Maximum size of a file of objects spread over lines, 256 MiB; JSONL is unlimited."""
 
 _SCANNER = json.JSONDecoder()
 _BETWEEN = " \t\r\n,"
 
 
 def lines_of(file: BinaryIO, name: str) -> Iterator[tuple[int, bytes]]:
-    """The lines of a file with their numbers, from 1, and their ends.
+    """Yield the lines of a file with their numbers, from 1, and line ends.
 
     Args:
         file: open for reading.
-        name: of the file, as an error names it.
+        name: the file's name in errors.
 
     Raises:
-        DatasetError: a line is longer than `LINE_BYTES`; no more of it is read.
+        DatasetError: a line is longer than `LINE_BYTES`.
     """
     number = 0
     while line := file.readline(LINE_BYTES + 1):
@@ -48,15 +48,15 @@ def lines_of(file: BinaryIO, name: str) -> Iterator[tuple[int, bytes]]:
 
 
 def entries_of(file: BinaryIO, name: str) -> Iterator[tuple[int, int, bytes]]:
-    """The line, the byte offset and the bytes of each object in a file, from its start.
+    """Yield line number, byte offset and bytes of each object in a file.
 
     Args:
         file: open for reading, seekable.
-        name: of the file, as an error names it.
+        name: the file's name in errors.
 
     Raises:
-        DatasetError: a line is too long, or objects that are spread over lines are no
-            valid JSON.
+        DatasetError: a line is too long, or objects spread over lines are not valid
+            JSON.
     """
     first = b""
     for _, line in lines_of(file, name):
@@ -75,21 +75,21 @@ def entries_of(file: BinaryIO, name: str) -> Iterator[tuple[int, int, bytes]]:
 
 
 def is_spread(first: bytes) -> bool:
-    """Whether a file with this first line holds objects that are not one a line."""
+    """Return whether a file with this first line is not JSONL."""
     if first.startswith(b"["):
         return first[1:].strip()[:1] in {b"", b"{"}
     return first.startswith(b"{") and first[-1:] in {b"{", b"[", b","}
 
 
 def _spread(file: BinaryIO, name: str) -> Iterator[tuple[int, int, bytes]]:
-    """The objects of a list, or one after the other, wherever their lines end."""
+    """Yield the objects of a list, or consecutive objects over any lines."""
     data = file.read(WHOLE_BYTES + 1)
     if len(data) > WHOLE_BYTES:
         raise DatasetError(
             f"{name}: longer than {WHOLE_BYTES:,} bytes (write it as JSONL, one object "
             "a line)."
         )
-    # bytes that are not UTF-8 survive, so that each reader complains of its own line
+    # invalid UTF-8 is preserved, so that each reader reports its own line
     text = data.decode(errors="surrogateescape").removeprefix("\ufeff")
     position = offset = len(text) - len(text.lstrip())
     offset += len(data) - len(text.encode(errors="surrogateescape"))

@@ -35,7 +35,7 @@ from store.runs import RunFolder
 from store.task import pico
 
 MATRIX_KEYS = ("group", "endpoints", "jobs")
-"""Keys at the top that no configuration file of one run has."""
+"""Top-level keys that configuration files of single runs do not have."""
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -57,7 +57,7 @@ class JobTable(BaseModel):
 
 
 class EndpointTable(BaseModel):
-    """An `[endpoints.NAME]` table: an address, and what holds there over all runs."""
+    """An `[endpoints.NAME]` table: an address, and its limits for all runs."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -70,7 +70,7 @@ class EndpointTable(BaseModel):
 
     @property
     def limits(self) -> Limits:
-        """What holds over all models and runs."""
+        """Limits for all models and runs together."""
         return Limits(
             concurrency=self.concurrency or MOST_CALLS, rpm=self.rpm, tpm=self.tpm
         )
@@ -78,26 +78,26 @@ class EndpointTable(BaseModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MatrixFile:
-    """A file's content, validated but for the jobs' own settings."""
+    """A file's content, validated except for the jobs' settings."""
 
     path: Path
     group: str
-    options: RunOptions  #: of every run, but its model
+    options: RunOptions  #: options of every run, without its model
     jobs: Sequence[JobTable]
     endpoints: Sequence[EndpointTable]
 
     @property
     def limits(self) -> dict[str, Limits]:
-        """What holds at whole endpoints, by address."""
+        """Limits of whole endpoints, by address."""
         return {endpoint.base_url: endpoint.limits for endpoint in self.endpoints}
 
     def wrong(self, table: str, key: str, reason: str) -> UsageError:
-        """An error that names the place."""
+        """Return an error that names the location."""
         return _wrong(self.path, table, key, reason)
 
 
 def read_matrix(path: Path) -> MatrixFile:
-    """Read a matrix; raise `UsageError` naming file, table and key."""
+    """Read a matrix file; raise `UsageError` naming file, table and key."""
     content = read_toml(path)
     raw = content.get("jobs")
     if not isinstance(raw, list) or not raw:
@@ -133,7 +133,7 @@ def _options(
     endpoints: Mapping[str, EndpointTable],
     jobs: Sequence[JobTable],
 ) -> RunOptions:
-    """The options of every run, for all models that any run asks."""
+    """Return the options of every run, for all models of the file."""
     if "settings" in plain:
         raise _wrong(path, "the top", "settings", "settings stand under their [[jobs]]")
     for key in plain:
@@ -144,7 +144,7 @@ def _options(
             hint = f"did you mean {near[0]!r}" if near else "see siftlog run --help"
             raise _wrong(path, "the top", key, f"there is no such option; {hint}")
     try:
-        # every model of the file, so that each table of a model is of one that is asked
+        # every model of the file, so that each model table belongs to a used model
         first = options_from({k: v for k, v in plain.items() if k != "models"})
         model_names = [model for job in jobs for model in job.model or ()]
         model_names += first.model if any(job.model is None for job in jobs) else ()
@@ -162,7 +162,7 @@ def _options(
                 update={
                     "base_url": table.base_url,
                     "api_key_env": table.api_key_env or every.of(model).api_key_env,
-                    # so that they hold too where one of the runs is resumed alone
+                    # so that they also apply when one of the runs is resumed alone
                     **_lowest(every, model, table),
                 }
             )
@@ -185,7 +185,7 @@ def _lowest(options: RunOptions, model: str, table: EndpointTable) -> dict[str, 
 
 
 def _check_apart(path: Path, endpoints: Mapping[str, EndpointTable]) -> None:
-    """An address has one table, and a model one address."""
+    """Check that an address has one table, and a model one address."""
     addresses: dict[str, str] = {}
     models: dict[str, str] = {}
     for name, table in endpoints.items():
@@ -223,13 +223,13 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MatrixCell:
-    """One run of a matrix: one model, one job, one choice of settings."""
+    """One run of a matrix: one model, one job, one set of settings."""
 
     folder: RunFolder
-    work: Workload  #: one for all models that are asked the same
+    work: Workload  #: shared by all models with the same settings
     options: RunOptions
-    varied: Mapping[str, Any]  #: the settings that tell it from others of its table
-    state: str | None  #: in which it was found; None: it is new
+    varied: Mapping[str, Any]  #: settings that differ from other runs of its table
+    state: str | None  #: state of an existing run; None: new
 
     @property
     def model(self) -> str:
@@ -238,18 +238,18 @@ class MatrixCell:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing is left to ask, nor asked of it since."""
+        """Return whether it has ended and has no pending command."""
         is_ended = self.state in {"finished", "cancelled"}
         return is_ended and not waiting(self.folder)
 
 
 def cells(file: MatrixFile, runs_dir: Path) -> list[MatrixCell]:
-    """Every run of a matrix, its data loaded, in the order of the file.
+    """Return every run of a matrix, its data loaded, in the order of the file.
 
     Raises:
-        UsageError: a table is wrong, naming file, table and key, or a run of that
-            name was made of something else.
-        DatasetError: an input is wrong.
+        UsageError: a table is invalid (names file, table and key), or an existing run
+            of that name differs.
+        DatasetError: an input is invalid.
     """
     if (
         not RunFolder.is_valid_id(file.group)
@@ -313,9 +313,9 @@ def _work(
     values: Mapping[str, Any],
     table_options: RunOptions,
 ) -> Workload:
-    """The job with its data, the sample's where no input is named.
+    """Load the job with its data; the sample's if no input is named.
 
-    Its settings fit all models of the table, so that all are asked the same.
+    Its settings fit all models of the table, so that all get the same requests.
     """
     try:
         settings = resolve(
@@ -329,7 +329,7 @@ def _work(
 
 
 def _run_options(every: RunOptions, model: str, work: Workload) -> RunOptions:
-    """Those of one run: the tables of the models that it asks alone."""
+    """Return the options of one run, with the tables of its models only."""
     run_options = every.model_copy(update={"model": (model,)})
     tables = {
         name: table
@@ -346,7 +346,7 @@ def _run_options(every: RunOptions, model: str, work: Workload) -> RunOptions:
 def _existing_state(
     file: MatrixFile, label: str, folder: RunFolder, work: Workload, options: RunOptions
 ) -> str | None:
-    """The state of the run that is there; raise where it is not this one."""
+    """Return the state of an existing run; raise if it is another one."""
     if not folder.log.is_file():
         return None
     with open_reader(folder.log) as reader:
@@ -370,21 +370,21 @@ def _existing_state(
 
 
 def _slug(value: object) -> str:
-    """A value as a part of a run's id."""
+    """Return a value as part of a run's id."""
     return _UNSAFE.sub("_", str(value)).strip("._-") or "_"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellResult:
-    """What came of one run of a matrix."""
+    """Result of one run of a matrix."""
 
     cell: MatrixCell
-    ended: RunOutcome | None  #: None: it broke
-    error: str | None = None  #: what broke it, in a sentence
+    ended: RunOutcome | None  #: None: it failed with an error
+    error: str | None = None  #: the error, in a sentence
 
     @property
     def is_clean(self) -> bool:
-        """Whether nothing failed in it, whether or not it is over."""
+        """Return whether nothing failed in it so far."""
         if self.ended is None or self.ended.outcome == "endpoint":
             return False
         with open_reader(self.cell.folder.log) as reader:
@@ -402,14 +402,14 @@ async def carry_out(
     *,
     fail_fast: bool,
 ) -> list[CellResult]:
-    """Run what is left of a matrix; what came of each, in the order of *cells*.
+    """Run the rest of a matrix; return the results in the order of *cells*.
 
     Args:
         file: the matrix.
-        cells: its runs that are not over.
-        context_of: what surrounds each of them.
-        notify: takes a sentence about all of them.
-        fail_fast: whether the first run in which something failed drains the others.
+        cells: the runs that are not over.
+        context_of: returns the context of each run.
+        notify: receives messages about all runs.
+        fail_fast: drain all runs after the first failure.
     """
     shared_endpoints = SharedEndpoints(file.limits, _budget(file, cells))
     obey_signals(shared_endpoints, notify)
@@ -430,7 +430,7 @@ async def carry_out(
 
 
 def _budget(file: MatrixFile, cells: Sequence[MatrixCell]) -> Budget | None:
-    """The one budget, less what all runs of the group have taken of it before."""
+    """Return the shared budget, less the earlier spending of the group."""
     if file.options.budget is None or not cells:
         return None
     before = elsewhere(cells[0].folder.path.parent, file.group)

@@ -1,4 +1,4 @@
-"""Defines requests to a model, the parameters that people set for them, and replies."""
+"""Defines requests to a model, their user-set parameters, and replies."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from typing import Any, ClassVar, Final, Literal, TypeAlias
 from store.served_by import ServedBy
 
 ABSENT: Final = "none"
-"""What people write for a parameter that is not to be sent at all."""
+"""Value of a parameter that must not be sent."""
 
 OMITTABLE: Final = ("temperature", "max_output_tokens")
-"""Parameters that a job sets by itself, so that leaving them out has to be said."""
+"""Parameters that jobs set, which a user can disable."""
 
 _VARIABLE: Final = re.compile(r"(?P<before>.*\s)?env:(?P<name>[A-Za-z_][A-Za-z0-9_]*)")
 
@@ -38,7 +38,7 @@ RESERVED_HEADERS: Final = frozenset(
         "transfer-encoding",
     }
 )
-"""Headers that describe how this client sends and reads."""
+"""Headers that this client sets."""
 
 RESERVED_FIELDS: Final[Mapping[str, str]] = {
     **dict.fromkeys(
@@ -63,12 +63,12 @@ RESERVED_FIELDS: Final[Mapping[str, str]] = {
     },
     "seed": "write it as seed of the model, or as --model-seed",
 }
-"""Fields that `extra_body` may not set, and what to do instead."""
+"""Fields that `extra_body` may not set, with the alternative."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameters:
-    """What people set of the requests to one model; None: nothing."""
+    """The user's parameters of requests to one model; None: not set."""
 
     temperature: float | None = None
     max_output_tokens: int | None = None
@@ -79,18 +79,18 @@ class Parameters:
     service_tier: str | None = None
     extra_body: str | None = None  #: JSON object: further fields of the request
     extra_headers: tuple[tuple[str, str], ...] = ()
-    """Names in lower case, sorted, with values in which `env:NAME` is a variable's."""
+    """Names in lower case, sorted; `env:NAME` in a value refers to a variable."""
     absent: frozenset[str] = frozenset()
-    """Those of `OMITTABLE` that are not to be sent, whatever the job asks."""
+    """Parameters of `OMITTABLE` that are not sent, even if the job sets them."""
 
     @property
     def names(self) -> frozenset[str]:
-        """Fields of a request that a person set."""
+        """Return the fields of a request that the user set."""
         set_here = (name for name in _FIELDS if getattr(self, name) is not None)
         return frozenset((*set_here, *decoded(self.extra_body)))
 
     def fields(self) -> dict[str, Any]:
-        """Fields of a chat request beside its temperature and its token limit."""
+        """Return the fields of a chat request except temperature and token limit."""
         plain = ("top_p", "seed", "reasoning_effort", "service_tier")
         fields: dict[str, Any] = {
             name: value for name in plain if (value := getattr(self, name)) is not None
@@ -100,10 +100,10 @@ class Parameters:
         return {**fields, **decoded(self.extra_body)}
 
     def facts(self) -> dict[str, Any]:
-        """What of them is hashed with a request, beside temperature and token limit.
+        """Return what is hashed with a request, except temperature and token limit.
 
-        A header whose value is read from a variable counts by its name alone: another
-        key is no other question.
+        Headers with values from variables count by name only: another key does not
+        change the request.
         """
         facts = self.fields()
         if self.extra_headers:
@@ -131,15 +131,15 @@ NOTHING_SET: Final = Parameters()
 
 @cache
 def decoded(text: str | None) -> Mapping[str, Any]:
-    """A JSON object; nothing where there is none."""
+    """Parse a JSON object; empty for None."""
     return {} if text is None else json.loads(text)
 
 
 def json_object(value: object) -> str | None:
-    """A table, or JSON text of one, as compact JSON in the order that was written.
+    """Return a table, or JSON text of one, as compact JSON in its original order.
 
-    The order is kept because it can matter: a server's own field for a schema, such as
-    `guided_json`, says in which order a reply is written.
+    The order is kept because it can matter: a server's schema field, such as
+    `guided_json`, defines the order of a reply.
 
     Raises:
         ValueError: it is neither.
@@ -155,7 +155,7 @@ def json_object(value: object) -> str | None:
 
 
 def check_body(text: str | None) -> str | None:
-    """`extra_body` without fields that have another place; raise `ValueError`."""
+    """Check that `extra_body` has no reserved field; raise `ValueError`."""
     for name in decoded(text):
         if name in RESERVED_FIELDS:
             raise ValueError(
@@ -165,7 +165,7 @@ def check_body(text: str | None) -> str | None:
 
 
 def check_headers(text: str | None) -> str | None:
-    """`extra_headers` that can be sent and hold no secret; raise `ValueError`."""
+    """Check that `extra_headers` are valid and contain no secret."""
     for name, value in decoded(text).items():
         if not _HEADER.fullmatch(name) or name.lower() in RESERVED_HEADERS:
             raise ValueError(f"{name!r} cannot be set as a header")
@@ -180,12 +180,12 @@ def check_headers(text: str | None) -> str | None:
 
 
 def headers_of(text: str | None) -> tuple[tuple[str, str], ...]:
-    """`extra_headers` as `Parameters` holds them."""
+    """Return `extra_headers` in the form of `Parameters`."""
     return tuple(sorted((name.lower(), value) for name, value in decoded(text).items()))
 
 
 def variable_in(value: str) -> tuple[str, str] | None:
-    """What stands before a variable in a header's value, and the variable's name.
+    """Return the text before a variable in a header's value, and its name.
 
     >>> variable_in("Bearer env:GATEWAY_KEY")
     ('Bearer ', 'GATEWAY_KEY')
@@ -199,12 +199,12 @@ class TextPart:
     """A piece of a message's text."""
 
     text: str
-    cache: bool = False  #: a good place for a provider's cache breakpoint, after it
+    cache: bool = False  #: a provider's cache breakpoint may follow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """One message: its parts are joined without anything between them."""
+    """One message; its parts are concatenated."""
 
     role: Literal["system", "user", "assistant"]
     parts: tuple[TextPart, ...]
@@ -217,7 +217,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Schema:
-    """A JSON schema that the content of the reply should follow."""
+    """A JSON schema for the content of the reply."""
 
     name: str  #: letters, digits, "_" and "-"; shown to the provider
     json: str  #: compact JSON, its properties in the order of the reply
@@ -225,7 +225,7 @@ class Schema:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatRequest:
-    """One chat completion to be asked for."""
+    """A chat completion request."""
 
     messages: tuple[Message, ...]
     max_tokens: int
@@ -236,90 +236,90 @@ class ChatRequest:
 
     @property
     def limit(self) -> int:
-        """Output tokens at most, reasoning included."""
+        """Maximum output tokens, reasoning included."""
         return self.max_tokens + self.room
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbedRequest:
-    """Vectors to be asked for, one a text, all in one call."""
+    """A request for vectors, one per text, in one call."""
 
     texts: tuple[str, ...]
     dimensions: int | None = None  #: length of a vector; None: the model's own
     purpose: Literal["query", "document"] | None = None
-    """What the texts are for, for the providers that embed the two differently; None:
-    both or neither. Models that want a prefix instead get it in the text."""
+    """Purpose of the texts, for providers that distinguish them; None: both or neither.
+    For models with prefixes, the text contains the prefix."""
     parameters: Parameters = NOTHING_SET
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RerankRequest:
-    """Scores of documents for one query to be asked for."""
+    """A request for scores of documents for one query."""
 
     query: str
     documents: tuple[str, ...]
-    top_n: int | None = None  #: only the best so many; None: all of them
+    top_n: int | None = None  #: number of best documents to return; None: all
     parameters: Parameters = NOTHING_SET
 
 
 Request: TypeAlias = ChatRequest | EmbedRequest | RerankRequest
-"""What a task asks; its stage's parser gets the reply of the same kind."""
+"""The request of a task; its stage's parser gets a reply of the same kind."""
 
 
 FLOAT_BYTES: Final = 4
-"""Of a vector's number: float32, as embedding models make them."""
+"""Size of a vector's number: float32, as embedding models return."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """Tokens that are billed, from what the endpoint counted."""
+    """Billed tokens, from the endpoint's counts."""
 
     tokens_in: int
     tokens_out: int  #: everything billed as output, reasoning included
     tokens_cached: int = 0  #: part of tokens_in read from the provider's prompt cache
     tokens_cache_write: int = 0  #: part of tokens_in written to it, at a higher price
     tokens_cache_write_1h: int = 0  #: part of tokens_cache_write kept for an hour
-    tokens_reasoning: int = 0  #: part of tokens_out that the text does not show
-    charged_usd: float | None = None  #: what the reply says it cost, if it does
-    is_doubtful: bool = False  #: its total is smaller than its parts, which count
+    tokens_reasoning: int = 0  #: part of tokens_out that is not in the text
+    charged_usd: float | None = None  #: cost reported in the reply, if any
+    is_doubtful: bool = False  #: the total is smaller than its parts, which are used
     exceeds_completion: bool = False
-    """More is billed as output than the completion: a limit of the completion does not
-    bound it."""
+    """Billed output exceeds the completion: the completion's limit does not bound
+    it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
     """A chat's reply: its text and the reason it ended.
 
-    What a reasoning model thought before it answered is not part of the text, wherever
-    the endpoint put it. A job that wants it reads `reasoning`.
+    The text never contains reasoning, wherever the endpoint put it. Jobs can read
+    `reasoning`.
     """
 
     text: str
     finish_reason: str = "stop"  #: "stop", "length", "content_filter", "refusal"
     usage: Usage | None = None
-    reasoning: str = ""  #: as far as the endpoint shows it
+    reasoning: str = ""  #: as far as the endpoint returns it
     served: ServedBy | None = field(default=None, compare=False)
-    """What answered, as the body says it; two replies that say the same are equal."""
+    """The server of the reply, from its body; ignored by comparisons."""
 
     @property
     def is_truncated(self) -> bool:
-        """Whether the output limit cut the reply."""
+        """Whether the output limit truncated the reply."""
         return self.finish_reason == "length"
 
     @property
     def is_refused(self) -> bool:
-        """Whether the model or a filter before it declined to answer."""
+        """Whether the model or a filter declined to answer."""
         return self.finish_reason in {"refusal", "content_filter"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vectors:
-    """The vectors of texts, in the order in which they were asked for.
+    """The vectors of texts, in the order of the request.
 
-    Each is packed as little-endian float32, an eighth of what Python's own numbers
-    take: `numpy.frombuffer(packed, "<f4")` reads one without copying. How many there
-    are, and whether they are of one length and finite, is for the job's parser to say.
+    Each is packed as little-endian float32, an eighth of the size of Python floats:
+    `numpy.frombuffer(packed, "<f4")` reads one without copying. The job's parser checks
+    their number, lengths and finiteness.
     """
 
     finish_reason: ClassVar = "stop"
@@ -327,17 +327,17 @@ class Vectors:
     packed: tuple[bytes, ...]
     usage: Usage | None = None
     served: ServedBy | None = field(default=None, compare=False)
-    """What answered, as the body says it; two replies that say the same are equal."""
+    """The server of the reply, from its body; ignored by comparisons."""
 
     @classmethod
     def of(
         cls, vectors: Iterable[Iterable[float]], usage: Usage | None = None
     ) -> Vectors:
-        """Vectors from plain numbers, which are rounded to float32."""
+        """Create vectors from plain numbers, rounded to float32."""
         return cls(packed=tuple(pack(vector) for vector in vectors), usage=usage)
 
     def numbers(self) -> list[tuple[float, ...]]:
-        """The vectors as plain numbers."""
+        """Return the vectors as plain numbers."""
         return [
             struct.unpack(f"<{len(vector) // FLOAT_BYTES}f", vector)
             for vector in self.packed
@@ -345,7 +345,7 @@ class Vectors:
 
 
 def pack(vector: Iterable[float]) -> bytes:
-    """A vector as little-endian float32; raise `OverflowError` beyond its range."""
+    """Pack a vector as little-endian float32; raise `OverflowError` out of range."""
     numbers = tuple(vector)
     return struct.pack(f"<{len(numbers)}f", *numbers)
 
@@ -354,15 +354,15 @@ def pack(vector: Iterable[float]) -> bytes:
 class RankedDocument:
     """A document's score."""
 
-    index: int  #: its place among the documents of the request, from 0
-    score: float  #: higher is more relevant; what it means is the model's affair
+    index: int  #: index in the documents of the request, from 0
+    score: float  #: higher is more relevant; the scale depends on the model
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranking:
-    """The scores of documents, in the order in which they came.
+    """The scores of documents, in the order received.
 
-    Whether each document has one, once, is for the job's parser to say.
+    The job's parser checks that each document has exactly one.
     """
 
     finish_reason: ClassVar = "stop"
@@ -370,7 +370,7 @@ class Ranking:
     results: tuple[RankedDocument, ...]
     usage: Usage | None = None
     served: ServedBy | None = field(default=None, compare=False)
-    """What answered, as the body says it; two replies that say the same are equal."""
+    """The server of the reply, from its body; ignored by comparisons."""
 
 
 AnyReply: TypeAlias = Reply | Vectors | Ranking
@@ -378,12 +378,12 @@ AnyReply: TypeAlias = Reply | Vectors | Ranking
 
 
 Content: TypeAlias = str | Vectors | Ranking
-"""What a reply says: a chat's text, or the vectors or scores themselves."""
+"""Content of a reply: a chat's text, or vectors or scores."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParseFailure:
-    """A value, not an error: the reply could not be read, and why."""
+    """A value, not an error: why a reply could not be parsed."""
 
-    reason: str  #: a short word such as "truncated", "no_list"; counted by it
-    detail: str | None = None  #: what stands where, in words for a model asked again
+    reason: str  #: a short name such as "truncated", "no_list"; used for counts
+    detail: str | None = None  #: the error and its location, for a re-ask

@@ -1,6 +1,6 @@
 """Defines how requests to one model are built: parameters, family, reasoning tokens.
 
-Models of some families refuse parameters that every other model takes, and some spend
+Models of some families refuse parameters that every other model accepts, and some spend
 output tokens on reasoning before they answer. Both follow from the model's name, so a
 run need not learn them from refused calls or empty replies.
 """
@@ -20,13 +20,13 @@ from runner.messages import NOTHING_SET, ChatRequest, Parameters, Request, decod
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelFamily:
-    """Models that take other parameters than most."""
+    """Models that accept other parameters than most."""
 
-    name: str  #: as shown to people
-    pattern: re.Pattern[str]  #: of the model's name without its provider
+    name: str  #: as shown to users
+    pattern: re.Pattern[str]  #: for the model's name without its provider
     refuses: frozenset[str] = frozenset()
     limit: str | None = None  #: field that carries the output limit; None: the usual
-    reasons: bool = False  #: before it answers, unless told otherwise
+    reasons: bool = False  #: whether it reasons by default
 
 
 OPENAI_REASONING: Final = ModelFamily(
@@ -51,12 +51,12 @@ FAMILIES: Final = (
         reasons=True,
     ),
 )
-"""The first that fits decides."""
+"""The first match decides."""
 
 ROOM: Final = {"none": 0, "minimal": 2_000, "low": 8_000, "high": 50_000}
 """Output tokens for reasoning, by effort."""
 USUAL_ROOM: Final = 25_000
-"""What OpenAI's guide to reasoning models advises to reserve for them."""
+"""Reservation for reasoning models that OpenAI's guide recommends."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,10 +68,10 @@ class ModelTerms:
     """Fields set by the user: they are never omitted without a message."""
     family: ModelFamily | None = None
     room: int = 0  #: tokens for reasoning beyond a job's limit of a reply
-    most_output: int | None = None  #: tokens that the model can write; None: unknown
+    most_output: int | None = None  #: maximum output tokens of the model; None: unknown
 
     def request(self, job: Job, dataset: Dataset, task: Task) -> Request:
-        """The request of *task*, with the parameters that were set for its model."""
+        """Return the request of *task*, with the parameters set for its model."""
         request = job.request(dataset, task)
         parameters = self.parameters
         if not isinstance(request, ChatRequest):
@@ -94,7 +94,7 @@ class ModelTerms:
         return replace(request, **changes) if changes else request
 
     def _room(self, limit: int) -> int:
-        """Tokens beyond a reply's *limit*, as far as the model can write them."""
+        """Return the tokens beyond a reply's *limit* that the model can write."""
         if self.most_output is None:
             return self.room
         return max(0, min(self.room, self.most_output - limit))
@@ -104,7 +104,7 @@ USUAL: Final = ModelTerms()
 
 
 def family_of(model: str) -> ModelFamily | None:
-    """The family of *model*, by the last part of its name.
+    """Return the family of *model*, by the last part of its name.
 
     >>> family_of("openrouter/openai/gpt-5-mini").name
     "OpenAI's reasoning models"
@@ -120,17 +120,17 @@ def terms_of(
     most_output: int | None,
     settings: BaseModel | None = None,
 ) -> ModelTerms:
-    """How *model* is asked.
+    """Return the request terms of *model*.
 
     Args:
         model: its name.
-        parameters: what was set for it.
-        most_output: tokens of its longest output, if that is known.
-        settings: of the run's job; its temperature counts as set by a person where it
-            is not the job's own default.
+        parameters: the user's parameters.
+        most_output: maximum output tokens, if known.
+        settings: settings of the run's job; a temperature other than the job's default
+            counts as set by the user.
 
     Raises:
-        UsageError: the token limit is to be left out, and the model's is unknown.
+        UsageError: the token limit is disabled, and the model's limit is unknown.
     """
     if "max_output_tokens" in parameters.absent and most_output is None:
         raise UsageError(
@@ -152,13 +152,13 @@ def terms_of(
 
 
 def _is_changed(settings: BaseModel, name: str) -> bool:
-    """Whether a setting has another value than its default."""
+    """Return whether a setting differs from its default."""
     field = type(settings).model_fields.get(name)
     return field is not None and getattr(settings, name) != field.default
 
 
 def _room(parameters: Parameters, family: ModelFamily | None) -> int:
-    """Output tokens that a model's reasoning may take."""
+    """Return the output tokens that a model's reasoning may use."""
     thinking = decoded(parameters.thinking)
     if thinking:
         budget = thinking.get("budget_tokens")

@@ -42,7 +42,7 @@ from store.results import StoppingRule
 
 
 def _one_word(value: str | None) -> str | None:
-    """An empty word is none, as of an unset variable."""
+    """Check that a value is one word or None; empty means None."""
     if value is not None and not re.fullmatch(r"[\w.:-]+", value):
         raise ValueError(f"{value!r} is not one word")
     return value
@@ -57,7 +57,7 @@ def _table_or_none(value: object) -> object:
 
 
 None_: TypeAlias = Literal["none"]
-"""How a parameter is written that is not to be sent."""
+"""Value of a parameter that must not be sent."""
 Word: TypeAlias = Annotated[str | None, AfterValidator(_one_word)]
 Body: TypeAlias = Annotated[
     str | None, AfterValidator(check_body), BeforeValidator(_table)
@@ -70,7 +70,7 @@ Headers: TypeAlias = Annotated[
 class ParameterOptions(BaseModel):
     """Parameters of requests, for a run or for one model of it.
 
-    Tables are held as JSON, which is what `run.toml` shows: TOML has no null.
+    Tables are stored as JSON, also in `run.toml`, because TOML has no null.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -98,22 +98,22 @@ PRICE_FIELDS = (
     "usd_per_mtok_cached",
     "usd_per_mtok_cache_write",
 )
-"""Of a model's table, dollars a million tokens; the first two make a price."""
+"""Fields of a model's table, dollars per million tokens; the first two are required."""
 
 NO_PRICE = "write IN,OUT or IN,OUT,CACHED in dollars a million tokens, as 0.15,0.60"
 
 MOST_IN_BATCH = 50_000
-"""Requests; what OpenAI takes, and half of what Anthropic does."""
+"""Maximum requests per batch: OpenAI's limit, and half of Anthropic's."""
 
 _SIDES = 2
-"""Models that a comparison decides between."""
+"""Number of models in a decided comparison."""
 
 _BREAKING = frozenset({"Cc", "Cs", "Zl", "Zp"})
-"""Unicode's categories of controls, halves of characters, and ends of lines."""
+"""Unicode's categories of controls, surrogates, and line separators."""
 
 
 def _variable(name: str | None) -> str | None:
-    """*name*, which somebody may take for the place of the key itself."""
+    """Check that *name* is a variable's name and not the key itself."""
     if name is not None and re.fullmatch(r"[A-Z_][A-Z0-9_]*", name) is None:
         raise ValueError(
             "this is not the name of a variable in capitals; a key itself belongs "
@@ -123,7 +123,7 @@ def _variable(name: str | None) -> str | None:
 
 
 def _on_one_line(model: str) -> str:
-    """A name is printed in lists, where a line of its own would be believed."""
+    """Check that a model's name has no line breaks: it is printed in lists."""
     if not model or any(unicodedata.category(c) in _BREAKING for c in model):
         raise ValueError(f"{model!r} cannot be the name of a model")
     return model
@@ -137,7 +137,7 @@ _WORDS = ("top_p", "reasoning_effort", "thinking", "service_tier")
 
 
 class ModelOptions(ParameterOptions):
-    """What a configuration file may set for one model; None: as for the run."""
+    """Options of one model in a configuration file; None: as for the run."""
 
     seed: None_ | int | None = Field(None, description="of sampling; none: not sent")
     base_url: str | None = None
@@ -154,7 +154,7 @@ class ModelOptions(ParameterOptions):
 
     @model_validator(mode="after")
     def _whole_price(self) -> Self:
-        """Half a price is none: what is missing would be asked of another table."""
+        """Require both prices: the missing one would come from another table."""
         fields_set = self.model_fields_set
         if fields_set.intersection(PRICE_FIELDS) and not fields_set.issuperset(
             PRICE_FIELDS[:2]
@@ -164,7 +164,7 @@ class ModelOptions(ParameterOptions):
 
 
 class RunOptions(ParameterOptions):
-    """Everything about a run that is not a setting of its job."""
+    """All options of a run that are not settings of its job."""
 
     model: tuple[ModelName, ...] = Field((BASELINE,), min_length=1)
     judge_model: ModelName = Field(
@@ -215,7 +215,7 @@ class RunOptions(ParameterOptions):
     stop_if: tuple[str, ...] | None = Field(
         None, description="shares of useless replies that stop a model; or off"
     )
-    """None: the usual rule, for models that are asked over the network."""
+    """None: the default rule, for online models."""
     alpha: float = Field(
         0.05, gt=0, lt=1, description="chance of a wrong decision, at most"
     )
@@ -237,8 +237,8 @@ class RunOptions(ParameterOptions):
     batch_settle_s: float = Field(
         120.0, ge=0, description="until a batch that no look shows is not there"
     )
-    """Anthropic's were reported to be unknown by their id up to two minutes after they
-    were made, between looks that showed them (anthropic-sdk-python, issue 1432)."""
+    """Anthropic's batches were reported missing by id up to two minutes after creation,
+    between requests that found them (anthropic-sdk-python, issue 1432)."""
     batch_price_factor: float = Field(
         0.5, gt=0, le=1, description="what a batch costs of the price of single calls"
     )
@@ -263,7 +263,7 @@ class RunOptions(ParameterOptions):
     @field_validator("stop_if")
     @classmethod
     def _rules(cls, typed: tuple[str, ...] | None) -> tuple[str, ...] | None:
-        """Rules as they are typed, each checked."""
+        """Check each typed rule."""
         if typed is not None:
             rules_of(typed)
         return typed
@@ -271,7 +271,7 @@ class RunOptions(ParameterOptions):
     @field_validator("price", mode="before")
     @classmethod
     def _dollars(cls, price: Any) -> Any:  # noqa: ANN401 - whatever was written
-        """A price, typed as `0.15,0.60` or listed in a file."""
+        """Parse a price, typed as `0.15,0.60` or listed in a file."""
         if price is None:
             return None
         words = price.split(",") if isinstance(price, str) else price
@@ -287,12 +287,12 @@ class RunOptions(ParameterOptions):
     @field_validator("model")
     @classmethod
     def _unique_models(cls, models: tuple[str, ...]) -> tuple[str, ...]:
-        """A model that is named twice is not paid twice: that is what replicates do."""
+        """Drop repeated models; replicates are for repeated calls."""
         return tuple(dict.fromkeys(models))
 
     @model_validator(mode="after")
     def _is_decidable(self) -> Self:
-        """What a run is to stop at can be read, and is about two models."""
+        """Check that a stopping rule is valid and compares two models."""
         if self.stopping is not None and len(self.model) != _SIDES:
             raise ValueError(
                 "stop_when_decided compares two models; name two with --model"
@@ -301,7 +301,7 @@ class RunOptions(ParameterOptions):
 
     @model_validator(mode="after")
     def _is_holdable(self) -> Self:
-        """All that may wait in batches at a time can be held."""
+        """Check that the requests of all open batches fit in memory."""
         if self.batch and self.batch_requests * self.batch_open > MOST_CALLS:
             raise ValueError(
                 f"batch_requests times batch_open is more than {MOST_CALLS:,} requests "
@@ -311,21 +311,21 @@ class RunOptions(ParameterOptions):
 
     @property
     def stopping(self) -> StoppingRule | None:
-        """The question that the run stops at once it is decided, if there is one."""
+        """The rule that stops the run once it is decided, if any."""
         if self.stop_when_decided is None:
             return None
         return StoppingRule.of(self.stop_when_decided, self.alpha)
 
     @property
     def all_models(self) -> tuple[str, ...]:
-        """Every model that is named in any role, once."""
+        """Every model in any role, once."""
         others = (self.judge_model, self.embed_model, self.rerank_model)
         return tuple(dict.fromkeys((*self.model, *others)))
 
     def futility(self, models: Collection[str]) -> FutilityMonitor:
-        """What judges the replies of *models*; offline ones only if that was typed.
+        """Return the monitor of replies; offline models only if typed.
 
-        A baseline costs nothing, and may leave many replies unread by design.
+        A baseline is free, and may have many unparsed replies by design.
         """
         if self.stop_if is not None:
             return FutilityMonitor(rules_of(self.stop_if), models)
@@ -333,7 +333,7 @@ class RunOptions(ParameterOptions):
         return FutilityMonitor(rules_of([DEFAULT]), online)
 
     def of(self, model: str) -> ModelOptions:
-        """The options of one model, the run's where it has none of its own."""
+        """Return the options of one model; the run's options are the defaults."""
         model_options = self.models.get(model, ModelOptions())
         return model_options.model_copy(
             update={
@@ -347,7 +347,7 @@ class RunOptions(ParameterOptions):
         )
 
     def parameters_of(self, model: str) -> Parameters:
-        """The parameters of requests to one model; the run's where it has none."""
+        """Return the request parameters of one model; the run's are the defaults."""
         model_options = self.models.get(model, ModelOptions())
         values: dict[str, Any] = {
             name: getattr(model_options, name)
@@ -359,7 +359,7 @@ class RunOptions(ParameterOptions):
             self.model_seed if model_options.seed is None else model_options.seed
         )
         absent = {name for name in OMITTABLE if values[name] == ABSENT}
-        # an effort of "none" is a word of OpenAI's own
+        # an effort of "none" is a value of OpenAI's API
         sent = {
             name: None if value == ABSENT and name != "reasoning_effort" else value
             for name, value in values.items()
@@ -378,17 +378,17 @@ class RunOptions(ParameterOptions):
         )
 
     def is_batched(self, model: str) -> bool:
-        """Whether *model* is asked by batches: subjects and judges that are online."""
+        """Return whether *model* uses batches: online subjects and judges."""
         chat_models = (*self.model, self.judge_model)
         return self.batch and model in chat_models and not is_offline(model)
 
     def endpoint_of(self, model: str) -> str:
-        """The name of the endpoint that serves a model; what it limits is shared."""
+        """Return the name of a model's endpoint; its limits are shared."""
         name = self.of(model).base_url or model
         return f"{name} by batches" if self.is_batched(model) else name
 
     def limits_of(self, model: str) -> Limits:
-        """What is set for one model's calls."""
+        """Return the user's limits for one model's calls."""
         model_options = self.of(model)
         if self.is_batched(model):
             calls = self.batch_requests * self.batch_open
@@ -403,7 +403,7 @@ class RunOptions(ParameterOptions):
 
 
 def options_from(values: Mapping[str, Any]) -> RunOptions:
-    """Validated options; raise `UsageError` naming the option that is off."""
+    """Validate options; raise `UsageError` naming the invalid option."""
     try:
         options = RunOptions.model_validate(dict(values))
     except ValidationError as error:
@@ -426,7 +426,7 @@ def options_from(values: Mapping[str, Any]) -> RunOptions:
 
 
 def unknown_option(name: str) -> UsageError:
-    """The error for a name in a configuration file that no option has."""
+    """Return the error for an unknown name in a configuration file."""
     near = difflib.get_close_matches(name, RunOptions.model_fields, n=1)
     hint = f"did you mean {near[0]!r}?" if near else "see siftlog run --help;"
     return UsageError(
@@ -435,9 +435,9 @@ def unknown_option(name: str) -> UsageError:
 
 
 def check_baselines(options: RunOptions) -> None:
-    """Refuse baselines that no job has, before a new run is made.
+    """Refuse unknown baselines before a new run is created.
 
-    Runs that are there may name one: any name asked the job's only baseline.
+    Existing runs may name one: any name used to call the job's only baseline.
 
     Raises:
         UsageError: there is one, naming the offline models.
@@ -452,11 +452,11 @@ def check_baselines(options: RunOptions) -> None:
 
 
 _NONE_BRANCH = "literal['none']"
-"""What pydantic calls the first kind of value of an option that takes `none` too."""
+"""Pydantic's name for the first branch of an option that also accepts `none`."""
 
 
 def _omittable(place: tuple[int | str, ...]) -> tuple[str, str]:
-    """Name of an option that takes a number or `none`, and what to write there."""
+    """Return name and allowed values of an option that also accepts `none`."""
     *table, field = map(str, place)
     options, flag = (
         (ModelOptions, "") if table else (RunOptions, f" (--{field.replace('_', '-')})")
@@ -476,7 +476,7 @@ def _omittable(place: tuple[int | str, ...]) -> tuple[str, str]:
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """A configuration file's content; raise `UsageError` naming file and place."""
+    """Read a configuration file; raise `UsageError` naming file and position."""
     try:
         return tomllib.loads(path.read_text("utf-8-sig"))
     except FileNotFoundError as error:
@@ -491,13 +491,13 @@ def write_toml(
     path: Path, *, job: str, options: RunOptions, settings: Mapping[str, Any]
 ) -> None:
     """Write the resolved configuration of a run; it can be passed to `--config`."""
-    # whole or not at all: the shards of a run write it, and others read it meanwhile
+    # atomic: the shards of a run write it while others read it
     content = toml_of(job=job, options=options, settings=settings)
     replace_file(path, content.encode())
 
 
 def toml_of(*, job: str, options: RunOptions, settings: Mapping[str, Any]) -> str:
-    """The resolved configuration of a run, as `write_toml` writes it."""
+    """Return the resolved configuration of a run, as `write_toml` writes it."""
     content = {
         "job": job,
         **_without_none(options.model_dump(mode="json")),
@@ -507,7 +507,7 @@ def toml_of(*, job: str, options: RunOptions, settings: Mapping[str, Any]) -> st
 
 
 def _without_none(values: Mapping[str, Any]) -> dict[str, Any]:
-    """TOML has no null: what is not set is left out."""
+    """Remove None values, because TOML has no null."""
     return {
         key: _without_none(value) if isinstance(value, Mapping) else value
         for key, value in values.items()

@@ -56,19 +56,19 @@ _KINDS: Final = {"internal": SpanKind.INTERNAL, "client": SpanKind.CLIENT}
 
 
 class Translation:
-    """Says the same things in the SDK's classes, for one run."""
+    """Converts spans and metrics of one run to the SDK's classes."""
 
     def __init__(self, first: RunStarted) -> None:
-        """What everything that is sent belongs to.
+        """Create the resource that all data belong to.
 
         Args:
-            first: how the run began.
+            first: the start event of the run.
         """
-        # with what OTEL_RESOURCE_ATTRIBUTES adds, such as a deployment's name
+        # merged with OTEL_RESOURCE_ATTRIBUTES, such as a deployment's name
         self._resource = Resource.create(
             {
                 Attribute.SERVICE.value: "siftlog",
-                # by it Prometheus tells the series of two runs apart
+                # Prometheus uses it to distinguish the series of runs
                 Attribute.INSTANCE.value: first.run_id,
                 Attribute.SERVICE_VERSION.value: first.siftlog_version,
                 Attribute.RUN.value: first.run_id,
@@ -78,7 +78,7 @@ class Translation:
         self._scope = InstrumentationScope("siftlog", first.siftlog_version, SCHEMA_URL)
 
     def span(self, span: TraceSpan) -> ReadableSpan:
-        """A span."""
+        """Convert a span."""
         return ReadableSpan(
             name=span.name,
             context=_context(span.context),
@@ -94,9 +94,10 @@ class Translation:
         )
 
     def metrics(self, read: Tracing) -> MetricsData | None:
-        """What was counted of a run whose spans are through; None: nothing was.
+        """Return the metrics of a run whose spans were read; None: there are none.
 
-        Sums since the run began, as of its last span: sent again, they say the same.
+        Sums since the start of the run, as of its last span: a repetition sends the
+        same.
         """
         metrics = [
             Metric(
@@ -143,7 +144,7 @@ def _context(context: SpanIdentity) -> SpanContext:
 
 
 def _plain_attributes(attributes: Attributes, error: str | None) -> dict[str, Value]:
-    """Attributes by plain names: the SDK warns of any other."""
+    """Return attributes with plain names: the SDK warns of others."""
     plain = {str(name): value for name, value in attributes.items()}
     return plain if error is None else {**plain, str(Attribute.ERROR): error}
 
@@ -166,30 +167,30 @@ def _points(histograms: MetricHistograms, read: Tracing) -> list[HistogramDataPo
 
 
 BATCH: Final = 500
-"""Spans in a request: some 250 kB."""
+"""Spans per request: some 250 kB."""
 
 _OK: Final = range(200, 300)
 _EXCERPT_CHARS: Final = 200
 
 UNTAKEN: Final = frozenset({404, 405, 501})
-"""Statuses of a collector that does not take what is sent, but may take the rest:
-Jaeger takes traces only, Prometheus metrics only."""
+"""Statuses of a collector that does not support a signal, but maybe others: Jaeger
+accepts traces only, Prometheus metrics only."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SendResult:
-    """What a collector made of it."""
+    """Result of sending a run to a collector."""
 
-    refused: int  #: spans that it said it did not keep
-    untaken: tuple[str, ...]  #: "traces" or "metrics", if it does not take these
+    refused: int  #: spans rejected by the collector
+    untaken: tuple[str, ...]  #: unsupported signals: "traces" or "metrics"
 
 
 @dataclass(slots=True)
 class _Line:
-    """A connection that remembers what was answered: the exporter only logs it."""
+    """A connection that records the last response: the exporter only logs it."""
 
     session: requests.Session = field(default_factory=requests.Session)
-    status: int | None = None  #: of the last answer; None: there was none
+    status: int | None = None  #: of the last response; None: there was none
     text: str = ""
     content: bytes = b""
 
@@ -206,11 +207,11 @@ def send(tracing: Tracing, base: str) -> SendResult:
     """Send all spans of a run, and the histograms of its attempts.
 
     Args:
-        tracing: the run; it is read here, and knows afterwards what there was to send.
-        base: the address of a collector, from `runner.otlp`.
+        tracing: the run; it is read here, and has the totals afterwards.
+        base: the address of a collector.
 
     Raises:
-        RunnerError: the collector is not there, or refuses what it is sent.
+        RunnerError: the collector is unreachable, or refuses the data.
     """
     translation = Translation(tracing.first)
     line = _Line()
@@ -220,7 +221,7 @@ def send(tracing: Tracing, base: str) -> SendResult:
         to_traces = OTLPSpanExporter(f"{base}/v1/traces", session=line.session)
         spans = map(translation.span, tracing)
         while batch := list(islice(spans, BATCH)):
-            # the rest is read all the same: histograms are of all attempts
+            # the rest is read too: histograms need all attempts
             if takes.get("traces", True):
                 line.status = None
                 is_sent = to_traces.export(batch) is SpanExportResult.SUCCESS
@@ -238,10 +239,10 @@ def send(tracing: Tracing, base: str) -> SendResult:
 
 
 def _is_taken(line: _Line, base: str, is_sent: bool) -> bool:
-    """Whether a collector takes the kind of thing that it was just sent.
+    """Return whether a collector supports the signal just sent.
 
     Raises:
-        RunnerError: it is not there, or takes it and refused it.
+        RunnerError: it is unreachable, or refused the data.
     """
     if line.status is None:
         raise RunnerError(
@@ -251,7 +252,7 @@ def _is_taken(line: _Line, base: str, is_sent: bool) -> bool:
         )
     if line.status in UNTAKEN:
         return False
-    # the exporter takes a redirection for a success
+    # the exporter treats a redirect as success
     if not is_sent or line.status not in _OK:
         raise _refusal(line, base)
     return True
@@ -267,18 +268,18 @@ def _refusal(line: _Line, base: str) -> RunnerError:
 
 
 def _refused(content: bytes) -> int:
-    """Spans that a collector says it did not keep."""
+    """Return the number of spans that a collector rejected."""
     answer = ExportTraceServiceResponse()
     try:
         answer.ParseFromString(content)
     except DecodeError:
-        return 0  # some answer with words, or nothing
+        return 0  # some respond with text, or nothing
     return answer.partial_success.rejected_spans
 
 
 @contextmanager
 def _silenced() -> Iterator[None]:
-    """The exporter logs what becomes an error here, and its waiting between tries."""
+    """Suppress logs of the exporter: errors are raised here instead."""
     logger = logging.getLogger("opentelemetry.exporter")
     handler, before = logging.NullHandler(), logger.propagate
     logger.addHandler(handler)

@@ -25,10 +25,10 @@ _SEED = 20260118
 
 
 def shuffled(specs: Iterable[TaskSpec]) -> list[TaskSpec]:
-    """All of *specs*, by the hash of their keys' first part.
+    """Sort *specs* by the hash of their keys' first part.
 
-    A key begins with its document, as in `PMC123/mcq:7`; what has the first part in
-    common stays in the order that it had.
+    A key starts with its document, as in `PMC123/mcq:7`; specs of a document keep their
+    order.
     """
     return sorted(specs, key=lambda spec: _order_key(re.split(r"[/:#]", spec.key)[0]))
 
@@ -38,10 +38,10 @@ def _order_key(name: str) -> bytes:
 
 
 BLOCK = 1000
-"""Tasks in one event: 7 times faster and 3 times smaller than an event a task."""
+"""Tasks per event: 7 times faster and 3 times smaller than one event per task."""
 
 FIRST = (1,)
-"""The replicate of what is asked once."""
+"""Replicate of tasks that are sent once."""
 
 
 Identity: TypeAlias = tuple[str, str, str, int]
@@ -50,16 +50,16 @@ Identity: TypeAlias = tuple[str, str, str, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskBlock:
-    """Tasks that enter the plan together; `numbered` gives them their numbers."""
+    """Tasks planned together; `numbered` assigns their numbers."""
 
     tasks: tuple[PlannedTask, ...]
     consumed: int  #: first-stage specs taken so far, this block's included
     exhausted: bool  #: the plan has no more specs
     positions: tuple[int, ...] | None = None
-    """Of a shard's plan: where each task stands in the whole first stage, from 0."""
+    """In a shard's plan: the index of each task in the whole first stage, from 0."""
 
     def without(self, present: AbstractSet[Identity]) -> TaskBlock:
-        """The block of those tasks that are not *present*."""
+        """Return the block without *present* tasks."""
         left = [i for i, t in enumerate(self.tasks) if identity(t) not in present]
         return replace(
             self,
@@ -72,34 +72,34 @@ class TaskBlock:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Roles:
-    """Which models serve which role, and how often each item is asked."""
+    """Models by role, and the number of replicates."""
 
     models: Mapping[str, tuple[str, ...]]  #: role -> models, "subject" first
     replicates: int
 
     def of(self, stage: Stage) -> tuple[str, ...]:
-        """The models of a stage."""
+        """Return the models of a stage."""
         return self.models[stage.role]
 
     @property
     def numbers(self) -> range:
-        """The replicates."""
+        """The replicate numbers."""
         return range(1, self.replicates + 1)
 
     def stages_of(self, job: Job, model: str) -> list[str]:
-        """The stages that a model serves, in whatever roles, in the job's order."""
+        """Return the stages that a model serves in any role, in the job's order."""
         return [stage.name for stage in job.stages if model in self.of(stage)]
 
     @property
     def all_models(self) -> tuple[str, ...]:
-        """Every model, once, those of the subject role first."""
+        """Every model once, subjects first."""
         return tuple(
             dict.fromkeys(m for models in self.models.values() for m in models)
         )
 
 
 def stage_of(job: Job, name: str) -> Stage:
-    """The job's stage of that name; `KeyError` for a name the job does not have."""
+    """Return the job's stage of that name; raise `KeyError` if there is none."""
     for stage in job.stages:
         if stage.name == name:
             return stage
@@ -107,7 +107,7 @@ def stage_of(job: Job, name: str) -> Stage:
 
 
 def task_of(row: TaskRow) -> Task:
-    """The job's view of a task's row."""
+    """Return the job's view of a task's row."""
     return Task(
         number=row.task,
         stage=row.stage,
@@ -119,7 +119,7 @@ def task_of(row: TaskRow) -> Task:
 
 
 def identity(task: PlannedTask | TaskRow) -> Identity:
-    """What makes a task itself within its run; its number and prompt do not."""
+    """Return the identity of a task in its run, without number and prompt."""
     return task.stage, task.key, task.model, task.replicate
 
 
@@ -132,25 +132,24 @@ def first_stage(
     is_shuffled: bool = False,
     takes: Callable[[TaskSpec], bool] | None = None,
 ) -> Iterator[TaskBlock]:
-    """The plan from spec *consumed* on, at most `BLOCK` tasks at a time.
+    """Yield the plan from spec *consumed* on, at most `BLOCK` tasks at a time.
 
     The last block is marked exhausted; it may be empty. A spec with more than `BLOCK`
-    models times replicates takes several blocks. A plan that is shuffled is held in
-    memory.
+    models times replicates has several blocks. A shuffled plan is held in memory.
 
     Args:
-        job: whose plan.
-        dataset: what is asked about.
-        roles: which models are asked how often.
-        consumed: specs that were taken before.
-        is_shuffled: whether they come in an order of chance.
-        takes: whether a spec is planned here; None: all are. Those that are not count
-            as consumed all the same.
+        job: the job.
+        dataset: its data.
+        roles: models and replicates.
+        consumed: number of specs taken before.
+        is_shuffled: whether the plan is in random order.
+        takes: whether a spec is planned here; None: all are. Others count as consumed
+            too.
     """
     planned = job.plan(dataset)
     rows: list[PlannedTask] = []
     positions: list[int] = []
-    taken = position = 0  # specs and tasks that were passed
+    taken = position = 0  # specs and tasks so far
 
     def block(*, exhausted: bool) -> TaskBlock:
         return TaskBlock(
@@ -181,7 +180,7 @@ def first_stage(
 
 
 def numbered(tasks: Sequence[PlannedTask], first: int) -> list[PlannedTask]:
-    """First-stage tasks as their own roots, numbered densely from *first*."""
+    """Return first-stage tasks as their own roots, numbered from *first*."""
     return [replace(task, root=first + i) for i, task in enumerate(tasks)]
 
 
@@ -195,7 +194,7 @@ def follow_ups(
     existing: Iterable[TaskRow],
     others: Iterable[PlannedTask] = (),
 ) -> list[PlannedTask]:
-    """The tasks that follow a group and are neither in the plan yet nor in *others*."""
+    """Return follow-ups of a group that are neither planned nor in *others*."""
     family = {row.task: row for row in existing}
     present = {identity(row) for row in family.values()}
     present.update(identity(task) for task in others)
@@ -219,18 +218,17 @@ def follow_ups(
 def followers(
     job: Job, stage: str, ancestors: Iterable[tuple[str, str]], roles: Roles
 ) -> tuple[str, ...]:
-    """The models that are asked what follows in a stage.
+    """Return the models of follow-ups in a stage.
 
-    It is the model that the group's own tasks were asked of, if that is of the stage's
-    role; else that of the family's first task, likewise: what follows from a judge's
-    verdict on a subject goes to that subject. Where neither is of the role, it is all
-    of its models.
+    This is the model of the group's tasks, if it has the stage's role; else that of the
+    family's first task, if that has the role: follow-ups of a judge's verdict on a
+    subject go to that subject. Otherwise it is all models of the role.
 
     Args:
-        job: whose stages.
-        stage: in which something follows.
+        job: the job.
+        stage: the stage of the follow-ups.
         ancestors: stage and model of the group's tasks, then of the family's first.
-        roles: who serves which.
+        roles: models by role.
     """
     target_stage = stage_of(job, stage)
     inherited = (
@@ -255,7 +253,7 @@ def _planned(spec: TaskSpec, model: str, replicate: int, *, root: int) -> Planne
 
 
 def answer_of(row: TaskRow, stored: StoredReply | None) -> Answer:
-    """A task's row and stored reply as an answer; the reply is not parsed."""
+    """Convert a task's row and stored reply to an answer; the reply is not parsed."""
     task = task_of(row)
     if stored is not None and row.state in {TaskState.COMPLETED, TaskState.RUNNING}:
         return Answer(task=task, reply=reply_of(stored), cost_usd=row.cost_usd)
@@ -273,7 +271,7 @@ def parsed_answer(
     stored: StoredReply | None,
     faults: JobFaults | None = None,
 ) -> Answer:
-    """The same with its reply read by the parser of its stage."""
+    """Return the same with the reply parsed by the parser of its stage."""
     answer = answer_of(row, stored)
     if answer.reply is None:
         return answer
@@ -282,5 +280,5 @@ def parsed_answer(
 
 
 def reply_of(stored: StoredReply) -> AnyReply:
-    """The stored bytes as a reply."""
+    """Decode the stored bytes of a reply."""
     return decode_reply(stored.answered.form, stored.body)

@@ -1,12 +1,12 @@
 """Sends an endpoint a few cheap requests to learn what it accepts and how it counts.
 
 The calls go through the client, the ladder of refused parameters and the decoders that
-a run uses, so what a probe sees is what a run would see. In order:
+a run uses, so a probe sees what a run would see. In order:
 
 1. The request of a usual job: instructions, temperature 0, a token limit and a strict
    schema. Each refusal leads to the next rung of the ladder, as in a run. The prompt
    asks for plain words: only an endpoint that enforces the schema answers in JSON.
-2. Further parameters that people set: `reasoning_effort`, `seed`, `top_p`.
+2. Further parameters that users set: `reasoning_effort`, `seed`, `top_p`.
 3. A long answer with a short token limit, under each name of the limit, since an
    endpoint may accept a name and ignore it.
 
@@ -48,21 +48,21 @@ from runner.money.tokens import worst_output, worst_prompt
 from store.served_by import with_headers
 
 MOST_PROBES: Final = 8
-"""Calls of one probe, refused ones included."""
+"""Maximum calls of one probe, refused ones included."""
 
 MOST_OUTPUT: Final = 256
-"""Output tokens of a call at most, of all but one."""
+"""Maximum output tokens of a call, except one."""
 
 MORE_OUTPUT: Final = 1024
-"""The limit of one further call where `MOST_OUTPUT` cut the reply: enough for most
-models to reason about a question of one line and to answer it."""
+"""Limit of one further call if `MOST_OUTPUT` truncated the reply: enough for most
+models to reason about a one-line question and answer it."""
 
 SHORT_OUTPUT: Final = 16
-"""The limit of the calls that test whether limits are kept; OpenAI's Responses form
-refuses a smaller one."""
+"""Limit of the calls that test whether limits work; OpenAI's Responses form refuses
+smaller ones."""
 
 CHARS_PER_TOKEN: Final = 8
-"""More than a token of numbers and commas has: a longer text has passed its limit."""
+"""More than a token of numbers and commas has: a longer text exceeds its limit."""
 
 _SCHEMA: Final = Schema(
     name="even_numbers",
@@ -103,14 +103,14 @@ LONG: Final = ChatRequest(
 
 
 def most_tokens() -> tuple[int, int]:
-    """Tokens of a whole probe at most: prompts, and output within the limits."""
+    """Return the maximum prompt and output tokens of a probe."""
     prompt = max(map(worst_prompt, (USUAL, TUNED, LONG)))
     output = (MOST_PROBES - 1) * worst_output(USUAL) + worst_output(ROOMY)
     return MOST_PROBES * prompt, output
 
 
 class Probe:
-    """Probes one model at one endpoint of OpenAI's form."""
+    """Probes one model at one OpenAI-compatible endpoint."""
 
     def __init__(
         self, model: str, options: ClientOptions, *, is_form_free: bool
@@ -119,8 +119,8 @@ class Probe:
 
         Args:
             model: as `--model` takes it.
-            options: of the client; every header is to be kept in them.
-            is_form_free: whether to try the Responses form where there are no chats.
+            options: options of the client; they must log every header.
+            is_form_free: try the Responses form if there are no chats.
         """
         self._model = model
         self._options = options
@@ -163,7 +163,7 @@ class Probe:
         return self._calls >= MOST_PROBES
 
     async def _call(self, request: ChatRequest) -> Received | AttemptError:
-        """Send one request; note its parameters, latency and outcome."""
+        """Send one request; record its parameters, latency and outcome."""
         self._calls += 1
         sent = self._ladder.sent(request)
         task = Task(
@@ -208,7 +208,7 @@ class Probe:
     async def _settled(
         self, request: ChatRequest
     ) -> tuple[Received | None, AttemptError | None]:
-        """The first answer on the way down the ladder, or why there is none."""
+        """Return the first answer while parameters fall back, or the last error."""
         failure: AttemptError | None = None
         while not self._is_spent:
             outcome = await self._call(request)
@@ -223,7 +223,7 @@ class Probe:
                 self._client = self._opened(self._api)
                 continue
             if isinstance(outcome, ServerError) and self._is_schema_sent(request):
-                # some servers fail at a schema that they cannot follow
+                # some servers fail on a schema that they do not support
                 self._ladder.disable_schema()
                 continue
             return None, failure
@@ -234,7 +234,7 @@ class Probe:
         return request.schema is not None and has_form
 
     def _lacks_chats(self, error: AttemptError) -> bool:
-        """Whether another form may be served where this one is not."""
+        """Return whether the endpoint may serve the other form instead."""
         if self._has_responses or not self._is_form_free or self._received:
             return False
         words = error_body(error.body).words if error.body else ""
@@ -242,10 +242,10 @@ class Probe:
             "responses" in words or "model" not in words.lower()
         )
 
-    # -- what is tried ---------------------------------------------------------
+    # -- tests ------------------------------------------------------------------
 
     def _schema_support(self, answer: Received) -> tuple[SchemaSupport, str]:
-        """How far the endpoint holds a reply to a schema."""
+        """Return how far the endpoint enforces a schema."""
         shape, reply = self._ladder.shape, answer.reply
         assert isinstance(reply, Reply)  # noqa: S101 - a chat was asked for
         if shape.structure is Structure.TEXT:
@@ -266,7 +266,7 @@ class Probe:
         return "strict", "the reply follows it"
 
     async def _tuned(self) -> None:
-        """Send what people set, until the endpoint takes it or no call is left."""
+        """Send further parameters until they are accepted or no call is left."""
         while not self._is_spent:
             outcome = await self._call(TUNED)
             if isinstance(outcome, FormRefused):
@@ -350,7 +350,7 @@ class Probe:
             limit_headers=tuple(
                 (name, value)
                 for name, value in sorted(headers.items())
-                # a proxy repeats the provider's headers under this prefix
+                # a proxy forwards the provider's headers under this prefix
                 if ("ratelimit" in name and not name.startswith("llm_provider-"))
                 or name.startswith("retry-after")
             ),
@@ -373,7 +373,7 @@ class Probe:
 
 
 def _fits(text: str) -> bool | None:
-    """Whether a text is an object of the probe's schema; None: it is no JSON."""
+    """Return whether a text matches the probe's schema; None: it is not JSON."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -382,7 +382,7 @@ def _fits(text: str) -> bool | None:
 
 
 def _probed_limit(name: str, received: Received) -> ProbedParameter:
-    """Whether a reply kept to `SHORT_OUTPUT` tokens."""
+    """Return whether a reply stayed within `SHORT_OUTPUT` tokens."""
     reply = received.reply
     assert isinstance(reply, Reply)  # noqa: S101 - a chat was asked for
     usage = reply.usage
@@ -402,7 +402,7 @@ def _probed_limit(name: str, received: Received) -> ProbedParameter:
 
 
 def _is_cut(received: Received) -> bool:
-    """Whether a reply ended at its limit before it was of any use."""
+    """Return whether a reply was truncated before it was useful."""
     reply = received.reply
     return isinstance(reply, Reply) and reply.is_truncated and _fits(reply.text) is None
 

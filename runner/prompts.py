@@ -1,7 +1,7 @@
 """Loads prompts: named texts with placeholders, from a job or from a user's file.
 
-A job declares a `PromptCatalog`: which blocks it sends, the parts of each block, and
-the placeholders that each part offers. The wording is in a TOML file next to the job. A
+A job declares a `PromptCatalog`: its blocks, the parts of each block, and the
+placeholders that each part offers. The wording is in a TOML file next to the job. A
 user's file has the same form and replaces any of the texts; a text at a higher level
 applies to all blocks below it without their own in the same file.
 
@@ -36,22 +36,22 @@ _PLACEHOLDER: Final = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placeholder:
-    """A value that a prompt can show."""
+    """A value that can be inserted into a prompt."""
 
     name: str
     meaning: str
-    needed: bool = False  #: a text without it would ask about nothing
+    needed: bool = False  #: required: a text without it has no subject
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptBlock:
-    """What one kind of request says: a stage, or one of several forms of a stage."""
+    """The texts of one kind of request: a stage, or one of several forms of a stage."""
 
     name: str  #: dotted, the stage first, such as "question.choice"
     meaning: str  #: when it is sent
     parts: Mapping[str, tuple[Placeholder, ...]]
-    """What each part offers. `system` and `user` are messages; others are texts that
-    the job puts into them."""
+    """Placeholders of each part. `system` and `user` are messages; others are texts
+    that the job inserts into them."""
 
 
 REASK: Final = PromptBlock(
@@ -63,7 +63,7 @@ REASK: Final = PromptBlock(
         )
     },
 )
-"""The message that asks again, of a job that has the setting `reask`."""
+"""The message of a re-ask, for jobs with the setting `reask`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,15 +73,15 @@ class PromptBook:
     texts: Mapping[str, str]  #: by "block.part"
 
     def text(self, name: str, /, **values: str | TextPart) -> str:
-        """One text with its placeholders filled in."""
+        """Return one text with its placeholders replaced."""
         return "".join(part.text for part in self.parts(name, **values))
 
     def parts(self, name: str, /, **values: str | TextPart) -> tuple[TextPart, ...]:
-        """One text as parts of a message; each value that is a `TextPart` ends one.
+        """Return one text as parts of a message; each `TextPart` value ends one.
 
         Args:
             name: "block.part".
-            values: of the placeholders that the text offers.
+            values: values of the placeholders.
         """
         parts: list[TextPart] = []
         waiting = ""
@@ -96,7 +96,7 @@ class PromptBook:
         return (*parts, TextPart(text=waiting)) if waiting or not parts else (*parts,)
 
     def messages(self, block: str, /, **values: str | TextPart) -> tuple[Message, ...]:
-        """A whole prompt; without a system message where that text is empty."""
+        """Return a whole prompt; without a system message if that text is empty."""
         system = self.text(f"{block}.system", **values)
         user = Message(role="user", parts=self.parts(f"{block}.user", **values))
         if not system:
@@ -104,7 +104,7 @@ class PromptBook:
         return (Message(role="system", parts=(TextPart(text=system),)), user)
 
     def instructions(self) -> tuple[str, ...]:
-        """All that is ever said beside the data: the texts without placeholders."""
+        """Return all constant texts: the texts without placeholders."""
         literals = (
             "".join(literal for literal, _ in _pieces(text))
             for text in self.texts.values()
@@ -114,27 +114,27 @@ class PromptBook:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PromptCatalog:
-    """The prompts that a job has: what can be replaced, and the shipped wording."""
+    """The prompts of a job: its blocks, and the shipped wording."""
 
     job: str
     file: Path  #: the shipped wording
     blocks: tuple[PromptBlock, ...]
     profiles: Mapping[str, Path] = field(default_factory=dict)
-    """Files that replace some of the texts under a profile."""
+    """Files that replace some of the texts, by profile."""
 
     def shipped(self, profile: str = USUAL_PROFILE) -> PromptBook:
-        """The prompts of a profile."""
+        """Return the prompts of a profile."""
         return _shipped(self, profile)
 
     def book(self, file: Path | None, profile: str = USUAL_PROFILE) -> PromptBook:
-        """The prompts of a run.
+        """Return the prompts of a run.
 
         Args:
             file: replaces any of the texts; None: the shipped ones.
-            profile: whose prompts hold for what the file leaves out.
+            profile: its prompts are the defaults.
 
         Raises:
-            DatasetError: the file cannot be read, or a text in it does not fit.
+            DatasetError: the file is unreadable, or a text in it is invalid.
         """
         base = self.shipped(profile)
         if file is None:
@@ -142,7 +142,7 @@ class PromptCatalog:
         return PromptBook(texts={**base.texts, **self.read(file)})
 
     def read(self, file: Path) -> dict[str, str]:
-        """The texts of a file by "block.part", each checked."""
+        """Read the texts of a file by "block.part", each checked."""
         written = dict(_leaves(file, _decoded(file)))
         if not written:
             raise DatasetError(
@@ -169,7 +169,7 @@ class PromptCatalog:
         }
         for name in names:
             if name in known_keys:
-                continue  # all blocks below it have texts of their own
+                continue  # all blocks below it have their own texts
             near = difflib.get_close_matches(name, sorted(known_keys), n=1, cutoff=0.0)
             raise DatasetError(
                 f"{file}: {self.job} has no prompt {name}; the nearest is {near[0]} "
@@ -204,7 +204,7 @@ def _decoded(file: Path) -> dict[str, Any]:
 def _leaves(
     file: Path, table: Mapping[str, Any], above: str = ""
 ) -> Iterator[tuple[str, str]]:
-    """The texts of nested tables by their dotted names."""
+    """Yield the texts of nested tables by their dotted names."""
     for key, value in table.items():
         name = f"{above}.{key}" if above else key
         if isinstance(value, dict):
@@ -218,7 +218,7 @@ def _leaves(
 
 
 def _candidate_keys(block: str, part: str) -> Iterator[str]:
-    """Where the text of a part may stand in a file, its own place first."""
+    """Yield the possible keys of a part's text in a file, the closest first."""
     return (f"{above}.{part}" if above else part for above in _above(block))
 
 
@@ -229,7 +229,7 @@ def _nearest_key(block: str, part: str, written: Mapping[str, str]) -> str | Non
 def _check(
     file: Path, name: str, text: str, placeholders: tuple[Placeholder, ...]
 ) -> None:
-    """Refuse a placeholder that is not offered, and the lack of one that is needed."""
+    """Refuse unknown placeholders and the lack of required ones."""
     offered = [placeholder.name for placeholder in placeholders]
     used_names = {placeholder for _, placeholder in _pieces(text) if placeholder}
     for word in used_names:
@@ -251,7 +251,7 @@ def _check(
 
 @lru_cache(maxsize=256)
 def _pieces(text: str) -> tuple[tuple[str, str], ...]:
-    """A text as pairs: what stands as it is, and the placeholder after it, if any."""
+    """Split a text into pairs: literal text, and the placeholder after it, if any."""
     pieces: list[tuple[str, str]] = []
     waiting, at = "", 0
     for match in _PLACEHOLDER.finditer(text):
@@ -266,9 +266,9 @@ def _pieces(text: str) -> tuple[tuple[str, str], ...]:
 
 
 def written(catalog: PromptCatalog, book: PromptBook) -> str:
-    """A book as a file that `PromptCatalog.read` takes, with what each text offers.
+    """Format a book as a file for `PromptCatalog.read`, with the placeholders.
 
-    A text that all blocks under one name share stands there once.
+    A text shared by all blocks under one name is written once.
     """
     lines = [
         f"# The prompts of {catalog.job} (siftlog run {catalog.job} --prompts FILE).",
@@ -292,11 +292,11 @@ def written(catalog: PromptCatalog, book: PromptBook) -> str:
 
 
 Table: TypeAlias = dict[str, tuple[str, tuple[Placeholder, ...]]]
-"""By part: its text, and what it offers."""
+"""Text and placeholders by part."""
 
 
 def tables(catalog: PromptCatalog, book: PromptBook) -> dict[str, Table]:
-    """The tables of a file, each before those below it; "" is the top of the file."""
+    """Return the tables of a file, each before those below it; "" is the top."""
     tables: dict[str, Table] = {}
     for block in catalog.blocks:
         for above in reversed([*_above(block.name)]):
@@ -311,7 +311,7 @@ def tables(catalog: PromptCatalog, book: PromptBook) -> dict[str, Table]:
 def _shared_table(
     catalog: PromptCatalog, book: PromptBook, block: str, part: str
 ) -> str:
-    """The highest name under which all blocks with a part have the same text of it."""
+    """Return the highest name under which all blocks share a part's text."""
     shared, text = block, book.texts[f"{block}.{part}"]
     for above in _above(block):
         below = [
@@ -327,7 +327,7 @@ def _shared_table(
 
 
 def _above(block: str) -> Iterator[str]:
-    """A block's own name, those above it, and "" for the top."""
+    """Yield a block's name, the names above it, and "" for the top."""
     while block:
         yield block
         block = block.rpartition(".")[0]
@@ -335,7 +335,7 @@ def _above(block: str) -> Iterator[str]:
 
 
 def _assigned(part: str, text: str) -> str:
-    """A text as a line of TOML: as it stands where that can be, else with escapes."""
+    """Format a text as TOML: as a literal if possible, else with escapes."""
     is_plain = all(c in "\n\t" or c.isprintable() for c in text)
     if not is_plain or "'''" in text or text.endswith("'"):
         return tomli_w.dumps({part: text}).rstrip("\n")

@@ -20,7 +20,7 @@ GROUP = "siftlog.jobs"
 OUTLINES = "siftlog.outlines"
 
 REQUIRED = ("name", "version", "Settings", "stages")
-"""What every job sets in its class, besides the abstract methods."""
+"""Attributes of every job's class, besides the abstract methods."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,19 +28,19 @@ class JobOutline:
     """The version of a job and its stages."""
 
     version: str
-    stages: Mapping[str, str]  #: the role of each stage by its name, in their order
+    stages: Mapping[str, str]  #: the role of each stage by name, in order
 
 
 def job_names() -> tuple[str, ...]:
-    """Names of all installed jobs, sorted."""
+    """Return the names of all installed jobs, sorted."""
     return tuple(sorted(point.name for point in entry_points(group=GROUP)))
 
 
 def load_job(name: str) -> Job:
-    """The job of that name.
+    """Load a job by name.
 
     Raises:
-        UsageError: there is none, naming those there are.
+        UsageError: there is none (names the installed ones).
         RunnerError: its package is broken, or it lacks a required part.
     """
     for point in entry_points(group=GROUP, name=name):
@@ -50,7 +50,7 @@ def load_job(name: str) -> Job:
 
 
 def _checked(job: object, point: EntryPoint) -> Job:
-    """The object of an entry point, if it is a job with a name and stages."""
+    """Return the object of an entry point, if it is a job with name and stages."""
     from runner.job import Job  # noqa: PLC0415 - `siftlog jobs` must not load it
 
     if not isinstance(job, Job):
@@ -68,7 +68,7 @@ def _checked(job: object, point: EntryPoint) -> Job:
 
 
 def job_outline(name: str) -> JobOutline:
-    """The outline that a job declares, or that of the loaded job.
+    """Return the declared outline of a job, or that of the loaded job.
 
     Raises:
         UsageError: there is no such job.
@@ -82,7 +82,7 @@ def job_outline(name: str) -> JobOutline:
     )
 
 
-def _load(point: EntryPoint) -> Any:  # noqa: ANN401 - the group says what it is
+def _load(point: EntryPoint) -> Any:  # noqa: ANN401 - type depends on the group
     try:
         return point.load()
     except TypeError as error:  # an abstract method of the job is missing

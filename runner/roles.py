@@ -21,11 +21,11 @@ OPTIONS: Final[Mapping[str, str]] = {
     "embed": "embed_model",
     "rerank": "rerank_model",
 }
-"""From a role to the option that names its models; subjects may be many."""
+"""Option that names the models of each role; subjects may be many."""
 
 
 def assigned(job: Job, options: RunOptions) -> Roles:
-    """The models of every role that the job's stages have; of subjects in any case."""
+    """Return the models of every role of the job's stages; subjects in any case."""
     role_names = {"subject", *(stage.role for stage in job.stages)}
     models: dict[str, tuple[str, ...]] = {}
     for role, option in OPTIONS.items():
@@ -36,7 +36,7 @@ def assigned(job: Job, options: RunOptions) -> Roles:
 
 
 def fixed(models: Mapping[str, list[str]]) -> dict[str, Any]:
-    """The options that ask the *models* of a run once more, by its first event."""
+    """Return the options that select the *models* of a run, from its first event."""
     return {
         OPTIONS[role]: tuple(of_role) if role == "subject" else of_role[0]
         for role, of_role in models.items()
@@ -44,10 +44,10 @@ def fixed(models: Mapping[str, list[str]]) -> dict[str, Any]:
 
 
 def terms(work: Workload, options: RunOptions) -> dict[str, ModelTerms]:
-    """How every model of a run is asked; those that answer offline as usual.
+    """Return the request terms of every model of a run; defaults for offline ones.
 
     Raises:
-        UsageError: a parameter cannot be left out of one's requests.
+        UsageError: a parameter cannot be disabled for a model.
     """
     return {
         model: terms_of(
@@ -62,10 +62,10 @@ def terms(work: Workload, options: RunOptions) -> dict[str, ModelTerms]:
 
 
 def fitted(job: Job, settings: BaseModel, options: RunOptions) -> BaseModel:
-    """The settings of a new run, fitted to what its models can read and write.
+    """Return the settings of a new run, adapted to the limits of its models.
 
-    Offline models have no limits. An output limit that was set for a model replaces the
-    one in the price table.
+    Offline models have no limits. The user's output limit of a model replaces the one
+    in the price table.
     """
     limits = {
         model: ModelLimits(
@@ -81,11 +81,11 @@ def fitted(job: Job, settings: BaseModel, options: RunOptions) -> BaseModel:
 
 
 def remarks(work: Workload, options: RunOptions) -> list[str]:
-    """What people should know of the roles before anything is sent: a sentence each.
+    """Return sentences about the roles, to show before anything is sent.
 
-    Who is asked, where there are several roles. A role that nobody was named for is
-    served by the offline baseline, and a name that no stage asks for is of no use.
-    Stages that this plan cannot reach are passed over.
+    They name the models if there are several roles. A role without a model is served by
+    the offline baseline; a model that no stage uses has no effect. Unreachable stages
+    are ignored.
     """
     job = work.job
     reached = _reached(work)
@@ -112,6 +112,6 @@ def remarks(work: Workload, options: RunOptions) -> list[str]:
 
 
 def _reached(work: Workload) -> list[Stage]:
-    """The stages that the plan can reach."""
+    """Return the stages that the plan can reach."""
     names = work.job.reaches(work.dataset)
     return [stage for stage in work.job.stages if stage.name in names]

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias
 from store.results import ItemParts, Milestone
 
 Number: TypeAlias = float | int | None
-"""A coordinate; None is undefined and is left out."""
+"""A coordinate; None is undefined and not drawn."""
 
 Numbers: TypeAlias = tuple[Number, ...]
 
@@ -25,21 +25,21 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,79}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Axis:
-    """One direction of a panel."""
+    """An axis of a panel."""
 
     label: str = ""  #: with the unit
-    lo: float | None = None  #: None: as the marks need
+    lo: float | None = None  #: None: determined by the data
     hi: float | None = None
     names: tuple[str, ...] = ()
-    """Names of the places 0, 1, 2, ...; a line break in one begins a second line, such
-    as the n below a label."""
+    """Names of positions 0, 1, 2, ...; a line break starts a second line, such as the n
+    below a label."""
 
     @property
     def ends(self) -> tuple[float, float] | None:
-        """Both ends, never the same place; None where the marks decide one of them."""
+        """Return both limits, never equal; None if the data determine one of them."""
         if self.lo is None or self.hi is None:
             return None
-        # a count of nothing runs from 0 to 0
+        # an empty count would have limits 0 and 0
         return self.lo, self.hi if self.hi > self.lo else self.lo + 1
 
 
@@ -53,14 +53,14 @@ class LineSeries:
     series: int = 0
     steps: bool = False  #: each value holds until the next x
     marked: bool = False  #: a marker on each point
-    faint: bool = False  #: one of many, which together are the background
+    faint: bool = False  #: one of many, drawn as background
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Points:
     """Single points; *lo* and *hi* are interval ends along the axis of values.
 
-    The axis of values is y, or x where y has names.
+    The axis of values is y, or x if y has names.
     """
 
     x: Numbers
@@ -74,7 +74,7 @@ class Points:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bars:
-    """A bar for each name of the named axis; several `Bars` stand side by side."""
+    """A bar for each name of the named axis; several `Bars` are placed side by side."""
 
     values: Numbers
     label: str = ""
@@ -85,7 +85,7 @@ class Bars:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stack:
-    """A part of the bar of each name; several lie on one another, in their order."""
+    """A part of each name's bar; several are stacked in order."""
 
     values: Numbers
     label: str
@@ -94,7 +94,7 @@ class Stack:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Histogram:
-    """Counts between edges, of which there is one more."""
+    """Counts between edges; there is one more edge."""
 
     edges: tuple[float, ...]
     counts: tuple[float, ...]
@@ -115,10 +115,10 @@ class Band:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReferenceLine:
-    """A thin line for reference: at one value, or where x = y."""
+    """A thin reference line: at a value, or the diagonal x = y."""
 
     way: Literal["vertical", "horizontal", "diagonal"]
-    at: float = 0.0  #: no meaning on the diagonal
+    at: float = 0.0  #: ignored for the diagonal
     label: str = ""
 
 
@@ -127,7 +127,7 @@ class Heatmap:
     """A number in every cell of a grid of two named axes; the first row is on top."""
 
     rows: tuple[Numbers, ...]
-    label: str  #: what a cell's number is
+    label: str  #: meaning of a cell's number
 
 
 Mark: TypeAlias = (
@@ -137,14 +137,14 @@ Mark: TypeAlias = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Panel:
-    """One pair of axes with what is drawn between them."""
+    """One pair of axes and its content."""
 
     marks: tuple[Mark, ...]
     x: Axis
     y: Axis
     title: str = ""
-    height: float = 1.0  #: against the other panels of the figure
-    square: bool = False  #: both axes as long, as for two rates
+    height: float = 1.0  #: relative to the other panels of the figure
+    square: bool = False  #: axes of equal length, as for two rates
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,11 +155,11 @@ class Figure:
         ValueError: the name could not be a file's, or there is nothing to draw.
     """
 
-    name: str  #: of its files: lower case, digits, `_` and `-`
+    name: str  #: name of its files: lower case, digits, `_` and `-`
     title: str
-    caption: str  #: what is shown, how to read it, and over what the intervals are
+    caption: str  #: content, how to read it, and the sampling unit of intervals
     panels: tuple[Panel, ...]
-    columns: int = 1  #: panels beside one another
+    columns: int = 1  #: panels side by side
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
@@ -170,31 +170,31 @@ class Figure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailedFigure:
-    """Stands for a figure whose code raised: the report has a finding in its place."""
+    """Replaces a figure whose code raised: the report has a finding instead."""
 
-    name: str  #: of the figure, or of the function that should have made it
-    fault: str  #: class, line and beginning of the message
+    name: str  #: name of the figure, or of its function
+    fault: str  #: class, line and start of the message
 
 
 LIMITS = "limits"
-"""Where a finding is that speaks of all numbers: what they do not show. A report has a
-section of its own for these."""
+"""`where` of findings about all numbers, which state their limitations. A report has a
+separate section for them."""
 
 BASELINES = "baselines.txt"
-"""Name of the artifact that says what models add over trivial baselines; what `siftlog
-explain` says of a run ends with it."""
+"""Name of the artifact that compares models with trivial baselines; `siftlog explain`
+of a run ends with it."""
 
 Cell: TypeAlias = str | int | float | bool | None
 """A table's cell; None is undefined and renders as blank, null or `n/a`."""
 
 
 Direction: TypeAlias = Literal["higher", "lower", "neither"]
-"""Which values of a metric are better; neither: it describes and does not judge."""
+"""Direction of better values of a metric; neither: descriptive only."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """A bound that somebody set for a metric."""
+    """The user's bound for a metric."""
 
     sense: Literal[">=", ">", "<=", "<"]
     bound: float
@@ -203,7 +203,7 @@ class Target:
         return f"{self.sense} {self.bound:g}"
 
     def is_met(self, value: float) -> bool:
-        """Whether *value* is on the right side of the bound."""
+        """Return whether *value* is on the right side of the bound."""
         return bool(_SENSES[self.sense](value, self.bound))
 
 
@@ -212,36 +212,36 @@ _SENSES = {">=": operator.ge, ">": operator.gt, "<=": operator.le, "<": operator
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metric:
-    """One number with everything needed to say what it is."""
+    """One number with everything needed to interpret it."""
 
     path: str  #: such as "avg_paper_score" or "pipeline.mcq_drug.accuracy"
     value: float | int | None  #: None: undefined (0/0, a mean over nothing)
-    n: int  #: how many items it speaks about
-    subset: str = ""  #: which items, such as "has_evidence"; empty: all
-    n_defined: int | None = None  #: items that had a value, where that can differ
+    n: int  #: number of items
+    subset: str = ""  #: subset of items, such as "has_evidence"; empty: all
+    n_defined: int | None = None  #: items with a value, if that can differ
     lo: float | None = None  #: interval ends, 12 significant digits
     hi: float | None = None
     definition: str = ""  #: name@version and every parameter
     note: str | None = None  #: such as "assumes independent questions"
     name: str = ""  #: for readers, such as "Sensitivity, near misses"
-    meaning: str = ""  #: what it tells a reader who is no statistician, one sentence
-    direction: Direction = "neither"  #: which values are better
-    is_headline: bool = False  #: a report begins with it; all others are details
-    mean: float | None = None  #: over parts, such as folds, where `value` pools them
-    std: float | None = None  #: over the same parts, ddof 1
+    meaning: str = ""  #: meaning for a reader without statistics, one sentence
+    direction: Direction = "neither"  #: direction of better values
+    is_headline: bool = False  #: shown first in a report; all others are details
+    mean: float | None = None  #: mean over parts, such as folds, if `value` pools them
+    std: float | None = None  #: standard deviation over the same parts, ddof 1
     target: Target | None = None
 
     @property
     def label(self) -> str:
-        """The name, or the path where the job gives none."""
+        """The name, or else the path."""
         return self.name or self.path
 
     @property
     def verdict(self) -> Literal["pass", "fail", "undecided"] | None:
-        """How it stands to its target, decided by its interval and never by its value.
+        """Compare the interval, never the value, with the target.
 
         Pass and fail need the whole interval on one side of the bound. Without an
-        interval nothing is decided.
+        interval the verdict is undecided.
         """
         if self.target is None or self.value is None:
             return None
@@ -257,24 +257,24 @@ class Metric:
 class Table:
     """Rows under named columns, in a fixed order; becomes one CSV or Parquet file.
 
-    Its name may put it into a folder, as in `openai_gpt-4o/per_query`.
+    Its name may contain a folder, as in `openai_gpt-4o/per_query`.
 
-    A table with a row per paper or question is declared without them; they come as
-    `StreamedRow`s of its name, in the details.
+    A table with a row per paper or question is declared without rows; they are
+    `StreamedRow`s of its name in the details.
     """
 
     name: str
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...] = ()
     caption: str = ""
-    is_headline: bool = False  #: a report begins with it
+    is_headline: bool = False  #: shown first in a report
     titles: Mapping[str, str] = field(default_factory=dict)
-    """Columns in the words of a reader, such as "Sensitivity"; others by their name."""
+    """Column titles for readers, such as "Sensitivity"; the default is the name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """A contradiction, leak or drift that a reader should know of."""
+    """A contradiction, leak or drift that readers should know."""
 
     code: str
     severity: Literal["error", "warn", "info"]
@@ -285,7 +285,7 @@ class Finding:
 
     @property
     def line(self) -> str:
-        """It as a line of a terminal: how often, and where for instance."""
+        """Return the finding as a line, with its count and an example."""
         example = f", such as {self.example}" if self.example else ""
         occurrences = f" ({self.n:,}{example})" if self.n > 1 or example else ""
         return f"{self.where}: {self.message}{occurrences}"
@@ -293,25 +293,25 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What scoring made of one task, for the monitor and for explain."""
+    """Result of scoring one task, for the monitor and for explain."""
 
     task: int
     model: str
     stage: str
     key: str
-    value: str  #: what was read from the reply
+    value: str  #: the value read from the reply
     expected: str
-    correct: bool | None  #: None where the task has no right or wrong
-    rule: str  #: the parsing rule that fired, or the reason of the failure
+    correct: bool | None  #: None: neither right nor wrong
+    rule: str  #: the parsing rule that matched, or the reason of the failure
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Artifact:
-    """A file of the job's own, with the name and form its users expect.
+    """A file of the job, with the name and format that its users expect.
 
-    A file with a line per paper or question is declared empty; its text comes as
-    `StreamedLine`s of its name, in the details. A name may put the file into a folder,
-    or a folder of a folder, as in `results/openai_gpt-4o/benchmark_CD1.json`.
+    A file with a line per paper or question is declared empty; its text is
+    `StreamedLine`s of its name in the details. A name may contain up to two folders, as
+    in `results/openai_gpt-4o/benchmark_CD1.json`.
     """
 
     name: str
@@ -335,26 +335,26 @@ class StreamedLine:
 
 
 Detail: TypeAlias = Verdict | StreamedRow | StreamedLine
-"""What grows with the number of answers, and so is never held."""
+"""Data that grow with the number of answers, and are never held in memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamedDetails:
-    """Everything with a line of its own, made while it is written."""
+    """Details that are generated while they are written."""
 
     verdicts: Iterable[Verdict]
     files: tuple[Iterable[Detail], ...]
 
     def __iter__(self) -> Iterator[Detail]:
-        """The verdicts, and then the rows and lines of each file."""
+        """Yield the verdicts, and then the rows and lines of each file."""
         return chain(self.verdicts, *self.files)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemValues:
-    """A metric of one model item by item: what comparing it with another model takes.
+    """A metric of one model item by item, for comparisons with another model.
 
-    What `first` and `second` hold for an item depends on the kind:
+    `first` and `second` of an item depend on the kind:
 
         mean             its value; no second
         ratio            what it adds to the numerator, and to the denominator
@@ -364,33 +364,33 @@ class ItemValues:
     """
 
     kind: Literal["mean", "ratio", "auroc", "auprc"]
-    items: Sequence[str]  #: keys, each once; models are paired by them
-    clusters: Sequence[str]  #: the document that each item is part of
-    cluster: str  #: what such a document is called, such as "paper"
+    items: Sequence[str]  #: unique keys; models are paired by them
+    clusters: Sequence[str]  #: the document of each item
+    cluster: str  #: name of such a document, such as "paper"
     first: Sequence[float | None]
     second: Sequence[float | None] | None = None
-    definition: str  #: name@version; two that differ are not compared
+    definition: str  #: name@version; different definitions are not compared
     lower_is_better: bool = False
     family: str = ""
-    """Metrics of one question, whose tests Holm corrects together.
+    """Metrics whose tests are corrected together by Holm's method.
 
-    All metrics that name none form one more family. A job names the families of the
-    metrics that its summary compares, so that `compare` gives the same corrected p.
+    Metrics without a family form one together. A job names the families of the metrics
+    that its summary compares, so that `compare` gives the same corrected p.
     """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Labels:
-    """What one model says of each item in a word, right or wrong."""
+    """One model's label of each item, right or wrong."""
 
-    what: str  #: a label is, such as "decision"
-    categories: tuple[str, ...]  #: all there are
-    items: Sequence[str]  #: keys, each once; models are paired by them
-    assigned: Sequence[str | None]  #: None: no word of the list
+    what: str  #: meaning of a label, such as "decision"
+    categories: tuple[str, ...]  #: all categories
+    items: Sequence[str]  #: unique keys; models are paired by them
+    assigned: Sequence[str | None]  #: None: none of the categories
 
 
 Comparable: TypeAlias = Mapping[str, Callable[[], ItemValues]]
-"""Makers of the values of a model's metrics, by path.
+"""Functions that return the values of a model's metrics, by path.
 
 They are called after the scoring, when its answers can no longer be read.
 """
@@ -398,19 +398,19 @@ They are called after the scoring, when its answers can no longer be read.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Booking:
-    """A change of a metric booked on things that the job knows, such as aliases."""
+    """A change of a metric attributed to causes that the job knows, such as aliases."""
 
     metric: str  #: path
-    change: int  #: what the table's rows come to
+    change: int  #: sum of the table's rows
     table: Table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryEntry:
-    """What a job wants remembered of a scoring, for `siftlog history`.
+    """A scoring's entry for `siftlog history`.
 
-    The milestone is partial where answers are missing that its values hang on. That the
-    run was unfinished, and what it cost, is added where the scoring is recorded.
+    The milestone is partial if answers for its values are missing. The state and the
+    cost of the run are added when the scoring is recorded.
     """
 
     milestone: Milestone
@@ -419,44 +419,44 @@ class HistoryEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scorecard:
-    """All that one scoring says."""
+    """Everything that one scoring returns."""
 
-    models: Mapping[str, tuple[Metric, ...]]  #: in the run's order of models
-    summary: str  #: the text that a terminal shows
-    headline: str = ""  #: path of the metric that a scoring is judged by
-    worth_explaining: str = ""  #: the item a reader should look at first
+    models: Mapping[str, tuple[Metric, ...]]  #: metrics by model, in the run's order
+    summary: str  #: text for the terminal
+    headline: str = ""  #: path of the main metric
+    worth_explaining: str = ""  #: the item to explain first
     tables: tuple[Table, ...] = ()
     findings: tuple[Finding, ...] = ()
     failures: tuple[str, ...] = ()
-    """One sentence for each check that was asked for and failed: exit code 6."""
+    """One sentence for each requested check that failed: exit code 6."""
     artifacts: tuple[Artifact, ...] = ()
     built: tuple[str, ...] | None = None
-    """Names of the artifacts that the run was made for, where it builds data: a copy of
-    the scoring's files is one of these."""
+    """Names of the built artifacts, if the run builds data: only these files of a
+    scoring are copied."""
     figures: Iterable[Figure | FailedFigure] = ()
-    """Read only where a report is drawn: what takes long to compute may wait for it."""
+    """Read only for a report, so slow computations can be lazy."""
     details: Iterable[Detail] = ()
-    """Consumed once, by the writer: one pass over the answers feeds every long file."""
+    """Consumed once, by the writer: one pass over the answers writes all long files."""
     settings: Mapping[str, Cell | list[str]] = field(default_factory=dict)
     not_available: tuple[str, ...] = ()
-    """Parts that the input has nothing for, each with what is missing."""
-    missing: int = 0  #: tasks that the present plan asks for and the run has not
-    stale: int = 0  #: stored answers that the present plan no longer asks for
+    """Parts without input, each with what is missing."""
+    missing: int = 0  #: tasks of the current plan that are missing from the run
+    stale: int = 0  #: stored answers that are not in the current plan
     comparable: Mapping[str, Comparable] = field(default_factory=dict)
-    """By model: the metrics that can be compared, in reading order."""
+    """Comparable metrics by model, in reading order."""
     labelled: Mapping[str, Callable[[], Labels]] = field(default_factory=dict)
-    """By model: makers of its labels, which models' agreement is told by.
+    """Functions that return a model's labels, for the agreement of models.
 
     They too are called after the scoring.
     """
     bookable: Mapping[str, Callable[[], Any]] = field(default_factory=dict)
-    """By model: makers of what the job's `causes` books a difference by, if it has any.
+    """Functions that return a model's data for the job's `causes`, if it has any.
 
     They too are called after the scoring.
     """
     units: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    """By model: how many there are of what its cost is told by, such as `record`.
+    """Number of units of a model's cost, such as `record`, by model.
 
-    What a model cost is no part of a scorecard; `operations.json` divides it by these.
+    Costs are not part of a scorecard; `operations.json` divides them by these.
     """
     history_entry: HistoryEntry | None = None  #: None: the job has no history

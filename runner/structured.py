@@ -2,7 +2,7 @@
 
 A job defines the object as a model, puts its `schema_of` into the request, describes
 the object in its prompt, and uses `read_object` as its parser. Endpoints without schema
-support answer in fences and prose, so the parser searches the whole reply for the
+support reply with fences and prose, so the parser searches the whole reply for the
 object. It never repairs one: a reply cut by the output limit is `truncated`, even if
 the rest could be guessed.
 """
@@ -20,21 +20,21 @@ from runner.messages import ParseFailure, Reply, Schema
 M = TypeVar("M", bound=BaseModel)
 
 _ANNOTATIONS: Final = ("title", "default")
-"""Keywords that say nothing about the form; strict modes refuse a default."""
+"""Keywords without effect on the form; strict modes refuse a default."""
 
 _PATH_CHARS: Final = 200
-"""Characters that are told of a place: its keys are the model's own words."""
+"""Maximum characters of a location in an error: its keys come from the model."""
 
 _decoder: Final = json.JSONDecoder()
 
 
 def schema_of(form: type[BaseModel], name: str) -> Schema:
-    """The schema of *form*, as the strict modes of providers want it.
+    """Return the schema of *form* for the strict modes of providers.
 
-    Every field is required there and none beyond them is allowed: a field that may be
-    missing is one that may be null. The properties keep the order in which *form*
-    declares them, since models fill them in that order: declare a reason before the
-    decision that it is for. A subclass declares its fields after those of its base.
+    Strict modes require every field and allow no others, so an optional field must be
+    nullable. The properties keep the order of *form*, since models fill them in that
+    order: declare a reason before its decision. The fields of a subclass follow those
+    of its base.
     """
     schema = _strict(form.model_json_schema())
     return Schema(name=name, json=json.dumps(schema, separators=(",", ":")))
@@ -59,10 +59,10 @@ def _strict(node: Any) -> Any:  # noqa: ANN401 - JSON
 
 
 def read_object(reply: Reply, form: type[M]) -> M | ParseFailure:
-    """The first JSON object in *reply* that is of *form*.
+    """Return the first JSON object in *reply* that matches *form*.
 
-    Failures: `truncated`, `empty_reply`, `no_json`, and `schema_mismatch`, which says
-    where the first object departs from the form, for a model that is asked again.
+    Failures: `truncated`, `empty_reply`, `no_json`, and `schema_mismatch`, whose detail
+    locates the first error, for a re-ask.
     """
     mismatch: ValidationError | None = None
     for value in _objects(reply):
@@ -80,12 +80,12 @@ def read_object(reply: Reply, form: type[M]) -> M | ParseFailure:
 
 
 def has_object(reply: Reply) -> bool:
-    """Whether a JSON object stands anywhere in a reply."""
+    """Return whether a reply contains a JSON object."""
     return next(_objects(reply), None) is not None
 
 
 def _objects(reply: Reply) -> Iterator[dict[str, Any]]:
-    """The outermost JSON objects in the text by their place, in fences or prose."""
+    """Yield the outermost JSON objects in the text in order, in fences or prose."""
     text = reply.text
     start = text.find("{")
     while start >= 0:
@@ -94,15 +94,15 @@ def _objects(reply: Reply) -> Iterator[dict[str, Any]]:
             value, end = _decoder.raw_decode(text, start)
             yield value
         except RecursionError:
-            return  # thousands of levels, each of which would be tried
+            return  # thousands of levels, each of which would be tried again
         except ValueError:
             if reply.is_truncated:
-                return  # what stands inside a cut object are its remains
+                return  # objects inside a truncated one are only its parts
         start = text.find("{", end)
 
 
 def _first_fault(error: ValidationError) -> str:
-    """Where the object departs from the form, and how: `items.2.n: ...`."""
+    """Return location and kind of the first error: `items.2.n: ...`."""
     first, *others = error.errors(include_url=False)
     path = ".".join(str(part) for part in first["loc"]) or "the object"
     more = f" (and {len(others)} more)" if others else ""
@@ -110,7 +110,7 @@ def _first_fault(error: ValidationError) -> str:
 
 
 def _syntax_fault(text: str) -> str | None:
-    """Where the JSON breaks off, if there is any."""
+    """Return where the JSON ends or is invalid, if there is any."""
     start = text.find("{")
     if start < 0:
         return None

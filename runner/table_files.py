@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 
 _INT64: Final = range(-(2**63), 2**63)
-"""Whole numbers that a file of columns can hold."""
+"""Integers that columnar files can store."""
 
 
 class Kind(enum.Enum):
-    """A column's kind, the same in every form of file."""
+    """A column's type, the same in every file format."""
 
-    NOTHING = "nothing"  #: no cell of it has a value
+    NOTHING = "nothing"  #: no cell has a value
     BOOLEAN = "boolean"
     INTEGER = "integer"
     NUMBER = "number"
@@ -37,7 +37,7 @@ class Kind(enum.Enum):
 
     @classmethod
     def of(cls, cell: Cell) -> Kind:
-        """The narrowest kind that a cell fits; a number that is none is no value."""
+        """Return the narrowest type of a cell; NaN is no value."""
         match cell:
             case bool():
                 return cls.BOOLEAN
@@ -51,7 +51,7 @@ class Kind(enum.Enum):
                 return cls.NOTHING
 
     def with_(self, other: Kind) -> Kind:
-        """The narrowest kind that takes the cells of both.
+        """Return the narrowest type for the cells of both.
 
         >>> Kind.INTEGER.with_(Kind.NUMBER)
         <Kind.NUMBER: 'number'>
@@ -64,14 +64,14 @@ class Kind(enum.Enum):
         return Kind.NUMBER if both == {Kind.INTEGER, Kind.NUMBER} else Kind.TEXT
 
     def cell(self, cell: Cell) -> Cell:
-        """A cell as its column holds it; None where it has no value."""
+        """Convert a cell to its column's type; None if it has no value."""
         if cell is None or (isinstance(cell, float) and math.isnan(cell)):
             return None
         return _CELLS[self](cell)
 
 
 def _text(cell: Cell) -> str:
-    """A cell among texts, written as CSV has it."""
+    """Format a cell of a text column as CSV does."""
     if isinstance(cell, str):
         return cell
     return str(cell).lower() if isinstance(cell, bool) else repr(cell)
@@ -90,14 +90,14 @@ CHUNK_ROWS = 2000
 """Rows held at a time; also a Parquet row group."""
 
 CHUNK_BYTES = 16 << 20
-"""Characters held at a time: two thousand embeddings would be gigabytes of text."""
+"""Maximum characters held at a time: two thousand embeddings would be gigabytes."""
 
 Record = tuple[Cell, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportColumn:
-    """A column's name and what all of its cells are."""
+    """A column's name and type."""
 
     name: str
     kind: Kind
@@ -109,7 +109,7 @@ class ExportTable:
 
     name: str
     columns: tuple[ExportColumn, ...]
-    rows: Iterable[Record]  #: may be an iterator: it is read once, from front to back
+    rows: Iterable[Record]  #: may be an iterator, which is read once
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -117,7 +117,7 @@ class ExportTable:
         return tuple(column.name for column in self.columns)
 
     def chunks(self) -> Iterator[list[Record]]:
-        """The rows in pieces of bounded size, every cell of its column's kind."""
+        """Yield the rows in chunks of bounded size, converted to column types."""
         kinds = [column.kind for column in self.columns]
         chunk: list[Record] = []
         chunk_chars = 0
@@ -133,26 +133,26 @@ class ExportTable:
 
 
 def columns(**kinds: Kind) -> tuple[ExportColumn, ...]:
-    """Columns by their names, in the order given."""
+    """Return columns by name, in the given order."""
     return tuple(ExportColumn(name=name, kind=kind) for name, kind in kinds.items())
 
 
 IN_MEMORY: Final = 1 << 20
-"""Bytes of a table that are held before a file without a name takes them."""
+"""Bytes of a table held before they move to an unnamed file."""
 
 _LENGTH_BYTES: Final = 4
 _DECODER: Final = msgspec.msgpack.Decoder(tuple[Cell, ...])
 
 
 class RowBuffer:
-    """The rows of one table: taken one by one, given back in their order."""
+    """The rows of one table: added one by one, returned in order."""
 
     def __init__(self, names: Sequence[str], leaving: ExitStack) -> None:
-        """A table without rows.
+        """Create an empty table.
 
         Args:
-            names: of its columns.
-            leaving: when it is left, the rows are gone.
+            names: names of its columns.
+            leaving: deletes the rows on exit.
         """
         self._names = names
         self._kinds = [Kind.NOTHING] * len(names)
@@ -162,7 +162,7 @@ class RowBuffer:
         )
 
     def add(self, cells: Record) -> None:
-        """Put the next row aside."""
+        """Store the next row."""
         values = [_storable(cell) for cell in cells]
         self._kinds = [
             kind.with_(Kind.of(cell))
@@ -173,27 +173,27 @@ class RowBuffer:
 
     @property
     def columns(self) -> tuple[ExportColumn, ...]:
-        """The columns, each of the narrowest kind that takes all of its cells."""
+        """Return the columns, each with the narrowest type of all its cells."""
         return tuple(
             ExportColumn(name=name, kind=kind)
             for name, kind in zip(self._names, self._kinds, strict=True)
         )
 
     def __iter__(self) -> Iterator[Record]:
-        """All rows from the first."""
+        """Yield all rows from the first."""
         self._file.seek(0)
         while head := self._file.read(_LENGTH_BYTES):
             yield _DECODER.decode(self._file.read(int.from_bytes(head)))
 
 
 def _storable(cell: Cell) -> Cell:
-    """A cell that can be packed: whole numbers beyond 64 bits are texts from here."""
+    """Return a cell that can be packed: integers beyond 64 bits become text."""
     is_huge = Kind.of(cell) is Kind.TEXT and not isinstance(cell, str)
     return repr(cell) if is_huge else cell
 
 
 def schema(table: ExportTable) -> pa.Schema:
-    """The columns with their types; they do not depend on whether there are rows."""
+    """Return the columns with their types, which do not depend on the rows."""
     import pyarrow as pa  # noqa: PLC0415 - 0.2 s that most commands do without
 
     types = {
@@ -207,7 +207,7 @@ def schema(table: ExportTable) -> pa.Schema:
 
 
 def arrow_chunks(table: ExportTable) -> Iterator[pa.RecordBatch]:
-    """The rows in pieces of bounded size."""
+    """Yield the rows in chunks of bounded size."""
     import pyarrow as pa  # noqa: PLC0415 - likewise
 
     fields = schema(table)
@@ -220,16 +220,16 @@ def arrow_chunks(table: ExportTable) -> Iterator[pa.RecordBatch]:
 
 
 def arrow_table(table: ExportTable) -> pa.Table:
-    """All rows at once."""
+    """Return all rows at once."""
     import pyarrow as pa  # noqa: PLC0415 - likewise
 
     return pa.Table.from_batches(arrow_chunks(table), schema=schema(table))
 
 
 def write_jsonl(path: Path, table: ExportTable) -> int:
-    """One JSON object a line; the number of rows.
+    """Write one JSON object per line; return the number of rows.
 
-    JSON has no infinite numbers: they become null here, and stay in the other forms.
+    JSON has no infinite numbers: they become null here, but not in the other formats.
     """
     rows = 0
     with path.open("w", encoding="utf-8", newline="\n") as file:
@@ -247,7 +247,7 @@ def _finite(cell: Cell) -> Cell:
 
 
 def write_csv(path: Path, table: ExportTable) -> int:
-    """CSV with a header; what a spreadsheet would run is quoted. The number of rows."""
+    """Write CSV with a header, formulas quoted; return the number of rows."""
     rows = 0
     with path.open("w", encoding="utf-8", newline="") as file:
         file.write(csv_lines([table.names]))
@@ -258,7 +258,7 @@ def write_csv(path: Path, table: ExportTable) -> int:
 
 
 def write_parquet(path: Path, table: ExportTable) -> int:
-    """Parquet with zstd; the number of rows."""
+    """Write Parquet with zstd; return the number of rows."""
     import pyarrow.parquet as pq  # noqa: PLC0415 - 0.2 s that only this form needs
 
     rows = 0
@@ -274,22 +274,22 @@ WRITERS: Final[Mapping[str, Callable[[Path, ExportTable], int]]] = {
     "csv": write_csv,
     "parquet": write_parquet,
 }
-"""File ending to writer."""
+"""Writers by file extension."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportedFile:
-    """A file that was made, or would be."""
+    """A written or planned file."""
 
     path: Path
     rows: int
-    size: int | None  #: in bytes; None: it was not written
+    size: int | None  #: bytes; None: not written
 
 
 def planned_files(
     folder: Path, form: str, tables: Iterable[ExportTable]
 ) -> list[ExportedFile]:
-    """What `write` would make; everything is read, and nothing is written."""
+    """Return the files that `write` would create, with their row counts."""
     counts = [(table, sum(map(len, table.chunks()))) for table in tables]
     return [
         ExportedFile(path=_file_path(folder, table, form), rows=rows, size=None)
@@ -299,9 +299,9 @@ def planned_files(
 
 
 def write(folder: Path, form: str, tables: Iterable[ExportTable]) -> list[ExportedFile]:
-    """Write each sheet to its place in *folder*; a file that is there is replaced.
+    """Write each table to a file in *folder*; existing files are replaced.
 
-    None is replaced before all are written: what is there belongs together.
+    No file is replaced before all are written, so the files stay consistent.
     """
     folder.mkdir(parents=True, exist_ok=True)
     drafted_files: list[tuple[Path, ExportedFile]] = []
@@ -332,11 +332,11 @@ def _file_path(folder: Path, table: ExportTable, form: str) -> Path:
 
 
 FORMULA = (*"=+-@", *"＝＋－＠", "\t", "\r", "\n")
-"""First characters that make a spreadsheet run a cell (OWASP, "CSV Injection")."""
+"""First characters of cells that spreadsheets execute (OWASP, "CSV Injection")."""
 
 
 def csv_lines(rows: Iterable[tuple[Cell, ...]]) -> str:
-    """Rows as CSV; an undefined cell is blank."""
+    """Format rows as CSV; an undefined cell is blank."""
     out = io.StringIO()
     write = csv_writer(out)
     for row in rows:
@@ -345,28 +345,28 @@ def csv_lines(rows: Iterable[tuple[Cell, ...]]) -> str:
 
 
 def csv_writer(file: TextIO) -> Callable[[tuple[Cell, ...]], object]:
-    """Writes a row to *file* with each call, in the form of `csv_lines`."""
+    """Return a function that writes a row to *file* in the form of `csv_lines`."""
     plain = csv.writer(file, lineterminator="\n").writerow
     quoted = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL).writerow
 
     def write(row: tuple[Cell, ...]) -> None:
         cells = [*map(_cell, row)]
-        # Python before 3.13 leaves it bare, and a reader ends the row there
+        # Python before 3.13 does not quote it, and readers end the row there
         (quoted if any("\r" in cell for cell in cells) else plain)(cells)
 
     return write
 
 
 def harmless(text: str) -> str:
-    """A text as a cell that no spreadsheet runs: a quote goes before a formula.
+    """Return text as a cell that no spreadsheet executes: a quote precedes formulas.
 
-    And before one that has quotes already, so that `as_meant` knows what to take away.
+    Quoted formulas get another quote, so that `as_meant` can undo it.
     """
     return f"'{text}" if text.lstrip("'").startswith(FORMULA) else text
 
 
 def as_meant(cell: str) -> str:
-    """The text of a cell that `harmless` made."""
+    """Return the original text of a cell from `harmless`."""
     is_guarded = cell.startswith("'") and cell.lstrip("'").startswith(FORMULA)
     return cell[1:] if is_guarded else cell
 

@@ -1,6 +1,6 @@
 r"""Renders tables of typed cells as terminal text, Markdown, or LaTeX.
 
-A table is declared once and set in any form:
+A table is declared once and rendered in any form:
 
     >>> table = PrintTable(
     ...     title="Screening of 375 records",
@@ -22,9 +22,9 @@ A table is declared once and set in any form:
     \begin{tabular}{lS[table-format=1.3]cS[table-format=3.0]}
 
 LaTeX uses booktabs and siunitx; longtable for long tables, graphicx for wide ones, as
-the comment above each says. Numbers stand in columns of type S, so that they align at
-the decimal point; an undefined one is n/a, never 0. Keys are comments at the end of
-their row.
+the comment above each table notes. Numbers are in columns of type S, aligned at the
+decimal point; an undefined one is n/a, never 0. Keys are comments at the end of their
+row.
 """
 
 from __future__ import annotations
@@ -33,40 +33,37 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Literal, TypeAlias
 
-from store.document import escape_markdown
+from store.document import Block, as_text, wide_table
 from store.printable import printable
 
 Form: TypeAlias = Literal["text", "markdown", "latex"]
 
 Kind: TypeAlias = Literal["text", "key", "number", "change", "interval", "changes"]
-"""What the cells of a column hold: text; a key, such as a metric's path; a number, or a
-difference with its sign; the two ends of an interval, or of a difference's."""
+"""Content of a column: text; a key, such as a metric's path; a number, or a signed
+difference; an interval, or that of a difference."""
 
 Ends: TypeAlias = tuple[float | None, float | None]
 
 PrintCell: TypeAlias = str | float | Ends | None
-"""A cell, of its column's kind; None is undefined, an empty text says nothing."""
+"""A cell of its column's kind; None is undefined, an empty text is no content."""
 
 UNDEFINED = "n/a"
 
-BLANK = "-"
-"""A cell of a text table without content: an empty one would break its columns."""
-
 PAGE_ROWS = 45
-"""Rows that fit a page of LaTeX; a longer table breaks over pages."""
+"""Rows that fit a page of LaTeX; a longer table spans pages."""
 
 PAGE_WIDTH = 84
-"""Characters of small type that fit a line of LaTeX's article class, about; a wider
-table is scaled down."""
+"""Approximate characters of small type per line of LaTeX's article class; a wider table
+is scaled down."""
 
 WRAPPED = 40
-"""Characters of a cell of text in LaTeX that stay on one line."""
+"""Maximum characters of an unwrapped text cell in LaTeX."""
 
 FIXED = (0.001, 1000.0)
-"""Sizes between which three decimals say enough."""
+"""Absolute values between which three decimals suffice."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,11 +72,11 @@ class PrintColumn:
 
     name: str
     kind: Kind = "text"
-    group: str = ""  #: the common heading, such as a model; neighbours share it
+    group: str = ""  #: the common heading of neighbouring columns, such as a model
 
     @property
     def heading(self) -> str:
-        """The name where headings have one line; of a group, its first column's."""
+        """The name in one-line headings; for a group, on its first column only."""
         if not self.group:
             return self.name
         is_value = self.kind in {"number", "change"} and self.name != "n"
@@ -93,24 +90,27 @@ class PrintTable:
     title: str
     columns: tuple[PrintColumn, ...]
     rows: tuple[tuple[PrintCell, ...], ...]
-    note: str = ""  #: a sentence below it, such as how intervals were made
+    note: str = ""  #: a sentence below it, such as the method of intervals
 
 
 def typeset(tables: Iterable[PrintTable], form: Form) -> str:
-    """The tables one below the other."""
-    forms = {"text": _text, "markdown": _markdown, "latex": _latex}
-    return "\n\n".join("\n".join(forms[form](table)) for table in tables)
+    """Render the tables, separated by blank lines."""
+    if form == "text":
+        pages = [[*_blocks(table), ""] for table in tables]
+        return as_text(list(chain.from_iterable(pages))[:-1])
+    lines = _markdown if form == "markdown" else _latex
+    return "\n\n".join("\n".join(lines(table)) for table in tables)
 
 
 def format_number(
     value: float | None, *, signed: bool = False, grouped: bool = True
 ) -> str:
-    """A number with the digits that a reader needs.
+    """Format a number with the digits that a reader needs.
 
     Args:
         value: None: undefined.
-        signed: whether a plus stands before it, as before a difference.
-        grouped: whether commas part its thousands.
+        signed: show a plus sign, as for differences.
+        grouped: separate thousands with commas.
     """
     if value is None or math.isnan(value):
         return UNDEFINED
@@ -119,12 +119,12 @@ def format_number(
         return f"{value:{sign}{',' if grouped else ''}}"
     least, most = FIXED
     is_plain = value == 0 or least <= abs(value) < most
-    # 0.0 has no sign that means anything
+    # the sign of 0.0 is meaningless
     return f"{value + 0.0:{sign}{'.3f' if is_plain else '.3g'}}"
 
 
 def _cell(cell: PrintCell, kind: Kind, *, grouped: bool = True) -> str:
-    """A cell as plain characters."""
+    """Format a cell as plain text."""
     if cell is None:
         return UNDEFINED
     if isinstance(cell, tuple):
@@ -147,10 +147,10 @@ def _headings(table: PrintTable) -> tuple[str, ...]:
     return tuple(_cell(column.heading, "text") for column in table.columns)
 
 
-def _text(table: PrintTable) -> Iterator[str]:
+def _blocks(table: PrintTable) -> Iterator[Block]:
     if table.title:
         yield _cell(table.title, "text")
-    # an interval stands behind its value: a terminal is narrow
+    # an interval follows its value: terminals are narrow
     joined = [
         at
         for at, column in enumerate(table.columns)
@@ -161,10 +161,10 @@ def _text(table: PrintTable) -> Iterator[str]:
         row = list(cells)
         for at in reversed(joined):
             ends = row.pop(at)
-            # of the headings the value's says enough
+            # the value's heading is enough
             row[at - 1] += f" {ends}" if ends.startswith("[") else ""
-        rows.append([cell or BLANK for cell in row])
-    yield from in_columns(rows)
+        rows.append(row)
+    yield wide_table(rows[0], rows[1:])
     if table.note:
         yield _cell(table.note, "text")
 
@@ -179,7 +179,7 @@ def _markdown(table: PrintTable) -> Iterator[str]:
     yield _piped(_ALIGNED.get(column.kind, "---:") for column in table.columns)
     for row in _cells(table):
         yield _piped(
-            # a key is code; a backtick in one would end it
+            # a key is code; a backtick would end it
             f"`{cell.replace('|', '¦').replace('`', chr(0x2BC))}`"
             if column.kind == "key" and cell
             else escape_markdown(cell)
@@ -191,6 +191,11 @@ def _markdown(table: PrintTable) -> Iterator[str]:
 
 def _piped(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
+
+
+def escape_markdown(text: str) -> str:
+    """Escapes text so that no Markdown reader takes it for markup."""
+    return re.sub(r"([\\`*_{}<>#|~])", r"\\\1", text)
 
 
 def _latex(table: PrintTable) -> Iterator[str]:
@@ -235,7 +240,7 @@ def _latex(table: PrintTable) -> Iterator[str]:
 def _latex_keys(
     columns: Sequence[tuple[PrintColumn, Sequence[PrintCell]]], rows: int
 ) -> list[str]:
-    """Each row's keys as a comment: they are for the writer, not for the page."""
+    """Return each row's keys as a comment, for the author of the page."""
     key_columns = [cells for column, cells in columns if column.kind == "key"]
     return [
         "".join(f" % {_cell(cells[at], 'key')}" for cells in key_columns)
@@ -244,7 +249,7 @@ def _latex_keys(
 
 
 def _width(column: PrintColumn, cells: Sequence[PrintCell]) -> int:
-    """Characters that a column takes of a line, with its margin."""
+    """Return the width of a column in characters, with its margin."""
     texts = [column.name, *(_cell(cell, column.kind) for cell in cells)]
     return min(max(map(len, texts)), WRAPPED) + 2
 
@@ -256,7 +261,7 @@ def _by_column(table: PrintTable) -> list[tuple[PrintCell, ...]]:
 def _latex_column(
     column: PrintColumn, cells: Sequence[PrintCell]
 ) -> tuple[str, list[str]]:
-    """How a column is laid out, and its cells."""
+    """Return the layout of a column, and its cells."""
     match column.kind:
         case "text" | "key":
             texts = [_cell(cell, "text") for cell in cells]
@@ -273,14 +278,14 @@ def _latex_numbers(kind: Kind, cells: Sequence[PrintCell]) -> tuple[str, list[st
     matches = [re.fullmatch(r"([+-]?)(\d+)(?:\.(\d+))?", text) for text in texts]
     numbers = [match for match in matches if match is not None]
     if any(re.match(r"[+-]?\d.*e", text) for text in texts):
-        # an S column needs one form for all of its numbers
+        # an S column needs one format for all numbers
         is_number = re.compile(r"[+-]?\d").match
         return "r", [f"\\num{{{t}}}" if is_number(t) else _tex(t) for t in texts]
     whole = max((len(match[2]) for match in numbers), default=1)
     parts = max((len(match[3] or "") for match in numbers), default=0)
     sign = "+" if kind == "change" else "-" if any(e[1] for e in numbers) else ""
     layout = f"S[table-format={sign}{whole}.{parts}]"
-    # braces keep siunitx from reading what is no number
+    # braces keep siunitx from parsing text
     return layout, [
         text if match is not None else f"{{{_tex(text)}}}"
         for text, match in zip(texts, matches, strict=True)
@@ -293,7 +298,7 @@ def _latex_ends(cell: PrintCell, kind: Kind) -> str:
     signed = kind == "changes"
     ends = (format_number(end, signed=signed, grouped=False) for end in cell)
     form = "\\num[print-implicit-plus]" if signed else "\\num"
-    # braces keep a row that begins with a bracket from being an argument of \\
+    # braces keep a bracket at the start of a row from being an argument of \\
     return f"{{[{', '.join(f'{form}{{{end}}}' for end in ends)}]}}"
 
 
@@ -327,21 +332,13 @@ _SPECIAL = {
 
 
 def _tex(text: str) -> str:
-    """Text that LaTeX prints as it is."""
-    # after the end of a row, a bracket or a star would be an argument of it
+    """Escape text for LaTeX."""
+    # after \\, a bracket or a star would be its argument
     guard = "{}" if text.startswith(("[", "*")) else ""
     escaped = "".join(_SPECIAL.get(char, char) for char in text)
-    # two hyphens would be set as one dash
+    # two hyphens would become a dash
     return guard + escaped.replace("--", "-{}-")
 
 
 def _slug(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "table"
-
-
-def in_columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Rows of cells as lines of a table; the last cell of a row is as long as it is."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)][:-1]
-    for *cells, last in rows:
-        padded = (f"{c:<{width}}" for c, width in zip(cells, widths, strict=True))
-        yield "  ".join((*padded, last)).rstrip()

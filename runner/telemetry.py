@@ -27,14 +27,14 @@ from store.tables import last_seq, payload
 from store.task import TaskRow, TaskState
 
 VERSION: Final = "1.41.1"
-"""Of the OpenTelemetry semantic conventions."""
+"""Version of the OpenTelemetry semantic conventions."""
 
 SCHEMA_URL: Final = f"https://opentelemetry.io/schemas/{VERSION}"
-"""Sent along, so that a collector can translate older names into newer ones."""
+"""Sent along, so that a collector can translate older names to newer ones."""
 
 
 class Attribute(enum.StrEnum):
-    """Attributes; what begins with `siftlog` has no name in the conventions."""
+    """Attribute names; those starting with `siftlog` are not in the conventions."""
 
     SERVICE = "service.name"
     INSTANCE = "service.instance.id"
@@ -85,19 +85,19 @@ class Attribute(enum.StrEnum):
 TOKEN_USAGE: Final = "gen_ai.client.token.usage"  # noqa: S105 - likewise
 TOKEN_UNIT: Final = "{token}"  # noqa: S105 - likewise
 TOKEN_BOUNDS: Final = tuple(4.0**power for power in range(14))
-"""Boundaries of the histogram of tokens, as the conventions have them: 1 to 4^13."""
+"""Bounds of the histogram of tokens from the conventions: 1 to 4^13."""
 
 DURATION: Final = "gen_ai.client.operation.duration"
 DURATION_UNIT: Final = "s"
 DURATION_BOUNDS: Final = tuple(0.01 * 2**power for power in range(14))
-"""Those of the histogram of seconds, as the conventions have them: 0.01 to 81.92."""
+"""Bounds of the histogram of seconds from the conventions: 0.01 to 81.92."""
 
 OPERATIONS: Final[Mapping[str, str]] = {
     "chat": "chat",
     "embed": "embeddings",
-    "rerank": "rerank",  # the conventions have no name for it, and allow others
+    "rerank": "rerank",  # not in the conventions, which allow other names
 }
-"""From the kind of a request to the name of the operation."""
+"""Names of operations by kind of request."""
 
 PROVIDERS: Final[Mapping[str, str]] = {
     "anthropic": "anthropic",
@@ -115,37 +115,37 @@ PROVIDERS: Final[Mapping[str, str]] = {
     "watsonx": "ibm.watsonx.ai",
     "xai": "x_ai",
 }
-"""From the beginning of a model's name, which is litellm's, to the provider's name."""
+"""Names of providers by litellm's prefix of a model's name."""
 
 OFFLINE: Final = "siftlog"
-"""The provider of answers that no endpoint gave: of baselines and recordings."""
+"""Provider of answers without an endpoint: baselines and recordings."""
 
 COMPATIBLE: Final = "openai"
-"""The provider of any other endpoint: the conventions name the API that is spoken."""
+"""Provider of any other endpoint: the conventions name the API."""
 
 
 Value: TypeAlias = str | bool | int | float | tuple[str, ...]
-"""What an attribute may be."""
+"""Type of an attribute."""
 
 Attributes: TypeAlias = Mapping[str, Value]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpanIdentity:
-    """Where a span belongs, and which one it is."""
+    """Ids of a span and its trace."""
 
     trace: int  #: 128 bits
     span: int  #: 64 bits
 
     @classmethod
     def of(cls, trace: tuple[str, ...], span: tuple[str, ...]) -> SpanIdentity:
-        """The context of the span that has these names in the trace of those."""
+        """Return the ids of the span with these names in a trace with those."""
         return cls(trace=_id(16, trace), span=_id(8, (*trace, *span)))
 
 
 def _id(size: int, names: tuple[str, ...]) -> int:
-    """A number of *size* bytes that is not 0, which would be no id at all."""
-    # each with its length before it: ("ab", "c") is not ("a", "bc")
+    """Hash names to a number of *size* bytes other than 0, which is invalid."""
+    # prefixed with lengths: ("ab", "c") differs from ("a", "bc")
     prefixed = "".join(f"{len(name)}:{name}" for name in names)
     digest = hashlib.sha256(prefixed.encode(errors="surrogatepass")).digest()
     return int.from_bytes(digest[:size]) or 1
@@ -153,25 +153,25 @@ def _id(size: int, names: tuple[str, ...]) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceSpan:
-    """Something that took from one moment to another."""
+    """An operation with start and end."""
 
     name: str
     context: SpanIdentity
     parent: SpanIdentity | None = None
-    link: SpanIdentity | None = None  #: what it belongs to in another trace
+    link: SpanIdentity | None = None  #: related span in another trace
     kind: Literal["internal", "client"] = "internal"
     start_us: int
     end_us: int
     attributes: Attributes
-    error: str | None = None  #: class of the error that it ended with
+    error: str | None = None  #: class of its final error
 
 
 @dataclass(slots=True, kw_only=True)
 class MetricHistogram:
-    """The values with one set of attributes, as far as they were counted."""
+    """Counted values with one set of attributes."""
 
     attributes: Attributes
-    buckets: list[int]  #: bucket i holds values up to bound i and above the one before
+    buckets: list[int]  #: bucket i counts values up to bound i and above bound i - 1
     count: int = 0
     sum: float = 0.0
     least: float = 0.0
@@ -187,13 +187,13 @@ class MetricHistogram:
 
 
 class MetricHistograms:
-    """The values of one instrument: as many numbers as there are sets of attributes."""
+    """Histograms of one instrument, one per set of attributes."""
 
     def __init__(self, bounds: Sequence[float]) -> None:
-        """Histograms without values.
+        """Start without values.
 
         Args:
-            bounds: upper ends of the buckets, ascending; one more bucket has no end.
+            bounds: upper bounds of the buckets, ascending; one more bucket has none.
         """
         self.bounds = bounds
         self._histograms: dict[tuple[tuple[str, Value], ...], MetricHistogram] = {}
@@ -208,11 +208,11 @@ class MetricHistograms:
         self._histograms[key].add(bisect_left(self.bounds, value), value)
 
     def __len__(self) -> int:
-        """How many sets of attributes there are."""
+        """Number of sets of attributes."""
         return len(self._histograms)
 
     def __iter__(self) -> Iterator[MetricHistogram]:
-        """The histograms in the order of their attributes."""
+        """Yield the histograms in the order of their attributes."""
         return (self._histograms[key] for key in sorted(self._histograms))
 
 
@@ -232,9 +232,9 @@ _KINDS: Final = {OPENAI_CHAT: "chat", OPENAI_EMBEDDINGS: "embed", RERANK: "reran
 
 
 def request_parameters(skeleton: bytes | None, form: str) -> RequestParameters:
-    """What was asked, by the stored request, or by its reply's form where none is.
+    """Return the parameters of a stored request; only the kind if imported.
 
-    Answers that were imported came without a request of ours.
+    Imported answers have no stored request; the kind follows from the form.
     """
     if skeleton is None:
         return RequestParameters(kind=_KINDS.get(form, "chat"))
@@ -242,7 +242,7 @@ def request_parameters(skeleton: bytes | None, form: str) -> RequestParameters:
 
 
 def parties(request: RequestParameters, model: str) -> Attributes:
-    """Which operation, of which provider, by which model: what metrics are told by."""
+    """Return operation, provider and model: the attributes of metrics."""
     beginning, _, name = model.partition("/")
     if is_offline(model):
         provider, model_name = OFFLINE, model
@@ -258,7 +258,7 @@ def parties(request: RequestParameters, model: str) -> Attributes:
 
 
 def parameters(request: RequestParameters) -> Attributes:
-    """The parameters that were sent; no text of the request is among them."""
+    """Return the request's parameters as attributes, without any text."""
     attributes: dict[str, Value | None] = {
         Attribute.MAX_TOKENS: request.max_tokens,
         Attribute.TEMPERATURE: request.temperature,
@@ -269,20 +269,20 @@ def parameters(request: RequestParameters) -> Attributes:
 
 
 PAGE: Final = 500
-"""Tasks whose ends are looked up together."""
+"""Tasks whose ends are read together."""
 
 FINAL: Final = frozenset({TaskState.COMPLETED, TaskState.FAILED, TaskState.SKIPPED})
 
 ENDED: Final = frozenset({"run_finished", "run_cancelled"})
-"""Kinds of the events after which a run goes on only if a person says so."""
+"""Kinds of events after which a run continues only on the user's request."""
 
 UNKNOWN: Final = "unknown"
-"""The error of an attempt whose outcome nobody knows: its process was killed."""
+"""Error of an attempt with an unknown outcome: its process was killed."""
 
 
 @dataclass(slots=True, kw_only=True)
 class TraceMeasurements:
-    """What was counted on the way; complete once the spans are through."""
+    """Figures counted while reading; complete after the last span."""
 
     tokens: MetricHistograms = field(
         default_factory=lambda: MetricHistograms(TOKEN_BOUNDS)
@@ -291,7 +291,7 @@ class TraceMeasurements:
         default_factory=lambda: MetricHistograms(DURATION_BOUNDS)
     )
     spans: int = 0
-    until_us: int = 0  #: the last moment that a span speaks of
+    until_us: int = 0  #: end of the last span
 
 
 class Tracing:
@@ -302,37 +302,37 @@ class Tracing:
         reader: sqlite3.Connection,
         progress: Callable[[str], object] = lambda _: None,
     ) -> None:
-        """How the run stands; of what is recorded from here on nothing is read.
+        """Read the state of the run; later events are ignored.
 
         Args:
-            reader: of the log.
-            progress: is told from time to time how far the reading has come.
+            reader: a reader of the log.
+            progress: receives progress messages.
         """
         self._progress = progress
         self._reader = reader
         self._state = status(reader)
-        #: the last event to be seen: not before the one that the state is of
+        #: the last event to read: not before that of the state
         self.through_seq = last_seq(reader)
         self.first: RunStarted = run_started(reader)
         self.start_us = event_times(reader, [1])[1]
-        # the same id may be given again where a folder was moved away
+        # an id may be reused after a folder was moved away
         self._run = ("siftlog", self.first.run_id, str(self._state.created_us))
         self.measured = TraceMeasurements()
 
     @property
     def is_ended(self) -> bool:
-        """Whether nothing is left to do, so that the run has a span of its own."""
+        """Whether all tasks have ended, so that the run has a span."""
         return not self._state.tasks.open and self._state.signs.phase in ENDED
 
     def __iter__(self) -> Iterator[TraceSpan]:
-        """All spans that have an end: of tasks in their order, then that of the run."""
+        """Yield all ended spans: tasks in order, then the run."""
         rows = task_families(self._reader, self.through_seq)
         root: TaskRow | None = None
         done = 0
         while page := list(islice(rows, PAGE)):
             ends = event_times(self._reader, {row.updated_seq for row in page})
             for row in page:
-                # a family begins with the task that it descends from
+                # a family starts with its root task
                 root = row if root is None or row.root == row.task else root
                 if row.attempts:
                     yield from self._counted(self._of_task(row, root, ends))
@@ -371,7 +371,7 @@ class Tracing:
         return SpanIdentity.of(self._run, ("run",))
 
     def _context(self, root: TaskRow, row: TaskRow, *more: str) -> SpanIdentity:
-        """By what makes a task the one it is, in the trace of its first-stage task."""
+        """Return a task's ids, in the trace of its first-stage task."""
         return SpanIdentity.of((*self._run, *_identity(root)), (*_identity(row), *more))
 
     def _of_task(
@@ -407,9 +407,9 @@ class Tracing:
         )
 
     def _attempts(self, row: TaskRow) -> Iterator[AttemptRow]:
-        """Those of a task that came to an end, or can come to none any more."""
+        """Yield a task's attempts that ended, or never will."""
         for attempt_row in attempts(self._reader, row.task):
-            # one above the row's was started since the row was read
+            # later attempts started after the row was read
             is_abandoned = attempt_row.attempt < row.attempts or (
                 attempt_row.attempt == row.attempts
                 and row.state is not TaskState.RUNNING
@@ -465,7 +465,7 @@ class Tracing:
         common_attributes: Attributes,
         error: str | None,
     ) -> None:
-        """Count what was sent: what the response cache answered took nothing."""
+        """Count a sent attempt; answers from the response cache used nothing."""
         if outcome is None or (isinstance(outcome, AttemptAnswered) and outcome.cached):
             return
         if outcome.latency_ms is not None:
@@ -541,10 +541,10 @@ def _without_none(attributes: dict[str, Value | None]) -> Attributes:
 
 
 def base_of(typed: str) -> str:
-    """The address of a collector, to which the paths of its signals are added.
+    """Return the base address of a collector.
 
     Raises:
-        UsageError: it is no address, or has a password in it.
+        UsageError: it is invalid, or contains a password.
     """
     try:
         parts = urlsplit(typed)

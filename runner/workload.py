@@ -34,19 +34,18 @@ def resolve(
     file: Mapping[str, Any],
     folder: Path = Path(),
 ) -> BaseModel:
-    """The job's settings; the command line wins over environment over file.
+    """Return the job's settings: command line before environment before file.
 
     Args:
-        job: whose settings.
-        typed: from the command line, each name with all its values.
+        job: the job.
+        typed: values from the command line, by name.
         environment: the process environment; `SIFTLOG_SET_<NAME>` counts.
         file: the `[settings]` table of a configuration file.
-        folder: that of the file; relative paths in it begin there, wherever the
-            command is typed. Those of the command line and the environment begin in
-            the current folder.
+        folder: the file's folder; paths in the file are relative to it. Paths of the
+            command line and the environment are relative to the current folder.
 
     Raises:
-        UsageError: a name is unknown or a value does not fit, naming which.
+        UsageError: a name is unknown or a value is invalid.
     """
     fields = job.Settings.model_fields
     values: dict[str, Any] = {}
@@ -65,9 +64,9 @@ def resolve(
 
 
 def validated(job: Job, values: Mapping[str, Any]) -> BaseModel:
-    """Settings from plain values; raise `UsageError` naming the one that is off."""
+    """Validate plain values; raise `UsageError` naming the invalid one."""
     settings = fitting(job, values)
-    # what a person left out stays so: a job may fit such settings to its models
+    # settings that the user left out stay unset: a job may adapt them to its models
     fields_set = settings.model_fields_set
     return settings.model_copy(
         update={
@@ -77,17 +76,17 @@ def validated(job: Job, values: Mapping[str, Any]) -> BaseModel:
 
 
 def fitting(job: Job, values: Mapping[str, Any]) -> BaseModel:
-    """Settings with paths as they are written, of this machine or of another one.
+    """Validate values with paths as written, of this machine or another.
 
     Raises:
-        UsageError: a value does not fit, naming which.
+        UsageError: a value is invalid.
     """
     try:
         return job.Settings.model_validate(dict(values))
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"])
-        # a rule over several settings names none, and its sentence is the job's own
+        # a rule about several settings names none; its message is the job's
         subject = f"Setting {name}" if name else "Settings"
         raise UsageError(
             f"{subject} of {job.name}: {first['msg'].removeprefix('Value error, ')}; "
@@ -96,13 +95,13 @@ def fitting(job: Job, values: Mapping[str, Any]) -> BaseModel:
 
 
 def switches(job: Job) -> frozenset[str]:
-    """Names of the settings that are on or off, whose flag needs no value."""
+    """Return the names of boolean settings, whose flag needs no value."""
     fields = job.Settings.model_fields.items()
     return frozenset(name for name, field in fields if field.annotation is bool)
 
 
 def file_lists(job: Job) -> frozenset[str]:
-    """Names of the settings that name several files."""
+    """Return the names of settings that take several files."""
     fields = job.Settings.model_fields.items()
     return frozenset(
         name
@@ -112,14 +111,14 @@ def file_lists(job: Job) -> frozenset[str]:
 
 
 def as_json(settings: BaseModel) -> str:
-    """Every setting, defaults included, as compact JSON with sorted keys."""
+    """Encode all settings, defaults included, as compact JSON with sorted keys."""
     return json.dumps(
         settings.model_dump(mode="json"), sort_keys=True, separators=(",", ":")
     )
 
 
 def _absolute(value: Any) -> Any:  # noqa: ANN401 - of a field of any job
-    """Paths as they can be found from any folder: a resume may start elsewhere."""
+    """Return absolute paths: a resume may start in another folder."""
     if isinstance(value, Path):
         return value.resolve()
     if isinstance(value, tuple | list):
@@ -131,7 +130,7 @@ def _name(job: Job, key: str) -> str:
     name = key.replace("-", "_")
     if name in job.Settings.model_fields:
         return name
-    # flags that no option of the verb took arrive here too
+    # flags that are no options of the command arrive here too
     if name in RunOptions.model_fields:
         raise UsageError(
             f"{job.name} has no setting {key!r}, and this command has no such option; "
@@ -148,12 +147,12 @@ def _name(job: Job, key: str) -> str:
 
 
 def _typed(field: FieldInfo, texts: Sequence[str]) -> object:
-    """A setting's texts as its field wants them: lists by commas or repetition."""
+    """Convert a setting's texts to its field's type: lists by commas or repetition."""
     if _is_list(field.annotation):
         return [part.strip() for text in texts for part in text.split(",") if part]
     text, kinds = texts[-1], get_args(field.annotation)
     for choice in _choices(field.annotation):
-        # a choice that is a number or a switch is typed as a text
+        # a choice that is a number or a boolean is typed as text
         if not isinstance(choice, str) and text.lower() == str(choice).lower():
             return choice
     is_none = text == "" or (text == ABSENT and str not in kinds)
@@ -161,14 +160,14 @@ def _typed(field: FieldInfo, texts: Sequence[str]) -> object:
 
 
 def _choices(annotation: object) -> tuple[object, ...]:
-    """The values of a `Literal`, which may be one part of an annotation."""
+    """Return the values of a `Literal`, which may be nested in an annotation."""
     if get_origin(annotation) is Literal:
         return get_args(annotation)
     return tuple(choice for part in get_args(annotation) for choice in _choices(part))
 
 
 def _resolved_path(folder: Path, value: object) -> object:
-    """A path of a configuration file, or a list of them, as it can be found."""
+    """Resolve a path, or a list of paths, of a configuration file."""
     if isinstance(value, list):
         return [_resolved_path(folder, path) for path in value]
     return folder / value if isinstance(value, str) else value
@@ -186,7 +185,7 @@ def _is_list(annotation: object) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
-    """A job with its settings and data: what a run is about."""
+    """A job with its settings and data."""
 
     job: Job
     settings: BaseModel
@@ -196,7 +195,7 @@ class Workload:
 
     @property
     def settings_json(self) -> str:
-        """The settings as the log keeps them."""
+        """The settings in the form of the log."""
         return as_json(self.settings)
 
 
@@ -206,10 +205,10 @@ def load_workload(job: Job, settings: BaseModel, *, starts: bool = False) -> Wor
     Args:
         job: the job.
         settings: its settings.
-        starts: a new run is to ask about the data, which the job may refuse.
+        starts: the data are for a new run, which the job may refuse.
 
     Raises:
-        DatasetError: an input is off (names file and row), or is no data to start from.
+        DatasetError: an input is invalid (names file and row), or not usable for a run.
     """
     with calling(job, "load"):
         dataset = job.load(settings)

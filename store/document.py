@@ -1,7 +1,7 @@
-"""Documents for people: blocks of content, rendered as terminal text, Markdown or JSON.
+r"""Documents for people: blocks of content, rendered as text that fits a terminal.
 
-An author says what a page holds; the renderers make text from outside printable, align
-tables, and wrap or cut what is too wide. A page is any sequence of blocks:
+An author says what a page holds; the renderer makes text from outside printable, aligns
+tables, and wraps or cuts what is too wide. A page is any sequence of blocks:
 
     >>> page = [
     ...     Heading("PMC1", level=1),
@@ -23,25 +23,30 @@ tables, and wrap or cut what is too wide. A page is any sequence of blocks:
          2     -  rs1057910
       and 12 more
           | Carriers needed less.
-    >>> print(as_markdown(page[:2]))
-    # PMC1
-    <BLANKLINE>
-    - title: Warfarin dose by genotype
-    >>> as_json(page[1:2])
-    [{'label': 'title', 'text': 'Warfarin dose by genotype'}]
+
+The text keeps its blocks, so that a narrower terminal can split tables at their columns
+and continue lines below their labels:
+
+    >>> print("\n".join(fitted_lines(as_text(page[3:4]), 16)))
+      rank     p
+         1  0.93
+         2     -
+      rank  variant
+         1  rs1799853
+         2  rs1057910
+      and 12 more
 
 A plain string is a line of our own text, its indentation included. It is never cut or
-wrapped: a terminal folds it at its width.
+wrapped, except by a terminal that is too narrow for it.
 """
 
 from __future__ import annotations
 
 import math
-import re
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Self, TypeAlias
 
 from store.printable import LIMIT, cut, display_width, one_line, padded, shortened
 
@@ -55,6 +60,7 @@ LABEL_WIDTH = 11
 """Cells of a label at the margin of a page, with the blanks after it."""
 
 _GAP = "  "
+_QUOTED = "      | "
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +78,8 @@ class Heading:
 class Fact:
     """A text behind its label, wrapped below its own beginning; without text, nothing.
 
-    The text may be empty where it says nothing, so that no line is shown.
+    The text may be empty where it says nothing, so that no line is shown. A *wide* one
+    is a line that only a terminal wraps which is too narrow for it.
     """
 
     label: str
@@ -80,6 +87,7 @@ class Fact:
     indent: int = 0
     width: int = LABEL_WIDTH  #: cells of the label, with the blanks after it
     is_cut: bool = False  #: the text stays on one line, cut where it is too long
+    is_wide: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,10 +124,10 @@ Cell: TypeAlias = str | float | None
 
 @dataclass(frozen=True, slots=True)
 class TableBlock:
-    """Rows of typed cells under the titles of their columns.
+    """Rows of typed cells under the titles of their columns, if these have any.
 
     A row is cut at the width of the page. A *wide* one is not: a terminal that is too
-    narrow splits the table at its columns, for which no cell may be blank.
+    narrow splits the table at its columns, and repeats the first one.
     """
 
     columns: Sequence[Column]
@@ -144,12 +152,47 @@ class TableBlock:
         )
 
 
+def wide_table(
+    titles: Sequence[str], rows: Iterable[Sequence[str | None]], indent: int = 0
+) -> TableBlock:
+    """Returns a table of texts that may exceed the page."""
+    columns = [Words(title) for title in titles]
+    return TableBlock(columns, list(rows), indent=indent, is_wide=True)
+
+
 Block: TypeAlias = str | Heading | Fact | Quote | TableBlock
 
 
-def as_text(blocks: Iterable[Block], width: int = WIDTH) -> str:
+class PageText(str):
+    """The text of a page, with the blocks that it was made from.
+
+    A text that is made from this one, such as a part of it, is plain: it has no blocks.
+    """
+
+    __slots__ = ("blocks",)
+    blocks: tuple[Block, ...]
+
+    def __new__(cls, text: str, blocks: Iterable[Block]) -> Self:
+        """Returns *text*, which shows *blocks*."""
+        page_text = super().__new__(cls, text)
+        page_text.blocks = tuple(blocks)
+        return page_text
+
+    def __reduce__(self) -> tuple[type[PageText], tuple[str, tuple[Block, ...]]]:
+        return PageText, (str(self), self.blocks)
+
+
+def blocks_of(text: str) -> Sequence[Block]:
+    """Returns the blocks of a text; the lines of one that is plain."""
+    if isinstance(text, PageText):
+        return text.blocks
+    return text.removesuffix("\n").split("\n")
+
+
+def as_text(blocks: Iterable[Block], width: int = WIDTH) -> PageText:
     """Renders blocks for a terminal."""
-    return "\n".join(text_lines(blocks, width))
+    page = tuple(blocks)
+    return PageText("\n".join(text_lines(page, width)), page)
 
 
 def text_lines(blocks: Iterable[Block], width: int = WIDTH) -> Iterator[str]:
@@ -165,38 +208,121 @@ def text_lines(blocks: Iterable[Block], width: int = WIDTH) -> Iterator[str]:
             case Fact():
                 yield from _fact_lines(block, width)
             case Quote():
-                for line in block.text.splitlines() or [""]:
-                    yield f"      | {one_line(line)}"
+                yield from _quoted(block)
             case TableBlock():
                 yield from _table_lines(block, width)
 
 
+def fitted_lines(text: str, width: int) -> Iterator[str]:
+    """Yields the lines of a text for a terminal of *width* cells, which may be few.
+
+    Lines are wrapped between words, and continued with an indentation. A table of a
+    `PageText` that is too wide is split at its columns.
+    """
+    for block in blocks_of(text):
+        match block:
+            case Quote():
+                for line in _quoted(block):
+                    yield from _wrapped(line, width, _QUOTED)
+            case TableBlock(details=()):
+                yield from _split_lines(block, width)
+            case Fact(is_wide=True) if block.text:
+                label = _label(block)
+                hang = display_width(label)
+                line = label + one_line(block.text, line=LIMIT)
+                yield from _wrapped(line, width, " " * hang)
+            case _:
+                for line in text_lines([block], min(width, WIDTH)):
+                    yield from _wrapped(line, width)
+
+
+def _wrapped(line: str, width: int, margin: str | None = None) -> list[str]:
+    """Wraps a line between words; *margin* begins the lines on which it continues."""
+    if display_width(line) <= width:
+        return [line]
+    text = line.lstrip(" ")
+    indent = line[: len(line) - len(text)]
+    if margin is None or len(margin) > width // 2:
+        margin = indent + _GAP
+    elif line.startswith(margin):
+        text, indent = line[len(margin) :], margin
+    return textwrap.wrap(
+        text,
+        width,
+        initial_indent=indent,
+        subsequent_indent=margin,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _label(fact: Fact) -> str:
+    return " " * fact.indent + padded(one_line(fact.label), fact.width)
+
+
 def _fact_lines(fact: Fact, width: int) -> Iterator[str]:
-    label = " " * fact.indent + padded(one_line(fact.label), fact.width)
+    label = _label(fact)
     # wrapped lines are short, so that a long text need not be cut
     text = one_line(fact.text, line=LIMIT)
+    if fact.is_wide and text:
+        yield label + text
+        return
     if fact.is_cut:
         yield cut(label + text, width).rstrip()
         return
-    room = width - display_width(label)
+    room = max(1, width - display_width(label))
     for line in textwrap.wrap(text, room, break_on_hyphens=False):
         yield cut(label + line, width)
         label = " " * display_width(label)
 
 
+def _quoted(quote: Quote) -> Iterator[str]:
+    for line in quote.text.splitlines() or [""]:
+        yield f"{_QUOTED}{one_line(line)}"
+
+
 def _table_lines(table: TableBlock, width: int) -> Iterator[str]:
-    columns = [
-        _aligned(column, [row[at] for row in table.rows])
-        for at, column in enumerate(table.columns)
-    ]
     margin = " " * table.indent
-    for at, cells in enumerate(zip(*columns, strict=True)):
+    has_titles = any(column.title for column in table.columns)
+    for at, cells in enumerate(zip(*_columns(table), strict=True), not has_titles):
         line = (margin + _GAP.join(cells)).rstrip()
         yield line if table.is_wide else cut(line, width)
         if at and table.details:
             yield cut(one_line(table.details[at - 1]), width)
     if more := _unlisted(table):
         yield margin + more
+
+
+def _split_lines(table: TableBlock, width: int) -> Iterator[str]:
+    """Yields as many tables as the width needs; the first column begins each."""
+    lines = list(_table_lines(table, WIDTH))
+    if max(map(display_width, lines), default=0) <= width:
+        yield from lines
+        return
+    columns = _columns(table)
+    widths = [display_width(column[0]) for column in columns if column]
+    groups: list[list[int]] = [[0]]
+    for at in range(1, len(widths)):
+        used = sum(widths[index] + len(_GAP) for index in groups[-1])
+        if len(groups[-1]) > 1 and table.indent + used + widths[at] > width:
+            groups.append([0])
+        groups[-1].append(at)
+    for group in groups:
+        hang = table.indent + sum(widths[at] + len(_GAP) for at in group[:-1])
+        for cells in zip(*(columns[at] for at in group), strict=True):
+            line = (" " * table.indent + _GAP.join(cells)).rstrip()
+            yield from _wrapped(line, width, " " * hang)
+    if more := _unlisted(table):
+        yield " " * table.indent + more
+
+
+def _columns(table: TableBlock) -> list[list[str]]:
+    """Returns the texts of each column, equally wide: its title, if any, and cells."""
+    has_titles = any(column.title for column in table.columns)
+    return [
+        _aligned(column, [row[at] for row in table.rows])[not has_titles :]
+        for at, column in enumerate(table.columns)
+    ]
 
 
 def _aligned(column: Column, cells: Sequence[Cell]) -> list[str]:
@@ -229,81 +355,3 @@ def number(value: float | None, decimals: int = 4) -> str:
     if value is None or math.isnan(value):
         return NONE
     return f"{value:.{decimals}f}"
-
-
-def as_markdown(blocks: Iterable[Block]) -> str:
-    """Renders blocks as Markdown, whose text no reader takes for markup."""
-    parts: list[str] = []
-    has_facts = False
-    for block in blocks:
-        # facts that follow one another are one list
-        glue = "\n" if has_facts and isinstance(block, Fact) else "\n\n"
-        if markdown := _markdown(block):
-            parts += [glue, markdown] if parts else [markdown]
-            has_facts = isinstance(block, Fact)
-    return "".join(parts)
-
-
-def _markdown(block: Block) -> str:
-    match block:
-        case str():
-            return escape_markdown(one_line(block.strip()))
-        case Heading():
-            return f"{'#' * block.level} {escape_markdown(one_line(block.text))}"
-        case Fact():
-            parts = filter(None, (block.label.strip(), block.text))
-            return f"- {': '.join(escape_markdown(one_line(part)) for part in parts)}"
-        case Quote():
-            lines = block.text.splitlines() or [""]
-            return "\n".join(f"> {escape_markdown(one_line(line))}" for line in lines)
-        case TableBlock():
-            return "\n".join(_markdown_rows(block))
-
-
-def _markdown_rows(table: TableBlock) -> Iterator[str]:
-    columns = table.columns
-    yield _piped(column.title for column in columns)
-    marks = ("---:" if isinstance(column, Numbers) else ":---" for column in columns)
-    yield f"| {' | '.join(marks)} |"
-    for row in table.rows:
-        yield _piped(map(_cell, columns, row))
-    if more := _unlisted(table):
-        yield f"\n{escape_markdown(more)}"
-
-
-def _piped(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(map(escape_markdown, cells))} |"
-
-
-def escape_markdown(text: str) -> str:
-    """Escapes text so that no Markdown reader takes it for markup."""
-    return re.sub(r"([\\`*_{}<>#|~])", r"\\\1", text)
-
-
-def as_json(blocks: Iterable[Block]) -> list[dict[str, Any]]:
-    """Returns blocks as values for JSON: cells keep their types, texts their length."""
-    return [_json(block) for block in blocks if block != ""]
-
-
-def _json(block: Block) -> dict[str, Any]:
-    match block:
-        case str():
-            return {"text": block.strip()}
-        case Heading():
-            return {"heading": block.text, "level": block.level}
-        case Fact():
-            return {"label": block.label.strip(), "text": block.text}
-        case Quote():
-            return {"quote": block.text}
-        case TableBlock():
-            rows = [[_json_cell(cell) for cell in row] for row in block.rows]
-            return {
-                "columns": [column.title for column in block.columns],
-                "rows": rows,
-                "total": max(block.total, len(rows)),
-            }
-
-
-def _json_cell(cell: Cell) -> Cell:
-    """Returns a cell; NaN and infinities, which JSON does not have, as None."""
-    return None if isinstance(cell, float) and not math.isfinite(cell) else cell

@@ -1,7 +1,7 @@
-"""Runs the monitor: which screen is in front, and how one leads to another.
+"""The monitor application: its screens and the navigation between them.
 
-It reads and never writes into a run; what a terminal needs is the business of
-`tui.terminal.shell`, and what is asked of a run that of `tui.control.key_bindings`.
+It only reads runs; `tui.terminal.shell` handles the terminal, and
+`tui.control.key_bindings` commands to a run.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from tui.widgets.keys import keys_of
 
 
 class Monitor(TerminalControlApp):
-    """Watches runs; leaving it changes nothing."""
+    """Watches runs; quitting it changes nothing."""
 
     ENABLE_COMMAND_PALETTE = True
     COMMANDS = {PaletteCommands}  # noqa: RUF012 - as textual declares it
@@ -83,15 +83,15 @@ class Monitor(TerminalControlApp):
         pace: RefreshRate | None = None,
         has_mouse: bool = True,
     ) -> None:
-        """A monitor that has not begun.
+        """Create the monitor.
 
         Args:
-            sources: where its screens read.
-            glyphs: the signs that the terminal can show.
-            run: the run to begin with; None: the list.
-            theme: the colours to begin with.
-            pace: how often to look; None: as usual.
-            has_mouse: whether the mouse is ours and not the terminal's.
+            sources: data sources of the screens.
+            glyphs: the characters that the terminal supports.
+            run: the initial run; None: the list.
+            theme: the initial theme.
+            pace: the refresh rate; None: the default.
+            has_mouse: whether the application handles the mouse.
         """
         super().__init__(
             sources.clock, glyphs=glyphs, theme=theme, pace=pace, has_mouse=has_mouse
@@ -101,7 +101,7 @@ class Monitor(TerminalControlApp):
         self._first = run
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
-        """What the command palette offers."""
+        """Yield the commands of the palette."""
         keys = keys_of(screen.active_bindings.values(), self.get_key_display)
         yield from palette.key_commands(self, keys)
         if self._watched is not None:
@@ -131,18 +131,18 @@ class Monitor(TerminalControlApp):
         yield from palette.theme_commands(self.available_themes, names, self._use_theme)
 
     def commands_for(self, typed: str) -> Iterable[SystemCommand]:
-        """What words in the palette name: a task by its number."""
+        """Yield the commands that typed words name: a task by its number."""
         number = palette.task_number(typed)
         if number is not None:
             do = partial(self.run_action, f"app.open_task({number})")
             yield SystemCommand(f"Task T-{number}", "Open this task", do)
 
     def runs_offered(self) -> list[RunFolder]:
-        """The runs that the command palette leads to."""
+        """Return the runs in the command palette."""
         return list_runs(self._sources.listing.runs_dir)
 
     def on_mount(self) -> None:
-        """The run that was named, or the list of runs."""
+        """Show the given run, or the list of runs."""
         self._open(self._first)
 
     def _open(self, run: RunFolder | None) -> None:
@@ -152,7 +152,7 @@ class Monitor(TerminalControlApp):
             self._show(run)
 
     def _show(self, folder: RunFolder) -> None:
-        """Watch a run; the screens about another one go."""
+        """Watch a run; removes the screens of another one."""
         self._leave()
         self._uninstall_run_screens()
         self._watched = WatchedRun(
@@ -177,27 +177,27 @@ class Monitor(TerminalControlApp):
                 screen.remove()
 
     def on_runs_screen_opened(self, message: RunsScreen.Opened) -> None:
-        """Show the run that was chosen."""
+        """Show the chosen run."""
         self._show(message.folder)
 
     def on_run_screen_tasks_requested(self, message: RunScreen.TasksRequested) -> None:
-        """List those tasks of the run that is shown."""
+        """List the requested tasks of the current run."""
         self._list_tasks(message.expression)
 
     def _list_tasks(self, expression: str) -> None:
-        """The tasks of the run that is shown, as far as a filter lets them through."""
+        """List the current run's tasks that match a filter."""
         screen: object = self._go(TASKS)
         if isinstance(screen, FilteringScreen):
             screen.filter_by(expression)
 
     def action_open_task(self, number: int) -> None:
-        """One task of the run that is shown, before the list of all."""
+        """Show one task of the current run, over the list of tasks."""
         screen: object = self._go(TASKS)
         if isinstance(screen, FilteringScreen):
             screen.open_task(number)
 
     def action_go(self, name: str) -> None:
-        """To one of the places; from the list of runs, to that of the run there."""
+        """Go to a screen; from the list of runs, to that of the selected run."""
         if isinstance(self.screen, RunsScreen):
             folder = self.screen.current
             if folder is None:
@@ -209,7 +209,7 @@ class Monitor(TerminalControlApp):
         self._go(next(entry for entry in RUN_SCREENS if entry.name == name))
 
     def _go(self, entry: RunScreenEntry) -> Screen[Any] | None:
-        """Before the run's own screen comes that of a place, made if need be."""
+        """Show a screen of the current run over the run screen."""
         if self._watched is None:
             return None
         if not self.is_screen_installed(entry.name):
@@ -221,7 +221,7 @@ class Monitor(TerminalControlApp):
         return screen
 
     def action_runs(self) -> None:
-        """Back to the list of runs, made when it is first asked for."""
+        """Go back to the list of runs, creating it on first use."""
         self._leave()
         if not isinstance(self.screen, RunsScreen):
             listing, is_read_only = self._sources.listing, self._sources.is_read_only
@@ -230,23 +230,23 @@ class Monitor(TerminalControlApp):
             )
 
     def _leave(self) -> None:
-        """Leave what stands before the list of runs, or what comes before that."""
+        """Pop screens above the list of runs, or all but the first."""
         while len(self.screen_stack) > 1 and not isinstance(self.screen, RunsScreen):
             self.pop_screen()
 
     def action_run(self) -> None:
-        """Back to the run."""
+        """Go back to the run."""
         if any(isinstance(screen, RunScreen) for screen in self.screen_stack):
             while not isinstance(self.screen, RunScreen):
                 self.pop_screen()
 
     def action_command_palette(self) -> None:
-        """Everything that can be done, to be found by typing."""
+        """Open the command palette."""
         if not isinstance(self.screen, MonitorPalette):
             self.push_screen(MonitorPalette())
 
     def on_key(self, event: Key) -> None:
-        """Of keys that come in one go, those after the palette's are typed in it."""
+        """Pass keys typed right after the palette's key to the palette."""
         if (
             isinstance(self.screen, MonitorPalette)
             and event.is_printable
@@ -255,13 +255,13 @@ class Monitor(TerminalControlApp):
             self.screen.type_in(event.character)
 
     def action_help(self) -> None:
-        """The keys of the screen in front."""
+        """Show the keys of the current screen."""
         if not isinstance(self.screen, HelpScreen):
             keys = keys_of(self.screen.active_bindings.values(), self.get_key_display)
             self.push_screen(HelpScreen(keys, self._glyphs))
 
     def action_about(self) -> None:
-        """What this monitor is, and what it runs on."""
+        """Show versions and diagnostics."""
         folder = None if self._watched is None else self._watched.folder
         is_read_only = self._sources.is_read_only
         text = about(self, folder, self.seen, is_read_only=is_read_only)
@@ -273,7 +273,7 @@ class Monitor(TerminalControlApp):
         self.keep(message.label, {"txt": message.text})
 
     def action_export(self) -> None:
-        """Name the command that writes answers: the monitor itself writes none."""
+        """Show the command that exports answers: the monitor writes none."""
         if self._watched is not None:
             command = f"siftlog export {shlex.quote(self._watched.folder.run_id)}"
             self.copy_to_clipboard(command)
@@ -281,7 +281,7 @@ class Monitor(TerminalControlApp):
             self.notify(printable(message), title="Export", markup=False)
 
     def action_capture(self) -> None:
-        """The screen in front as a picture and as text, once it is drawn again."""
+        """Capture the screen as a picture and as text, after the next redraw."""
         self.call_after_refresh(self._capture)
 
     def _capture(self) -> None:
@@ -290,11 +290,11 @@ class Monitor(TerminalControlApp):
         self.keep(label, {"svg": picture_of(self), "txt": text_of(screen)})
 
     def keep(self, label: str, files: Mapping[str, str]) -> None:
-        """Write files, and say where they are: here, or in the browser's folder.
+        """Write files, and show their location: here, or in the browser's folder.
 
         Args:
-            label: names them.
-            files: what is in them, by the ending of their names.
+            label: label in their names.
+            files: content by file extension.
         """
         run = None if self._watched is None else self._watched.folder.run_id
         now_us = self._clock.now_us()
@@ -309,7 +309,7 @@ class Monitor(TerminalControlApp):
         self.notify(printable("\n".join(names)), title="Written", markup=False)
 
     def action_signs(self) -> None:
-        """Draw everything anew, in ASCII or with all signs."""
+        """Redraw everything in ASCII, or with all characters."""
         self._glyphs = UNICODE if self._glyphs.plain else ASCII
         folder = None if self._watched is None else self._watched.folder
         while len(self.screen_stack) > 1:
@@ -322,5 +322,5 @@ class Monitor(TerminalControlApp):
         self.theme = name
 
     def action_detach(self) -> None:
-        """Leave; say once that the run does not."""
+        """Quit; show that the run continues."""
         self.exit(farewell(self.seen))

@@ -1,9 +1,9 @@
-"""The monitor in a browser: a page that starts `siftlog watch` for whoever opens it.
+"""Serves the monitor in a browser: a page that runs `siftlog watch` per visitor.
 
-Every connection is a process of its own, and nobody logs in: whoever reaches the port
-sees all runs. So it listens on this machine only unless it is told otherwise, and
-answers only requests that name it by the address it was started with: a page of
-somebody else's can then neither read it nor steer it.
+Every connection is a separate process, without login: anyone who can reach the port
+sees all runs. So it listens on this machine only by default, and answers only requests
+for the address it was started with, so that foreign pages can neither read nor control
+it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 _HTTP = 80
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _GRACE_S = 3.0
-"""For processes to end once they are asked to."""
+"""Time for processes to end on request."""
 
 
 class BrowserPage(Server):
@@ -34,13 +34,13 @@ class BrowserPage(Server):
         host: str,
         say: Callable[[str], None],
     ) -> None:
-        """A page that is not served yet.
+        """Create a page that is not served yet.
 
         Args:
-            command: what runs for each connection, as a line of the shell.
-            listening: where it waits for them.
-            host: how a browser is to call it.
-            say: is told where it is.
+            command: shell command for each connection.
+            listening: the listening socket.
+            host: host name in the URL.
+            say: receives the URL.
         """
         port = listening.getsockname()[1]
         name = f"[{host}]" if ":" in host else host
@@ -48,7 +48,7 @@ class BrowserPage(Server):
         super().__init__(command, host, port, title="siftlog", public_url=url)
         self._listening = listening
         self._say = say
-        # its template asks a foreign server for a font, and does without
+        # its template loads a web font, which is optional
         origins = f"'self' {url} ws://{name}:{port}"
         self._policy = (
             f"default-src {origins} data:; script-src {origins} 'unsafe-inline'; "
@@ -56,7 +56,7 @@ class BrowserPage(Server):
         )
 
     async def on_startup(self, app: web.Application) -> None:
-        """Say where it is."""
+        """Report the URL."""
         del app
         self._say(self.public_url)
 
@@ -69,7 +69,7 @@ class BrowserPage(Server):
     async def _refuse_foreign(
         self, request: web.Request, handler: Handler
     ) -> web.StreamResponse:
-        """Refuse what another page, or another name of this machine, asks for."""
+        """Refuse requests from other pages, or for other host names."""
         origin = request.headers.get("Origin")
         is_same_site = matches_host(request.host, self.host, self.port) and (
             origin is None
@@ -86,7 +86,7 @@ class BrowserPage(Server):
         return response
 
     def run(self) -> None:
-        """Serve until somebody ends it."""
+        """Serve until interrupted."""
         web.run_app(
             self._make_app(),
             sock=self._listening,
@@ -97,7 +97,7 @@ class BrowserPage(Server):
 
 
 def matches_host(netloc: str, host: str, port: int) -> bool:
-    """Whether a browser calls us by the name that we go by.
+    """Return whether a request's host is this server.
 
     >>> matches_host("localhost:8000", "127.0.0.1", 8000)
     True
@@ -114,7 +114,7 @@ def matches_host(netloc: str, host: str, port: int) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach it."""
+    """Return whether only this machine can reach it."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -122,10 +122,10 @@ def is_loopback(host: str) -> bool:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket for *host*; port 0: any that is free.
+    """Open a listening socket on *host*; port 0: any free port.
 
     Raises:
-        OSError: it cannot be had.
+        OSError: it is unavailable.
     """
     family, kind, proto, _, address = socket.getaddrinfo(
         host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -134,7 +134,7 @@ def listen(host: str, port: int) -> socket.socket:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind(address)
-        # so that whoever reads the address can open it at once
+        # so that the address can be opened at once
         listening.listen()
     except OSError:
         listening.close()

@@ -1,6 +1,6 @@
-"""Shows one run in eight lines under the prompt, until it ends or somebody leaves.
+"""Shows one run in eight lines under the prompt, until it ends or the user quits.
 
-Textual draws under the prompt on Unix only.
+Textual supports this on Unix only.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from tui.widgets.panel import TextBlock
 
 LINES = 8
 _AROUND = 4
-"""The header's two, that of the errors and the last one."""
+"""Lines of the header (two), the errors and the footer."""
 
 
 def brief(snapshot: RunSnapshot, room: Room) -> Content:
-    """The header, the stages, the errors, and how to leave."""
+    """Draw the header, the stages, the errors, and how to quit."""
     middle = Room(width=room.width, height=LINES - _AROUND, glyphs=room.glyphs)
     table = stages(snapshot, middle)
     missing = middle.height - len(table.plain.split("\n"))
@@ -52,7 +52,7 @@ def _errors(snapshot: RunSnapshot) -> str:
         counted[error.error] += error.n
     if not counted:
         return "no attempt has failed"
-    # most frequent first, and by name where they are as frequent
+    # most frequent first, ties by name
     ordered = sorted(
         counted.items(), key=lambda name_count: (-name_count[1], name_count[0])
     )
@@ -67,22 +67,22 @@ class InlineScreen(Screen[None]):
         self._source = source
         self._glyphs = glyphs
         self._brief = TextBlock("brief", glyphs)
-        self.snapshot: RunSnapshot | None = None  #: what was seen last
+        self.snapshot: RunSnapshot | None = None  #: the last snapshot
 
     def compose(self) -> ComposeResult:
-        """Nothing but the lines."""
+        """Yield the lines."""
         yield self._brief
 
     def on_unmount(self) -> None:
-        """Let go of the log."""
+        """Close the log."""
         self._source.close()
 
     def on_resize(self) -> None:
-        """Lines are as long as the terminal is wide."""
+        """Redraw lines for the new width."""
         self.poll()
 
     def poll(self) -> None:
-        """Look, and leave when there is nothing more to see."""
+        """Refresh, and quit when the run has ended."""
         snapshot = self._source.poll()
         if isinstance(snapshot, ReadProblem):
             self.app.exit(return_code=1, message=printable(f"{snapshot.sentence}."))
@@ -91,12 +91,12 @@ class InlineScreen(Screen[None]):
         room = Room(width=self.size.width, height=LINES, glyphs=self._glyphs)
         self._brief.say(brief(snapshot, room))
         if snapshot.is_ended:
-            # once the last figures are on the screen, where they stay
+            # after the last figures were drawn, which stay on the terminal
             self.call_after_refresh(self.app.exit, "")
 
 
 class InlineMonitor(TerminalApp):
-    """Watches one run without taking the terminal away."""
+    """Watches one run without using the whole terminal."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("q,escape", "detach", "Detach", id="inline.detach")
@@ -112,14 +112,14 @@ class InlineMonitor(TerminalApp):
         theme: str,
         pace: RefreshRate | None = None,
     ) -> None:
-        """A monitor that has not begun.
+        """Create the monitor.
 
         Args:
-            source: looks at the run.
-            clock: what looks and frames are timed by.
-            glyphs: the signs that the terminal can show.
-            theme: its colours.
-            pace: how often to look; None: as usual.
+            source: reads the run.
+            clock: measures refreshes and frames.
+            glyphs: the characters that the terminal supports.
+            theme: its theme.
+            pace: the refresh rate; None: the default.
         """
         super().__init__(clock, glyphs=glyphs, theme=theme, pace=pace, has_mouse=False)
         self._inline_screen = InlineScreen(source, glyphs)
@@ -129,5 +129,5 @@ class InlineMonitor(TerminalApp):
         self.push_screen(self._inline_screen)
 
     def action_detach(self) -> None:
-        """Leave; say once that the run does not."""
+        """Quit; show that the run continues."""
         self.exit(farewell(self._inline_screen.snapshot))

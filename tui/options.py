@@ -16,7 +16,7 @@ _F = TypeVar("_F", bound=Callable[..., object])
 
 
 def shared(command: _F) -> _F:
-    """Options that both verbs have, and that serve hands on to watch."""
+    """Add the options of both commands, which serve passes on to watch."""
     for option in (
         click.option(
             "--runs-dir",
@@ -44,10 +44,10 @@ def shared(command: _F) -> _F:
 
 
 def resolve_theme(name: str | None) -> str:
-    """The theme that a person means.
+    """Return the theme of that name, or the default.
 
     Raises:
-        click.UsageError: there is none of that name.
+        click.UsageError: there is none.
     """
     from textual.theme import BUILTIN_THEMES
 

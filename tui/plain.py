@@ -1,7 +1,7 @@
-"""A run as plain lines: for pipes, logs, screen readers and braille displays.
+"""Shows a run as plain lines: for pipes, logs, screen readers and braille displays.
 
-A line every half minute and with every change of state, ASCII, times in UTC, and
-nothing that a terminal would act on. Neither textual nor rich is imported for it.
+A line every half minute and with every change of state, in ASCII, times in UTC, without
+control characters. Neither textual nor rich is imported.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ POLL_S = 1.0
 async def follow(
     source: SnapshotSource, clock: Clock, say: Callable[[str], None]
 ) -> None:
-    """Say how a run goes until no process works on it any more.
+    """Report a run until no process works on it.
 
     Raises:
-        StoreError: its log is gone, or cannot be read.
+        StoreError: its log is missing or unreadable.
     """
     teller = PlainReporter()
     while True:
@@ -40,21 +40,21 @@ async def follow(
 
 
 class PlainReporter:
-    """Knows what was said last, and when it is time to say something again."""
+    """Decides when to report again."""
 
     def __init__(self) -> None:
         self._state: str | None = None
         self._last_line_s = 0.0
 
     def lines(self, snapshot: RunSnapshot, now: float) -> Iterator[str]:
-        """What is to be said at *now*, in seconds of a monotonic clock."""
+        """Yield the lines due at *now*, in seconds of a monotonic clock."""
         if snapshot.state != self._state or now - self._last_line_s >= EVERY_S:
             self._state, self._last_line_s = snapshot.state, now
             yield line_of(snapshot)
 
 
 def line_of(snapshot: RunSnapshot) -> str:
-    """How a run stands, as one line of ASCII."""
+    """Describe a run as one line of ASCII."""
     status = snapshot.status
     tasks = status.tasks
     share = snapshot.ended / snapshot.total_tasks if snapshot.total_tasks else None
@@ -81,6 +81,6 @@ def line_of(snapshot: RunSnapshot) -> str:
 
 
 def ascii_of(text: str) -> str:
-    """One line with nothing beyond ASCII in it; other characters by their number."""
+    """Return one ASCII line; other characters are escaped."""
     safe = printable(text).replace("\n", " ")
     return safe.encode("ascii", "backslashreplace").decode("ascii")

@@ -1,15 +1,14 @@
-"""Replays a run's log in its own time, at a speed of one's choice.
+"""Replays a run's log in its own time, at a selected speed.
 
-Time in which nobody worked on the run is passed over: nothing happened in it, and a
-night between two stretches of work would be an hour of looking at a still picture.
+Time in which no process worked on the run is skipped: nothing happened in it, and a
+night between two sessions would be an hour of a still picture.
 
-Going back needs an earlier prefix: the nearest of some that were kept on the way, moved
-on from there. Whoever shows something then begins anew (`generation`), since what was
-seen has not been yet.
+Going back needs an earlier prefix: the nearest saved one, moved forward. Displays then
+start again (`generation`), because their state is from the future.
 
-A thread moves the past on as its time comes, in steps that are committed one by one, so
-that whatever is shown is the run as it was after one of its events. Nothing of the run
-is ever written: what is folded lies in temporary files.
+A thread advances the past in steps that are committed one by one, so the display always
+shows the run after one of its events. Nothing is written to the run: the projections
+are in temporary files.
 """
 
 from __future__ import annotations
@@ -44,20 +43,20 @@ from store.time_travel import (
 )
 
 SPEEDS = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, math.inf)
-"""That the keys lead to; the last is as fast as events can be read."""
+"""Speeds of the keys; the last is as fast as events can be read."""
 MAX = "max"
 STILL_S = 20.0
-"""Of a time without anybody at work so much is shown: long enough to see that the
-process is gone (`store.read.status.LOST_S`)."""
+"""Displayed part of a time without a process: long enough to see that the process is
+gone (`store.read.status.LOST_S`)."""
 
 _SPEED = re.compile(r"(\d+(?:\.\d+)?|\.\d+)x?")
 
 
 def parse_speed(name: str) -> float:
-    """The speed that a person means: 10x, 0.5x or max.
+    """Parse a speed: 10x, 0.5x or max.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is invalid.
     """
     if name == MAX:
         return math.inf
@@ -69,7 +68,7 @@ def parse_speed(name: str) -> float:
 
 
 def format_speed(speed: float) -> str:
-    """A speed as it is typed.
+    """Format a speed as typed.
 
     >>> format_speed(10.0), format_speed(math.inf)
     ('10x', 'max')
@@ -79,15 +78,15 @@ def format_speed(speed: float) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogTimeSpan:
-    """The time of a log; all in microseconds since 1970 UTC."""
+    """The time range of a log; all in microseconds since 1970 UTC."""
 
     begin_us: int
     end_us: int
-    absences: tuple[tuple[int, int], ...] = ()  #: nobody was at work, ascending
+    absences: tuple[tuple[int, int], ...] = ()  #: no process was at work, ascending
 
     @property
     def skipped(self) -> tuple[tuple[int, int], ...]:
-        """The stretches that are passed over."""
+        """The skipped ranges."""
         still_us = round(STILL_S * US_PER_S)
         return tuple(
             (since + still_us, until)
@@ -98,19 +97,19 @@ class LogTimeSpan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Playhead:
-    """A place in the time of a log at a moment of ours, and how fast it moves.
+    """A position in a log's time at a real time, and its speed.
 
-    Ours are seconds of a steady clock.
+    Real time is in seconds of a monotonic clock.
     """
 
     span: LogTimeSpan
     at_us: int
-    since_s: float  #: when it was there
-    speed: float  #: seconds of the log in one of ours
+    since_s: float  #: real time of that position
+    speed: float  #: seconds of the log per real second
     is_paused: bool = False
 
     def us(self, now_s: float) -> int:
-        """Where it is at *now_s*."""
+        """Return the position at *now_s*."""
         if self.is_paused:
             return self.at_us
         if math.isinf(self.speed):
@@ -126,21 +125,21 @@ class Playhead:
         return min(at_us + left_us, self.span.end_us)
 
     def put(self, at_us: int, now_s: float) -> Playhead:
-        """At another place, moving as before."""
+        """Move to another position, at the same speed."""
         span = self.span
         at_us = max(span.begin_us, min(at_us, span.end_us))
         return replace(self, at_us=at_us, since_s=now_s)
 
     def toggled(self, at_us: int, now_s: float) -> Playhead:
-        """Standing still, or moving again, from a place on."""
+        """Pause or continue at a position."""
         return replace(self.put(at_us, now_s), is_paused=not self.is_paused)
 
     def at_speed(self, speed: float, at_us: int, now_s: float) -> Playhead:
-        """Moving at another speed from a place on."""
+        """Change the speed at a position."""
         return replace(self.put(at_us, now_s), speed=speed)
 
     def next_speed(self, by: int) -> float:
-        """The next of `SPEEDS` that is faster, or slower; the last of them stays."""
+        """Return the next faster or slower of `SPEEDS`, or the same at the ends."""
         if by > 0:
             return next((speed for speed in SPEEDS if speed > self.speed), self.speed)
         slower = [speed for speed in SPEEDS if speed < self.speed]
@@ -148,11 +147,11 @@ class Playhead:
 
 
 STEP = 20_000
-"""Events folded in one commit at most: a tenth of a second or two."""
+"""Maximum events per commit: a tenth of a second or two."""
 MAX_PREFIXES = 8
-"""Prefixes kept of a long log, so that going back costs an eighth of all at most."""
+"""Prefixes kept of a long log, so that going back costs at most an eighth."""
 SPARSE = 20_000
-"""Events between two of them at least: a tenth of a second or two to fold."""
+"""Minimum events between two of them: a tenth of a second or two."""
 TURNS = (
     "run_resumed",
     "run_paused",
@@ -162,36 +161,36 @@ TURNS = (
     "comparison_decided",
     "scoring_recorded",
 )
-"""Kinds of events that one may want to see a run at."""
+"""Kinds of events that are offered as destinations."""
 MOST_TURNS = 100
 
 
 class ReplayedLog:
-    """One run's log at a moment that can be moved.
+    """One run's log at a time that can be moved.
 
-    It belongs to one thread, but for what it says of itself and `open_reader`.
+    It belongs to one thread, except for its attributes and `open_reader`.
     """
 
     def __init__(self, folder: RunFolder) -> None:
-        """At the first event; nothing after the event that is the last by now is seen.
+        """Start at the first event; events after the current last one are ignored.
 
         Raises:
             StoreError: the log cannot be read, or there is no room for a copy.
         """
         with ExitStack() as opened:
             log = opened.enter_context(folder.open_reader())
-            self.last = last_seq(log)  #: event that it ends with
+            self.last = last_seq(log)  #: its last event
             if not self.last:
                 raise NotALog(
                     "nothing has been recorded yet: use siftlog watch to follow the run"
                 )
-            self.moment = moment_of(log, 1)  #: that is shown
+            self.moment = moment_of(log, 1)  #: the displayed moment
             self.span = LogTimeSpan(
                 begin_us=self.moment.at_us,
                 end_us=moment_of(log, self.last).at_us,
                 absences=absences(log),
             )
-            #: numbers, times and kinds of some events
+            #: numbers, times and kinds of `TURNS` events
             self.turns = tuple(
                 (row.seq, row.ts_us, kind_of(type(row.event)))
                 for row in events(log, limit=MOST_TURNS, kinds=TURNS)
@@ -206,26 +205,26 @@ class ReplayedLog:
         self._spacing = max(SPARSE, self.last // MAX_PREFIXES)
         self._saved: dict[int, Path] = {}
         self._old: LogPrefix | None = None
-        self.still = Lock()  #: while it is held, the log stays as its moment says
-        self.generation = 0  #: one more whenever time has gone back
+        self.still = Lock()  #: while held, the log does not move
+        self.generation = 0  #: incremented whenever time goes back
 
     def open_reader(self) -> LogReader:
-        """A connection that sees the log as it was at the moment that is shown."""
+        """Open a connection to the log at the displayed moment."""
         return self._prefix.open_reader()
 
     def find(self, find_moment: Callable[[LogReader], Moment]) -> Moment:
-        """The moment that *find_moment* finds in the whole log."""
+        """Find a moment in the whole log."""
         return find_moment(self._log)
 
     def move_to(self, goal: Moment, should_continue: Callable[[int], bool]) -> bool:
-        """Show another moment, and on the way to a later one those between.
+        """Move to another moment, passing those between on the way forward.
 
         Args:
-            goal: where to.
-            should_continue: called now and then; if False, this stops where it is.
+            goal: the destination.
+            should_continue: called at intervals; if False, this stops.
 
         Returns:
-            Whether it has come there.
+            Whether it arrived.
 
         Raises:
             CorruptLog: an event is damaged.
@@ -248,7 +247,7 @@ class ReplayedLog:
                 return True
 
     def _rewind(self, goal: Moment, should_continue: Callable[[int], bool]) -> bool:
-        """Take another prefix, once it is there."""
+        """Switch to another prefix, once it is ready."""
         before = max((seq for seq in self._saved if seq <= goal.seq), default=None)
         saved = None if before is None else self._saved[before]
         prefix = LogPrefix(self._path, saved=saved)
@@ -262,20 +261,20 @@ class ReplayedLog:
             if self._old is not None:
                 self._old.close()
             with self._publishing(goal):
-                # screens may look at the one before until they begin anew
+                # screens may read the old one until they start again
                 self._old, self._prefix = self._prefix, prefix
                 self.generation += 1
         return has_arrived
 
     @contextmanager
     def _publishing(self, moment: Moment) -> Iterator[None]:
-        """What is done inside and the moment are seen together, or neither is."""
+        """Publish changes and the moment together."""
         with self.still:
             yield
             self.moment = moment
 
     def close(self) -> None:
-        """Let go of the log, and remove the copies."""
+        """Close the log, and remove the copies."""
         for prefix in (self._prefix, self._old):
             if prefix is not None:
                 prefix.close()
@@ -290,22 +289,22 @@ _T = TypeVar("_T")
 
 
 class Replay:
-    """One run's log as it was, moving."""
+    """One run's log in the past, moving in time."""
 
     def __init__(
         self, folder: RunFolder, clock: Clock, speed: float, *, begin: str = "1"
     ) -> None:
-        """A replay on its way to its beginning, from where it moves.
+        """Start a replay that moves to its start and continues from there.
 
         Args:
-            folder: the run's.
-            clock: ours.
-            speed: seconds of the log in one of ours; infinite: as fast as it goes.
-            begin: the moment to begin with, as `moment_named` takes it.
+            folder: the run's folder.
+            clock: the real clock.
+            speed: seconds of the log per real second; may be infinite.
+            begin: the start, in the form of `moment_named`.
 
         Raises:
             NoSuchMoment: the run has no such moment.
-            StoreError: the log cannot be read, or there is no room for a copy.
+            StoreError: the log is unreadable, or there is no disk space for a copy.
         """
         self._folder = folder
         self._clock = clock
@@ -317,9 +316,9 @@ class Replay:
             raise
         self._work: Future[Moment | None] | None = None
         self._find_moment: Callable[[LogReader], Moment] | None = None
-        self._turn = self._turn_of_work = 0  # one more with each wish: others stop
+        self._turn = self._turn_of_work = 0  # incremented by requests; stops older work
         self._refusal = ""
-        self.failure = ""  #: why it cannot go on
+        self.failure = ""  #: why it cannot continue
         span = self.reel.span
         self.playhead = Playhead(
             span=span, at_us=span.begin_us, since_s=clock.monotonic(), speed=speed
@@ -332,73 +331,73 @@ class Replay:
             raise
         self.seek(lambda _: first)
 
-    # What is looked at
+    # Data
 
     @property
     def run(self) -> PastRun:
-        """The run as it is here and now; its other files are the run's own."""
+        """The run at the displayed moment; other files are the run's."""
         return PastRun(self._folder.path, reel=self.reel)
 
     @property
     def clock(self) -> LogClock:
-        """Tells the time of the log."""
+        """A clock with the log's time."""
         return LogClock(self.reel, self._clock)
 
     @property
     def moment(self) -> Moment:
-        """Where it has come to."""
+        """The displayed moment."""
         return self.reel.moment
 
     @property
     def is_seeking(self) -> bool:
-        """Whether it is on its way to another place."""
+        """Whether it is moving to another position."""
         return self._find_moment is not None
 
     @property
     def is_over(self) -> bool:
-        """Whether the last event has been reached."""
+        """Whether the last event was reached."""
         return self.moment.seq >= self.reel.last
 
-    # What a person wishes
+    # User requests
 
     def pause(self) -> None:
-        """Stand still, or go on."""
+        """Pause or continue."""
         self._change_playhead(self.playhead.toggled)
 
     def faster(self, by: int) -> None:
-        """At the next speed, or the one below."""
+        """Select the next faster or slower speed."""
         self._change_playhead(
             partial(self.playhead.at_speed, self.playhead.next_speed(by))
         )
 
     def step(self, by: int) -> None:
-        """Stand still, so many events on or back."""
+        """Pause, and move by some events."""
         if not self.playhead.is_paused:
             self.pause()
         self.seek_event(self.moment.seq + by)
 
     def skip(self, seconds: float) -> None:
-        """So many seconds of the log on or back."""
+        """Move by seconds of the log."""
         span = self.playhead.span
         at_us = self.moment.at_us + round(seconds * US_PER_S)
         at_us = max(span.begin_us, min(at_us, span.end_us))
         self.seek(partial(moment_at, at_us=at_us))
 
     def seek_event(self, seq: int) -> None:
-        """To an event, or the end that is nearest to it."""
+        """Move to an event, within limits."""
         self.seek(partial(moment_of, seq=max(1, min(seq, self.reel.last))))
 
     def seek_named(self, name: str) -> None:
-        """To a moment as `moment_named` takes it; what is none is refused."""
+        """Move to a moment in the form of `moment_named`; invalid ones are refused."""
         self.seek(self._moment_finder(name))
 
     def taken_refusal(self) -> str:
-        """Why a moment could not be gone to, said once; empty: nothing was refused."""
+        """Return why a moment was refused, once; empty: none was."""
         refusal, self._refusal = self._refusal, ""
         return refusal
 
     def seek(self, find_moment: Callable[[LogReader], Moment]) -> None:
-        """To the moment that *find_moment* finds in the whole log."""
+        """Move to the moment that *find_moment* returns for the whole log."""
         self._turn += 1
         self._find_moment = find_moment
         self.drive()
@@ -410,10 +409,10 @@ class Replay:
         self._turn += 1
         self.playhead = change(self.moment.at_us, self._clock.monotonic())
 
-    # How it moves
+    # Movement
 
     def drive(self) -> None:
-        """Have read what the time has come for; to be called over and over."""
+        """Read due events; must be called repeatedly."""
         if self._work is not None:
             if not self._work.done():
                 return
@@ -431,7 +430,7 @@ class Replay:
         self._work = self._thread.submit(work, goal, self._turn)
 
     def _take(self, work: Future[Moment | None]) -> None:
-        """What a work has come to."""
+        """Handle the result of finished work."""
         self._work = None
         try:
             moment = work.result()
@@ -461,18 +460,18 @@ class Replay:
         return lambda _: turn == self._turn
 
     def wait(self) -> None:
-        """Wait until what is being read has been."""
+        """Wait for the current read."""
         if self._work is not None:
             self._work.exception()
 
     def settle(self) -> None:
-        """Wait until what was wished last has come true."""
+        """Wait until the last request is done."""
         while self.is_seeking and not self.failure:
             self.wait()
             self.drive()
 
     def close(self) -> None:
-        """Let go of the log, and remove the copies."""
+        """Close the log, and remove the copies."""
         self._turn += 1
         self._thread.submit(self.reel.close).result()
         self._thread.shutdown()
@@ -480,34 +479,34 @@ class Replay:
 
 @dataclass(frozen=True, slots=True)
 class PastRun(RunFolder):
-    """A run whose log is seen as it was."""
+    """A run with its log at a past moment."""
 
     reel: ReplayedLog = field(compare=False, repr=False, kw_only=True)
 
     def open_reader(self) -> LogReader:
-        """A connection that looks at its log."""
+        """Open a connection to its log."""
         return self.reel.open_reader()
 
     def is_alive(self) -> bool:
-        """Whether a process was writing the log."""
+        """Return whether a process was writing the log."""
         return self.reel.moment.is_alive
 
 
 @dataclass(frozen=True, slots=True)
 class LogClock:
-    """A clock whose present is the log's; its seconds are ours."""
+    """A clock with the log's time; its monotonic seconds are real."""
 
     reel: ReplayedLog
     real_clock: Clock
 
     def now_us(self) -> int:
-        """The moment that is shown, in microseconds since 1970 UTC."""
+        """Return the displayed time, in microseconds since 1970 UTC."""
         return self.reel.moment.at_us
 
     def monotonic(self) -> float:
-        """Seconds of ours."""
+        """Return real seconds."""
         return self.real_clock.monotonic()
 
     async def sleep_until(self, when: float) -> None:
-        """Sleep until *when*, in seconds of ours."""
+        """Sleep until *when*, in real seconds."""
         await self.real_clock.sleep_until(when)

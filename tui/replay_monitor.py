@@ -34,7 +34,7 @@ from tui.widgets.panel import TextBlock
 
 
 class ReplayBar(TextBlock):
-    """Says where a replay stands."""
+    """Shows the state of a replay."""
 
     DEFAULT_CSS = """
     ReplayBar {
@@ -48,21 +48,21 @@ class ReplayBar(TextBlock):
         self._replay = replay
 
     def on_mount(self) -> None:
-        """Begin to say it."""
+        """Draw the bar."""
         self.redraw()
 
     def on_resize(self, event: events.Resize) -> None:
-        """Lines are as long as the terminal is wide."""
+        """Redraw for the new width."""
         del event
         self.redraw()
 
     def redraw(self) -> None:
-        """Where it stands now."""
+        """Draw the current state."""
         self.say(Content(printable(replay_line(self._replay))))
 
 
 def replay_line(replay: Replay) -> str:
-    """How a replay goes, and where in its log it is."""
+    """Describe a replay's state and position."""
     span, at_us = replay.playhead.span, replay.moment.at_us
     whole_us = span.end_us - span.begin_us
     share = (at_us - span.begin_us) / whole_us if whole_us else 1.0
@@ -84,7 +84,7 @@ def _replay_state(replay: Replay) -> str:
 
 
 class ReplayHeadline(ChildHeadline):
-    """Has the answers scored that there were by then."""
+    """Scores the answers up to the displayed moment."""
 
     def __init__(
         self,
@@ -98,22 +98,22 @@ class ReplayHeadline(ChildHeadline):
 
     @property
     def command(self) -> tuple[str, ...]:
-        """The words of the command that reckons it."""
+        """The arguments of the command."""
         return (*super().command, "--at", str(self._past.moment.seq))
 
 
 _ELSEWHERE = {COMPARE.name, COMMANDS.name}
-"""Places about other runs, or about what is asked of this one now."""
+"""Screens about other runs, or about current commands."""
 SOON_S = 0.05
 MINUTE_S = 60
 SPAN_S = 600
 
 
 class ReplayMonitor(Monitor):
-    """Watches one run in its past; nothing can be asked of it."""
+    """Watches one run in its past; commands are disabled."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        # a screen would only hold its own figures still; here the time itself stops
+        # freezing a screen would stop only its figures; here time itself stops
         Binding("space", "pause", "Pause", id="replay.pause", priority=True),
         Binding("plus", "speed(1)", "Faster", id="replay.faster"),
         Binding("minus", "speed(-1)", "Slower", id="replay.slower"),
@@ -165,15 +165,15 @@ class ReplayMonitor(Monitor):
         pace: RefreshRate | None = None,
         has_mouse: bool = True,
     ) -> None:
-        """A monitor that has not begun.
+        """Create the monitor.
 
         Args:
-            sources: those of a present run; here they look at the past.
-            past: the run, and where in its time it is.
-            glyphs: the signs that the terminal can show.
-            theme: the colours to begin with.
-            pace: how often to look; None: as usual.
-            has_mouse: whether the mouse is ours and not the terminal's.
+            sources: sources of the screens, for the past.
+            past: the replay.
+            glyphs: the characters that the terminal supports.
+            theme: the initial theme.
+            pace: the refresh rate; None: the default.
+            has_mouse: whether the application handles the mouse.
         """
         super().__init__(
             sources,
@@ -187,7 +187,7 @@ class ReplayMonitor(Monitor):
         self._generation = past.reel.generation
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Nothing leads to other runs, or to the present."""
+        """Disable actions that lead to other runs, or to the present."""
         if action in {"ask", "runs"}:
             return False
         if action == "go" and parameters[0] in _ELSEWHERE:
@@ -195,7 +195,7 @@ class ReplayMonitor(Monitor):
         return super().check_action(action, parameters)
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
-        """What the command palette offers: the turns that the run took, too."""
+        """Yield the commands of the palette, with the run's turning points."""
         yield from super().get_system_commands(screen)
         for seq, at_us, kind in self._past.reel.turns:
             yield SystemCommand(
@@ -205,7 +205,7 @@ class ReplayMonitor(Monitor):
             )
 
     def commands_for(self, typed: str) -> Iterable[SystemCommand]:
-        """What words in the palette name: a moment, too."""
+        """Yield the commands that typed words name, including moments."""
         yield from super().commands_for(typed)
         try:
             moment = parse_moment(typed)
@@ -216,7 +216,7 @@ class ReplayMonitor(Monitor):
         yield SystemCommand(f"To {label}", "Go to this moment of the run", do)
 
     def runs_offered(self) -> list[RunFolder]:
-        """No other run: its time would be another one."""
+        """Return no runs: they have other time ranges."""
         return []
 
     def _poll(self) -> None:
@@ -232,7 +232,7 @@ class ReplayMonitor(Monitor):
             self.notify(printable(f"{refusal}."), severity="error", markup=False)
 
     def _begin_anew(self) -> None:
-        """Time went back: no screen may remember what has not been yet."""
+        """Recreate the screens after going back in time."""
         here = next(
             (
                 entry
@@ -253,7 +253,7 @@ class ReplayMonitor(Monitor):
             screen.filter_by(typed[0])
 
     def _show_replay_bar(self) -> None:
-        """Say on the screen in front where in its time the run is."""
+        """Show the replay's position on the current screen."""
         screen = self.screen
         if isinstance(screen, ModalScreen):
             return
@@ -265,49 +265,49 @@ class ReplayMonitor(Monitor):
             screen.mount(ReplayBar(self._past, self._glyphs))
 
     def _then(self, command: Callable[[], None]) -> None:
-        """Do what is wished, and show at once that it is being done."""
+        """Run a request, and show at once that it is running."""
         command()
         self._follow()
 
     def _follow(self) -> None:
-        """Look until a place that was sought is reached: nobody waits for a tick."""
+        """Refresh until a requested position is reached, without waiting for a tick."""
         self._poll()
         if self._past.is_seeking:
             self.set_timer(SOON_S, self._follow)
 
     def action_pause(self) -> None:
-        """Let the time of the log stand still, or go on; in a field it is a space."""
+        """Pause the log's time or continue; in a field it is a space."""
         if isinstance(self.focused, Input):
             raise SkipAction
         self._then(self._past.pause)
 
     def action_speed(self, by: int) -> None:
-        """Faster, or slower."""
+        """Change the speed."""
         self._then(partial(self._past.faster, by))
 
     def action_step(self, by: int) -> None:
-        """An event on, or back."""
+        """Move by an event."""
         self._then(partial(self._past.step, by))
 
     def action_skip(self, seconds: int) -> None:
-        """A stretch of time on, or back."""
+        """Move by a time."""
         self._then(partial(self._past.skip, seconds))
 
     def action_first(self) -> None:
-        """To the first event."""
+        """Move to the first event."""
         self._then(partial(self._past.seek_event, 1))
 
     def action_last(self) -> None:
-        """To the last event."""
+        """Move to the last event."""
         self._then(partial(self._past.seek_event, self._past.reel.last))
 
     def action_detach(self) -> None:
-        """Leave; the run ended long ago, or goes on elsewhere."""
+        """Quit without a message."""
         self.exit("")
 
 
 def past_sources(runs_dir: Path, past: Replay) -> MonitorSources:
-    """Where the screens of a replay read: the log as it was, at its own time."""
+    """Return the sources of a replay's screens: the past log, with its time."""
     return replace(
         MonitorSources.of(runs_dir, past.clock, is_read_only=True),
         headline=partial(ReplayHeadline, past),

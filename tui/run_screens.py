@@ -1,8 +1,7 @@
-"""Holds what every screen about one run needs, and the table of the screens.
+"""Data sources of the screens, and the table of screens about one run.
 
-A place keeps its screen while its run is watched: whoever comes back finds the filter,
-the cursor and the order that were left there. Modules of places are imported when they
-are first gone to: whoever starts the monitor waits for one screen, not for all.
+A screen is kept while its run is watched, with its filter, cursor and order. Screen
+modules are imported on first use, so that the monitor starts with one screen, not all.
 """
 
 from __future__ import annotations
@@ -35,9 +34,9 @@ from tui.sources.tasks import LogTasks, TaskSource
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MonitorSources:
-    """Where the screens read: logs, or what a test has made.
+    """Data sources of the screens: logs, or a test's data.
 
-    Whoever takes a source from here closes it.
+    The user of a source closes it.
     """
 
     listing: RunListSource
@@ -49,8 +48,8 @@ class MonitorSources:
     filters: FilterMemory = field(default_factory=FilterMemory)
     requests: Callable[[RunFolder], RequestSource] = FolderRequests
     control: Callable[[RunFolder], CommandSender | None] = lambda _: None
-    """Who asks things of a run; by default nobody may."""
-    is_read_only: bool = False  #: nobody is to ask anything of any run
+    """Creates the command sender of a run; by default commands are disabled."""
+    is_read_only: bool = False  #: commands are disabled for all runs
     child: Callable[[], CommandRunner] = ChildProcess
     answers: CommandAnswers = field(default_factory=CommandAnswers)  #: of all children
     history: Callable[[RunFolder, Clock], HistorySource] = LogHistory
@@ -62,7 +61,7 @@ class MonitorSources:
     def of(
         cls, runs_dir: Path, clock: Clock, *, is_read_only: bool = False
     ) -> MonitorSources:
-        """The logs of a folder's runs, and whether anything may be asked of them."""
+        """Create the sources for a folder's runs."""
         return cls(
             listing=FolderRuns(runs_dir, clock),
             run=partial(RunSource, clock=clock),
@@ -78,7 +77,7 @@ class MonitorSources:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchedRun:
-    """One run, and the means of showing it."""
+    """One run, and what its screens need."""
 
     folder: RunFolder
     sources: MonitorSources
@@ -88,17 +87,17 @@ class WatchedRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunScreenEntry:
-    """A screen about the run that is watched."""
+    """A screen about the watched run."""
 
     name: str
     key: str
-    title: str  #: in the line of keys and in the palette
-    about: str  #: in the palette
-    screen: str  #: where its class is, imported with the first visit
-    is_in_key_line: bool = True  #: in the line of keys, which has no room for all
+    title: str  #: title in the line of keys and in the palette
+    about: str  #: description in the palette
+    screen: str  #: location of its class, imported on first use
+    is_in_key_line: bool = True  #: shown in the line of keys
 
     def make(self, watched: WatchedRun) -> Screen[None]:
-        """Its screen, for a run."""
+        """Create the screen for a run."""
         module, _, name = self.screen.partition(":")
         screen: Screen[None] = getattr(importlib.import_module(module), name)(watched)
         return screen

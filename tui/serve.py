@@ -1,4 +1,4 @@
-"""Serves the command `serve`: the monitor in a browser."""
+"""The command `serve`: the monitor in a browser."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def serve(
             "and forward the port with ssh -L."
         )
     resolve_theme(theme)
-    # the command that was typed, for another verb
+    # the typed command, as `watch`
     words = [sys.executable, str(Path(sys.argv[0]).absolute()), "watch"]
     words += ["--runs-dir", str(runs_dir)]
     words += [] if run_name is None else [resolve(runs_dir, run_name).run_id]

@@ -1,4 +1,4 @@
-"""Serves the command `watch`: on a screen, under the prompt, or as lines."""
+"""The command `watch`: on a screen, under the prompt, or as lines."""
 
 from __future__ import annotations
 
@@ -88,10 +88,10 @@ def watch(
     speed = _speed(speed_name, moment_name, is_screen=not (plain or inline))
     if plain or not _is_screen():
         return _say(runs_dir, run_name or LAST)
-    # read by textual when it is imported
+    # read by Textual when it is imported
     os.environ.setdefault("TEXTUAL_ANIMATIONS", "none")
     if not _is_browser():
-        # a size that was exported once would hide every later one of the terminal
+        # an exported size would hide later changes of the terminal's size
         for name in ("COLUMNS", "LINES"):
             os.environ.pop(name, None)
     from store.runs import resolve
@@ -135,7 +135,7 @@ def watch(
 def _speed(
     speed_name: str | None, moment_name: str | None, *, is_screen: bool
 ) -> float | None:
-    """How fast to replay; None: what is to be watched is the present."""
+    """Return the replay speed; None: watch the present."""
     if speed_name is None:
         if moment_name is not None:
             raise click.UsageError("--at sets the start of a replay: add --replay 10x.")
@@ -154,19 +154,19 @@ def _speed(
 
 
 def _is_browser() -> bool:
-    """Whether a page's process is asked for a screen, through a pipe."""
+    """Return whether this process serves a browser page, through a pipe."""
     return "TEXTUAL_DRIVER" in os.environ
 
 
 def _is_screen() -> bool:
-    """Whether there is something that a screen can be drawn on."""
+    """Return whether a screen can be drawn."""
     can_draw = os.environ.get("TERM") != "dumb" and not os.environ.get("CI")
     return _is_browser() or (can_draw and _is_terminal())
 
 
 def _is_terminal() -> bool:
-    """Whether somebody can see what is said, and answer."""
-    # textual draws on the third
+    """Return whether a user can see the output and answer."""
+    # Textual draws on stderr
     return all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
 
 
@@ -178,10 +178,10 @@ def _print_keymap() -> int:
 
 
 def _read_keymap(path: Path | None) -> dict[str, str]:
-    """A person's keys: of the file that was named, or of the usual one.
+    """Read the user's keys from the given file, or the default one.
 
     Raises:
-        click.UsageError: something in the file cannot be followed.
+        click.UsageError: the file is invalid.
     """
     from tui.terminal.keymap import (
         KeymapError,
@@ -217,7 +217,7 @@ def _say(runs_dir: Path, run_name: str) -> int:
         try:
             asyncio.run(follow(source, clock, say))
         except KeyboardInterrupt:
-            return 0  # detached; the run knows nothing of it
+            return 0  # detached; the run is not affected
     return 0
 
 
@@ -292,7 +292,7 @@ def _show_inline(run: RunFolder, glyphs: Glyphs, theme: str, pace: RefreshRate) 
     monitor = InlineMonitor(
         RunSource(run, clock), clock, glyphs=glyphs, theme=theme, pace=pace
     )
-    # what was seen last stays on the terminal, as the output of any command
+    # the last figures stay on the terminal, like the output of any command
     message = monitor.run(inline=True, inline_no_clear=True, mouse=False)
     if message:
         click.echo(message, err=True)

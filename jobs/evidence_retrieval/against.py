@@ -27,6 +27,7 @@ from jobs.evidence_retrieval.verification.verify import (
 )
 from jobs.kit.inputs.column_map import ColumnMap, column_map, near_words
 from runner.scorecard import Cell, Finding, Metric, Scorecard, Table
+from store.document import PageText, blocks_of
 
 _INDEX = re.compile(r"\[[0-9]+\]")
 """Of an entry of a list; a key is reported once for all entries."""
@@ -260,9 +261,12 @@ def with_verification(
             f"{verification.summary}."
         ),
     )
+    line = f"stored results  {verification.summary}"
     return replace(
         card,
-        summary=f"{card.summary}\nstored results  {verification.summary}",
+        summary=PageText(
+            f"{card.summary}\n{line}", (*blocks_of(card.summary), "", line)
+        ),
         tables=(*card.tables, table),
         findings=(*card.findings, *_findings(verification), *unknown),
         failures=(*card.failures, *verification.failures),

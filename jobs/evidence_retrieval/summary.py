@@ -9,10 +9,10 @@ from jobs.evidence_retrieval.metrics.results import EvidenceResults, ModelResult
 from jobs.evidence_retrieval.queries import SCORED, SKIPPED, UNJUDGED, UNSCORED
 from jobs.kit.inputs.sampling import sample_sentences
 from jobs.kit.metrics.selective import STATES
-from jobs.kit.summary import finding_lines, summary_text, wide_table
+from jobs.kit.summary import finding_lines, summary_text
 from jobs.kit.text_format import ends, fixed, metric_target, plural
 from runner.scorecard import Finding, Metric
-from store.document import Block, TableBlock
+from store.document import Block, TableBlock, wide_table
 
 ROWS: Mapping[str, str] = {
     "auroc": "AUROC",

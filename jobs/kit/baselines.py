@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from jobs.kit.measures import Measures
 from jobs.kit.text_format import fixed
 from runner.scorecard import BASELINES, Artifact, Metric, Scorecard, Table
+from store.document import PageText, blocks_of
 from store.printable import one_line, shortened
 
 BASELINE_COLUMNS = ("model", "metric", "value", "baseline", "of_baseline", "adds")
@@ -102,14 +103,17 @@ def add_baselines(
     summary_lines = lines[:MOST_LINES] + (
         [f"  {left} more: baselines.csv"] if left > 0 else []
     )
-    text = "\n".join(["Over trivial baselines:", *summary_lines, ""])
+    added = ["Over trivial baselines:", *summary_lines]
     return replace(
         card,
         models={
             model: tuple(_with_baselines(metrics, applicable.get(model, ()), words))
             for model, metrics in card.models.items()
         },
-        summary=f"{card.summary.rstrip()}\n{text}",
+        summary=PageText(
+            "\n".join([card.summary.rstrip(), *added, ""]),
+            (*blocks_of(card.summary), *added),
+        ),
         tables=(*card.tables, table),
         artifacts=(
             *card.artifacts,

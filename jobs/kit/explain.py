@@ -38,7 +38,7 @@ from typing import TypeAlias, TypeVar
 from runner.errors import UsageError
 from runner.job import Answer
 from runner.messages import ParseFailure
-from store.document import Block, Fact, Quote, as_text
+from store.document import Block, Fact, PageText, Quote, as_text
 from store.printable import clip
 
 T = TypeVar("T")
@@ -50,9 +50,9 @@ NAME_CHARS = 60
 """Characters of an unknown name that its error repeats."""
 
 
-def pages_text(pages: Iterable[Iterable[Block]]) -> str:
+def pages_text(pages: Iterable[Iterable[Block]]) -> PageText:
     """Renders pages for a terminal, with a blank line between them."""
-    return "\n\n".join(as_text(page) for page in pages) + "\n"
+    return as_text(block for page in pages for block in (*page, ""))
 
 
 def select(

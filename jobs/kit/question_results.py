@@ -9,7 +9,7 @@ from functools import partial
 from typing import NamedTuple, TypeAlias, TypeVar
 
 from jobs.kit import charts
-from jobs.kit.baselines import TrivialBaseline, add_baselines
+from jobs.kit.baselines import TrivialBaseline
 from jobs.kit.charts import Chart, ChartFigures, bootstrap_note
 from jobs.kit.measurements import share, with_intervals
 from jobs.kit.measures import (
@@ -21,20 +21,28 @@ from jobs.kit.measures import (
 )
 from jobs.kit.metrics import Ratio, Resamples
 from jobs.kit.questions import STAGE, QuestionJob, Questions, Value
+from jobs.kit.score import (
+    ItemFrame,
+    ItemMetric,
+    Judged,
+    ModelScores,
+    TaskVerdicts,
+    comparable,
+    with_models,
+)
+from jobs.kit.summary import summary_text
 from jobs.kit.tables import TableOf, count, text
 from jobs.kit.text_format import with_ends
 from runner.job import Answer, Answers
 from runner.messages import ParseFailure
 from runner.scorecard import (
     Axis,
-    ItemValues,
     Labels,
     Metric,
     Panel,
     Scorecard,
-    Verdict,
 )
-from store.document import TableBlock, Words, as_text
+from store.document import TableBlock, Words
 
 MOST_CATEGORIES = 20
 """Values of the truth up to which answers are labels with a table of confusion."""
@@ -108,7 +116,7 @@ MEASURES = Measures(
 )
 
 
-def judge(job: QuestionJob, dataset: Questions, answer: Answer) -> Verdict | None:
+def judge(job: QuestionJob, dataset: Questions, answer: Answer) -> Judged | None:
     """The verdict on a reply; None without one, or of a row that is gone."""
     task = answer.task
     is_judged = task.stage == STAGE and task.key in dataset.rows
@@ -118,32 +126,12 @@ def judge(job: QuestionJob, dataset: Questions, answer: Answer) -> Verdict | Non
     value = job.parse(dataset, task, answer.chat)
     failure = value if isinstance(value, ParseFailure) else None
     is_right = failure is None and truth is not None and job.is_right(value, truth)
-    return Verdict(
-        task=task.number,
-        model=task.model,
-        stage=task.stage,
-        key=task.key,
+    return Judged(
         value="" if failure else str(value),
         expected="" if truth is None else str(truth),
         correct=None if truth is None else is_right,
         rule=failure.reason if failure else "read",
     )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdicts:
-    """One verdict for each reply; may be read again, and none is held."""
-
-    job: QuestionJob
-    dataset: Questions
-    answers: Answers
-
-    def __iter__(self) -> Iterator[Verdict]:
-        for family in self.answers.families():
-            for answer in family:
-                verdict = judge(self.job, self.dataset, answer)
-                if verdict is not None:
-                    yield verdict
 
 
 class _Confused(NamedTuple):
@@ -194,7 +182,7 @@ def score(job: QuestionJob, dataset: Questions, answers: Answers) -> Scorecard:
         documents.setdefault(job.document(dataset, key), []).append(key)
     truths = {key: job.truth_of(row) for key, row in dataset.rows.items()}
     known = Counter(truth for truth in truths.values() if truth is not None)
-    verdicts = Verdicts(job=job, dataset=dataset, answers=answers)
+    verdicts = TaskVerdicts(answers, partial(judge, job, dataset))
     by_model = {model: QuestionAnswers() for model in answers.models}
     confused: Counter[tuple[str, str, str]] = Counter()
     for verdict in verdicts:
@@ -212,26 +200,24 @@ def score(job: QuestionJob, dataset: Questions, answers: Answers) -> Scorecard:
         level=settings.level,
         cluster=job.cluster or "row",
     )
+    rights = {
+        name: ByDocument(answers=records, documents=documents)
+        for name, records in by_model.items()
+    }
     listed = {
         name: MEASURES.describe(
             with_intervals(
-                (
-                    *measured(
-                        ACCURACY, ByDocument(answers=records, documents=documents)
-                    ),
-                    *measured(UNREAD, records),
-                ),
-                draws,
+                (*measured(ACCURACY, right), *measured(UNREAD, right.answers)), draws
             )
         )
-        for name, records in by_model.items()
+        for name, right in rights.items()
     }
     is_labelled = 0 < len(known) <= MOST_CATEGORIES
     note = bootstrap_note(
         settings.level, job.cluster or "row", f"{len(documents):,}", settings.boot_b
     )
     card = Scorecard(
-        models=listed,
+        models={},
         summary=_summary(job, dataset, known.total(), listed),
         headline="accuracy",
         worth_explaining=_worst(by_model),
@@ -248,22 +234,24 @@ def score(job: QuestionJob, dataset: Questions, answers: Answers) -> Scorecard:
             lambda: Plot.of(None, {name: of[0] for name, of in listed.items()}, note),
         ),
         details=verdicts,
-        comparable={
-            name: {"accuracy": partial(_item_values, job, dataset, records)}
-            for name, records in by_model.items()
-        },
-        labelled={
-            name: partial(_labels, known, records) for name, records in by_model.items()
-        }
-        if is_labelled
-        else {},
-        units={
-            name: {"row": len(records.values)} for name, records in by_model.items()
-        },
     )
-    return add_baselines(
-        card, {name: tuple(_majority(known)) for name in by_model}, MEASURES
+    compared = ItemMetric(
+        "accuracy",
+        partial(_judged_rows, job, dataset),
+        lambda records: list(records.row_means().values()),
+        definition="accuracy@1",
     )
+    models = {
+        name: ModelScores(
+            metrics=listed[name],
+            comparable=comparable([compared], records, {}),
+            labels=partial(_labels, known, records) if is_labelled else None,
+            units={"row": len(records.values)},
+            baselines=_majority(known),
+        )
+        for name, records in by_model.items()
+    }
+    return with_models(card, models, MEASURES)
 
 
 def with_metrics(
@@ -315,18 +303,13 @@ def _worst(by_model: Mapping[str, QuestionAnswers]) -> str:
     return ""
 
 
-def _item_values(
+def _judged_rows(
     job: QuestionJob, dataset: Questions, records: QuestionAnswers
-) -> ItemValues:
-    means = records.row_means()
-    return ItemValues(
-        kind="mean",
-        items=list(means),
-        clusters=[job.document(dataset, key) for key in means],
-        cluster=job.cluster or "row",
-        first=list(means.values()),
-        definition="accuracy@1",
-    )
+) -> ItemFrame:
+    """The rows of a model whose truth is known."""
+    keys = list(records.scores)
+    clusters = [job.document(dataset, key) for key in keys]
+    return ItemFrame.of(keys, clusters, cluster=job.cluster or "row")
 
 
 def _labels(known: Counter[Value], records: QuestionAnswers) -> Labels:
@@ -354,4 +337,4 @@ def _summary(
         (name, with_ends(of[0], ".3f"), f"{of[0].n:,}", with_ends(of[1], ".1%"))
         for name, of in listed.items()
     ]
-    return as_text([head, TableBlock(columns, rows)]) + "\n"
+    return summary_text([head, TableBlock(columns, rows)])

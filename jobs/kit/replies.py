@@ -134,10 +134,10 @@ def parse_failure(reply: Reply, reason: str) -> ParseFailure:
 class AnswerSubset:
     """A few families of a run; a `runner.job.Answers`."""
 
-    held: tuple[tuple[Answer, ...], ...]
+    held: tuple[tuple[Answer, ...], ...]  #: by family
     models: tuple[str, ...]
-    replicates: int
-    imported: bool
+    replicates: int = 1
+    imported: bool = False
 
     @classmethod
     def matching(

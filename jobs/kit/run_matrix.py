@@ -12,20 +12,21 @@ from jobs.kit import tables
 from jobs.kit.report.html import (
     Child,
     Element,
-    HtmlColumn,
     element,
     facts_list,
     html_page,
     html_table,
+    with_key,
 )
 from jobs.kit.tables import TableOf, count, number, per_key, printed
 from runner.cli import console
 from runner.estimate.estimate import EstimateRange, preview
 from runner.matrix import MatrixCell, MatrixFile
 from runner.score.render import REPORT
-from runner.table_rendering import PrintTable, format_number, in_columns
+from runner.table_rendering import PrintTable, format_number
 from store.clock import Clock
 from store.database import open_reader
+from store.document import Block, Numbers, Words, as_text, wide_table
 from store.read.live import live_status
 from store.read.status import scorings
 from store.read.tasks import parts
@@ -145,10 +146,13 @@ def cells(row: MatrixRow) -> tuple[str, ...]:
 
 def text(group: str, run_rows: Sequence[MatrixRow]) -> str:
     """The table, and how runs of one job are held against each other."""
-    lines = [f"{group}: {len(run_rows)} runs"]
-    lines += in_columns([tuple(CELLS), *map(cells, run_rows)])
-    lines += [f"compare: siftlog compare {a} {b}" for a, b in pairs(run_rows)]
-    return "\n".join(lines)
+    return as_text(
+        [
+            f"{group}: {len(run_rows)} runs",
+            wide_table(tuple(CELLS), map(cells, run_rows)),
+            *(f"compare: siftlog compare {a} {b}" for a, b in pairs(run_rows)),
+        ]
+    )
 
 
 def print_table(group: str, run_rows: Sequence[MatrixRow]) -> PrintTable:
@@ -233,15 +237,15 @@ def page(group: str, run_rows: Sequence[MatrixRow], budget_usd: float | None) ->
     """
     jobs = tuple(dict.fromkeys(row.job for row in run_rows))
     metrics = {
-        f"Metrics of {job}": tuple(_metrics([o for o in run_rows if o.job == job]))
+        f"Metrics of {job}": _metrics([row for row in run_rows if row.job == job])
         for job in jobs
     }
     return html_page(
         f"{group}: {len(run_rows)} runs",
         _facts(run_rows, jobs, budget_usd),
         {
-            "Comparison": tuple(_table(run_rows)),
-            **{title: inside for title, inside in metrics.items() if inside},
+            "Comparison": _table(run_rows),
+            **metrics,
         },
         _footer(run_rows),
     )
@@ -271,7 +275,7 @@ def _table(run_rows: Sequence[MatrixRow]) -> Iterator[Element]:
     yield html_table(
         "Each run with the metric that its last scoring is judged by. Intervals are of "
         "each run alone; whether two differ, their paired comparison says.",
-        [HtmlColumn(name=name, numeric=name in _NUMERIC) for name in CELLS],
+        [(Numbers if name in _NUMERIC else Words)(name) for name in CELLS],
         [(_link(row), *cells(row)[1:]) for row in run_rows],
     )
 
@@ -291,10 +295,9 @@ def _metrics(run_rows: Sequence[MatrixRow]) -> Iterator[Element]:
         return
     first = [row.headline for row in scored if row.headline]
     paths = dict.fromkeys([*first, *(path for row in scored for path in row.metrics)])
-    runs = (HtmlColumn(name=row.run, numeric=True) for row in scored)
     yield html_table(
         "Values by run; the run's own report has intervals and definitions.",
-        [HtmlColumn(name="metric"), *runs],
+        [Words("metric"), *(Numbers(row.run) for row in scored)],
         [
             (
                 _metric_cell(path, scored),
@@ -314,23 +317,17 @@ def _metric_cell(path: str, scored: Sequence[MatrixRow]) -> Child:
     """A metric's name with its key below; the key alone where nobody named it."""
     metrics = (row.metrics[path] for row in scored if path in row.metrics)
     name = next((metric.get("name", "") for metric in metrics), "")
-    key = element("code", path)
-    if name in {"", path}:
-        return key
-    return name, element("span", key, class_="key")
+    return with_key("" if name == path else name, path)
 
 
-def _footer(run_rows: Sequence[MatrixRow]) -> Element:
-    commands = [f"siftlog compare {a} {b}" for a, b in pairs(run_rows)]
-    return element(
-        "footer",
-        element(
-            "p",
-            "Numbers are shown to three decimals; comparison.csv and comparison.json "
-            "hold all digits. n/a is undefined; it is not 0.",
-        ),
-        *(element("p", element("code", command)) for command in commands),
+def _footer(run_rows: Sequence[MatrixRow]) -> Iterator[Element]:
+    yield element(
+        "p",
+        "Numbers are shown to three decimals; comparison.csv and comparison.json "
+        "hold all digits. n/a is undefined; it is not 0.",
     )
+    for a, b in pairs(run_rows):
+        yield element("p", element("code", f"siftlog compare {a} {b}"))
 
 
 _PREVIEW_HEADERS = ("run", "what", "items", "calls", "dollars, expected (low to high)")
@@ -381,14 +378,16 @@ def preview_text(file: MatrixFile, previewed_runs: Sequence[PreviewedRun]) -> st
         )
         for run in previewed_runs
     ]
-    lines = [f"{file.group}: {len(previewed_runs)} runs; nothing is sent"]
-    lines += in_columns([_PREVIEW_HEADERS, *rows])
     total = whole_cost(previewed_runs)
     total_text = console.cost(None) if total is None else _span(total)
-    lines.append(f"in all, had nothing been asked yet: {total_text}")
+    blocks: list[Block] = [
+        f"{file.group}: {len(previewed_runs)} runs; nothing is sent",
+        wide_table(_PREVIEW_HEADERS, rows),
+        f"in all, had nothing been asked yet: {total_text}",
+    ]
     if file.options.budget is not None:
-        lines.append(f"budget for all runs: {dollars(file.options.budget)}")
-    return "\n".join(lines)
+        blocks.append(f"budget for all runs: {dollars(file.options.budget)}")
+    return as_text(blocks)
 
 
 def whole_cost(previewed_runs: Sequence[PreviewedRun]) -> EstimateRange | None:

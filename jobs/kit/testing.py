@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from jobs.kit.replies import AnswerSubset
 from runner.job import Answer, Dataset, ImportedAnswer, Job, Stage, Task, TaskSpec
 from runner.messages import AnyReply, Reply
 from runner.scorecard import Cell, Scorecard, StreamedLine, StreamedRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryAnswers:
-    """Answers held in memory; a `runner.job.Answers`."""
-
-    held: tuple[tuple[Answer, ...], ...]  #: by family
-    models: tuple[str, ...]
-    replicates: int = 1
-    imported: bool = False
+class MemoryAnswers(AnswerSubset):
+    """Answers that a test makes up."""
 
     @classmethod
     def of(cls, families: Iterable[tuple[Answer, ...]]) -> MemoryAnswers:
@@ -67,17 +63,7 @@ class MemoryAnswers:
             if not imported_answer.descends:
                 families.append([])
             families[-1].append(_answer(number, imported_answer))
-        answers = cls.of(tuple(family) for family in families)
-        return cls(
-            held=answers.held,
-            models=answers.models,
-            replicates=answers.replicates,
-            imported=True,
-        )
-
-    def families(self) -> Iterator[tuple[Answer, ...]]:
-        """Each first-stage answer with all that descend from it."""
-        return iter(self.held)
+        return replace(cls.of(map(tuple, families)), imported=True)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from jobs.kit.comparison.models import p_value_words
 from jobs.kit.inputs.sampling import sample_sentences
-from jobs.kit.summary import summary_text, wide_table
+from jobs.kit.summary import summary_text
 from jobs.kit.text_format import ends, fixed
 from jobs.paper_investigation.model_pairs import PaperModelPair
 from jobs.paper_investigation.model_summary import reasons
@@ -20,7 +20,7 @@ from jobs.paper_investigation.run_tally import RunTally
 from jobs.paper_investigation.settings import PIPELINES, InvestigationSettings
 from jobs.paper_investigation.variant_counts import Grounding
 from runner.scorecard import Finding, Metric
-from store.document import Block, TableBlock
+from store.document import Block, TableBlock, wide_table
 
 ByPath: TypeAlias = Mapping[str, Metric]
 Column: TypeAlias = tuple[str, Callable[[ByPath], str]]

@@ -12,7 +12,7 @@ from itertools import islice
 from jobs.kit.comparison.models import ModelPair, p_value_words
 from jobs.kit.inputs.sampling import sample_sentences
 from jobs.kit.metrics import mean
-from jobs.kit.summary import finding_lines, summary_text, wide_table
+from jobs.kit.summary import finding_lines, summary_text
 from jobs.kit.text_format import ends, fixed, plural, with_ends
 from jobs.review_benchmark.agent_results import AgentResults
 from jobs.review_benchmark.benchmark import failure_reasons, percent
@@ -23,7 +23,7 @@ from jobs.review_benchmark.matching import METHODS
 from jobs.review_benchmark.results import BenchmarkResults, not_available
 from jobs.review_benchmark.verdicts import ConclusionVerdicts
 from runner.scorecard import Finding
-from store.document import Block, Fact, Numbers, TableBlock, Words, number
+from store.document import Block, Fact, Numbers, TableBlock, Words, number, wide_table
 from store.printable import one_line, shortened
 
 MOST_PAIRS = 10

@@ -65,14 +65,14 @@ class RecordRow(PaperRow):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LabelledRecords:
-    """What the files of labelled records say."""
+class CorpusFiles:
+    """What the tables, or the files of labelled records, say."""
 
     reviews: Mapping[str, ArticleText]
-    """By id, which where it is more than a number is all there is of a title."""
+    """By id, which for records is all there is of a title, if more than a number."""
     papers: Mapping[str, ArticleText]
     citations: Citations
-    exclusions: tuple[Exclusion, ...]
+    exclusions: tuple[Exclusion, ...] = ()
 
 
 def read_records(
@@ -80,7 +80,7 @@ def read_records(
     positive: str,
     findings: InputFindings,
     renamed: Mapping[str, str],
-) -> LabelledRecords:
+) -> CorpusFiles:
     """The records of all files.
 
     Args:
@@ -142,7 +142,7 @@ def read_records(
             for paper, label in seen.items()
             if not label
         )
-    return LabelledRecords(
+    return CorpusFiles(
         reviews=reviews,
         papers=papers,
         citations=edges.citations(),
@@ -308,33 +308,17 @@ def read_corpus(settings: ScreeningSettings) -> Corpus:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Tables:
-    """What both layouts come to."""
-
-    reviews: Mapping[str, ArticleText]
-    papers: Mapping[str, ArticleText]
-    citations: Citations
-    exclusions: tuple[Exclusion, ...] = ()
-
-
 def _read_tables(
     settings: ScreeningSettings,
     paths: Mapping[str, Path],
     findings: InputFindings,
     renamed: Mapping[str, str],
-) -> _Tables:
+) -> CorpusFiles:
     if settings.records:
-        labelled = read_records(
+        return read_records(
             settings.records, settings.positive_label, findings, renamed
         )
-        return _Tables(
-            reviews=labelled.reviews,
-            papers=labelled.papers,
-            citations=labelled.citations,
-            exclusions=labelled.exclusions,
-        )
-    return _Tables(
+    return CorpusFiles(
         reviews=read_texts(paths["reviews"], findings, renamed),
         papers=read_texts(paths["papers"], findings, renamed),
         citations=read_citations(paths["references"], findings, renamed),

@@ -190,13 +190,7 @@ def true_exclusions(
 RecordKind: TypeAlias = Literal[
     "included", "near-miss", "random", "true-excluded", "unspecified"
 ]
-KINDS: tuple[RecordKind, ...] = (
-    "included",
-    "near-miss",
-    "random",
-    "true-excluded",
-    "unspecified",
-)
+KINDS: tuple[RecordKind, ...] = get_args(RecordKind)
 """In the order of a set's rows; `unspecified` are negatives of an import alone."""
 
 

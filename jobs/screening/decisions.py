@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import cast
+from typing import cast, get_args
 
 import msgspec
 import numpy as np
@@ -23,7 +23,7 @@ import numpy as np
 from jobs.kit.metrics.columns import Bools, Floats, Ints
 from jobs.screening.data import KINDS, RecordKind, ScreeningRecord
 from jobs.screening.inputs import ScreeningDataset
-from jobs.screening.settings import Outside, ScreeningSettings
+from jobs.screening.settings import Outside, ScreeningSettings, StageName
 from runner.job import Answers
 from runner.scorecard import Finding
 
@@ -104,7 +104,7 @@ class ScreeningPredictions:
     stale: int = 0  #: stored answers that the present plan no longer asks for
 
 
-STAGES = ("title", "abstract", "fulltext")
+STAGES: tuple[StageName, ...] = get_args(StageName)
 """The stages that judge a record, in their order."""
 
 

@@ -31,7 +31,7 @@ from store.document import (
     Numbers,
     TableBlock,
     Words,
-    text_lines,
+    as_text,
 )
 from store.printable import display_width, one_line
 
@@ -57,8 +57,8 @@ def page(account: NegativesTrace, *, plain: bool = False) -> str:
         account: of one review.
         plain: in ASCII alone.
     """
-    lines = (*text_lines(_steps(account)), "", *diagram(account))
-    return "\n".join(map(_ascii, lines) if plain else lines)
+    text = as_text([*_steps(account), "", *diagram(account)])
+    return "\n".join(map(_ascii, text.split("\n"))) if plain else text
 
 
 def _steps(account: NegativesTrace) -> Iterator[Block]:

@@ -14,11 +14,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from jobs.kit.metrics.columns import Aggregate, aggregate, ratio
+from jobs.kit.metrics.columns import aggregate, ratio
 from jobs.screening.data import Citations, Corpus, Indices, index_in
 
 BLOCK_PAPERS = 4_000_000
@@ -189,18 +190,6 @@ class ReviewStatistics:
     candidates_sha256: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Overview:
-    """The reviews that are analysed."""
-
-    analysed: int
-    with_candidates: int
-    share: float | None  #: of those with candidates; None: none is analysed
-    candidates: Aggregate
-    total: int
-    histogram: Mapping[str, int]
-
-
 def statistics_of(graph: Graph, near: Neighbourhood) -> ReviewStatistics:
     """The figures of one review."""
     candidates = "\n".join(graph.names(near.candidates))
@@ -215,18 +204,25 @@ def statistics_of(graph: Graph, near: Neighbourhood) -> ReviewStatistics:
     )
 
 
-def overview(analysed: Sequence[ReviewStatistics]) -> Overview:
-    """The figures over the reviews that have enough papers."""
+def overview(analysed: Sequence[ReviewStatistics]) -> dict[str, Any]:
+    """The figures over the reviews that have enough papers, as summary.json has them.
+
+    A share or a mean over no review is None.
+    """
     counts = [statistics.n_candidates for statistics in analysed]
-    some = sum(n > 0 for n in counts)
-    return Overview(
-        analysed=len(counts),
-        with_candidates=some,
-        share=ratio(some, len(counts)),
-        candidates=aggregate(counts),
-        total=sum(counts),
-        histogram={
+    figures, some = aggregate(counts), sum(n > 0 for n in counts)
+    return {
+        "reviews_analysed": len(counts),
+        "reviews_with_candidates": some,
+        "share_with_candidates": ratio(some, len(counts)),
+        "total": sum(counts),
+        "mean": figures.mean,
+        "median": figures.median,
+        "min": figures.min,
+        "max": figures.max,
+        "std": figures.std,
+        "histogram": {
             name: sum(low <= n <= high for n in counts)
             for name, (low, high) in BINS.items()
         },
-    )
+    }

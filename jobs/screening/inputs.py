@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any
@@ -35,7 +36,7 @@ from runner.prompts import PromptBook
 from runner.scorecard import Finding
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ScreeningDataset:
     """All inputs of a run; an imported one may have none but settings."""
 
@@ -44,32 +45,23 @@ class ScreeningDataset:
     validation_set: ValidationSet | None = None
     fulltexts: Mapping[str, Path] = field(default_factory=dict)  #: by paper
     findings: tuple[Finding, ...] = ()
-    _records: Mapping[str, ScreeningRecord] = field(
-        init=False, repr=False, compare=False
-    )
-    _reviews: Mapping[str, SetReview] = field(init=False, repr=False, compare=False)
-    _by_review: Mapping[str, list[ScreeningRecord]] = field(
-        init=False, repr=False, compare=False
-    )
 
-    def __post_init__(self) -> None:
-        validation_set = self.validation_set
-        records = (
-            {}
-            if validation_set is None
-            else {record.key: record for record in validation_set.records}
-        )
-        reviews = (
-            {}
-            if validation_set is None
-            else {review.id: review for review in validation_set.reviews}
-        )
+    @cached_property
+    def _records(self) -> Mapping[str, ScreeningRecord]:
+        records = () if self.validation_set is None else self.validation_set.records
+        return {record.key: record for record in records}
+
+    @cached_property
+    def _reviews(self) -> Mapping[str, SetReview]:
+        reviews = () if self.validation_set is None else self.validation_set.reviews
+        return {review.id: review for review in reviews}
+
+    @cached_property
+    def _by_review(self) -> Mapping[str, list[ScreeningRecord]]:
         by_review: dict[str, list[ScreeningRecord]] = {}
-        for record in records.values():
+        for record in self._records.values():
             by_review.setdefault(record.review, []).append(record)
-        object.__setattr__(self, "_records", records)
-        object.__setattr__(self, "_reviews", reviews)
-        object.__setattr__(self, "_by_review", by_review)
+        return by_review
 
     @property
     def screened(self) -> tuple[str, ...]:
@@ -125,37 +117,6 @@ class _RecordRow(RowModel):
 
 RECORDS = columns_of(_RecordRow).needed
 CANDIDATES = ("review_pmid", "paper_pmid", "n_links", "n_shared", "drawn")
-STATISTICS = (
-    "review_pmid",
-    "n_references",
-    "n_included",
-    "n_related_reviews",
-    "n_related_papers",
-    "n_candidates",
-    "candidates_sha256",
-)
-DRIFT = (
-    "review_pmid",
-    "kind",
-    "n",
-    "mean",
-    "p25",
-    "median",
-    "p75",
-    "separability",
-    "mean_jaccard",
-)
-CONTAMINATION = (
-    "review_pmid",
-    "n_candidates",
-    "confirmed",
-    "pending",
-    "duplicate_suspect",
-    "unverified",
-    "share_confirmed",
-    "lower",
-    "upper",
-)
 
 FILES = ("validation_set.csv", "reviews.jsonl", "papers.jsonl", "summary.json")
 """The files of a set that a run needs."""

@@ -8,10 +8,19 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from dataclasses import replace
 
 from jobs.kit.inputs.cells import kind_of
-from jobs.kit.replies import Object, last_object, objects, wellformed, whole_object
+from jobs.kit.replies import (
+    Object,
+    last_object,
+    objects,
+    parse_failure,
+    reply_content,
+    wellformed,
+    whole_object,
+)
 from jobs.screening.data import (
     REASON_CODES,
     Criteria,
@@ -112,11 +121,9 @@ def parse_screen(reply: Reply) -> ScreeningJudgement | ParseFailure:
     Failures: `empty`, `refusal`, `ambiguous`, `bad_decision`, `no_decision`,
     `score_only`, `truncated`.
     """
-    if reply.is_refused:
-        return ParseFailure(reason="refusal")
-    text = reply.text.lstrip("\ufeff").strip()
-    if not text:
-        return ParseFailure(reason="truncated" if reply.is_truncated else "empty")
+    text = reply_content(reply)
+    if isinstance(text, ParseFailure):
+        return text
     # a fence, or prose around an object, is passed over; one inside another is its part
     payloads = list(objects(text, lambda value: "decision" in value))
     if not payloads and score_alone(text) is not None:
@@ -218,11 +225,10 @@ def parse_criteria(reply: Reply) -> Criteria | ParseFailure:
     A field of another form than asked for counts as empty, and one text where a list is
     expected as a list of one. Failures: `empty`, `refusal`, `truncated`, `no_criteria`.
     """
-    if reply.is_refused:
-        return ParseFailure(reason="refusal")
-    if not reply.text.strip():
-        return ParseFailure(reason="truncated" if reply.is_truncated else "empty")
-    payload = last_object(reply.text, lambda value: not _FIELDS.isdisjoint(value)) or {}
+    text = reply_content(reply)
+    if isinstance(text, ParseFailure):
+        return text
+    payload = last_object(text, lambda value: not _FIELDS.isdisjoint(value)) or {}
     pico = payload.get("pico")
     pico_fields = pico if isinstance(pico, dict) else {}
     criteria = Criteria(
@@ -232,8 +238,8 @@ def parse_criteria(reply: Reply) -> Criteria | ParseFailure:
         exclusion=_text_list(payload.get("exclusion")),
     )
     if criteria.is_empty:
-        reason = "truncated" if reply.is_truncated else "no_criteria"
-        return ParseFailure(reason=reason, detail="no question, pico or list of texts")
+        failure = parse_failure(reply, "no_criteria")
+        return replace(failure, detail="no question, pico or list of texts")
     return criteria
 
 
@@ -242,11 +248,8 @@ def _text(value: object) -> str:
 
 
 def _text_list(value: object) -> Ids:
-    return tuple(_texts(value if isinstance(value, list) else [value]))
-
-
-def _texts(values: list[object]) -> Iterator[str]:
-    yield from filter(None, map(_text, values))
+    values = value if isinstance(value, list) else [value]
+    return tuple(filter(None, map(_text, values)))
 
 
 def read_criteria(

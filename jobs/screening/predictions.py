@@ -7,6 +7,7 @@ stands. Replicates of a model are joined into one column, models into ensembles.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -291,51 +292,6 @@ def collect_predictions(
     )
 
 
-@dataclass
-class _ModelColumn:
-    """What one model, once asked, says of each record; filled in one by one."""
-
-    outcome: Ints
-    p: Floats
-    stage: Ints
-    ended: Ints
-    latest: Ints
-    reason_code: list[str]
-    reason: list[str]
-    issues: list[str]
-    replies: int = 0
-    skip: Counter[str] = field(default_factory=Counter)
-    counts: Counter[str] = field(default_factory=Counter)
-
-    @classmethod
-    def of(cls, n: int, last: int) -> _ModelColumn:
-        return cls(
-            outcome=np.full(n, MISSING, dtype=np.int64),
-            p=np.full(n, np.nan),
-            stage=np.full(n, -1, dtype=np.int64),
-            ended=np.full(n, last, dtype=np.int64),
-            latest=np.full(n, MISSING, dtype=np.int64),
-            reason_code=[""] * n,
-            reason=[""] * n,
-            issues=[""] * n,
-        )
-
-    def put(self, at: int, record_outcome: RecordOutcome) -> None:
-        self.outcome[at] = record_outcome.outcome
-        self.p[at] = np.nan if record_outcome.p is None else record_outcome.p
-        self.stage[at], self.ended[at] = record_outcome.stage, record_outcome.ended
-        self.latest[at] = record_outcome.latest
-        self.reason_code[at], self.reason[at] = (
-            record_outcome.reason_code,
-            record_outcome.reason,
-        )
-        self.issues[at] = NOTED.join(record_outcome.issues)
-        if record_outcome.skip:
-            self.skip[record_outcome.skip] += 1
-        self.replies += record_outcome.replies
-        self.counts.update(record_outcome.issues)
-
-
 class _Collector:
     """One pass, with what it has found so far."""
 
@@ -407,28 +363,30 @@ class _Collector:
     def _column(
         self, model: str, replicate: int, steps: Mapping[int, Sequence[StageAnswer]]
     ) -> Decisions:
-        last = len(self._stages) - 1
-        column = _ModelColumn.of(len(self._screened.records), last)
+        last, n = len(self._stages) - 1, len(self._screened.records)
+        unasked = RecordOutcome(outcome=MISSING, ended=last, latest=MISSING)
+        outcomes, skips = [unasked] * n, Counter[str]()
         for at, record_steps in steps.items():
             due, has_ended = self._due(record_steps)
-            column.put(at, combine_stages(due, last, has_ended=has_ended))
-            if has_ended and due[-1].stage < last:
-                column.skip[EXCLUDED_EARLIER] += 1
+            outcomes[at] = combine_stages(due, last, has_ended=has_ended)
+            skips.update(filter(None, [outcomes[at].skip]))
+            skips[EXCLUDED_EARLIER] += has_ended and due[-1].stage < last
+        p = (math.nan if each.p is None else each.p for each in outcomes)
         return Decisions(
             model=model,
             replicate=replicate,
-            outcome=column.outcome,
-            p=column.p,
-            stage=column.stage,
-            ended=column.ended,
-            latest=column.latest,
+            outcome=np.fromiter((each.outcome for each in outcomes), np.int64, n),
+            p=np.fromiter(p, np.float64, n),
+            stage=np.fromiter((each.stage for each in outcomes), np.int64, n),
+            ended=np.fromiter((each.ended for each in outcomes), np.int64, n),
+            latest=np.fromiter((each.latest for each in outcomes), np.int64, n),
             stages=self._stages,
-            reason_code=column.reason_code,
-            reason=column.reason,
-            issues=column.issues,
-            replies=column.replies,
-            skip=dict(column.skip),
-            counts=dict(column.counts),
+            reason_code=[each.reason_code for each in outcomes],
+            reason=[each.reason for each in outcomes],
+            issues=[NOTED.join(each.issues) for each in outcomes],
+            replies=sum(each.replies for each in outcomes),
+            skip=dict(+skips),
+            counts=dict(Counter(word for each in outcomes for word in each.issues)),
         )
 
     def _due(self, steps: Sequence[StageAnswer]) -> tuple[Sequence[StageAnswer], bool]:

@@ -14,16 +14,16 @@ from typing import Any
 
 from jobs.kit.text_format import fixed, plural
 from jobs.screening import inputs, set_files
-from jobs.screening.contamination import macro_confirmed, together
 from jobs.screening.corpus import read_corpus, table_paths
 from jobs.screening.data import KINDS, REASON_CODES, ArticleText, Corpus, RecordKind
-from jobs.screening.graph import Graph, Overview, overview
+from jobs.screening.graph import Graph, overview
 from jobs.screening.inputs import MANIFEST
-from jobs.screening.set_files import BuiltSet, build
+from jobs.screening.set_files import BuiltSet, build, macro_confirmed, together
 from jobs.screening.settings import INPUTS, ScreeningSettings
 from jobs.screening.topic_drift import macro_drift
 from runner.fingerprint import input_hashes
 from runner.job import InputFile, Prepared
+from store.document import Fact, as_text
 
 
 def summary_text(
@@ -39,103 +39,115 @@ def summary_text(
         summary[part] for part in ("inputs", "near_misses", "set")
     )
     lines = [
-        (
-            f"inputs         {plural(inputs['reviews'], 'review')} "
+        _fact(
+            "inputs",
+            f"{plural(inputs['reviews'], 'review')} "
             f"({inputs['reviews_citing']:,} cite anything), "
             f"{plural(inputs['papers'], 'paper')} "
             f"({inputs['papers_with_abstract']:,} with abstract), "
             f"{plural(inputs['edges'], 'edge')} ({inputs['edges_unique']:,} unique), "
             f"{plural(inputs['shared_papers'], 'shared paper')} (by at most "
-            f"{plural(inputs['largest_paper_degree'], 'review')})"
+            f"{plural(inputs['largest_paper_degree'], 'review')})",
         ),
-        *_input_remarks(summary),
-        (
-            f"near misses    {plural(near['reviews_analysed'], 'review')} analysed, "
+        *(_fact("", remark) for remark in _input_remarks(summary)),
+        _fact(
+            "near misses",
+            f"{plural(near['reviews_analysed'], 'review')} analysed, "
             f"{near['reviews_with_candidates']:,} with candidates"
             f"{_share(near['share_with_candidates'])}; their candidates: "
             f"total {near['total']:,}{_in_all(near)} mean {_figure(near['mean'])} "
             f"median {_figure(near['median'])} min {_figure(near['min'])} "
-            f"max {_figure(near['max'])} std {_figure(near['std'])}"
+            f"max {_figure(near['max'])} std {_figure(near['std'])}",
         ),
-        "               "
-        + "  ".join(f"{name}: {n}" for name, n in near["histogram"].items()),
-        (
-            f"set            {plural(set_counts['reviews'], 'review')}, "
+        _fact("", "  ".join(f"{name}: {n}" for name, n in near["histogram"].items())),
+        _fact(
+            "set",
+            f"{plural(set_counts['reviews'], 'review')}, "
             f"{plural(set_counts['records'], 'record')}: "
             + (
                 ", ".join(f"{n:,} {kind}" for kind, n in set_counts["kinds"].items())
                 or "none"
-            )
+            ),
         ),
     ]
     if not set_counts["records"]:
         lines.append(
-            "               no review is left: take other --negatives, "
-            "--keep-without-negatives or a lower --min-included"
+            _fact(
+                "",
+                "no review is left: take other --negatives, "
+                "--keep-without-negatives or a lower --min-included",
+            )
         )
     if set_counts["dropped"]:
         left = ", ".join(
             f"{n:,} {reason}" for reason, n in set_counts["dropped"].items()
         )
-        lines.append(f"left out       {left}")
+        lines.append(_fact("left out", left))
     if set_counts["short"]:
-        lines.append(f"short          {_short(set_counts['short'], drawn_counts)}")
+        lines.append(_fact("short", _short(set_counts["short"], drawn_counts)))
     drift = summary["topic_drift"]
     if drift["reviews"]:
         macro_figures = "  ".join(
             f"{name} {_figure(value)}" for name, value in drift["macro"].items()
         )
-        lines.append(f"topic drift    {macro_figures}")
+        lines.append(_fact("topic drift", macro_figures))
     lines += [
-        f"               {kind} negatives of "
-        f"{plural(len(easy), 'review')} are too easy: topic alone "
-        "nearly separates them"
+        _fact(
+            "",
+            f"{kind} negatives of {plural(len(easy), 'review')} are too easy: topic "
+            "alone nearly separates them",
+        )
         for kind, easy in drift["too_easy"].items()
     ]
     doubt = summary["contamination"]
     if doubt:
         lines.append(
-            f"contamination  {plural(doubt['n'], 'candidate')} of all reviews: "
-            f"{doubt['confirmed']:,} confirmed, {doubt['pending']:,} pending, "
-            f"{plural(doubt['duplicate_suspect'], 'duplicate suspect')}, "
-            f"{doubt['unverified']:,} unverified; eligible between "
-            f"{_figure(doubt['lower'])} and {_figure(doubt['upper'])}"
+            _fact(
+                "contamination",
+                f"{plural(doubt['n'], 'candidate')} of all reviews: "
+                f"{doubt['confirmed']:,} confirmed, {doubt['pending']:,} pending, "
+                f"{plural(doubt['duplicate_suspect'], 'duplicate suspect')}, "
+                f"{doubt['unverified']:,} unverified; eligible between "
+                f"{_figure(doubt['lower'])} and {_figure(doubt['upper'])}",
+            )
         )
         lines.append(
-            "               "
-            f"share confirmed {_figure(doubt['share_confirmed_micro'])}, "
-            f"mean of {plural(doubt['reviews'], 'review')} "
-            f"{_figure(doubt['share_confirmed_macro'])}"
+            _fact(
+                "",
+                f"share confirmed {_figure(doubt['share_confirmed_micro'])}, "
+                f"mean of {plural(doubt['reviews'], 'review')} "
+                f"{_figure(doubt['share_confirmed_macro'])}",
+            )
         )
-    lines += [
-        f"{finding['severity']:14} {finding['message']} {finding['where']}: "
-        f"{finding['n']:,}"
-        + (f", such as {finding['example']}" if finding["example"] else "")
-        for finding in summary["findings"]
-    ]
-    return "\n".join(lines)
+    for finding in summary["findings"]:
+        such = f", such as {finding['example']}" if finding["example"] else ""
+        text = f"{finding['message']} {finding['where']}: {finding['n']:,}{such}"
+        lines.append(_fact(finding["severity"], text))
+    return as_text(lines)
+
+
+def _fact(label: str, text: str) -> Fact:
+    return Fact(label, text, width=15, is_wide=True)
 
 
 def _input_remarks(summary: Mapping[str, Any]) -> Iterator[str]:
     """What else is to be known of the inputs, where there is anything."""
     inputs, codes = summary["inputs"], summary["reason_codes"]
     if inputs["hubs_ignored"]:
-        yield (
-            f"               {plural(inputs['hubs_ignored'], 'hub paper')} did not "
-            "relate reviews"
-        )
+        hubs = plural(inputs["hubs_ignored"], "hub paper")
+        yield f"{hubs} did not relate reviews"
     if inputs["citing_reviews_without_row"]:
         absent = plural(inputs["citing_reviews_without_row"], "review")
-        yield f"               {absent} with citations but without title and abstract"
+        yield f"{absent} with citations but without title and abstract"
     if inputs["exclusions"]:
         yield (
-            f"               {plural(inputs['exclusions'], 'known exclusion')} "
+            f"{plural(inputs['exclusions'], 'known exclusion')} "
             f"({inputs['exclusions_with_text']:,} in the paper table), "
             f"{inputs['awaiting_or_ongoing']:,} awaiting assessment or ongoing"
         )
     if codes:
         by_code = ", ".join(f"{n:,} {code}" for code, n in codes.items())
-        yield f"               reasons for exclusion, coded: {by_code}"
+        yield f"reasons for exclusion, coded: {by_code}"
 
 
 def _short(
@@ -235,7 +247,11 @@ class SetFolder:
                     map(set_files.record_row, drawn_records)
                 ),
             )
-        _write_tables(folder, built)
+        set_files.write_table(folder, set_files.STATISTICS, built.statistics)
+        drift = set_files.kind_drifts(built.drift)
+        set_files.write_table(folder, set_files.DRIFT, drift)
+        contamination = built.contamination.items()
+        set_files.write_table(folder, set_files.CONTAMINATION, contamination)
         set_files.write_jsonl(
             folder / "reviews.jsonl",
             (
@@ -277,21 +293,6 @@ SUBCOMMANDS: Mapping[str, Callable[[ScreeningSettings], Prepared | SetFolder]] =
 """By the word that follows the job's name; none does."""
 
 
-def _write_tables(folder: Path, built: BuiltSet) -> None:
-    with set_files.csv_table(folder / "near_miss_stats.csv", inputs.STATISTICS) as rows:
-        rows.add(map(set_files.statistics_row, built.statistics))
-    with set_files.csv_table(folder / "topic_drift.csv", inputs.DRIFT) as rows:
-        for review_drift in built.drift:
-            rows.add(set_files.drift_rows(review_drift))
-    with set_files.csv_table(
-        folder / "contamination.csv", inputs.CONTAMINATION
-    ) as rows:
-        rows.add(
-            set_files.contamination_row(review, counts)
-            for review, counts in built.contamination.items()
-        )
-
-
 def _summary(corpus: Corpus, graph: Graph, built: BuiltSet) -> dict[str, Any]:
     analysed = {
         statistics.review for statistics in built.analysed if statistics.n_candidates
@@ -311,7 +312,10 @@ def _summary(corpus: Corpus, graph: Graph, built: BuiltSet) -> dict[str, Any]:
             "hubs_ignored": graph.n_hubs,
         },
         "reason_codes": _reason_codes(corpus),
-        "near_misses": _overview_json(overview(built.analysed), built),
+        "near_misses": {
+            **overview(built.analysed),
+            "all_reviews_total": sum(row.n_candidates for row in built.statistics),
+        },
         "set": {
             "reviews": len(built.reviews),
             "records": built.kinds.total(),
@@ -358,25 +362,6 @@ def _reason_codes(corpus: Corpus) -> dict[str, int]:
         if exclusion.status == "excluded"
     )
     return {code: counts[code] for code in REASON_CODES if counts[code]}
-
-
-def _overview_json(seen: Overview, built: BuiltSet) -> dict[str, Any]:
-    figures = seen.candidates
-    return {
-        "reviews_analysed": seen.analysed,
-        "reviews_with_candidates": seen.with_candidates,
-        "share_with_candidates": seen.share,
-        "total": seen.total,
-        "mean": figures.mean,
-        "median": figures.median,
-        "min": figures.min,
-        "max": figures.max,
-        "std": figures.std,
-        "histogram": dict(seen.histogram),
-        "all_reviews_total": sum(
-            statistics.n_candidates for statistics in built.statistics
-        ),
-    }
 
 
 def _manifest(settings: ScreeningSettings, set_paths: Iterable[Path]) -> dict[str, Any]:

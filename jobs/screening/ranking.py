@@ -10,7 +10,7 @@ choice is also made on all reviews but one and judged on that one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from decimal import Decimal
 from functools import cached_property
 
@@ -255,12 +255,8 @@ class ThresholdSweep:
         ]
         if not left_out_counts:
             return None
-        return Confusion(
-            tp=sum(c.tp for c in left_out_counts),
-            fp=sum(c.fp for c in left_out_counts),
-            tn=sum(c.tn for c in left_out_counts),
-            fn=sum(c.fn for c in left_out_counts),
-        )
+        cells = zip(*map(astuple, left_out_counts), strict=True)
+        return Confusion(*map(sum, cells))
 
     def judged(self) -> Iterator[JudgedThreshold]:
         """Each distinct probability as a threshold, then the chosen thresholds."""

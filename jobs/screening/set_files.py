@@ -2,6 +2,9 @@
 
 Long tables are written row by row while the set is built. The files hold neither a time
 nor a path, so equal inputs give equal bytes.
+
+A near miss is unjudged: a review that does not include it may never have seen it. Where
+exclusions are known, `Contamination` bounds how many may be eligible after all.
 """
 
 from __future__ import annotations
@@ -14,14 +17,16 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from itertools import repeat
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
-from jobs.screening.contamination import Contamination, contamination
+from jobs.kit.metrics.columns import mean, ratio
+from jobs.kit.tables import TableOf, count, number, text
 from jobs.screening.data import (
     KINDS,
     ArticleText,
     Corpus,
     Criteria,
+    Exclusion,
     RecordKind,
     ScreeningRecord,
 )
@@ -33,11 +38,96 @@ from jobs.screening.sampling import (
     is_analysed,
 )
 from jobs.screening.settings import ScreeningSettings
-from jobs.screening.topic_drift import ReviewDrift, TopicDrift, tfidf_vectors
+from jobs.screening.topic_drift import (
+    KindSimilarity,
+    ReviewDrift,
+    TopicDrift,
+    tfidf_vectors,
+)
 from runner.table_files import harmless
 
 CandidateRow: TypeAlias = tuple[str, str, int, int, int]
 """A near miss as `candidates.csv` has it: review, paper, links, shared, drawn (1)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contamination:
+    """The candidates of one review, or of all, by what is known of them."""
+
+    confirmed: int = 0  #: the review excluded it
+    pending: int = 0  #: awaiting assessment, or ongoing
+    duplicate_suspect: int = 0  #: title or study of an included paper
+    unverified: int = 0
+
+    @property
+    def n(self) -> int:
+        """All of them."""
+        return self.confirmed + self.pending + self.duplicate_suspect + self.unverified
+
+    @property
+    def share_confirmed(self) -> float | None:
+        """The share that is known to be ineligible."""
+        return ratio(self.confirmed, self.n)
+
+    @property
+    def lower(self) -> float | None:
+        """The least share that may be eligible."""
+        return ratio(self.pending + self.duplicate_suspect, self.n)
+
+    @property
+    def upper(self) -> float | None:
+        """The largest share that may be eligible."""
+        return None if not self.n else 1 - self.confirmed / self.n
+
+
+def contamination(
+    corpus: Corpus,
+    candidates: Iterable[str],
+    included: Iterable[str],
+    exclusions: Mapping[str, Exclusion],
+    study: Mapping[str, str],
+) -> Contamination:
+    """The candidates of one review; the first part that fits a paper has it.
+
+    Args:
+        corpus: titles.
+        candidates: papers.
+        included: papers that the review includes.
+        exclusions: what the review has excluded or not decided, by paper.
+        study: the study that a paper belongs to, where any review says so.
+    """
+    included_papers = list(included)
+    titles = {_normal(corpus.text(paper).title) for paper in included_papers} - {""}
+    studies = {study[paper] for paper in included_papers if paper in study}
+    counts: Counter[str] = Counter()
+    for paper in candidates:
+        exclusion = exclusions.get(paper)
+        if exclusion is not None:
+            part = "confirmed" if exclusion.status == "excluded" else "pending"
+        elif _normal(corpus.text(paper).title) in titles or study.get(paper) in studies:
+            part = "duplicate_suspect"
+        else:
+            part = "unverified"
+        counts[part] += 1
+    return Contamination(**counts)
+
+
+def together(contaminations: Iterable[Contamination]) -> Contamination:
+    """The candidates of several reviews as one."""
+    totals = Counter[str]()
+    for part in contaminations:
+        totals.update(asdict(part))
+    return Contamination(**totals)
+
+
+def macro_confirmed(contaminations: Iterable[Contamination]) -> float | None:
+    """The mean of the reviews' confirmed shares."""
+    return mean(part.share_confirmed for part in contaminations)
+
+
+def _normal(title: str) -> str:
+    """A title without case, punctuation and spacing."""
+    return "".join(sign for sign in title.casefold() if sign.isalnum())
 
 
 @dataclass(slots=True, kw_only=True)
@@ -181,6 +271,73 @@ def csv_table(path: Path, columns: Sequence[str]) -> Iterator[CsvTable]:
         yield CsvTable(lines, columns)
 
 
+class _KindDrift(NamedTuple):
+    drift: ReviewDrift
+    kind: RecordKind
+    similarity: KindSimilarity
+
+
+def kind_drifts(drift: Iterable[ReviewDrift]) -> Iterator[_KindDrift]:
+    """The kinds of each review, in set order."""
+    for review_drift in drift:
+        for kind in KINDS:
+            similarity = review_drift.kinds.get(kind)
+            if similarity is not None:
+                yield _KindDrift(review_drift, kind, similarity)
+
+
+STATISTICS = TableOf[ReviewStatistics](
+    name="near_miss_stats",
+    columns=(
+        text("review_pmid", lambda row: row.review),
+        count("n_references", lambda row: row.n_references),
+        count("n_included", lambda row: row.n_included),
+        count("n_related_reviews", lambda row: row.n_related_reviews),
+        count("n_related_papers", lambda row: row.n_related_papers),
+        count("n_candidates", lambda row: row.n_candidates),
+        text("candidates_sha256", lambda row: row.candidates_sha256),
+    ),
+)
+
+DRIFT = TableOf[_KindDrift](
+    name="topic_drift",
+    columns=(
+        text("review_pmid", lambda row: row.drift.review),
+        text("kind", lambda row: row.kind),
+        count("n", lambda row: row.similarity.n),
+        number("mean", lambda row: row.similarity.mean),
+        number("p25", lambda row: row.similarity.quartiles[0]),
+        number("median", lambda row: row.similarity.quartiles[1]),
+        number("p75", lambda row: row.similarity.quartiles[2]),
+        number("separability", lambda row: row.similarity.separability),
+        number("mean_jaccard", lambda row: row.drift.jaccard),
+    ),
+)
+
+CONTAMINATION = TableOf[tuple[str, Contamination]](
+    name="contamination",
+    columns=(
+        text("review_pmid", lambda row: row[0]),
+        count("n_candidates", lambda row: row[1].n),
+        count("confirmed", lambda row: row[1].confirmed),
+        count("pending", lambda row: row[1].pending),
+        count("duplicate_suspect", lambda row: row[1].duplicate_suspect),
+        count("unverified", lambda row: row[1].unverified),
+        number("share_confirmed", lambda row: row[1].share_confirmed),
+        number("lower", lambda row: row[1].lower),
+        number("upper", lambda row: row[1].upper),
+    ),
+)
+
+Row = TypeVar("Row")
+
+
+def write_table(folder: Path, table: TableOf[Row], rows: Iterable[Row]) -> None:
+    """A short table as a CSV file."""
+    with csv_table(folder / f"{table.name}.csv", table.names) as lines:
+        lines.add(map(table.cells, rows))
+
+
 def record_row(record: ScreeningRecord) -> Sequence[Cell]:
     """A record as a row of `validation_set.csv`."""
     return (
@@ -194,42 +351,6 @@ def record_row(record: ScreeningRecord) -> Sequence[Cell]:
         record.n_links,
         record.n_shared,
         record.similarity,
-    )
-
-
-def statistics_row(statistics: ReviewStatistics) -> Sequence[Cell]:
-    """A review as a row of `near_miss_stats.csv`."""
-    return tuple(asdict(statistics).values())
-
-
-def drift_rows(drift: ReviewDrift) -> Iterator[Sequence[Cell]]:
-    """The kinds of a review as rows of `topic_drift.csv`."""
-    for kind in KINDS:
-        similarity = drift.kinds.get(kind)
-        if similarity is not None:
-            yield (
-                drift.review,
-                kind,
-                similarity.n,
-                similarity.mean,
-                *similarity.quartiles,
-                similarity.separability,
-                drift.jaccard,
-            )
-
-
-def contamination_row(review: str, counts: Contamination) -> Sequence[Cell]:
-    """A review as a row of `contamination.csv`."""
-    return (
-        review,
-        counts.n,
-        counts.confirmed,
-        counts.pending,
-        counts.duplicate_suspect,
-        counts.unverified,
-        counts.share_confirmed,
-        counts.lower,
-        counts.upper,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal, Self, TypeAlias
+from typing import Annotated, Literal, Self, TypeAlias, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -194,7 +194,7 @@ class ScreeningSettings(BaseModel):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        order = ("title", "abstract", "fulltext")
+        order = get_args(StageName)
         if not self.stages or list(self.stages) != [
             stage for stage in order if stage in self.stages
         ]:

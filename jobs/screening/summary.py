@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from jobs.kit.comparison.models import p_value_words
 from jobs.kit.inputs.sampling import sample_sentences
-from jobs.kit.summary import finding_lines, summary_text, wide_table
+from jobs.kit.summary import finding_lines, summary_text
 from jobs.kit.text_format import ends, fixed, plural, with_ends
 from jobs.screening.results import (
     SENSITIVITY,
@@ -15,7 +15,7 @@ from jobs.screening.results import (
     ScreeningResults,
 )
 from runner.scorecard import Finding, Metric
-from store.document import Block, TableBlock
+from store.document import Block, TableBlock, wide_table
 from store.printable import one_line, shortened
 
 NAME_CELLS = 30

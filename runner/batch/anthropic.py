@@ -1,6 +1,6 @@
 """Implements Anthropic's batches: requests are part of the batch, results are one page.
 
-A batch holds nothing of siftlog except the ids of its requests, which only the results
+A batch stores nothing of siftlog except the ids of its requests, which only the results
 show. So a candidate is a batch with the same number of requests and no known key; it
 can be confirmed only after it has ended.
 """
@@ -36,7 +36,7 @@ from store.events import BatchOutcome
 
 ANTHROPIC_URL: Final = "https://api.anthropic.com/v1"
 VERSION: Final = "2023-06-01"
-"""Of the interface; every request names it."""
+"""API version, sent with every request."""
 BATCHES: Final = "/messages/batches"
 
 STATUSES: Final[Mapping[str, int]] = {
@@ -51,7 +51,7 @@ STATUSES: Final[Mapping[str, int]] = {
     "timeout_error": 504,
     "overloaded_error": 529,
 }
-"""The status that a single call would have ended with, by the type of an error."""
+"""Status of the equivalent single call, by error type."""
 
 
 class _Id(msgspec.Struct):
@@ -111,7 +111,7 @@ _error: Final = msgspec.json.Decoder(_Error)
 
 
 class AnthropicBatches:
-    """The batches of one model at one endpoint of Anthropic's form."""
+    """The batches of one model at an endpoint with Anthropic's API."""
 
     form = "anthropic"
     bounds = BatchBounds(requests=100_000, bytes=256_000_000)
@@ -130,11 +130,11 @@ class AnthropicBatches:
         self._link = BatchConnection(endpoint, headers, options)
 
     def encode(self, request: ChatRequest, shape: Shape) -> bytes:
-        """A request's body."""
+        """Encode a request's body."""
         return encode_messages(request, self._model, shape)
 
     async def upload(self, key: str, items: Sequence[tuple[str, bytes]]) -> None:
-        """Nothing: the requests go with the batch."""
+        """Do nothing: the requests are part of the batch."""
         del key, items
 
     async def create(
@@ -150,7 +150,7 @@ class AnthropicBatches:
         return created.id
 
     async def find(self, query: BatchQuery) -> BatchSearch:
-        """Look at all that may be it, from the newest batch back."""
+        """Check all candidates, from the newest batch back."""
         is_settled = True
         async with aclosing(
             self._list_batches(query.prepared_us / 1e6 - SKEW_S)
@@ -166,7 +166,7 @@ class AnthropicBatches:
         return BatchSearch(is_settled=is_settled)
 
     async def _list_batches(self, since_s: float) -> AsyncGenerator[_Batch]:
-        """The batches from the newest back to those that were made at *since_s*."""
+        """Yield batches created since *since_s*, newest first."""
         after: dict[str, str] = {}
         while True:
             page = await self._link.get(BATCHES, _Page, {"limit": PAGE, **after})
@@ -179,7 +179,7 @@ class AnthropicBatches:
             after = {"after_id": page.data[-1].id}
 
     async def _is_of(self, batch_id: str, key: str) -> bool:
-        """Whether the first result of a batch is of an item under that key or tag."""
+        """Return whether the first result of a batch has that key or tag."""
         async with aclosing(self.results(batch_id, BatchStatus(status=""))) as results:
             async for item_id, _ in results:
                 return item_id.startswith(f"{key}-")
@@ -188,7 +188,7 @@ class AnthropicBatches:
     async def orphans(
         self, tag: str, *, known: AbstractSet[str], before_us: int
     ) -> list[OrphanItem] | None:
-        """Those whose results show the tag; what is at work does not show it yet."""
+        """Return items whose results have the tag; open batches show none yet."""
         async with aclosing(self._list_batches(0.0)) as batches:
             others = [batch async for batch in batches if batch.id not in known]
         begun_s = before_us / 1e6
@@ -206,7 +206,7 @@ class AnthropicBatches:
         ]
 
     async def poll(self, batch_id: str) -> BatchStatus:
-        """How a batch stands."""
+        """Return the status of a batch."""
         batch = await self._link.get(f"{BATCHES}/{batch_id}", _Batch)
         counts = batch.request_counts
         return BatchStatus(
@@ -219,7 +219,7 @@ class AnthropicBatches:
     async def results(
         self, batch_id: str, status: BatchStatus
     ) -> AsyncGenerator[tuple[str, ItemOutcome]]:
-        """The lines of the page of results."""
+        """Yield the lines of the page of results."""
         del status
         async with aclosing(self._link.lines(f"{BATCHES}/{batch_id}/results")) as lines:
             async for line in lines:
@@ -243,7 +243,7 @@ class AnthropicBatches:
         return item.custom_id, received(ANTHROPIC_MESSAGES, bytes(result.message))
 
     async def cancel(self, batch_id: str) -> None:
-        """Have nothing more of a batch answered."""
+        """Cancel a batch."""
         await self._link.post(f"{BATCHES}/{batch_id}/cancel", _Id)
 
     async def close(self) -> None:
@@ -252,7 +252,7 @@ class AnthropicBatches:
 
 
 def _outcome(batch: _Batch) -> BatchOutcome:
-    """How an ended batch ended: some of its requests may have done better."""
+    """Return the outcome of an ended batch; single requests may have succeeded."""
     counts = batch.request_counts
     if counts.expired:
         return "expired"

@@ -1,8 +1,8 @@
 """Describes one batch: its calls, states, ids, endpoint and cancellation.
 
-The provider creates the batch at some moment between `PREPARED` and `OPEN`, and a
-process killed in between cannot know whether it did. Hence `SOUGHT`: such a batch is
-looked up before any of its requests is sent again.
+The provider creates the batch at some time between `PREPARED` and `OPEN`, and after a
+crash in between it is unknown whether it did. Hence `SOUGHT`: such a batch is looked up
+before any of its requests is sent again.
 
 The batch's key is stored with the batch, or, if the provider stores no metadata, as the
 prefix of the items' ids. So a later process can identify a batch and its content.
@@ -38,12 +38,12 @@ from store.read.usage import RecordedBatch, batches
 from store.runs import RunFolder
 
 ItemOutcome: TypeAlias = Received | AttemptError
-"""What came of one request of a batch."""
+"""Outcome of one request of a batch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchBounds:
-    """What a provider takes in one batch."""
+    """A provider's limits for one batch."""
 
     requests: int
     bytes: int
@@ -51,43 +51,43 @@ class BatchBounds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchQuery:
-    """A batch that a provider may have, as far as the log tells."""
+    """A batch that may exist at the provider, as recorded in the log."""
 
     key: str
     requests: int
-    prepared_us: int  #: when it was about to be sent, by our clock
-    others: Collection[str] = ()  #: ids that are known to be of other batches
+    prepared_us: int  #: time just before it was sent, by our clock
+    others: Collection[str] = ()  #: ids of other batches
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchSearch:
-    """What a provider's list says of a batch that is sought."""
+    """Result of a search for a batch in the provider's list."""
 
-    id: str | None = None  #: under which the provider has it
-    is_settled: bool = True  #: False: one that is at work yet may turn out to be it
+    id: str | None = None  #: the provider's id, if found
+    is_settled: bool = True  #: False: an open batch may be the one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchStatus:
-    """How a batch stands."""
+    """Status of a batch."""
 
-    status: str  #: in the provider's words
-    done: int = 0  #: requests that are answered
-    failed: int = 0  #: requests that ended with an error; not those it never came to
-    outcome: BatchOutcome | None = None  #: None: it has not ended
-    reason: str | None = None  #: what the provider says of a batch that failed
-    files: tuple[str, ...] = ()  #: ids of what its results stand in
+    status: str  #: the provider's status
+    done: int = 0  #: answered requests
+    failed: int = 0  #: requests that ended with an error, without unprocessed ones
+    outcome: BatchOutcome | None = None  #: None: not ended
+    reason: str | None = None  #: the provider's reason for a failed batch
+    files: tuple[str, ...] = ()  #: ids of result files
     faults: Mapping[int, AttemptError] = field(default_factory=dict)
-    """By the number of the item from 0: what was wrong with a batch that failed."""
-    rest: AttemptError | None = None  #: what an item without results ends with
+    """Errors of a failed batch, by the index of the item from 0."""
+    rest: AttemptError | None = None  #: outcome of items without results
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrphanItem:
-    """An item of a run in a batch that the run's log does not know."""
+    """An item of a run in a batch that is missing from the run's log."""
 
     batch: str  #: id of the batch
-    item: str  #: id of the item: it was answered, or may be yet
+    item: str  #: id of an item that was or may be answered
 
 
 class BatchEndpoint(Protocol):
@@ -95,50 +95,50 @@ class BatchEndpoint(Protocol):
 
     form: str  #: a name of `runner.batch.client.FORMS`
     bounds: BatchBounds
-    ladder: Fallbacks  #: what the provider takes
+    ladder: Fallbacks  #: accepted request parameters
 
     def encode(self, request: ChatRequest, shape: Shape) -> bytes:
-        """A request's body."""
+        """Encode a request's body."""
         ...
 
     async def upload(self, key: str, items: Sequence[tuple[str, bytes]]) -> str | None:
-        """Bring ids and bodies to the provider; the id of the file, if it has one.
+        """Upload ids and bodies; return the id of the file, if there is one.
 
-        Nothing is answered, and nothing billed, of what was only uploaded.
+        An upload alone is neither processed nor billed.
         """
         ...
 
     async def create(
         self, key: str, items: Sequence[tuple[str, bytes]], file: str | None
     ) -> str:
-        """Have the items answered; the batch's id."""
+        """Create the batch and return its id."""
         ...
 
     async def find(self, query: BatchQuery) -> BatchSearch:
-        """Look for a batch that may have been created."""
+        """Search for a batch that may have been created."""
         ...
 
     async def orphans(
         self, tag: str, *, known: AbstractSet[str], before_us: int
     ) -> Sequence[OrphanItem] | None:
-        """The items of the run of that tag in batches of no *known* id or key.
+        """Return the items of the run with that tag in other than *known* batches.
 
-        None: one that was at work *before_us*, and is still, may turn out to be its.
+        None: an open batch from *before_us* may still turn out to have some.
         """
         ...
 
     async def poll(self, batch_id: str) -> BatchStatus:
-        """How a batch stands."""
+        """Return the status of a batch."""
         ...
 
     def results(
         self, batch_id: str, status: BatchStatus
     ) -> AsyncGenerator[tuple[str, ItemOutcome]]:
-        """What came of the items, by their ids, in any order; each as it is read."""
+        """Yield the outcomes of the items by id, in any order, as they are read."""
         ...
 
     async def cancel(self, batch_id: str) -> None:
-        """Have nothing more of a batch answered."""
+        """Cancel a batch."""
         ...
 
     async def close(self) -> None:
@@ -147,25 +147,25 @@ class BatchEndpoint(Protocol):
 
 
 class BatchStage(enum.Enum):
-    """Where a batch stands."""
+    """Stage of a batch."""
 
-    GATHERING = "gathering"  #: calls may still join it
-    PREPARED = "prepared"  #: the log has it, and the provider has not
-    SOUGHT = "sought"  #: the provider may have it
-    OPEN = "open"  #: the provider has it, by an id that the log knows
-    ENDED = "ended"  #: its results are there to be read
-    COLLECTED = "collected"  #: each of its calls has an outcome
-    REFUSED = "refused"  #: the provider would not take it, or not keep it
-    MISSING = "missing"  #: the provider did nothing of it: its calls may be sent again
+    GATHERING = "gathering"  #: collects calls
+    PREPARED = "prepared"  #: in the log, not yet sent
+    SOUGHT = "sought"  #: may exist at the provider
+    OPEN = "open"  #: exists at the provider; its id is in the log
+    ENDED = "ended"  #: results are available
+    COLLECTED = "collected"  #: all calls have outcomes
+    REFUSED = "refused"  #: refused or dropped by the provider
+    MISSING = "missing"  #: never existed at the provider: its calls may be sent again
 
     @property
     def is_final(self) -> bool:
-        """Whether nothing is left to do about it."""
+        """Whether the stage is final."""
         return self in {BatchStage.COLLECTED, BatchStage.REFUSED, BatchStage.MISSING}
 
 
 class BatchEvent(enum.Enum):
-    """What a step of a batch came to."""
+    """Result of a step."""
 
     RECORDED = "the log has it"
     CREATED = "the provider gave it an id"
@@ -201,38 +201,38 @@ BATCH_TRANSITIONS: Final[Mapping[tuple[BatchStage, BatchEvent], BatchStage]] = {
     (_S.ENDED, _H.BROKEN): _S.ENDED,
     (_S.ENDED, _H.READ): _S.COLLECTED,
 }
-"""A pair that is not in here is a bug."""
+"""Allowed transitions; any other pair is a bug."""
 
 
 def stage_after(stage: BatchStage, happening: BatchEvent) -> BatchStage:
-    """Where a batch stands once that has happened; `KeyError` for what cannot."""
+    """Return the stage after an event; raise `KeyError` if it is not allowed."""
     return BATCH_TRANSITIONS[stage, happening]
 
 
 LONGEST: Final = 64
-"""Characters of an item's id (Anthropic; of [A-Za-z0-9_-])."""
+"""Maximum characters of an item's id (Anthropic; from [A-Za-z0-9_-])."""
 
 
 class BatchedAttempt(NamedTuple):
-    """An attempt that is to go into a batch."""
+    """An attempt to be sent in a batch."""
 
     task: int
     attempt: int
-    request: str  #: hash of what is asked, hex
+    request: str  #: hash of the request, hex
 
 
 def run_tag(run_id: str) -> str:
-    """The beginning of the keys of all batches of a run."""
+    """Return the key prefix of all batches of a run."""
     return f"siftlog-{_digest([run_id], size=4)}"
 
 
 def batch_key(
     tag: str, model: str, attempts: Iterable[BatchedAttempt], prepared_us: int
 ) -> str:
-    """The key of the batch of a run that asks this, and was prepared then.
+    """Return the key of a batch with these attempts, prepared at that time.
 
-    Attempts count: what is asked again after a batch expired is another batch. So does
-    the time: a log that begins anew, after one was lost, counts attempts anew.
+    Attempt numbers matter: a repetition after an expired batch is another batch. So
+    does the time: a new log, after one was lost, counts attempts from 1 again.
     """
     words = (
         f"{attempt.task} {attempt.attempt} {attempt.request}" for attempt in attempts
@@ -241,7 +241,7 @@ def batch_key(
 
 
 def item_id(key: str, attempt: BatchedAttempt) -> str:
-    """What a task is called in a batch.
+    """Return the id of a task in a batch.
 
     >>> item_id("siftlog-0a1b2c3d-0123456789abcdef", BatchedAttempt(7, 2, "feed" * 16))
     'siftlog-0a1b2c3d-0123456789abcdef-7-feedfeedfeedfeed'
@@ -250,17 +250,17 @@ def item_id(key: str, attempt: BatchedAttempt) -> str:
 
 
 def digest_of(request: str) -> str:
-    """What an item's id tells of the hash of what it asks: its first 64 bits."""
+    """Return the part of a request's hash used in item ids: its first 64 bits."""
     return request[:16]
 
 
 def key_of(item: str) -> str:
-    """The key that an item's id begins with."""
+    """Return the key prefix of an item's id."""
     return item.rsplit("-", 2)[0]
 
 
 def request_of(item: str) -> str:
-    """What an item's id tells of what it asks; see `digest_of`."""
+    """Return the request part of an item's id; see `digest_of`."""
     return item.rsplit("-", 1)[-1]
 
 
@@ -272,7 +272,7 @@ def _digest(words: Iterable[str], *, size: int) -> str:
 
 
 CallOutcome: TypeAlias = ItemOutcome | CallLeft | CallUnsent
-"""What a call is told; the last two where it has no outcome."""
+"""Result of a call; the last two if it has no outcome."""
 
 
 @dataclass(slots=True)
@@ -280,13 +280,13 @@ class _Gathered:
     """A call that waits in a batch."""
 
     attempt: BatchedAttempt
-    body: bytes  #: to be sent
-    item: str | None  #: what the provider calls it already
+    body: bytes  #: body to send
+    item: str | None  #: the provider's id, if adopted
     outcome: asyncio.Future[CallOutcome]
 
 
 class Batch:
-    """Calls that go to the provider together."""
+    """Calls that are sent to the provider together."""
 
     def __init__(
         self, stage: BatchStage = BatchStage.GATHERING, *, batch_id: str | None = None
@@ -296,16 +296,16 @@ class Batch:
         self.id = batch_id  #: the provider's
         self.requests = 0
         self.prepared_us = 0
-        self.ids: list[str] = []  #: of all items, in the order they are sent in
-        self.status: BatchStatus | None = None  #: what the provider said last
-        self.has_ended = False  #: and the log knows that
-        self.is_led = False  #: a call sees to it that it goes on
-        self.error: AttemptError | None = None  #: why the provider may not have it
-        self.refusals = 0  #: times that the provider would not take it yet
-        self.pauses = 0  #: looks in a row that showed nothing new
-        self.absent_since: float | None = None  #: the first look in a row without it
-        self.readings = 0  #: of its results, that did not bring all of them
-        self.is_troubled = False  #: and people were told
+        self.ids: list[str] = []  #: ids of all items, in the order of sending
+        self.status: BatchStatus | None = None  #: last status from the provider
+        self.has_ended = False  #: whether its end is in the log
+        self.is_led = False  #: whether a call drives it
+        self.error: AttemptError | None = None  #: why it may not exist at the provider
+        self.refusals = 0  #: number of temporary refusals
+        self.pauses = 0  #: consecutive polls without news
+        self.absent_since: float | None = None  #: first failed search in a row
+        self.readings = 0  #: number of incomplete readings of its results
+        self.is_troubled = False  #: whether the user was notified of a problem
         self.bytes = 0
         self._gathered: list[_Gathered] = []
         self._waiting: dict[str, asyncio.Future[CallOutcome]] = {}
@@ -313,13 +313,13 @@ class Batch:
     # -- gathering -------------------------------------------------------------
 
     def __len__(self) -> int:
-        """Calls in it."""
+        """Number of calls."""
         return len(self._gathered)
 
     def gather(
         self, attempt: BatchedAttempt, body: bytes, item: str | None = None
     ) -> asyncio.Future[CallOutcome]:
-        """Take a call in; with *item*, what the provider calls it already."""
+        """Add a call; *item* is the provider's id of an adopted item."""
         outcome: asyncio.Future[CallOutcome] = (
             asyncio.get_running_loop().create_future()
         )
@@ -328,7 +328,7 @@ class Batch:
         return outcome
 
     def close(self, tag: str, model: str, now_us: int) -> list[BatchItem]:
-        """Take no more calls in; what is in it, under the key that it has from now."""
+        """Accept no more calls; set the key and return the items."""
         attempts = [call.attempt for call in self._gathered]
         self.key = batch_key(tag, model, attempts, now_us)
         self.prepared_us = now_us
@@ -346,14 +346,14 @@ class Batch:
         return items
 
     def bodies(self) -> list[tuple[str, bytes]]:
-        """What is sent: ids and bodies."""
+        """Return the ids and bodies to send."""
         return [
             (item, call.body)
             for item, call in zip(self.ids, self._gathered, strict=True)
         ]
 
     def sent(self) -> None:
-        """The bodies will not be needed any more."""
+        """Drop the bodies."""
         self._gathered.clear()
 
     # -- of an earlier process -------------------------------------------------
@@ -361,7 +361,7 @@ class Batch:
     def take_up(
         self, items: Iterable[BatchItem], open_: Iterable[tuple[int, int]]
     ) -> dict[tuple[int, int], asyncio.Future[CallOutcome]]:
-        """Go on for an earlier process; what its *open_* attempts will be told."""
+        """Continue an earlier process's batch; return futures of *open_* attempts."""
         batch_items = list(items)
         self._hold(batch_items)
         still_open = set(open_)
@@ -380,19 +380,19 @@ class Batch:
     # -- outcomes --------------------------------------------------------------
 
     def resolve(self, item: str, outcome: CallOutcome) -> None:
-        """Tell a call how it ended; ids that nobody waits for are passed over."""
+        """Set the outcome of a call; ignore ids without a waiting call."""
         waiting = self._waiting.pop(item, None)
         if waiting is not None and not waiting.done():
             waiting.set_result(outcome)
 
     @property
     def unresolved(self) -> list[tuple[int, str]]:
-        """Numbers, from 0, and ids of the items whose calls wait still."""
+        """Indices, from 0, and ids of items with waiting calls."""
         numbered = enumerate(self.ids)
         return [(n, item) for n, item in numbered if item in self._waiting]
 
     def resolve_rest(self, outcome: CallOutcome) -> None:
-        """Tell all that wait still the same; before it is closed, too."""
+        """Set the same outcome for all waiting calls, collected ones too."""
         for _, item in self.unresolved:
             self.resolve(item, outcome)
         for call in self._gathered:
@@ -401,22 +401,22 @@ class Batch:
 
 
 POLL_S: Final = 5.0
-"""Between two looks for a batch that nobody was told of."""
+"""Delay between two searches for a batch without a known id."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchCancellation:
-    """How the batches of a cancelled run are ended."""
+    """Cancels the batches of a cancelled run."""
 
     folder: RunFolder
     log: Log
     clock: Clock
-    endpoints: Mapping[str, BatchEndpoint]  #: where batches are, by model
+    endpoints: Mapping[str, BatchEndpoint]  #: batch endpoints, by model
     settle_s: float  #: time after which an unlisted batch counts as absent
-    notify: Callable[[str], None]  #: takes a sentence for people
+    notify: Callable[[str], None]  #: shows a message to the user
 
     async def cancel(self, by: str) -> None:
-        """Ask for the end of every open batch; say which could not be reached.
+        """Cancel every open batch; report those that were unreachable.
 
         Args:
             by: who cancels.
@@ -424,7 +424,7 @@ class BatchCancellation:
         with open_reader(self.folder.log) as reader:
             recorded_batches = batches(reader)
         others = {batch.id for batch in recorded_batches if batch.id is not None}
-        # all of them were sent before this, if they were: one time holds for all
+        # none of them is sent later, so one deadline applies to all
         settled_at = self.clock.monotonic() + self.settle_s
         for batch in recorded_batches:
             endpoint = self.endpoints.get(batch.model)
@@ -455,10 +455,10 @@ class BatchCancellation:
         others: Collection[str],
         settled_at: float,
     ) -> str | None:
-        """The id of a batch that nobody was told of; None: the provider has it not.
+        """Return the provider's id of a batch; None: it does not exist there.
 
         Raises:
-            AttemptError: the provider does not say.
+            AttemptError: the search fails.
         """
         query = BatchQuery(
             key=batch.key,
@@ -468,7 +468,7 @@ class BatchCancellation:
         )
         is_announced = False
         while True:
-            # first, so that the last look begins when all is settled
+            # first, so that the last search starts after the deadline
             now = self.clock.monotonic()
             search = await endpoint.find(query)
             if not search.is_settled:

@@ -51,43 +51,43 @@ from store.events import BatchCreated, BatchEnded, BatchPolled
 from store.log.interface import Log
 
 BACKOFF_FACTOR: Final = 1.25
-"""Each look that shows nothing new puts the next one off by so much,"""
+"""Growth of the delay after each poll without news,"""
 LONGEST: Final = 10
-"""up to as many times the first pause."""
+"""up to this multiple of the first delay."""
 MOST_SEARCHES: Final = 60
-"""In a row, of a batch that may have been made, in a list that cannot be read; a later
-process looks again. An hour with the usual pause, as the breaker's `GIVE_UP_S`."""
+"""Maximum consecutive failed searches for a batch that may exist; a later process
+continues. An hour with the usual delay, as the breaker's `GIVE_UP_S`."""
 MOST_READINGS: Final = 5
-"""Of results that do not come whole, though nothing breaks."""
+"""Maximum incomplete readings of results without a broken connection."""
 STRIDE: Final = 256
-"""Results between two looks at whether the log keeps up."""
+"""Results between two waits for the log."""
 
 MISSING_ROUTE: Final = (
     HTTPStatus.NOT_FOUND,
     HTTPStatus.METHOD_NOT_ALLOWED,
     HTTPStatus.NOT_IMPLEMENTED,
 )
-"""What a server without batches answers to an upload, or to a creation."""
+"""Statuses of servers without batches for an upload or a creation."""
 
 VAGUE: Final = (ConnectionLost, Timeout, ServerError, Overloaded, MalformedReply)
-"""What a creation may end with that worked all the same."""
+"""Errors after which a batch may have been created all the same."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchContext:
-    """The run that batches are carried for."""
+    """The run for which batches are carried."""
 
-    tag: str  #: the beginning of its batches' keys
+    tag: str  #: key prefix of its batches
     log: Log
     clock: Clock
-    leaving: asyncio.Event  #: set as the process is about to end
-    notify: Callable[[str], None]  #: takes a sentence for people
-    ids: set[str]  #: the provider's, of all batches of the run that are known
+    leaving: asyncio.Event  #: set when the process is about to end
+    notify: Callable[[str], None]  #: shows a message to the user
+    ids: set[str]  #: the provider's ids of all known batches of the run
     adopted: Mapping[str, AbstractSet[str]] = field(default_factory=dict)
-    """Items that the log has of batches that another log had made, by their ids."""
+    """Items adopted from batches of another log, by batch id."""
 
     async def pause(self, seconds: float) -> None:
-        """Wait so long; `CallLeft` as soon as the process is about to end."""
+        """Wait; raise `CallLeft` when the process is about to end."""
         try:
             async with asyncio.timeout(seconds):
                 await self.leaving.wait()
@@ -98,9 +98,9 @@ class BatchContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchTiming:
-    """How batches are waited for, in seconds."""
+    """Delays of polling and searching, in seconds."""
 
-    poll_s: float  #: between two looks, at first
+    poll_s: float  #: first delay between polls
     settle_s: float  #: time after which an unlisted batch counts as absent
 
 
@@ -114,7 +114,7 @@ class BatchCarrier:
         setting: BatchContext,
         timing: BatchTiming,
     ) -> None:
-        """Carry the batches of *model* that *endpoint* has."""
+        """Carry the batches of *model* at *endpoint*."""
         self._model = model
         self._endpoint = endpoint
         self._poll_s = timing.poll_s
@@ -129,17 +129,17 @@ class BatchCarrier:
         }
 
     async def carry(self, batch: Batch) -> None:
-        """Carry a batch that the log has to its end.
+        """Carry a recorded batch to its end.
 
         Raises:
-            Left: The process ends, or the endpoint is out, and the batch goes on.
+            CallLeft: The process ends or the endpoint is unusable; the batch continues.
         """
         while not batch.stage.is_final:
             happening = await self._steps[batch.stage](batch)
             batch.stage = stage_after(batch.stage, happening)
 
     async def _send(self, batch: Batch) -> BatchEvent:
-        """Upload and create."""
+        """Upload and create the batch."""
         bodies = batch.bodies()
         try:
             file = await self._endpoint.upload(batch.key, bodies)
@@ -156,9 +156,9 @@ class BatchCarrier:
         return BatchEvent.CREATED
 
     async def _postpone(self, batch: Batch, error: AttemptError) -> BatchEvent:
-        """Nothing came of it: wait and try again, as long as that may be of use.
+        """Wait before the next try of a refused batch, while that makes sense.
 
-        Too much waits there for as long as other batches take, which may be a day.
+        If the provider's queue is full, other batches may block it for a day.
         """
         if isinstance(error, RateLimited):
             await self._back_off(batch, error)
@@ -195,7 +195,7 @@ class BatchCarrier:
         return BatchEvent.POSTPONED
 
     async def _seek(self, batch: Batch) -> BatchEvent:
-        """Look for it in the provider's list."""
+        """Search for it in the provider's list."""
         query = BatchQuery(
             key=batch.key,
             requests=batch.requests,
@@ -230,11 +230,11 @@ class BatchCarrier:
         return BatchEvent.ABSENT
 
     async def _may_appear(self, batch: Batch, reason: str) -> bool:
-        """Whether what a look did not show may be there; waits for the next look then.
+        """Wait for the next search and return whether the batch may still appear.
 
-        Providers answer from copies that lag behind one another, and a batch that is
-        there may be missing at one look and not at the next. So it counts as not there
-        only once no look has shown it for some time.
+        Providers answer from replicas with different lags, so an existing batch may be
+        missing in one search and present in the next. It counts as absent only after no
+        search has found it for some time.
         """
         now = self._run.clock.monotonic()
         if batch.absent_since is None:
@@ -265,7 +265,7 @@ class BatchCarrier:
         )
 
     async def _poll(self, batch: Batch) -> BatchEvent:
-        """See how it stands; at once the first time, then at growing distance."""
+        """Poll the status; at once the first time, then with growing delays."""
         before = batch.status
         if before is not None:
             longer = min(BACKOFF_FACTOR**batch.pauses, LONGEST)
@@ -297,7 +297,7 @@ class BatchCarrier:
         return BatchEvent.SEEN
 
     async def _unknown(self, batch: Batch) -> BatchEvent:
-        """The provider knows no such batch, or not for the moment."""
+        """Handle a batch that the provider does not find, perhaps temporarily."""
         if await self._may_appear(batch, "is unknown to the provider"):
             return BatchEvent.SEEN
         reason = f"the provider knows no batch {batch.id} any more"
@@ -310,7 +310,7 @@ class BatchCarrier:
         return BatchEvent.GONE
 
     async def _read(self, batch: Batch) -> BatchEvent:
-        """Tell every call what came of it; read again from the start if need be."""
+        """Resolve every call from the results; read again if they are incomplete."""
         status = batch.status or BatchStatus(status="")
         try:
             await self._resolve_results(batch, status)
@@ -336,10 +336,10 @@ class BatchCarrier:
         return BatchEvent.READ
 
     async def _resolve_results(self, batch: Batch, status: BatchStatus) -> None:
-        """Tell the calls what the results hold.
+        """Resolve calls from the results.
 
         Raises:
-            AttemptError: they did not come whole, by their form or by their number.
+            AttemptError: the results are malformed or incomplete.
         """
         seen: set[str] = set()
         keys = {key_of(item) for item in batch.ids}
@@ -358,12 +358,12 @@ class BatchCarrier:
             )
 
     async def _keep_pace(self) -> None:
-        """Let the log have what was told before more is read into memory."""
-        await asyncio.sleep(0)  # those who were told append now
+        """Let the log catch up before more results are read into memory."""
+        await asyncio.sleep(0)  # resolved calls append now
         await self._log.last_seq()
 
     async def _ended(self, batch: Batch, status: BatchStatus) -> None:
-        """Record that nothing will change about it any more."""
+        """Record that the batch has ended."""
         assert status.outcome is not None  # noqa: S101 - of an ended one
         batch.has_ended = True
         await self._log.append(
@@ -380,10 +380,10 @@ class BatchCarrier:
     async def _back_off(
         self, batch: Batch, error: AttemptError, pauses: int = 1
     ) -> None:
-        """Say once what holds a batch up, and wait.
+        """Report once what delays a batch, and wait.
 
         Raises:
-            Left: no wait helps, as where the key is refused.
+            CallLeft: waiting does not help, as with a refused key.
         """
         if RETRY_RULES[type(error)].stops_endpoint:
             raise CallLeft(error) from error
@@ -394,42 +394,42 @@ class BatchCarrier:
 
 
 def _id_of(batch: Batch) -> str:
-    """The provider's id of a batch that is open or has ended."""
-    assert batch.id is not None  # noqa: S101 - the course sees to it
+    """Return the provider's id of an open or ended batch."""
+    assert batch.id is not None  # noqa: S101 - ensured by the stages
     return batch.id
 
 
 def _figures(status: BatchStatus) -> tuple[str, int, int]:
-    """What is worth an event where it has changed."""
+    """Return the values whose change is recorded as an event."""
     return status.status, status.done, status.failed
 
 
 class ItemAdoption:
-    """The items that no log of the run knows, until calls have claimed them."""
+    """Items that are in no log of the run, until calls claim them."""
 
     def __init__(
         self, endpoint: BatchEndpoint, setting: BatchContext, poll_s: float
     ) -> None:
-        """Look at *endpoint*, every *poll_s* seconds while it does not tell yet."""
+        """Search at *endpoint*, every *poll_s* seconds until it is conclusive."""
         self._endpoint = endpoint
         self._run = setting
         self._poll_s = poll_s
         self._begun_us = setting.clock.now_us()
         self._lock = asyncio.Lock()
-        self._orphans: dict[str, deque[OrphanItem]] | None = None  #: by what was asked
+        self._orphans: dict[str, deque[OrphanItem]] | None = None  #: by request
 
     async def search(self, keys: Iterable[str]) -> None:
-        """Find them, the first time.
+        """Search for orphaned items, the first time.
 
         Args:
-            keys: of the batches that are waited for, whose ids may not be known yet.
+            keys: keys of pending batches, whose ids may be unknown.
 
         Raises:
-            Left: the process ends, or the key is refused.
+            CallLeft: the process ends, or the key is refused.
         """
         async with self._lock:
             if self._orphans is None:
-                # of a batch that was taken over, only some items may have been
+                # a batch may have been adopted in part
                 adopted = self._run.adopted
                 whole = self._run.ids - adopted.keys()
                 orphans = await self._find_orphans(whole.union(keys))
@@ -465,7 +465,7 @@ class ItemAdoption:
             await self._run.pause(self._poll_s)
 
     def _announce(self, orphans: Sequence[OrphanItem]) -> None:
-        """Say what there is to be had."""
+        """Report available items."""
         if orphans:
             batch_count = len({orphan.batch for orphan in orphans})
             self._run.notify(
@@ -475,6 +475,6 @@ class ItemAdoption:
             )
 
     def claim(self, request: str) -> OrphanItem | None:
-        """An item in which *request*, a hash in hex, was asked; each is given once."""
+        """Claim an item with that *request*, a hash in hex; each only once."""
         left = (self._orphans or {}).get(digest_of(request))
         return left.popleft() if left else None

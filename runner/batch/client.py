@@ -2,7 +2,7 @@
 
 It differs from other clients in three ways. It records its own events, because a batch
 outlives the process: a batch is in the log before it is sent. It waits up to a day, and
-retries requests about a batch itself. And it detaches: when the process ends, calls are
+it retries requests about batches. And it detaches: when the process ends, calls are
 left at the provider for a later process (`CallLeft`).
 
 The first call of a batch drives it: the batch moves from state to state in that call's
@@ -55,39 +55,39 @@ from store.read.usage import RecordedBatch, batches, items_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingBatch:
-    """A batch in which attempts wait that have no outcome yet."""
+    """A batch with attempts that have no outcome yet."""
 
     key: str
     model: str
-    id: str | None  #: the provider's; None: it may have the batch or not
+    id: str | None  #: the provider's id; None: it may or may not exist there
     prepared_us: int
-    has_ended: bool  #: the log knows that
-    items: tuple[BatchItem, ...]  #: all of them, in the order they were sent in
-    open: frozenset[tuple[int, int]]  #: those without an outcome, as (task, attempt)
+    has_ended: bool  #: whether its end is in the log
+    items: tuple[BatchItem, ...]  #: all items, in the order of sending
+    open: frozenset[tuple[int, int]]  #: items without an outcome, as (task, attempt)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingBatches:
-    """What a run's earlier processes have left to batches."""
+    """Batches left by a run's earlier processes."""
 
     batches: tuple[PendingBatch, ...] = ()
     ids: frozenset[str] = frozenset()
-    """Of every batch that the provider is known to have."""
+    """Ids of all batches known to exist at the provider."""
     adopted: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """Items that were taken over from batches of a lost log, by the id of the batch."""
+    """Items adopted from batches of a lost log, by batch id."""
 
     def of(self, model: str) -> tuple[PendingBatch, ...]:
-        """The batches of one model."""
+        """Return the batches of one model."""
         return tuple(batch for batch in self.batches if batch.model == model)
 
 
 def pending_batches(
     conn: sqlite3.Connection, starts: Iterable[AttemptStarted]
 ) -> PendingBatches:
-    """The batches that the attempts *starts* wait in, as far as these were sent.
+    """Return the sent batches in which the attempts *starts* wait.
 
-    From the newest batch back, for an attempt may have been in one that never came to
-    be before it went into another.
+    Newest first, because an attempt may have been in a batch that was never created
+    before it joined another.
     """
     recorded_batches = batches(conn)
     still = {(start.task, start.attempt) for start in starts}
@@ -96,7 +96,7 @@ def pending_batches(
         if not still:
             break
         if batch.id is None and not batch.is_open:
-            continue  # it never came to be: nothing of it was sent
+            continue  # it was never created: nothing of it was sent
         pending_batch = _pending_batch(conn, batch, still)
         if pending_batch.open:
             pending.append(pending_batch)
@@ -110,7 +110,7 @@ def pending_batches(
 def _adopted(
     conn: sqlite3.Connection, recorded_batches: Iterable[RecordedBatch]
 ) -> dict[str, frozenset[str]]:
-    """What was taken over: its items bear another key than the log has them under."""
+    """Return adopted items: their ids have a different key than their batch."""
     adopted: dict[str, frozenset[str]] = {}
     for batch in recorded_batches:
         if batch.id is None or not batch.is_listed:
@@ -137,24 +137,24 @@ def _pending_batch(
 
 
 LINGER_S: Final = 2.0
-"""A batch is sent once no further call has come for so long."""
+"""A batch is sent after this time without a further call."""
 ENVELOPE: Final = 256
-"""Bytes of an item beyond its body, at most."""
+"""Maximum bytes of an item beyond its body."""
 MOST_MISSES: Final = 5
-"""Times in a row that calls are sent again because their batch never came to be."""
+"""Consecutive batches that may fail to be created before calls fail."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchSettings:
-    """How batches are made and waited for."""
+    """Size and timing of batches."""
 
-    size: int  #: requests, at most
-    timing: BatchTiming  #: how they are waited for
-    adopts: bool = False  #: takes over batches that a lost log of the run had
+    size: int  #: maximum number of requests
+    timing: BatchTiming  #: delays of polling
+    adopts: bool = False  #: adopts batches of a lost log of the run
 
 
 class BatchClient:
-    """Asks one model by batches."""
+    """Sends the calls of one model in batches."""
 
     def __init__(
         self,
@@ -164,7 +164,7 @@ class BatchClient:
         setting: BatchContext,
         pending: Sequence[PendingBatch] = (),
     ) -> None:
-        """Go on with the batches of earlier processes, those that are *pending*."""
+        """Continue the *pending* batches of earlier processes."""
         self._model = model
         self._endpoint = endpoint
         self._habits = habits
@@ -175,14 +175,14 @@ class BatchClient:
         self._ladder = endpoint.ladder
         self._tally = ClientTally()
         self._gathering: dict[str | None, Batch] = {}
-        """By the provider's id of what is taken over; None: of what is to be sent."""
+        """By the provider's id of an adopted batch; None: batches to send."""
         self._under_way: list[Batch] = []
         self._carrier = BatchCarrier(model, endpoint, setting, habits.timing)
         poll_s = habits.timing.poll_s
         self._adoption = (
             ItemAdoption(endpoint, setting, poll_s) if habits.adopts else None
         )
-        self._misses = 0  #: batches in a row that never came to be
+        self._misses = 0  #: consecutive batches that were never created
         self._outcomes: dict[
             tuple[int, int], tuple[Batch, asyncio.Future[CallOutcome]]
         ] = {}
@@ -202,12 +202,12 @@ class BatchClient:
     # -- calls -----------------------------------------------------------------
 
     async def call(self, call: Call) -> Received:
-        """Wait for what a batch brings for the call.
+        """Wait for the outcome of the call in its batch.
 
         Raises:
-            AttemptError: It brought no usable reply.
-            Left: The process ends, or the endpoint is out, and the batch goes on.
-            Unsent: The provider never had the batch.
+            AttemptError: There is no usable reply.
+            CallLeft: The process ends or the endpoint is unusable; the batch continues.
+            CallUnsent: The batch was never created.
         """
         sent = self._ladder.sent(call.request, call.task.number)
         taken_up = self._outcomes.pop((call.task.number, call.attempt), None)
@@ -215,7 +215,7 @@ class BatchClient:
             if taken_up is None and self._adoption is not None:
                 await self._adoption.search(batch.key for batch in self._under_way)
             batch, outcome = taken_up or self._join(call, sent.shape)
-            del call  # its texts are not to be held for a day
+            del call  # do not keep its texts in memory for a day
             if not batch.is_led:
                 await self._lead(batch)
             match await outcome:
@@ -231,7 +231,7 @@ class BatchClient:
     def _join(
         self, call: Call, shape: Shape
     ) -> tuple[Batch, asyncio.Future[CallOutcome]]:
-        """A place for the call in the batch that is being gathered."""
+        """Add the call to the batch that collects calls."""
         if not isinstance(call.request, ChatRequest):
             raise BadRequest("Batches take chats only.")
         if call.is_stale:
@@ -247,7 +247,7 @@ class BatchClient:
         return batch, batch.gather(attempt, body)
 
     def _open_to(self, more: int, batch_id: str | None = None) -> Batch:
-        """The batch that takes in a body of *more* bytes; see `_gathering`."""
+        """Return the batch for a body of *more* bytes; see `_gathering`."""
         batch = self._gathering.get(batch_id)
         if batch is None or not self._has_room(batch, more):
             batch = self._gathering[batch_id] = Batch(batch_id=batch_id)
@@ -255,18 +255,18 @@ class BatchClient:
         return batch
 
     def _is_gathering(self, batch: Batch) -> bool:
-        """Whether the next call may join it."""
+        """Return whether the next call may join it."""
         return self._gathering.get(batch.id) is batch
 
     def _has_room(self, batch: Batch, more: int) -> bool:
-        """Whether a body of *more* bytes fits; an item is some 200 bytes beyond it."""
+        """Return whether a body of *more* bytes fits, with some overhead."""
         size = batch.bytes + more + ENVELOPE * (len(batch) + 1)
         return len(batch) < self._size and size <= self._endpoint.bounds.bytes
 
     # -- the course of a batch -------------------------------------------------
 
     async def _lead(self, batch: Batch) -> None:
-        """Carry a batch to its end, or to where this process leaves it."""
+        """Carry a batch to its end, or until this process leaves it."""
         batch.is_led = True
         left = CallLeft()
         try:
@@ -280,12 +280,12 @@ class BatchClient:
         except CallLeft as error:
             left = error
         finally:
-            batch.resolve_rest(left)  # the leading call too
+            batch.resolve_rest(left)  # the driving call too
             self._under_way.remove(batch)
             self._close(batch)
 
     def _resolve_missing(self, batch: Batch) -> None:
-        """The provider never had it: its calls join another, but not for ever."""
+        """Let the calls of a batch that was never created join another."""
         self._misses += 1
         if batch.error is not None and self._misses > MOST_MISSES:
             batch.resolve_rest(
@@ -298,7 +298,7 @@ class BatchClient:
         batch.resolve_rest(CallUnsent())
 
     async def _gather(self, batch: Batch) -> None:
-        """Wait for calls; then record what is to be sent."""
+        """Wait for calls; then record the batch to send."""
         linger_s = min(LINGER_S, self._habits.timing.poll_s)
         while self._is_gathering(batch) and len(batch) < self._size:
             before = len(batch)
@@ -325,14 +325,14 @@ class BatchClient:
         batch.stage = stage_after(batch.stage, BatchEvent.LISTED)
 
     def _close(self, batch: Batch) -> None:
-        """Have the next call begin another batch."""
+        """Close the batch for further calls."""
         if self._is_gathering(batch):
             del self._gathering[batch.id]
 
     # -- figures ---------------------------------------------------------------
 
     def statistics(self) -> ClientStatistics:
-        """The client's figures."""
+        """Return the client's figures."""
         sent = sum(batch.stage is not BatchStage.GATHERING for batch in self._under_way)
         return replace(self._tally.statistics(), batches=sent)
 
@@ -342,7 +342,7 @@ class BatchClient:
 
 
 FORMS: Final = ("openai", "anthropic")
-"""Named after the providers that they are of."""
+"""Batch APIs, named after their providers."""
 
 ANTHROPIC_KEY: Final = "ANTHROPIC_API_KEY"
 ANTHROPIC_ADDRESSES: Final = ("ANTHROPIC_API_BASE", "ANTHROPIC_BASE_URL")
@@ -350,10 +350,10 @@ ANTHROPIC_ADDRESSES: Final = ("ANTHROPIC_API_BASE", "ANTHROPIC_BASE_URL")
 
 
 def open_endpoint(model: str, options: ClientOptions) -> BatchEndpoint:
-    """The batches of *model*: of the form of its provider, or of OpenAI's.
+    """Open the batches of *model* in its provider's API, or in OpenAI's.
 
     Raises:
-        UsageError: its provider has no batches that siftlog can use, or wants a key.
+        UsageError: its provider has no supported batches, or requires a key.
     """
     # imported here, so that a run without batches does not pay for them
     from runner.batch.anthropic import (  # noqa: PLC0415 - see above
@@ -363,7 +363,7 @@ def open_endpoint(model: str, options: ClientOptions) -> BatchEndpoint:
 
     provider = model.partition("/")[0]
     if options.base_url is not None:
-        # an address is one of OpenAI's form, whatever the model is called there
+        # a base URL implies OpenAI's API, whatever the model's name
         return OpenAIBatches(model, options)
     if provider not in FORMS:
         raise UsageError(
@@ -377,11 +377,11 @@ def open_endpoint(model: str, options: ClientOptions) -> BatchEndpoint:
 
 
 def _at_anthropic(options: ClientOptions) -> ClientOptions:
-    """Anthropic's address and key, from the variables that its own clients read."""
+    """Read Anthropic's address and key from the variables of its clients."""
     addresses = (options.environment.get(name) for name in ANTHROPIC_ADDRESSES)
     base_url = next(filter(None, addresses), None)
     if base_url is not None and not base_url.rstrip("/").endswith("/v1"):
-        # Anthropic's clients add /v1 to it, behind a gateway's path too
+        # Anthropic's clients append /v1, after a gateway's path too
         base_url = f"{base_url.rstrip('/')}/v1"
     key = options.environment.get(ANTHROPIC_KEY)
     api_key = options.api_key or (Secret(key) if key else None)
@@ -399,7 +399,7 @@ def open_batch_clients(
     setting: BatchContext,
     left: PendingBatches,
 ) -> dict[str, BatchClient]:
-    """The clients of *endpoints*, by model, going on with what is *left*."""
+    """Create the clients of *endpoints* by model, continuing what is *left*."""
     timing = BatchTiming(poll_s=options.batch_poll_s, settle_s=options.batch_settle_s)
     habits = BatchSettings(
         size=options.batch_requests, timing=timing, adopts=options.batch_adopt

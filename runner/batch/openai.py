@@ -57,7 +57,7 @@ class BatchConnection:
     def __init__(
         self, base_url: str, headers: Mapping[str, str], options: ClientOptions
     ) -> None:
-        """Speak to *base_url*, which may hold no key, with *headers*, which may."""
+        """Connect to *base_url*, without a key, with *headers*, which may have one."""
         url = httpx.URL(base_url)
         self._base_url = base_url
         self._options = options
@@ -74,18 +74,18 @@ class BatchConnection:
     async def get(
         self, path: str, into: type[_T], query: Mapping[str, str] | None = None
     ) -> _T:
-        """What stands at *path*.
+        """Return the decoded response of a GET request.
 
         Raises:
-            AttemptError: it could not be had.
+            AttemptError: it failed.
         """
         return await self._exchange(self._request("GET", path, params=query), into)
 
     async def post(self, path: str, into: type[_T], content: object = None) -> _T:
-        """What comes of sending *content* to *path*, as JSON; None: nothing is sent.
+        """Post *content* as JSON, or nothing; return the decoded response.
 
         Raises:
-            AttemptError: it was refused, or nobody knows what became of it.
+            AttemptError: it was refused, or its effect is unknown.
         """
         body = b"" if content is None else msgspec.json.encode(content)
         request = self._request(
@@ -96,7 +96,7 @@ class BatchConnection:
     async def upload(
         self, path: str, into: type[_T], *, name: str, content: bytes
     ) -> _T:
-        """What comes of uploading a file of requests.
+        """Upload a file of requests; return the decoded response.
 
         Raises:
             AttemptError: as for `post`.
@@ -110,10 +110,10 @@ class BatchConnection:
         return await self._exchange(request, into)
 
     async def lines(self, path: str) -> AsyncGenerator[bytes]:
-        """The lines that stand at *path*, without the empty ones.
+        """Yield the non-empty lines at *path*.
 
         Raises:
-            AttemptError: they could not be had, or not to the end.
+            AttemptError: the download failed, perhaps after some lines.
         """
         try:
             async with aclosing(self._sender.lines(self._request("GET", path))) as read:
@@ -155,7 +155,7 @@ class BatchConnection:
     def refusal(
         self, status: int, body: bytes, headers: Mapping[str, str] | None = None
     ) -> AttemptError:
-        """The error that a status other than 200 stands for, of one item or of all."""
+        """Return the error for a status other than 200, of an item or a request."""
         return refusal(
             self._base_url,
             status,
@@ -170,11 +170,11 @@ class BatchConnection:
 
 
 PAGE: Final = "100"
-"""Batches on a page of the list, at most."""
+"""Maximum number of batches on a page of the list."""
 SKEW_S: Final = 3600.0
-"""A provider's clock may be this far behind ours."""
+"""Maximum lag of a provider's clock behind ours."""
 METADATA: Final = "siftlog_batch"
-"""Under which the key stands."""
+"""Metadata field with the batch's key."""
 WINDOW: Final = "24h"
 
 OUTCOMES: Final[Mapping[str, BatchOutcome]] = {
@@ -183,10 +183,11 @@ OUTCOMES: Final[Mapping[str, BatchOutcome]] = {
     "cancelled": "cancelled",
     "failed": "failed",
 }
-"""From the statuses in which nothing changes any more; all others are at work."""
+"""Outcomes of final statuses; batches with other statuses are open."""
 
 TOO_MUCH: Final = ("token_limit_exceeded", "request_limit_exceeded")
-"""Codes of a batch that failed because too much waits in others: it may come again."""
+"""Error codes of batches that failed because the provider's queue is full: worth a
+retry."""
 
 
 class _Id(msgspec.Struct):
@@ -221,11 +222,11 @@ class _Batch(msgspec.Struct):
 
     @property
     def key(self) -> str:
-        """Ours, if it is one of ours."""
+        """The key in its metadata, if it is one of siftlog's batches."""
         return str((self.metadata or {}).get(METADATA, ""))
 
     def is_of(self, tag: str) -> bool:
-        """Whether the run of that tag has made it."""
+        """Return whether the run with that tag created it."""
         return self.key.startswith(f"{tag}-")
 
 
@@ -237,7 +238,7 @@ class _Page(msgspec.Struct):
 class _Response(msgspec.Struct):
     status_code: int
     body: msgspec.Raw = msgspec.Raw(b"null")
-    request_id: Any = None  #: what a header of a single call says
+    request_id: Any = None  #: header of the equivalent single call
 
 
 class _Line(msgspec.Struct):
@@ -255,7 +256,7 @@ _output_line: Final = msgspec.json.Decoder(_Line)
 
 
 class OpenAIBatches:
-    """The batches of one model at one endpoint of OpenAI's form."""
+    """The batches of one model at an endpoint with OpenAI's API."""
 
     form = "openai"
     bounds = BatchBounds(requests=50_000, bytes=200_000_000)
@@ -277,11 +278,11 @@ class OpenAIBatches:
         self._link = BatchConnection(endpoint, headers, options)
 
     def encode(self, request: ChatRequest, shape: Shape) -> bytes:
-        """A request's body."""
+        """Encode a request's body."""
         return CHATS[self._form](request, self._model, shape)
 
     async def upload(self, key: str, items: Sequence[tuple[str, bytes]]) -> str | None:
-        """Upload the requests as a file of the key's name."""
+        """Upload the requests as a file named after the key."""
         content = b"".join(
             msgspec.json.encode(
                 {
@@ -317,7 +318,7 @@ class OpenAIBatches:
         return created.id
 
     async def find(self, query: BatchQuery) -> BatchSearch:
-        """Look for the key in the list, from the newest batch back."""
+        """Search the list for the key, from the newest batch back."""
         async with aclosing(
             self._list_batches(query.prepared_us / 1e6 - SKEW_S)
         ) as batches:
@@ -327,7 +328,7 @@ class OpenAIBatches:
         return BatchSearch()
 
     async def _list_batches(self, since_s: float) -> AsyncGenerator[_Batch]:
-        """The batches on the pages of the list that go back to *since_s*."""
+        """Yield the batches on the pages of the list back to *since_s*."""
         after: dict[str, str] = {}
         while True:
             page = await self._link.get("/batches", _Page, {"limit": PAGE, **after})
@@ -340,8 +341,8 @@ class OpenAIBatches:
     async def orphans(
         self, tag: str, *, known: AbstractSet[str], before_us: int
     ) -> list[OrphanItem]:
-        """Those whose keys begin with the tag; their files say what is in them."""
-        del before_us  # the list tells of every batch whose it is
+        """Return items of batches with the tag, read from their files."""
+        del before_us  # the list shows the key of every batch
         orphans: list[OrphanItem] = []
         async with aclosing(self._list_batches(0.0)) as batches:
             async for batch in batches:
@@ -353,7 +354,7 @@ class OpenAIBatches:
         return orphans
 
     async def _items(self, batch: _Batch) -> AsyncGenerator[str]:
-        """The ids of what a batch has answered, or may answer yet."""
+        """Yield the ids of items that a batch has answered, or may still answer."""
         is_over = batch.status in OUTCOMES
         file = batch.output_file_id if is_over else batch.input_file_id
         if not file:
@@ -363,7 +364,7 @@ class OpenAIBatches:
                 yield self._decoded(line).custom_id
 
     async def poll(self, batch_id: str) -> BatchStatus:
-        """How a batch stands."""
+        """Return the status of a batch."""
         batch = await self._link.get(f"/batches/{batch_id}", _Batch)
         counts = batch.request_counts or _Counts()
         outcome = OUTCOMES.get(batch.status)
@@ -384,7 +385,7 @@ class OpenAIBatches:
             outcome=outcome,
             reason="; ".join(map(str, [*whole, *list(faults_by_item.values())[:1]]))
             or None,
-            # answers first: they show that the endpoint works
+            # answers first: they prove that the endpoint works
             files=tuple(filter(None, (batch.output_file_id, batch.error_file_id))),
             faults=faults_by_item,
             rest=rest,
@@ -403,7 +404,7 @@ class OpenAIBatches:
     async def results(
         self, batch_id: str, status: BatchStatus
     ) -> AsyncGenerator[tuple[str, ItemOutcome]]:
-        """The lines of the files of answers and of errors."""
+        """Yield the lines of the output and error files."""
         del batch_id
         for file in status.files:
             async with aclosing(self._link.lines(f"/files/{file}/content")) as lines:
@@ -435,7 +436,7 @@ class OpenAIBatches:
         return item.custom_id, received(form_of(body), body, headers)
 
     async def cancel(self, batch_id: str) -> None:
-        """Have nothing more of a batch answered."""
+        """Cancel a batch."""
         await self._link.post(f"/batches/{batch_id}/cancel", _Id)
 
     async def close(self) -> None:
@@ -444,9 +445,9 @@ class OpenAIBatches:
 
 
 def form_of(body: bytes) -> str:
-    """The form of an item's answer.
+    """Return the form of an item's answer.
 
-    It says so itself: an earlier process may have made the batch in the other form.
+    The body determines it: an earlier process may have used the other form.
     """
     with suppress(*UNREADABLE):
         if _kind.decode(body).object == "response":
@@ -457,7 +458,7 @@ def form_of(body: bytes) -> str:
 def received(
     form: str, body: bytes, headers: dict[str, str] | None = None
 ) -> ItemOutcome:
-    """An item's answer; the error where it cannot be read."""
+    """Decode an item's answer; return an error if it is invalid."""
     try:
         reply = decode_reply(form, body)
     except AttemptError as error:

@@ -20,11 +20,11 @@ from runner.errors import RunnerError
 from store.verify import LogFault
 
 PIECE: Final = 1 << 20
-"""Bytes read at a time."""
+"""Size of a chunk in bytes."""
 
 RATIO: Final = 100
-"""Most bytes that one byte of a bundle may stand for. A log comes to 8, text to 4;
-deflate could make a thousand, which is what archives that fill a disk are made with."""
+"""Maximum compression ratio of a bundle. A log has 8, text 4; deflate can reach a
+thousand, which is how zip bombs are built."""
 
 MODE: Final = stat.S_IFREG | 0o644
 METHODS: Final = frozenset({ZIP_DEFLATED, ZIP_STORED})
@@ -38,21 +38,21 @@ SEAL: Final = len(_SEAL_PREFIX) + _HEX
 def write(
     path: Path, members: Iterable[tuple[str, int, Iterable[bytes]]], *, method: int
 ) -> str:
-    """Write a sealed archive of *members*, in their order, in flat memory.
+    """Write a sealed archive of *members*, in order, in constant memory.
 
     Args:
-        path: of the new file.
-        members: name, size in bytes, and content in pieces.
-        method: of compression, one of `METHODS`.
+        path: the new file.
+        members: name, size in bytes, and content in chunks.
+        method: compression method, one of `METHODS`.
 
     Returns:
-        Hex SHA-256 of the whole file.
+        Hex SHA-256 of the file.
     """
     with ZipFile(path, "w") as archive:
         for name, size, pieces in members:
-            # the earliest time that zip can tell, the same owner and mode everywhere
+            # the earliest time in zip, and the same owner and mode everywhere
             info = ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
-            info.create_system = 3  # Unix: what the attributes below are read by
+            info.create_system = 3  # Unix: defines the meaning of the attributes below
             info.external_attr = MODE << 16
             info.compress_type = method
             info.file_size = size
@@ -71,12 +71,12 @@ def write(
 
 
 def has_seal(path: Path) -> bool:
-    """Whether a file ends as a bundle does."""
+    """Return whether a file ends with a bundle's seal."""
     return _seal(path).startswith(_SEAL_PREFIX)
 
 
 def is_sealed(path: Path) -> bool:
-    """Whether every byte of a file is as it was when the file was sealed."""
+    """Return whether a file is unchanged since it was sealed."""
     with path.open("rb") as file:
         digest = _hashed(file, path.stat().st_size - SEAL)
     return _seal(path) == _SEAL_PREFIX + digest.hexdigest().encode()
@@ -89,7 +89,7 @@ def _seal(path: Path) -> bytes:
 
 
 def _hashed(file: BinaryIO, size: int) -> hashlib._Hash:
-    """The hash of the first *size* bytes; the file stands after them."""
+    """Hash the first *size* bytes; the file is positioned after them."""
     digest = hashlib.sha256()
     left = size
     while left > 0 and (piece := file.read(min(PIECE, left))):
@@ -99,19 +99,19 @@ def _hashed(file: BinaryIO, size: int) -> hashlib._Hash:
 
 
 def pieces(file: BinaryIO) -> Iterator[bytes]:
-    """A file's content."""
+    """Yield a file's content in chunks."""
     while piece := file.read(PIECE):
         yield piece
 
 
 LONGEST: Final = 255
-"""Bytes of a part of a name: what file systems take."""
+"""Maximum bytes of a name's part: the limit of file systems."""
 
 DEEPEST: Final = 40
-"""Parts of a name."""
+"""Maximum parts of a name."""
 
 _UNSEEN = frozenset({"Cc", "Cs", "Zl", "Zp"})
-"""Unicode's categories of controls, halves of characters, and ends of lines."""
+"""Unicode's categories of controls, surrogates, and line separators."""
 
 _RULES: Final[tuple[tuple[Callable[[str], bool], str], ...]] = (
     (
@@ -136,43 +136,42 @@ _RULES: Final[tuple[tuple[Callable[[str], bool], str], ...]] = (
         "is too long",
     ),
 )
-"""What a name may not be, and what is said of one that is; the first counts."""
+"""Rules for invalid names, with messages; the first match counts."""
 
 
 def problem(name: str) -> str | None:
-    """Why a member may not be called so; None where it may.
+    """Return why a member's name is invalid; None if it is valid.
 
-    A good name leads to one file below the folder that it is unpacked into, on every
-    system.
+    A valid name denotes one file below the target folder, on every system.
     """
     return next((reason for is_broken, reason in _RULES if is_broken(name)), None)
 
 
 MOST_MEMBERS: Final = 1_000_000
 LARGEST_MANIFEST: Final = 256 << 20
-"""Bytes; a million members take some 200 MB."""
+"""Maximum bytes; a million members take some 200 MB."""
 
 _ENCRYPTED = 0x1
 
 _LENGTHS = struct.Struct("<26x2H")
-"""Of the name and what zip calls extra, at the end of a member's header."""
+"""Lengths of the name and the extra field, at the end of a member's header."""
 
 _DAMAGE = (
     BadZipFile,
     zlib.error,
     EOFError,
-    NotImplementedError,  # a method or version of zip that is not known
-    RuntimeError,  # it is encrypted, in one of its two headers
+    NotImplementedError,  # unknown method or version of zip
+    RuntimeError,  # encrypted, according to one of its two headers
     ValueError,
     OverflowError,
     struct.error,
     IndexError,
 )
-"""What `zipfile` raises where bytes are not what it takes them for."""
+"""Errors of `zipfile` for invalid bytes."""
 
 
 class InvalidArchive(Exception):
-    """An archive that is not unpacked; carries why."""
+    """An archive that is refused; has the reason."""
 
     def __init__(self, where: str, message: str) -> None:
         super().__init__(message)
@@ -180,7 +179,7 @@ class InvalidArchive(Exception):
 
 
 class UnpackedMember(NamedTuple):
-    """A member as it came out."""
+    """Size and hash of an unpacked member."""
 
     size: int
     sha256: str
@@ -188,10 +187,11 @@ class UnpackedMember(NamedTuple):
 
 @contextmanager
 def opened(path: Path) -> Iterator[ZipFile]:
-    """An archive whose directory holds nothing but what a bundle may have.
+    """Open an archive after checking its directory.
 
     Raises:
-        Refused: it does, or cannot be read.
+        InvalidArchive: the directory has anything a bundle may not have, or is
+            unreadable.
     """
     try:
         archive = ZipFile(path)
@@ -211,7 +211,7 @@ def _refuse(infos: Sequence[ZipInfo], packed: int) -> None:
         )
     seen: set[str] = set()
     for info in infos:
-        # `filename` is what was made of it: cut at a zero byte, for one
+        # `filename` is processed: for example, truncated at a zero byte
         if wrong := problem(info.orig_filename) or _oddity(info):
             raise InvalidArchive(repr(info.orig_filename), wrong)
         if not 0 <= info.header_offset < packed:
@@ -230,7 +230,7 @@ def _refuse(infos: Sequence[ZipInfo], packed: int) -> None:
 
 
 def _refuse_gaps(file: BinaryIO, archive: ZipFile) -> None:
-    """Refuse bytes that belong to no member: programs that go by them see others."""
+    """Refuse bytes that belong to no member: other programs may read them."""
     end = 0
     for info in sorted(archive.infolist(), key=attrgetter("header_offset")):
         if info.header_offset != end:
@@ -258,10 +258,10 @@ def _oddity(info: ZipInfo) -> str | None:
 
 
 def manifest_bytes(archive: ZipFile) -> bytes:
-    """The content of `bundle.json`.
+    """Return the content of `bundle.json`.
 
     Raises:
-        Refused: there is none, it is too large, or damaged.
+        InvalidArchive: it is missing, too large, or damaged.
     """
     try:
         info = archive.getinfo(NAME)
@@ -280,16 +280,16 @@ def unpack(
     folder: Path,
     progress: Callable[[str], None],
 ) -> Iterator[LogFault]:
-    """Compare every member with the manifest, and write those that a replay reads.
+    """Compare every member with the manifest, and unpack those that a replay needs.
 
     Args:
         archive: from `opened`.
-        manifest: what should be in it.
-        folder: an empty one.
-        progress: is told how far this is.
+        manifest: the expected content.
+        folder: an empty folder.
+        progress: receives progress messages.
 
     Yields:
-        What is not as the manifest says, in the order of the archive.
+        Differences from the manifest, in the order of the archive.
     """
     expected = {member.name: member for member in manifest.members}
     read = {LOG, scorecard_of(manifest.scoring)}
@@ -321,10 +321,10 @@ def unpack(
 
 
 def _content(archive: ZipFile, info: ZipInfo) -> Iterator[bytes]:
-    """A member in pieces; never more than it was announced with.
+    """Yield a member in chunks; never more than its declared size.
 
     Raises:
-        Refused: it is damaged.
+        InvalidArchive: it is damaged.
     """
     try:
         with archive.open(info) as file:
@@ -335,7 +335,7 @@ def _content(archive: ZipFile, info: ZipInfo) -> Iterator[bytes]:
 
 
 def _written(pieces: Iterator[bytes], target: Path | None) -> UnpackedMember:
-    """Size and hash of what comes, written to *target* if it is named.
+    """Hash the chunks, writing them to *target* if given; return size and hash.
 
     Raises:
         RunnerError: it cannot be written.
@@ -358,7 +358,7 @@ def _written(pieces: Iterator[bytes], target: Path | None) -> UnpackedMember:
 
 @contextmanager
 def _created(target: Path | None) -> Iterator[Callable[[bytes], object]]:
-    """Writes to a new file; to nowhere, where none is wanted."""
+    """Open a new file for writing, or discard if there is no target."""
     if target is None:
         yield len
         return

@@ -1,4 +1,4 @@
-"""Describes a bundle: its members, the versions it was made with, the paths in it."""
+"""Describes a bundle: its members, its environment, the paths in it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _EXTRA = re.compile(r"\bextra\s*==")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Environment:
-    """Where something was computed; nothing in it names a machine or a person."""
+    """Software of a computation; it names no machine or person."""
 
     python: str
     implementation: str  #: such as "CPython"
@@ -33,7 +33,7 @@ class Environment:
 
 
 def environment(packages: Iterable[str]) -> Environment:
-    """This process's environment, with those of the packages that are installed."""
+    """Return this process's environment, with the installed *packages*."""
     return Environment(
         python=platform.python_version(),
         implementation=platform.python_implementation(),
@@ -48,7 +48,7 @@ def environment(packages: Iterable[str]) -> Environment:
 
 
 def differences(then: Environment, now: Environment) -> tuple[str, ...]:
-    """What is not as it was, each as "numpy 2.2.0, here 2.3.1"; "-" is missing."""
+    """Return changed versions, as "numpy 2.2.0, here 2.3.1"; "-" is missing."""
     pairs = [
         ("Python", then.python, now.python),
         ("implementation", then.implementation, now.implementation),
@@ -63,9 +63,9 @@ def differences(then: Environment, now: Environment) -> tuple[str, ...]:
 
 
 def required(*roots: str) -> frozenset[str]:
-    """Names of all installed packages that the named ones work with.
+    """Return the names of all installed packages that *roots* depend on.
 
-    That is what they require, and so on; of the named ones also what extras add.
+    Dependencies are transitive; extras are included for *roots* only.
     """
     names: set[str] = set()
     waiting = list(roots)
@@ -73,7 +73,7 @@ def required(*roots: str) -> frozenset[str]:
         name = re.sub(r"[-_.]+", "-", waiting.pop()).lower()
         package = None if name in names else _distribution(name)
         if package is None:
-            continue  # seen already, or for another platform or Python
+            continue  # seen already, or not installed here
         names.add(name)
         for requirement in package.requires or ():
             match = _NAME.match(requirement)
@@ -97,7 +97,7 @@ SCORES: Final = "scores"
 SCORECARD: Final = "scorecard.json"
 
 FORMAT: Final = 1
-"""Of bundles; a later one is not read."""
+"""Version of the format; later versions are not read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,27 +111,27 @@ class BundleMember:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """What a bundle holds, and of what."""
+    """Description of a bundle and its members."""
 
     format: int
     run: str
     job: str
     scoring: int
     digest: str  #: SHA-256 of scorecard.json
-    partial: bool  #: the run is unfinished, as far as the bundle tells of it
+    partial: bool  #: the run is unfinished in this bundle
     events: int
-    head: str  #: the last link of the log's chain
-    environment: Environment  #: in which the scorecard was made again
-    members: tuple[BundleMember, ...]  #: all but this file, by name
+    head: str  #: last hash of the log's chain
+    environment: Environment  #: environment in which the scorecard was recomputed
+    members: tuple[BundleMember, ...]  #: all members except this file, by name
 
 
 def scorecard_of(scoring: int) -> str:
-    """The member that holds a scoring's scorecard."""
+    """Return the member name of a scoring's scorecard."""
     return f"{SCORES}/{scoring}/{SCORECARD}"
 
 
 def encoded(manifest: Manifest) -> bytes:
-    """As bytes; equal manifests give equal ones."""
+    """Encode a manifest; equal manifests give equal bytes."""
     return msgspec.json.format(msgspec.json.encode(manifest), indent=1) + b"\n"
 
 
@@ -141,10 +141,10 @@ class _Versioned:
 
 
 def decoded(content: bytes) -> Manifest | int:
-    """A manifest, or the format of one that is of a later siftlog.
+    """Decode a manifest; return the format of a manifest of a later siftlog.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is invalid.
     """
     version = msgspec.json.decode(content, type=_Versioned).format
     if version > FORMAT:
@@ -154,14 +154,14 @@ def decoded(content: bytes) -> Manifest | int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BundledPath:
-    """A path that a setting names, and the member of that name, or above it."""
+    """A path in a setting, and the corresponding member or prefix."""
 
     path: Path
     member: str
 
 
 def bundled_paths(settings: BaseModel) -> Iterator[BundledPath]:
-    """Every path in the settings."""
+    """Yield every path in the settings."""
     for setting, value in settings:
         for path, member in _setting_paths(setting, value):
             yield BundledPath(path=path, member=member)
@@ -177,10 +177,10 @@ def _setting_paths(setting: str, value: object) -> Iterator[tuple[Path, str]]:
 
 
 def files(settings: BaseModel, inputs: Sequence[InputFile]) -> Mapping[str, Path]:
-    """The files that a job reads under its settings, by the member of each.
+    """Return the files that a job reads under its settings, by member.
 
     Raises:
-        RunnerError: one is not below any path that the settings name.
+        RunnerError: a file is below none of the settings' paths.
     """
     bundled = tuple(bundled_paths(settings))
     by_member: dict[str, Path] = {}
@@ -199,7 +199,7 @@ def files(settings: BaseModel, inputs: Sequence[InputFile]) -> Mapping[str, Path
 def _holding(
     input_file: InputFile, bundled: Sequence[BundledPath]
 ) -> list[BundledPath]:
-    """The places that name an input, or else those nearest above it."""
+    """Return the paths that name an input, or else those nearest above it."""
     above = [
         bundled_path
         for bundled_path in bundled
@@ -220,17 +220,17 @@ def _holding(
 
 
 def _files(path: Path) -> list[Path]:
-    """A file, or those that count for a folder's hash."""
+    """Return the file, or the files of a folder that its hash covers."""
     if not path.is_dir():
         return [path]
     return sorted(file for file in path.rglob("*") if file.is_file())
 
 
 def moved(settings: BaseModel, folder: Path) -> BaseModel:
-    """The same settings of a bundle that lies unpacked in *folder*.
+    """Return the settings with all paths in *folder*, the unpacked bundle.
 
-    Every path leads into it, also where nothing lies there: a job that was given a
-    bundle's settings reads no other file of this machine.
+    All paths point into it, even if nothing is there: with a bundle's settings, a job
+    reads no other file of this machine.
     """
     return settings.model_copy(
         update={name: _moved(name, value, folder) for name, value in settings}

@@ -46,10 +46,10 @@ from store.tables import head, last_seq
 
 
 def input_members(job_name: str, recorded: ScoringRecorded) -> Mapping[str, Path]:
-    """The files that the scoring read, by member, unchanged since.
+    """Return the files that the scoring read, by member, unchanged since.
 
     Raises:
-        DatasetError: one is gone, or is another one.
+        DatasetError: a file is missing or changed.
     """
     job = load_job(job_name)
     for recorded_input in recorded.inputs:
@@ -78,15 +78,15 @@ def input_members(job_name: str, recorded: ScoringRecorded) -> Mapping[str, Path
 def scoring_files(
     folder: RunFolder, recorded: ScoringRecorded, *, report: bool
 ) -> Mapping[str, Path]:
-    """The files of a scoring, made again where they are gone.
+    """Return the files of a scoring, recreated if missing.
 
     Args:
-        folder: of the run.
+        folder: the run's folder.
         recorded: the scoring.
-        report: draw its report too where it has none.
+        report: create its report too if missing.
 
     Raises:
-        RunnerError: its scorecard was changed, or cannot be made again.
+        RunnerError: its scorecard was changed, or cannot be recreated.
     """
     score_folder = folder.scores / str(recorded.number)
     if not score_folder.exists() or (report and not (score_folder / REPORT).exists()):
@@ -108,10 +108,10 @@ def scoring_files(
 def measured(
     sources: Mapping[str, Path], progress: Callable[[str], None]
 ) -> tuple[BundleMember, ...]:
-    """Size and hash of each file, by name.
+    """Return size and hash of each file, by name.
 
     Raises:
-        RunnerError: a file's name is one that no bundle takes.
+        RunnerError: a file's name is not allowed in a bundle.
     """
     members = []
     for name in sorted(sources):
@@ -131,11 +131,11 @@ def measured(
 
 
 _OVERLAP = 1 << 14
-"""Bytes of a piece that are looked at once more with the next: no key is longer."""
+"""Bytes of a chunk that are checked again with the next one: no key is longer."""
 
 
 def keys(environment: Mapping[str, str], config: Path) -> dict[str, Secret]:
-    """The keys of this machine by variable: `*_API_KEY`, and what the run names."""
+    """Return this machine's keys by variable: `*_API_KEY`, and those of the run."""
     names = {name for name in environment if name.endswith("_API_KEY")}
     if config.exists():
         names.update(_variables(read_toml(config)))
@@ -160,16 +160,16 @@ def _set(
         try:
             yield name, Secret(environment.get(name, ""))
         except UsageError:
-            continue  # no endpoint was ever sent that
+            continue  # never sent to an endpoint
 
 
 def without_keys(
     member: str, pieces: Iterable[bytes], keys: Mapping[str, Secret]
 ) -> Iterator[bytes]:
-    """The pieces of a file as they are.
+    """Yield the chunks of a file unchanged.
 
     Raises:
-        RunnerError: one of the keys is in them.
+        RunnerError: they contain one of the keys.
     """
     before = b""
     for piece in pieces:
@@ -186,7 +186,7 @@ def without_keys(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bundle:
-    """A bundle that was made."""
+    """A created bundle."""
 
     path: Path
     manifest: Manifest
@@ -203,23 +203,23 @@ def make_bundle(
     environ: Mapping[str, str],
     progress: Callable[[str], None],
 ) -> Bundle:
-    """Put a scoring, and all that it takes to make it again, into one file.
+    """Pack a scoring, with everything needed to recompute it, into one file.
 
-    Nothing is appended to the run. While it goes on, the bundle tells of it as far as
-    it has come.
+    Nothing is appended to the run. If the run is live, the bundle has its events so
+    far.
 
     Args:
-        folder: of the run.
-        number: of the scoring; None: the newest.
-        out: the file, replaced if it is there; None: in the run's exports.
-        report: draw the scoring's report first where it has none.
-        environ: variables that may hold keys, which no bundle may.
-        progress: is told in a line how far this is.
+        folder: the run's folder.
+        number: number of the scoring; None: the newest.
+        out: the file, replaced if it exists; None: in the run's exports.
+        report: create the scoring's report first if missing.
+        environ: variables with keys, which a bundle must not contain.
+        progress: receives one-line progress messages.
 
     Raises:
-        UsageError: there is no such scoring, or *out* is no plain file.
-        DatasetError: an input is gone, or is not what was scored.
-        RunnerError: a file holds a key, or the scorecard cannot be made again.
+        UsageError: there is no such scoring, or *out* is not a plain file.
+        DatasetError: an input is missing or was changed since the scoring.
+        RunnerError: a file contains a key, or the scorecard cannot be recomputed.
         StoreError: the log cannot be read or copied.
     """
     with open_reader(folder.log) as reader:
@@ -250,7 +250,7 @@ def make_bundle(
             _refuse_keys(log, secrets, progress)
             draft = drafts / "draft"
             sha256 = _packed(draft, manifest, members, _Guarded(secrets, progress))
-            log.unlink()  # the check takes its place on the disk
+            log.unlink()  # free its disk space for the check
             _prove(draft, folder.run_id, progress)
             draft.replace(target)
     except OSError as error:
@@ -286,10 +286,10 @@ def _manifest(
 def _refuse_keys(
     log: Path, secrets: Mapping[str, Secret], progress: Callable[[str], None]
 ) -> None:
-    """Look for keys in what the log keeps packed, which the archive's bytes hide.
+    """Search compressed payloads of the log for keys.
 
     Raises:
-        RunnerError: there is one.
+        RunnerError: one contains a key.
     """
     if not secrets:
         return
@@ -301,13 +301,13 @@ def _refuse_keys(
 
 
 def _packages(job: str) -> list[str]:
-    """This program's distribution, and the job's where it is another one."""
+    """Return the distributions of this program and of the job."""
     dists = (point.dist for point in entry_points(group=GROUP, name=job))
     return ["siftlog", *(dist.name for dist in dists if dist is not None)]
 
 
 class _Guarded:
-    """Files on their way into an archive: looked at for keys, and counted."""
+    """Checks files for keys and counts them while they are packed."""
 
     def __init__(
         self, keys: Mapping[str, Secret], progress: Callable[[str], None]
@@ -319,10 +319,10 @@ class _Guarded:
     def pieces(
         self, member: BundleMember, source: Path, total_bytes: int
     ) -> Iterator[bytes]:
-        """A file in pieces.
+        """Yield a file in chunks.
 
         Raises:
-            RunnerError: it holds a key, or is not what it was a moment ago.
+            RunnerError: it contains a key, or has just changed.
         """
         digest = hashlib.sha256()
         with source.open("rb") as file:
@@ -344,7 +344,7 @@ class _Guarded:
 def _packed(
     draft: Path, manifest: Manifest, files: Mapping[str, Path], guarded: _Guarded
 ) -> str:
-    """Write the archive; its SHA-256."""
+    """Write the archive; return its SHA-256."""
     head = encoded(manifest)
     total_bytes = sum(member.size for member in manifest.members)
 
@@ -356,13 +356,13 @@ def _packed(
 
     sha256 = archive.write(draft, members(), method=ZIP_DEFLATED)
     if total_bytes > archive.RATIO * draft.stat().st_size:
-        # that would look like an archive which is made to fill a disk
+        # otherwise it would look like a zip bomb
         sha256 = archive.write(draft, members(), method=ZIP_STORED)
     return sha256
 
 
 def _prove(draft: Path, run_id: str, progress: Callable[[str], None]) -> None:
-    """Refuse to hand out what could not be verified.
+    """Refuse to publish a bundle that fails verification.
 
     Raises:
         RunnerError: the check finds a fault.

@@ -58,11 +58,11 @@ _PROGRAMS = (
     "os.forkpty",
     "pty.spawn",
 )
-"""Whoever starts a program might have that one open a socket."""
+"""Audit events of starting programs, which might open sockets."""
 
 
 def go_offline() -> None:
-    """From now on every socket and every program is refused with a PermissionError."""
+    """Refuse every socket and every program from now on with a PermissionError."""
     sys.addaudithook(_refuse)
 
 
@@ -73,31 +73,31 @@ def _refuse(event: str, arguments: tuple[object, ...]) -> None:
 
 
 REBUILT: Final = "rebuilt.json"
-"""The scorecard that was made again, beside the log."""
+"""The recomputed scorecard, beside the log."""
 
 PROGRESS_S: Final = 0.5
-"""Between two words to whoever waits."""
+"""Interval of progress messages."""
 
 _CODE = "from runner.bundle.verify import main; main()"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RebuildResult:
-    """What came of it; `rebuilt.json` is there where nothing is wrong."""
+    """Result of a recomputation; `rebuilt.json` exists if it succeeded."""
 
-    changed: tuple[str, ...] = ()  #: settings whose files are not what was scored
+    changed: tuple[str, ...] = ()  #: settings whose files differ from the scored ones
     error: str = ""  #: why there is no scorecard
 
 
 def rebuild(
     folder: Path, scoring: int, progress: Callable[[str], None]
 ) -> RebuildResult:
-    """Score the bundle in *folder* as its scoring of that number was.
+    """Recompute scoring number *scoring* of the bundle in *folder*.
 
-    A process of its own does it, which has given up sockets before it loads the job.
-    *progress* is told now and then that it is still at work.
+    A separate process does it, which gives up sockets before it loads the job.
+    *progress* is called at intervals.
     """
-    # -P: a folder called runner where this was typed is not ours
+    # -P: do not import a folder named runner in the current directory
     words = (sys.executable, "-P", "-c", _CODE, str(folder), str(scoring))
     with subprocess.Popen(  # noqa: S603 - this very Python, with a path of ours
         words,
@@ -120,7 +120,7 @@ def rebuild(
 def _awaited(
     child: subprocess.Popen[bytes], progress: Callable[[str], None]
 ) -> tuple[bytes, bytes]:
-    """What a process says, once it is through."""
+    """Wait for a process and return its output."""
     while True:
         progress("the scorecard is being made again")
         with suppress(subprocess.TimeoutExpired):
@@ -128,9 +128,9 @@ def _awaited(
 
 
 def main() -> None:
-    """What the process does: arguments in, one JSON object out."""
+    """Run the recomputation in the process: arguments in, one JSON object out."""
     answer = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # for what a job may print
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # a job may print
     go_offline()
     folder, scoring = Path(sys.argv[1]), int(sys.argv[2])
     with answer:
@@ -159,7 +159,7 @@ def _rebuilt(folder: Path, number: int) -> RebuildResult:
 
 
 def changed_settings(then: Sequence[Input], now: Sequence[Input]) -> tuple[str, ...]:
-    """Settings of which one has other files than the other, or none."""
+    """Return settings whose files differ between the two."""
     before, after = _by_setting(then), _by_setting(now)
     names = sorted(before.keys() | after.keys())
     return tuple(name for name in names if before.get(name) != after.get(name))
@@ -178,22 +178,22 @@ LATE: Final = (
 )
 
 _STEPS: Final = 100_000
-"""Of SQLite's virtual machine between two looks at the clock: about a millisecond."""
+"""Steps of SQLite's virtual machine between two time checks: about a millisecond."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BundleReport:
-    """What a check of a bundle found."""
+    """Result of a check of a bundle."""
 
-    manifest: Manifest | None  #: None: it could not be read
-    log: VerifyReport | None  #: None: it was not come to
-    is_rebuilt: bool  #: the scorecard came out again, byte for byte
-    differs: tuple[str, ...]  #: versions that are not what they were, if it was tried
+    manifest: Manifest | None  #: None: unreadable
+    log: VerifyReport | None  #: None: not reached
+    is_rebuilt: bool  #: the recomputed scorecard is equal, byte for byte
+    differs: tuple[str, ...]  #: changed versions, if recomputed
     faults: tuple[LogFault, ...]
 
     @property
     def is_sound(self) -> bool:
-        """Whether nothing is wrong."""
+        """Whether there are no faults."""
         return not self.faults
 
 
@@ -204,17 +204,17 @@ def check(
     *,
     is_late: Callable[[], bool] = lambda: False,
 ) -> BundleReport:
-    """Take a bundle apart in a temporary folder, and make its scorecard again.
+    """Unpack a bundle into a temporary folder, and recompute its scorecard.
 
     Args:
-        path: of the file; of anything, if somebody says that it is a bundle.
-        progress: is told in a line how far this is.
-        within: where the temporary folder is made; None: where the system has them.
-        is_late: whether the time for it is over.
+        path: the file; any file may be given.
+        progress: receives one-line progress messages.
+        within: parent of the temporary folder; None: the system's default.
+        is_late: whether the time limit has passed.
 
     Raises:
-        RunnerError: it is of a later siftlog, there is no room to unpack it, or the
-            time was over.
+        RunnerError: it is of a later siftlog, there is no disk space to unpack it, or
+            the time limit has passed.
     """
 
     def report_progress(line: str) -> None:
@@ -247,7 +247,7 @@ def check(
 
 
 class _Check:
-    """The parts of a check, and what they have seen so far."""
+    """The steps of a check, and their results so far."""
 
     def __init__(
         self,
@@ -267,7 +267,7 @@ class _Check:
         self.faults: list[LogFault] = []
 
     def all(self) -> None:
-        """Every part, as long as the next one has something to go by."""
+        """Run all steps, as long as the next one is possible."""
         if not archive.has_seal(self._path):
             raise InvalidArchive(
                 "its end", "is not that of a bundle, or of a whole one"
@@ -303,7 +303,7 @@ class _Check:
         return manifest
 
     def _of_log(self, manifest: Manifest, path: Path) -> Iterator[LogFault]:
-        """The chain, and that the log is the one which the manifest speaks of."""
+        """Check the chain, and that the log is the one in the manifest."""
         try:
             check_schema(path)
             with open_reader(path) as reader:
@@ -334,7 +334,7 @@ class _Check:
             )
 
     def _of_scorecard(self, manifest: Manifest, folder: Path) -> Iterator[LogFault]:
-        """The stored scorecard, then the one that comes out now."""
+        """Check the stored scorecard, then the recomputed one."""
         then = manifest.environment
         self.differs = differences(then, environment(then.packages))
         scorecard_name = scorecard_of(manifest.scoring)
@@ -372,13 +372,13 @@ class _Check:
 
 
 def _first_difference(stored: bytes, again: bytes) -> int:
-    """Number of the first line that is another one."""
+    """Return the number of the first line that differs."""
     pairs = zip_longest(stored.split(b"\n"), again.split(b"\n"))
     return next(number for number, (a, b) in enumerate(pairs, 1) if a != b)
 
 
 def _unlike(differs: tuple[str, ...]) -> str:
-    """What to say of a scorecard that came out otherwise."""
+    """Explain a scorecard that came out differently."""
     sentence = "came out otherwise"
     if not differs:
         return (
@@ -390,7 +390,7 @@ def _unlike(differs: tuple[str, ...]) -> str:
 
 
 def require_room(needed: int, folder: Path, free: int) -> None:
-    """Refuse to begin what would fill the disk.
+    """Refuse to start what would fill the disk.
 
     Raises:
         RunnerError: *needed* bytes are more than are *free*.

@@ -21,17 +21,17 @@ SHIP_EVERY_S: Final = 5.0
 LEASE_TTL_S: Final = 15.0
 
 ANY_SETTING: Final = {"ignore_unknown_options": True, "allow_extra_args": True}
-"""Context of a command that takes every setting of a job as a flag of its own."""
+"""Context of a command that accepts every job setting as a flag."""
 
 
 def option(*names: str, **attributes: Any) -> Callable[[C], C]:
-    """A click option that also reads `SIFTLOG_<NAME>`."""
+    """Return a click option that also reads `SIFTLOG_<NAME>`."""
     name = names[0].partition("/")[0].lstrip("-").replace("-", "_").upper()
     return click.option(*names, envvar=f"SIFTLOG_{name}", **attributes)
 
 
 def options_of(*options: Callable[[Any], Any]) -> Callable[[C], C]:
-    """Several options as one decorator; `--help` shows them in this order."""
+    """Combine several options into one decorator; `--help` keeps their order."""
 
     def decorate(command: C) -> C:
         for decorator in reversed(options):
@@ -113,7 +113,7 @@ new_run = options_of(
     option("--run-id", help="Id of the run.  [default: the time and the job]"),
     runs_dir,
 )
-"""The options of every verb that makes a new run."""
+"""Options of every command that creates a run."""
 
 
 model_options = options_of(
@@ -132,7 +132,7 @@ model_options = options_of(
         help="Number of replicates of each item.  [default: 1]",
     ),
 )
-"""Which models are asked, and how often: fixed for a run once it has begun."""
+"""Models and number of calls per task: fixed once a run has started."""
 
 
 parameters = options_of(
@@ -164,8 +164,8 @@ parameters = options_of(
         help="Omit a parameter that the endpoint refuses, instead of stopping.",
     ),
 )
-"""Parameters of requests, for every model without its own. A job's longest reply is its
-own setting; max_output_tokens in a file outranks that."""
+"""Request parameters for every model without its own. The maximum reply length of a job
+is a job setting; max_output_tokens in a file takes precedence over it."""
 
 
 engine_options = options_of(
@@ -263,7 +263,7 @@ engine_options = options_of(
         help="Run models with unknown prices; their costs show as ?.",
     ),
 )
-"""How calls are sent: on every verb that sends some."""
+"""Options for sending calls: on every command that sends any."""
 
 
 stops = options_of(
@@ -279,7 +279,7 @@ stops = options_of(
         help="Error probability of --stop-when-decided.  [default: 0.05]",
     ),
 )
-"""When a run ends before all is answered: fixed for it once it has begun."""
+"""Conditions that end a run early: fixed once it has started."""
 
 
 carrying = options_of(
@@ -308,10 +308,10 @@ carrying = options_of(
         help="Continue although a damaged log lost recorded events; their answers "
         "may be paid for again.",
     ),
-    # who places shards gives it to them: nobody types it
+    # set by the process that places shards, not by users
     option("--broker", metavar="HOST:PORT", hidden=True),
 )
-"""Where logs of shards lie: on every verb that may have several at work."""
+"""Locations of shard logs: on every command that may run several shards."""
 
 parts = options_of(
     option(
@@ -321,7 +321,7 @@ parts = options_of(
     ),
     carrying,
 )
-"""Which part of a run a process takes, and where it keeps it."""
+"""The part of a run that a process takes, and the location of its log."""
 
 
 placing = options_of(
@@ -347,11 +347,11 @@ placing = options_of(
         help="How long a shard may stay silent.",
     ),
 )
-"""Who places the shards of a run: on every verb that works on whole runs."""
+"""Placement of the shards of a run: on every command for whole runs."""
 
 
 def variables() -> frozenset[str]:
-    """The variables of the environment that set an option."""
+    """Return the environment variables that set an option."""
 
     @new_run
     @model_options
@@ -370,7 +370,7 @@ def variables() -> frozenset[str]:
 
 
 def read_dotenv(environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment, with what a `.env` in this folder adds to it."""
+    """Return *environment* with defaults from the `.env` of the current folder."""
     if not Path(".env").is_file():
         return dict(environment)
     from dotenv import dotenv_values
@@ -380,12 +380,12 @@ def read_dotenv(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def environment() -> dict[str, str]:
-    """The environment of this process with `.env` beneath it."""
+    """Return the environment of this process with defaults from `.env`."""
     return read_dotenv(os.environ)
 
 
 ALIASES = {"bench-path": "bench"}
-"""Flags that users of the tools before siftlog have in their fingers."""
+"""Flag names that users know from earlier tools."""
 
 
 def split_words(
@@ -393,13 +393,13 @@ def split_words(
     switches: Container[str] = (),
     file_lists: Container[str] = (),
 ) -> tuple[list[str], list[str]]:
-    """Plain words, such as files, apart from `--name value` and `--name=value`.
+    """Separate plain words, such as files, from `--name value` flags.
 
     Args:
-        words: what no option of the verb took.
-        switches: settings that are on or off: what follows them is plain too.
-        file_lists: settings that name several files: all plain words that follow them
-            are theirs, as a shell expands `--name *.csv`.
+        words: the words that are not options of the command.
+        switches: boolean settings: the next word is not their value.
+        file_lists: settings that take several files: they take all plain words that
+            follow, as a shell expands `--name *.csv`.
     """
     plain: list[str] = []
     flags: list[str] = []
@@ -423,14 +423,14 @@ def split_words(
 
 
 def job_settings(words: Sequence[str], sets: Sequence[str]) -> dict[str, list[str]]:
-    """Job settings as typed: `--name value`, `--name=value` and `--set name=value`.
+    """Parse job settings: `--name value`, `--name=value`, `--set name=value`.
 
     Args:
-        words: what no option of the verb took.
+        words: the words that are not options of the command.
         sets: the values of `--set`.
 
     Raises:
-        UsageError: a word is neither.
+        UsageError: a word has another form.
     """
     typed: dict[str, list[str]] = {}
     for text in sets:

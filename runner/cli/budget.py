@@ -31,7 +31,7 @@ def budget(*, add: float | None, **shared: Any) -> int:
     with open_reader(manner.folder.log) as reader:
         preview = preview_open_tasks(reader)
     if add is not None and preview.cap_usd is None:
-        # a request that waits would be refused when nobody looks any more
+        # a queued request would be rejected later, when its user no longer watches
         raise UsageError(
             f"Run {manner.folder.run_id} has no budget to add to; set "
             f"one on resume: siftlog resume {manner.folder.run_id} "

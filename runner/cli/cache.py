@@ -28,9 +28,9 @@ Amount: TypeAlias = Callable[[click.Context, click.Parameter, str | None], int |
 
 
 def amount(units: Mapping[str, int], example: str) -> Amount:
-    """Reads a number with one of *units*, such as *example*, as so many of the least.
+    """Return a click callback that converts *units* to multiples of the smallest.
 
-    A callback of a click option.
+    *example* appears in the error message.
     """
 
     def read(
@@ -169,7 +169,7 @@ def prune(
 
 @contextmanager
 def _opened(folder: Path | None) -> Iterator[sqlite3.Connection | None]:
-    """The cache, or None where there is none: looking makes no file.
+    """Open the cache, or yield None if there is none; never creates the file.
 
     Raises:
         CacheUnusable: it cannot be read or written.

@@ -53,7 +53,7 @@ control_options = arguments.options_of(
     arguments.runs_dir,
     arguments.as_json,
 )
-"""The options of every command that is sent to a run."""
+"""Options of every command that is sent to a run."""
 
 
 @click.command()
@@ -202,7 +202,7 @@ def commands(*, name: str | None, **shared: Any) -> int:
 
 
 def _show(request: CommandRecord, *, as_json: bool) -> None:
-    """One request as a line."""
+    """Print one request as a line."""
     if as_json:
         print_json({**asdict(request), "answer": request.answer.value})
         return
@@ -225,7 +225,7 @@ POLL_S = 0.05
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControlRequest:
-    """How to ask; the options that all verbs of control share."""
+    """The options that all control commands share."""
 
     folder: RunFolder
     dry_run: bool
@@ -243,7 +243,7 @@ def control_request(
     wait: bool,
     as_json: bool,
 ) -> ControlRequest:
-    """The request from the options that all verbs of control share."""
+    """Build the request from the options that all control commands share."""
     return ControlRequest(
         folder=resolve(runs_dir, run_name),
         dry_run=dry_run,
@@ -256,7 +256,7 @@ def control_request(
 def show_dry(
     manner: ControlRequest, kind: str, payload: Payload, preview: CommandPreview
 ) -> int:
-    """Say what would happen."""
+    """Print a preview of a command without sending it."""
     run_id = manner.folder.run_id
     if manner.as_json:
         print_json({"run": run_id, "kind": kind, "dry_run": True, **asdict(preview)})
@@ -267,7 +267,7 @@ def show_dry(
 def lift(
     folder: RunFolder, stage: str | None, model: str | None, *, as_json: bool
 ) -> int:
-    """Let a live run go on that was paused, or the part of it that is named."""
+    """Resume a paused live run, or one stage or model of it."""
     manner = ControlRequest(
         folder=folder, dry_run=False, if_state=None, waits=True, as_json=as_json
     )
@@ -275,7 +275,7 @@ def lift(
 
 
 def ask_live(manner: ControlRequest, kind: str, payload: Payload) -> int:
-    """Ask what only a live process can do."""
+    """Send a command that only a live process can apply."""
     folder = manner.folder
     if not folder.is_alive() and _is_elsewhere(folder):
         raise UsageError(
@@ -292,7 +292,7 @@ def ask_live(manner: ControlRequest, kind: str, payload: Payload) -> int:
 
 
 def ask(manner: ControlRequest, kind: str, payload: Payload, **figures: object) -> int:
-    """Write the request and, unless told not to, wait for what becomes of it."""
+    """Send a command and, unless `--no-wait` is set, wait for its outcome."""
     folder = manner.folder
     _check_state(manner)
     with open_reader(folder.log) as reader:
@@ -318,7 +318,7 @@ def ask(manner: ControlRequest, kind: str, payload: Payload, **figures: object) 
 
 
 def _is_elsewhere(folder: RunFolder) -> bool:
-    """Whether logs of the run may be written in other folders, on any machine."""
+    """Return whether shard logs may be written in other folders or machines."""
     return bool(places_in(folder.places))
 
 
@@ -327,7 +327,7 @@ def _counted(figures: Mapping[str, object]) -> str:
 
 
 def _check_state(manner: ControlRequest) -> None:
-    """Refuse at once what was decided on another state than the run is in."""
+    """Refuse the command if the run is not in the state of `--if-state`."""
     if manner.if_state is None:
         return
     with open_reader(manner.folder.log) as reader:
@@ -340,7 +340,7 @@ def _check_state(manner: ControlRequest) -> None:
 
 
 def _wait(folder: RunFolder, command: str, before: int) -> tuple[str, str | None]:
-    """The answer that came in time, and what it says; shows it as it comes."""
+    """Return the outcome within the timeout and its message, printing each answer."""
     answer = "queued"
     until = CLOCK.monotonic() + TIMEOUT_S
     while CLOCK.monotonic() < until:

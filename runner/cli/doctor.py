@@ -18,7 +18,7 @@ import click
 from runner.cli import arguments
 from runner.cli.console import DONE, ERROR, print_json, print_note, print_text
 from runner.errors import UsageError
-from runner.table_rendering import in_columns
+from store.document import as_text, wide_table
 
 if TYPE_CHECKING:
     from runner.clients.client import ClientOptions
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
 
 LOW_DISK_BYTES = 2 << 30
-"""Below this a run of some size would soon meet a full disk."""
+"""Free space below which a large run is likely to fill the disk."""
 
 PROBE_TIMEOUT_S = 60.0
-"""For one call of a probe, at most."""
+"""Maximum time for one call of a probe."""
 
 
 class DoctorCheck(NamedTuple):
-    """One thing that was looked at."""
+    """Result of one check."""
 
     name: str
     state: str  #: "ok", "note" or "blocks"
@@ -178,7 +178,7 @@ def _endpoint(url: str, api_key_env: str | None) -> DoctorCheck:
 
 
 def _meaning(status: int, variable: str | None) -> tuple[str, str]:
-    """What the status of a list of models means, asked for with a key or without."""
+    """Explain the status of `GET /models`, sent with or without a key."""
     if status in {401, 403} and variable is None:
         return "blocks", (
             f"wants a key (status {status}); put it into a variable and name that "
@@ -219,8 +219,7 @@ def _probe(options: RunOptions, path: Path | None, *, yes: bool, as_json: bool) 
     if as_json:
         print_json(_json(report, price) | {"config": block})
     else:
-        for line in in_columns(list(_lines(report, price))):
-            print_text(line)
+        print_text(as_text([wide_table(("", ""), _lines(report, price))]))
         if report.problem is None:
             print_text(f"\n{block}" if path is None else f"\nWritten to {path}.")
     return DONE if report.problem is None else ERROR
@@ -244,10 +243,10 @@ def _client_options(options: RunOptions) -> ClientOptions:
 
 
 def _confirm(model: str, price: Price | None, *, yes: bool) -> None:
-    """Say what a probe may cost, and have somebody agree to it.
+    """Show the maximum cost of a probe and ask for confirmation.
 
     Raises:
-        UsageError: it may cost something, and nobody is there to agree.
+        UsageError: it may cost something, and there is no terminal to ask on.
     """
     from runner.money.prices import worst_pico
     from runner.probe import MOST_PROBES, most_tokens
@@ -286,7 +285,7 @@ def _write(path: Path, block: str) -> None:
 
 
 def _block(report: ProbeReport, options: RunOptions) -> str:
-    """A configuration file that asks the probed model the way it wants to be asked."""
+    """Return a configuration block with the parameters that the probe found."""
     import tomli_w
 
     block: dict[str, Any] = {"base_url": report.endpoint}
@@ -313,7 +312,7 @@ def _block(report: ProbeReport, options: RunOptions) -> str:
 
 
 def _lines(report: ProbeReport, price: Price | None) -> Iterator[tuple[str, str]]:
-    """The report for people, as rows of a name and a sentence."""
+    """Yield the report for people, as rows of a name and a sentence."""
     form = "Responses form" if report.api == "responses" else "chat completions"
     yield "endpoint", f"{report.endpoint}, model {report.model}, {form}"
     yield "calls", _spent(report, price)
@@ -352,7 +351,7 @@ def _spent(report: ProbeReport, price: Price | None) -> str:
 
 
 def _usd(report: ProbeReport, price: Price | None) -> float | None:
-    """What the counted tokens cost; None: the price or a usage is unknown."""
+    """Return the cost of the counted tokens; None: a price or usage is unknown."""
     from runner.messages import Usage
     from runner.money.prices import cost_pico
     from store.task import PICO_PER_USD

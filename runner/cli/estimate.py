@@ -37,6 +37,7 @@ from runner.options import PRICE_FIELDS, read_toml
 from runner.registry import load_job
 from runner.roles import remarks
 from store.database import open_reader
+from store.document import Block, Fact, as_text
 from store.read.status import run_started
 from store.runs import resolve
 
@@ -80,16 +81,16 @@ def estimate(
 
 
 SCHEMA: Final = 1
-"""Version of the object; a field that changes its meaning raises it."""
+"""Version of the JSON object; raised when the meaning of a field changes."""
 
 
 def estimate_job(job_name: str, request: RunRequest, *, counts: bool = False) -> int:
-    """Estimate a run from what was typed for it, and print that.
+    """Estimate a run from its typed options, and print the estimate.
 
     Args:
-        job_name: the job's.
-        request: what was typed.
-        counts: whether tokens are counted by the model's tokenizer.
+        job_name: name of the job.
+        request: the typed options.
+        counts: count tokens with the model's tokenizer.
     """
     job = load_job(job_name)
     file = run_steps.configuration(request.source, job)
@@ -113,11 +114,11 @@ def estimate_job(job_name: str, request: RunRequest, *, counts: bool = False) ->
 
 
 def _counter(model: str) -> CountTokens:
-    """The tokenizer that litellm has for a model."""
+    """Return litellm's tokenizer for a model."""
     from runner.clients.litellm_client import library
 
     litellm = library()
-    # it would fetch some models' tokenizers from the network
+    # litellm would download some tokenizers
     litellm.disable_hf_tokenizer_download = True
 
     def count(text: str) -> int:
@@ -203,15 +204,15 @@ def _as_text(
     job: str, run_estimate: Estimate, budget: float | None, assumptions: list[str]
 ) -> str:
     basis = f"{run_estimate.items:,} items, {run_estimate.tried:,} tried offline"
-    lines = [f"estimate of {job}: {basis}; expected (low to high)"]
+    lines: list[Block] = [f"estimate of {job}: {basis}; expected (low to high)"]
     for model, usage in run_estimate.models.items():
         lines.append(f"  {model}")
-        lines += [f"    {line}" for line in _lines(usage)]
-        lines.append(f"    time        {_time(run_estimate.seconds[model])}")
+        lines += _facts(usage)
+        lines.append(_fact("time", _time(run_estimate.seconds[model])))
     if len(run_estimate.models) > 1:
         lines.append("  in all")
-        lines += [f"    {line}" for line in _lines(run_estimate.total)]
-        lines.append(f"    time        {_time(run_estimate.whole_s)}")
+        lines += _facts(run_estimate.total)
+        lines.append(_fact("time", _time(run_estimate.whole_s)))
     for (stage, model), usage in run_estimate.stages.items():
         lines.append(
             f"  stage {stage} of {model}: {_span_text(usage.calls, number)} calls"
@@ -221,21 +222,25 @@ def _as_text(
     if run_estimate.failing.tasks:
         lines.append(run_estimate.failing.sentence)
     lines += ["assumed:", *(f"  {assumption}" for assumption in assumptions)]
-    return "\n".join(lines)
+    return as_text(lines)
 
 
-def _lines(usage: UsageEstimate) -> list[str]:
+def _fact(label: str, text: str) -> Fact:
+    return Fact(label, text, indent=4, width=12, is_wide=True)
+
+
+def _facts(usage: UsageEstimate) -> list[Fact]:
     usd = usage.usd
     return [
-        f"calls       {_span_text(usage.calls, number)}",
-        f"tokens in   {_span_text(usage.tokens_in, number)}",
-        f"tokens out  {_span_text(usage.tokens_out, number)}",
-        f"dollars     {cost(None) if usd is None else _span_text(usd, cost)}",
+        _fact("calls", _span_text(usage.calls, number)),
+        _fact("tokens in", _span_text(usage.tokens_in, number)),
+        _fact("tokens out", _span_text(usage.tokens_out, number)),
+        _fact("dollars", cost(None) if usd is None else _span_text(usd, cost)),
     ]
 
 
 def _time(span: EstimateRange) -> str:
-    """How long it takes; of batches is known how long at most."""
+    """Format the duration; batches have only an upper bound."""
     if span.high and not span.low:
         return f"up to {duration(span.high)}"
     return _span_text(span, duration)
@@ -248,16 +253,16 @@ def _span_text(span: EstimateRange, show: Any) -> str:  # noqa: ANN401 - a figur
 
 
 WHAT_IF_SCHEMA: Final = 1
-"""Version of the object; a field that changes its meaning raises it."""
+"""Version of the JSON object; raised when the meaning of a field changes."""
 
 FOR_ALL: Final = ("base_url", "concurrency", "rpm", "tpm")
-"""What is typed here counts for every model, whatever the run's file says of one."""
+"""Options that apply to every model, even if the run's file sets them per model."""
 
 
 def estimate_from_run(run_name: str, request: RunRequest) -> int:
-    """Play a run again under the options that were typed, and print how it goes.
+    """Replay a run under the typed options, and print the result.
 
-    They count over the run's own; a limit of inf lifts it.
+    Typed options override those of the run; a limit of inf removes it.
     """
     budget: float | None = request.options.values.get("budget")
     rehearsal = _what_if(run_name, request.runs_dir, request.options)
@@ -277,7 +282,7 @@ def _what_if(run_name: str, runs_dir: Path, options: TypedOptions) -> WhatIf:
                 "--from uses the replicates of its run: omit --replicates."
             )
         file = read_toml(folder.config) if folder.config.exists() else {}
-        file.pop("budget", None)  # what was allowed then is no question now
+        file.pop("budget", None)  # the budget of the recorded run does not apply
         recorded = roles.fixed(first.models)
         tried = {name: typed.get(name) or value for name, value in recorded.items()}
         then = run_steps.engine_options(NOT_TYPED, file, **recorded)
@@ -299,12 +304,12 @@ def _under(
     recorded: Mapping[str, Any],
     tried: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """The run's configuration as far as it is not tried otherwise."""
+    """Return the run's configuration without the options that are replaced."""
     typed = {name for name in FOR_ALL if options.names(name)}
     if options.names("price"):
         typed.update(("price", *PRICE_FIELDS))
     inherited = {k: v for k, v in file.items() if k not in typed}
-    # what the run's models cost says nothing of a model that is tried in their place
+    # prices of the run's models do not apply to a model that replaces them
     price = dict(zip(PRICE_FIELDS, inherited.pop("price", ()), strict=False))
     model_options = {
         model: {k: v for k, v in values.items() if k not in typed}
@@ -323,12 +328,12 @@ def _under(
 
 
 def _named_models(models: Mapping[str, Any]) -> set[str]:
-    """Every model that is named in any role."""
+    """Return the models named in any role."""
     return {*models["model"], *(of for of in models.values() if isinstance(of, str))}
 
 
 def _verdict(rehearsal: WhatIf, budget_usd: float) -> str:
-    """Whether a budget would have held, in the words of an estimate's `verdict`."""
+    """Return the `verdict` on a budget, in the words of an estimate."""
     usd = rehearsal.cost_usd
     if usd is None:
         return "unknown"
@@ -368,13 +373,12 @@ def _what_if_json(rehearsal: WhatIf, budget: float | None) -> dict[str, Any]:
 
 def _what_if_text(rehearsal: WhatIf, budget: float | None) -> str:
     outcome = rehearsal.outcome
-    lines = [
-        f"what if    {rehearsal.run_id}: {rehearsal.census.tasks:,} tasks played again",
-        (
-            f"takes      {duration(outcome.seconds)}, at most "
-            f"{outcome.most_in_flight:,} calls at a time"
-        ),
-        f"costs      {cost(rehearsal.cost_usd)}",
+    tasks = f"{rehearsal.census.tasks:,} tasks played again"
+    most = f"at most {outcome.most_in_flight:,} calls at a time"
+    lines: list[Block] = [
+        Fact("what if", f"{rehearsal.run_id}: {tasks}", is_wide=True),
+        Fact("takes", f"{duration(outcome.seconds)}, {most}", is_wide=True),
+        Fact("costs", cost(rehearsal.cost_usd), is_wide=True),
     ]
     for model, sums in outcome.models.items():
         lines.append(
@@ -383,8 +387,9 @@ def _what_if_text(rehearsal: WhatIf, budget: float | None) -> str:
             f"{sums.tokens_out:,} out, {cost(rehearsal.costs_usd[model])}"
         )
     if budget is not None:
-        lines.append(f"budget     {cost(budget)}: {_verdict(rehearsal, budget)}")
+        text = f"{cost(budget)}: {_verdict(rehearsal, budget)}"
+        lines.append(Fact("budget", text, is_wide=True))
     if outcome.stopped is not None:
-        lines.append(f"stops      {outcome.stopped}")
+        lines.append(Fact("stops", outcome.stopped, is_wide=True))
     lines += ["assumed:", *(f"  {assumption}" for assumption in rehearsal.assumes)]
-    return "\n".join(lines)
+    return as_text(lines)

@@ -84,7 +84,7 @@ def explain(
 
 
 def _baselines(folder: RunFolder, number: int) -> None:
-    """What the last scoring says that models add over trivial baselines, if it does."""
+    """Print the comparison with trivial baselines from the last scoring, if any."""
     from runner.scorecard import BASELINES
 
     path = folder.scores / str(number) / BASELINES

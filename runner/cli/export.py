@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 
 DEFAULT: Final = ("tasks", "answers")
-"""What a log holds; scores are made from it, which takes as long as scoring does."""
+"""Tables exported by default; scores are left out because they need a scoring."""
 
 PROGRESS_ROWS: Final = 1_000
-"""Rows between two words about them: the clock is not asked for each."""
+"""Rows between two progress messages, so that the clock is not read for each."""
 
 
 @click.command()
@@ -172,7 +172,7 @@ def _tables(
     *,
     prompts: bool,
 ) -> Iterator[ExportTable]:
-    """The sheets in the order asked for; what scores take is held by the stack."""
+    """Yield the requested tables in order; *stack* closes what scores open."""
     from runner import export
 
     for subject in subjects:
@@ -189,7 +189,7 @@ def _tables(
 def _rows_with_progress(
     table: ExportTable, progress: Callable[[str], None]
 ) -> Iterator[Record]:
-    """The rows of a sheet, told from time to time how many there were."""
+    """Yield the rows of a table and report their number at intervals."""
     for number, row in enumerate(table.rows, 1):
         yield row
         if number % PROGRESS_ROWS == 0:
@@ -208,7 +208,7 @@ def _send(folder: RunFolder, typed: str, *, dry_run: bool, as_json: bool) -> int
         sent = None if dry_run else _sent(tracing, base)
         if sent is None:
             for _ in tracing:
-                pass  # counted, and sent nowhere
+                pass  # counted, not sent
     spans = tracing.measured.spans
     if as_json:
         print_json(

@@ -124,7 +124,7 @@ def import_(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportSummary:
-    """Who answered, found before anything is written."""
+    """Models and replicates of an import, counted before anything is written."""
 
     models: tuple[str, ...]  #: of the subject role, in the order they appear
     replicates: int
@@ -252,24 +252,24 @@ def _answered(
 
 
 IN_MEMORY = 32 << 20
-"""Packed bytes that are held before a file without a name takes them: a million short
-decisions come to half of it."""
+"""Compressed bytes held before they move to an unnamed file; a million short decisions
+need half of that."""
 
 _LENGTH = struct.Struct("<Q")
 _DECODER = msgspec.msgpack.Decoder(list[ImportedAnswer])
 
 
 class AnswerSpool:
-    """Takes answers once and gives them back in their order.
+    """Consumes answers once and replays them in the same order.
 
-    A context manager: the file is gone when it is left, however the process ends.
+    A context manager: the file is deleted on exit, and also if the process is killed.
     """
 
     def __init__(self, in_memory: int = IN_MEMORY) -> None:
-        """A spool without answers.
+        """Create an empty spool.
 
         Args:
-            in_memory: packed bytes from which on a file is used.
+            in_memory: compressed bytes above which a file is used.
         """
         self._file = SpooledTemporaryFile(  # noqa: SIM115 - closed by __exit__
             max_size=in_memory
@@ -289,7 +289,7 @@ class AnswerSpool:
         self._file.close()
 
     def fill(self, answers: Iterable[ImportedAnswer]) -> Iterator[ImportedAnswer]:
-        """Keep *answers*, and hand each of them on."""
+        """Store *answers* and yield each of them."""
         rest = iter(answers)
         while block := list(islice(rest, BLOCK)):
             packed = self._packer.compress(self._encoder.encode(block))
@@ -297,7 +297,7 @@ class AnswerSpool:
             yield from block
 
     def __iter__(self) -> Iterator[ImportedAnswer]:
-        """All answers from the first."""
+        """Yield all answers from the first."""
         unpacker = zstandard.ZstdDecompressor()
         self._file.seek(0)
         while head := self._file.read(_LENGTH.size):

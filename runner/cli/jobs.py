@@ -9,7 +9,7 @@ import click
 
 from runner.cli import arguments
 from runner.cli.console import DONE, print_json, print_text
-from runner.table_rendering import in_columns
+from store.document import as_text, wide_table
 
 if TYPE_CHECKING:
     from runner.job import Job
@@ -35,7 +35,7 @@ def jobs(job_name: str | None, show_all: bool, as_json: bool) -> int:
             stages = list(outline.stages)
             print_json({"job": name, "version": outline.version, "stages": stages})
         else:
-            # a role of its own has a flag of its own: --judge-model and the like
+            # roles of a job have flags such as --judge-model
             stage_labels = (
                 stage if role == "subject" else f"{stage} ({role})"
                 for stage, role in outline.stages.items()
@@ -48,7 +48,7 @@ def jobs(job_name: str | None, show_all: bool, as_json: bool) -> int:
 
 
 def _print_settings(job: Job, *, show_all: bool, as_json: bool) -> None:
-    """Prints the everyday settings of a job, or all of them."""
+    """Print the common settings of a job, or all of them."""
     fields = job.Settings.model_json_schema()["properties"]
     everyday = [name for name in fields if name in (job.everyday or fields)]
     if as_json:
@@ -65,16 +65,14 @@ def _print_settings(job: Job, *, show_all: bool, as_json: bool) -> None:
             )
         return
     names = fields if show_all else everyday
-    for line in in_columns(
-        [(name, _described(job, name, fields[name])) for name in names]
-    ):
-        print_text(line)
+    rows = [(name, _described(job, name, fields[name])) for name in names]
+    print_text(as_text([wide_table(("", ""), rows)]))
     if hidden := len(fields) - len(names):
         print_text(f"{hidden} more settings: siftlog jobs {job.name} --all")
 
 
 def _profile_values(job: Job, setting: str) -> dict[str, Any]:
-    """What each profile of the job sets a setting to, for those that set it."""
+    """Return the value of a setting in each profile that sets it."""
     return {
         profile: values[setting]
         for profile, values in job.profiles.items()
@@ -83,7 +81,7 @@ def _profile_values(job: Job, setting: str) -> dict[str, Any]:
 
 
 def _described(job: Job, name: str, field: Mapping[str, Any]) -> str:
-    """The description of a setting, with its allowed and its usual values."""
+    """Return the description of a setting with allowed values and default."""
     allowed = field.get("enum", [])
     values = f" ({', '.join(map(str, allowed))})" if allowed else ""
     default = field.get("default")
@@ -96,7 +94,7 @@ def _described(job: Job, name: str, field: Mapping[str, Any]) -> str:
 
 
 def _typed(default: object) -> str:
-    """A default as it would be typed."""
+    """Format a default as a user would type it."""
     if isinstance(default, list):
         return ",".join(map(str, default)) or "none"
     return str(default).lower() if isinstance(default, bool) else str(default) or "-"

@@ -22,7 +22,7 @@ from runner.cli.control import (
 def _ceiling(
     ctx: click.Context, param: click.Parameter, value: str | None
 ) -> float | str | None:
-    """A number, or `none`, which stays as it is; estimates call that `inf`."""
+    """Parse a number or `none`; `inf`, the word of estimates, means `none` too."""
     if value in {None, "none", "inf"}:
         return value and "none"
     try:
@@ -84,7 +84,7 @@ def limits(
 
 
 def _show_limits(manner: ControlRequest, model: str | None) -> int:
-    """The limits in force, as last observed."""
+    """Print the limits in force, as last observed."""
     from runner.cli.status import limits_json, limits_text
     from store.control import check_name
     from store.database import open_reader

@@ -30,7 +30,7 @@ USAGE_ERRORS = (UsageError, QueryError, NoSuchMoment, NoSuchRun, AmbiguousRun)
 
 
 class CommandEntry(NamedTuple):
-    """Where a verb's command is, and what it is for."""
+    """Location of a command, and its help line."""
 
     module: str
     attribute: str
@@ -116,15 +116,15 @@ COMMANDS = {
 
 
 class LazyGroup(click.Group):
-    """A group whose commands are imported when they are used."""
+    """A group that imports a command when it is used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Names in the order of the table, then those of other packages."""
+        """Return names in the order of the table, then those of other packages."""
         del ctx
         return [*COMMANDS, *sorted(point.name for point in entry_points(group=GROUP))]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import one verb."""
+        """Import one command."""
         del ctx
         if cmd_name in COMMANDS:
             verb = COMMANDS[cmd_name]
@@ -137,7 +137,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The verb that was typed; one that does not exist is told with the nearest."""
+        """Return the typed command, or fail with the nearest name."""
         name, commands = args[0], self.list_commands(ctx)
         near = difflib.get_close_matches(name, commands, n=1)
         if name not in commands and near:
@@ -147,7 +147,7 @@ class LazyGroup(click.Group):
     def format_commands(
         self, ctx: click.Context, formatter: click.HelpFormatter
     ) -> None:
-        """List the verbs without importing those of the table."""
+        """List the commands without importing those of the table."""
         rows = [(name, verb.help) for name, verb in COMMANDS.items()]
         for name in self.list_commands(ctx)[len(COMMANDS) :]:
             command = self.get_command(ctx, name)
@@ -174,16 +174,16 @@ def main() -> None:
     """Entry point of the command `siftlog`."""
     code = exit_code(sys.argv[1:])
     if code == INTERRUPTED:
-        # a second Ctrl-C would break into the interpreter's own end, with a traceback
+        # a second Ctrl-C during interpreter shutdown would print a traceback
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.exit(code)
 
 
 def exit_code(arguments: list[str]) -> int:
-    """Run a verb; what it cannot do becomes one sentence and the right exit code."""
+    """Run a command; errors become one sentence and an exit code."""
     try:
         result: Any = cli.main(arguments, standalone_mode=False)
-    except BaseException as error:  # noqa: BLE001 - nobody else is left to say it
+    except BaseException as error:  # noqa: BLE001 - last handler: it must print the error
         if _is_interrupt(error):
             return _failed("Interrupted.", INTERRUPTED)
         return _code_of(error)
@@ -191,7 +191,7 @@ def exit_code(arguments: list[str]) -> int:
 
 
 def _code_of(error: BaseException) -> int:  # noqa: PLR0911 - one an outcome
-    """Say what went wrong; the exit code that stands for it."""
+    """Print the error and return its exit code."""
     match error:
         case click.exceptions.Exit():
             return error.exit_code
@@ -207,7 +207,7 @@ def _code_of(error: BaseException) -> int:  # noqa: PLR0911 - one an outcome
         case RunnerError() | StoreError():
             return _failed(str(error), ERROR)
         case BrokenPipeError():
-            # the reader of a pipe has seen enough; nothing is wrong
+            # the reader closed the pipe: no error
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return DONE
         case OSError():
@@ -219,7 +219,7 @@ def _code_of(error: BaseException) -> int:  # noqa: PLR0911 - one an outcome
 
 
 def _of_system(error: OSError) -> str:
-    """What the system refused, and the next step."""
+    """Describe a system error, with the next step."""
     if error.errno in {errno.EMFILE, errno.ENFILE}:
         limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         return (
@@ -234,7 +234,7 @@ def _of_system(error: OSError) -> str:
 
 
 def _is_interrupt(error: BaseException | None) -> bool:
-    """Whether Ctrl-C is behind *error*: some libraries make an `ImportError` of it."""
+    """Return whether Ctrl-C caused *error*; some libraries wrap it."""
     seen: set[int] = set()  # an error may be its own cause
     while error is not None and id(error) not in seen:
         if isinstance(error, KeyboardInterrupt):
@@ -250,7 +250,7 @@ def _failed(sentence: str, code: int) -> int:
 
 
 def _unexpected(error: Exception) -> int:
-    """Show where it happened, made safe: an error's text may be a model's."""
+    """Print the traceback, escaped: an error's text may come from a model."""
     import traceback
 
     print_note("".join(traceback.format_exception(error)).rstrip())

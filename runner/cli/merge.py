@@ -122,7 +122,7 @@ def merge(
 
 
 def _once() -> Callable[[str], None]:
-    """Says what cannot be read once, though places are looked at several times."""
+    """Return a callback that prints each message once."""
     printed: set[str] = set()
 
     def say(message: str) -> None:
@@ -137,16 +137,16 @@ CLOCK = SystemClock()
 
 
 def survey_of(run: str, address: str, notify: Callable[[str], None]) -> PlaceSurvey:
-    """What a place holds of a run.
+    """Return a survey of the run's logs at an address.
 
     Args:
-        run: its whole id.
-        address: of the place.
-        notify: hears of whatever cannot be read, and is passed over.
+        run: full id of the run.
+        address: the place.
+        notify: receives a message for each unreadable log, which is skipped.
 
     Raises:
-        UsageError: it holds nothing, or logs of another run.
-        StoreError: the place cannot be looked at.
+        UsageError: the place has no log, or logs of another run.
+        StoreError: the place cannot be read.
     """
     if not RunFolder.is_valid_id(run):
         raise UsageError(
@@ -172,13 +172,13 @@ def survey_of(run: str, address: str, notify: Callable[[str], None]) -> PlaceSur
 def remember(
     runs_dir: Path, run: str, places: Iterable[str], notify: Callable[[str], None]
 ) -> None:
-    """Look for a run's logs in these places, too, from now on.
+    """Record places in which to look for logs of a run.
 
-    Nothing is made, and none is remembered, unless each has something of the run.
+    Nothing is written unless each place has a log of the run.
 
     Raises:
-        UsageError: one holds nothing, or logs of another run.
-        StoreError: one cannot be looked at.
+        UsageError: a place has no log, or logs of another run.
+        StoreError: a place cannot be read.
     """
     addresses = [address_of(place) for place in places]
     for address in addresses:
@@ -188,10 +188,10 @@ def remember(
 
 
 def say_emptied(folder: RunFolder, notify: Callable[[str], None]) -> None:
-    """Say which of the places that are remembered have nothing now.
+    """Report recorded places that no longer hold a log.
 
     Raises:
-        StoreError: one cannot be looked at.
+        StoreError: a place cannot be read.
     """
     for address in places_in(folder.places):
         place = Place.of(address)
@@ -204,10 +204,10 @@ def say_emptied(folder: RunFolder, notify: Callable[[str], None]) -> None:
 
 
 def put_together(folder: RunFolder, notify: Callable[[str], None]) -> None:
-    """Hold few files in the places of a run's logs where there are many small ones.
+    """Compact small segments in all places of a run's logs.
 
     Raises:
-        StoreError: a place cannot be looked at or written to.
+        StoreError: a place cannot be read or written.
     """
     for address in places_in(folder.places):
         place = Place.of(address)
@@ -221,11 +221,11 @@ def put_together(folder: RunFolder, notify: Callable[[str], None]) -> None:
 
 
 def print_shipped(run: str, address: str, *, as_json: bool) -> bool:
-    """Print what a place holds of a run; whether all of it has ended.
+    """Print a survey of a place; return whether all slices have ended.
 
     Raises:
-        UsageError: it holds nothing, or logs of another run.
-        StoreError: the place cannot be looked at.
+        UsageError: the place has no log, or logs of another run.
+        StoreError: the place cannot be read.
     """
     place_survey = survey_of(
         run, address_of(address), lambda message: print_note(f"{message}.")
@@ -239,7 +239,7 @@ def print_shipped(run: str, address: str, *, as_json: bool) -> bool:
 
 
 def _as_json(run: str, place_survey: PlaceSurvey, now_us: int) -> dict[str, Any]:
-    # what merge tells, too, has its names
+    # the names that merge uses
     return {
         "run": run,
         "ended": not place_survey.unfinished,
@@ -279,5 +279,5 @@ def _as_text(run: str, place_survey: PlaceSurvey, now_us: int) -> str:
 
 
 def _age_s(at_us: int, now_us: int) -> float:
-    # of another machine, whose clock may be ahead
+    # the other machine's clock may be ahead
     return max(0, now_us - at_us) / 1e6

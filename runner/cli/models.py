@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 NAME_WIDTH = 36
-"""With the figures beside it, a line of 80 columns."""
+"""Width of the name column in a line of 80 columns."""
 
 HEADING = (
     f"{'dollars a million tokens':{NAME_WIDTH}} {'in':>7} {'cached':>7} {'out':>7} "
@@ -105,7 +105,7 @@ def _of_run(runs_dir: Path, run_name: str) -> Iterator[dict[str, Any]]:
             "rpm": seen.rpm if seen else None,
             "tpm": seen.tpm if seen else None,
             "calls": calls.get(model, 0),
-            # a sum without the answers of unknown price would look like a price
+            # a sum without the answers of unknown price would be misleading
             "cost_usd": state.model_cost_usd.get(model, 0.0) if is_whole else None,
         }
 
@@ -126,12 +126,12 @@ def _row(
 
 
 def _per_mtok(usd: float | None) -> float | None:
-    """A price for a million tokens, without the noise of the multiplication."""
+    """Return the price per million tokens, without rounding noise."""
     return None if usd is None else float(f"{usd * 1e6:.9g}")
 
 
 def _show(row: dict[str, Any]) -> None:
-    """A model in a line of 80 columns; a long name has a line of its own."""
+    """Print a model in a line of 80 columns; a long name has a separate line."""
     name = row["model"]
     if len(name) > NAME_WIDTH:
         print_text(name)
@@ -146,7 +146,7 @@ def _show(row: dict[str, Any]) -> None:
 
 
 def _run_figures(row: dict[str, Any]) -> Iterator[str]:
-    """How it goes in a run: calls and cost, then the limits in force."""
+    """Yield calls and cost in a run, then the limits in force."""
     from runner.cli.status import limits_text
     from store.read.usage import dollars
 

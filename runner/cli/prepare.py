@@ -95,7 +95,7 @@ def prepare(
 
 
 def _offer(job: Job, subcommand: str) -> Callable[[Any], PreparedParts]:
-    """What a subcommand calls; raise `UsageError` where the job has none such."""
+    """Return the function of a subcommand; raise `UsageError` if there is none."""
     from runner.errors import UsageError
 
     subcommands = job.prepare
@@ -115,7 +115,7 @@ def _from_files(
     command: str,
     files: Sequence[str],
 ) -> Any:  # noqa: ANN401 - likewise
-    """What a subcommand makes of files; the others are as they are."""
+    """Apply a subcommand that takes files; return others unchanged."""
     from runner.cli.progress import paced_progress
     from runner.cli.run_steps import CLOCK
     from runner.errors import UsageError
@@ -136,7 +136,7 @@ def _built(
     *,
     force: bool,
 ) -> Any:  # noqa: ANN401 - as above
-    """The report, once the folder or file is written that it is about, if any."""
+    """Write the file or folder of a report, if any, and return the report."""
     from runner.errors import UsageError
     from runner.job import PreparedCheck, PreparedData, PreparedFolder
     from runner.run.folder import replaced
@@ -168,18 +168,18 @@ def prepare_run(
     out: Path | None,
     as_json: bool,
 ) -> int:
-    """Run *job* for the data that it makes; the exit code.
+    """Run *job* to build data, and return the exit code.
 
     Args:
-        job: whose subcommand.
-        subcommand: it, and the setting that names the file.
-        source: its words are all that `prepare` has not read itself: the subcommand,
+        job: the job.
+        subcommand: its name, which is also the setting that names the file.
+        source: its words are everything that `prepare` has not parsed: the subcommand,
             its file, options of `run`, settings.
-        out: where the data are copied to.
-        as_json: whether JSON lines are printed.
+        out: copy the data to this path.
+        as_json: print JSON lines.
 
     Raises:
-        UsageError: file or folder is not named.
+        UsageError: the file or folder is missing.
     """
     command = f"{job.name} {subcommand}"
     if out is None:
@@ -188,7 +188,7 @@ def prepare_run(
     typed += [f"--set={assignment}" for assignment in source.sets]
     typed += [f"--config={source.config}"] if source.config else []
     typed += ["--json"] if as_json else []
-    # as `run` reads its words: what it takes for options of its own is not a file
+    # parsed as `run` does, so that values of its options are not taken for files
     context = run.make_context("run", typed)
     files, flags = split_words(context.args, switches(job), file_lists(job))
     if len(files) != 1:
@@ -199,7 +199,7 @@ def prepare_run(
 
 
 def _without(words: Sequence[str], subcommand: str) -> list[str]:
-    """The words without the subcommand, which comes first of the plain ones."""
+    """Return the words without the subcommand, the first of the plain ones."""
     rest = list(words)
     rest.remove(subcommand)
     return rest

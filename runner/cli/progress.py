@@ -27,19 +27,19 @@ from store.time_travel import LogPrefix, Moment, moment_named
 TERMINAL_S: Final = 0.5
 PLAIN_S: Final = 30.0
 WINDOW_S: Final = 60.0
-"""Rates are over the last minute: a run's mean hides that it slowed down."""
+"""Rates cover the last minute: the mean of a run would hide a slowdown."""
 
 
 class Rate:
-    """How fast a count grows."""
+    """Rate of change of a count."""
 
     def __init__(self, clock: Clock, count: int = 0) -> None:
-        """It stands at *count* now."""
+        """Start at *count*."""
         self._clock = clock
         self._marks = [(clock.monotonic(), count)]
 
     def per_s(self, count: int) -> float:
-        """Its growth over the last minute, now that it stands at *count*."""
+        """Return the growth per second over the last minute up to *count*."""
         now = self._clock.monotonic()
         self._marks.append((now, count))
         while self._marks[1][0] < now - WINDOW_S:
@@ -52,11 +52,11 @@ class Rate:
 async def progress_line(
     line: Callable[[int | None], str], clock: Clock
 ) -> AsyncIterator[None]:
-    """Show a line on stderr while the body runs, and once more at the end.
+    """Show a line on stderr while the body runs, and again at the end.
 
     Args:
-        line: how things stand; fitted to a width, if one is given.
-        clock: says when it is due.
+        line: returns the text; limited to a width, if one is given.
+        clock: times the updates.
     """
     async with run_alongside(_move(line, clock)):
         yield
@@ -70,7 +70,7 @@ async def _move(line: Callable[[int | None], str], clock: Clock) -> None:
         pause = TERMINAL_S if terminal else PLAIN_S
         await clock.sleep_until(clock.monotonic() + pause)
         if terminal:
-            # a longer line would wrap, and leave its first part behind
+            # a longer line would wrap and leave its first part on the screen
             write_stderr(ERASE + line(shutil.get_terminal_size().columns - 1))
         else:
             write_stderr(f"{line(None)}\n")
@@ -78,9 +78,9 @@ async def _move(line: Callable[[int | None], str], clock: Clock) -> None:
 
 @contextmanager
 def paced_progress(clock: Clock) -> Iterator[Callable[[str], None]]:
-    """Shows on stderr how far something is; of many lines those that are due.
+    """Yield a callback that shows progress on stderr at a limited rate.
 
-    On a terminal the line changes in its place, and is gone at the end.
+    On a terminal the line is updated in place, and removed at the end.
     """
     is_terminal = sys.stderr.isatty()
     pause = TERMINAL_S if is_terminal else PLAIN_S
@@ -93,7 +93,7 @@ def paced_progress(clock: Clock) -> Iterator[Callable[[str], None]]:
             return
         due = now + pause
         if is_terminal:
-            # a longer line would wrap, and leave its first part behind
+            # a longer line would wrap and leave its first part on the screen
             width = shutil.get_terminal_size().columns - 1
             write_stderr(ERASE + printable(line)[:width])
         else:
@@ -110,7 +110,7 @@ DOT: Final = " · "
 
 
 def progress(clock: Clock) -> ProgressWatch:
-    """A watcher for `runner.run.context.RunContext`."""
+    """Return a watcher for `runner.run.context.RunContext`."""
 
     @asynccontextmanager
     async def watch(
@@ -138,11 +138,11 @@ class _Meter:
         self._rate = Rate(clock)
 
     def line(self, width: int | None = None) -> str:
-        """How the run stands, in one line; what does not fit in *width* is left out."""
+        """Describe the run in one line of at most *width* characters."""
         figures = self._driver.statistics()
         rate = self._rate.per_s(figures.tasks_ended)
         ended = self._ended_before + figures.tasks_ended
-        # what is never asked is no progress
+        # skipped tasks do not count as progress
         planned = self._planner.planned - self._skipped_before - self._planner.skipped
         share = ended / planned if planned else 0.0
         parts = [f"{ended:,} of {planned:,} planned {share:.1%}", f"{rate:,.1f}/s"]
@@ -168,7 +168,7 @@ class _Meter:
 
 
 def _money(budget: BudgetStatistics) -> list[str]:
-    """What was spent so far, of what may be; nothing where nothing costs anything."""
+    """Return spending so far and the budget; nothing if all calls are free."""
     spent = budget.spent_pico + budget.possible_pico
     if budget.cap_pico is not None:
         return [f"{dollars(usd(spent))} of {dollars(usd(budget.cap_pico))}"]
@@ -176,15 +176,15 @@ def _money(budget: BudgetStatistics) -> list[str]:
 
 
 class JointProgress:
-    """Figures of all runs that are, or were, at work."""
+    """Combined figures of several runs."""
 
     def __init__(self, clock: Clock, runs: int, *, shares_budget: bool) -> None:
-        """Nothing has been done yet.
+        """Start without runs.
 
         Args:
-            clock: tells rates.
-            runs: how many there will be.
-            shares_budget: whether all of them count the same money.
+            clock: times the rates.
+            runs: number of runs to expect.
+            shares_budget: all runs spend from one budget.
         """
         self._clock = clock
         self._runs = runs
@@ -197,7 +197,7 @@ class JointProgress:
     async def watch(
         self, driver: Driver, planner: Planner, before: Status
     ) -> AsyncIterator[None]:
-        """Count a run in; a watcher for `runner.run.context.RunContext`."""
+        """Add a run; a watcher for `runner.run.context.RunContext`."""
         self._seen.append((driver, planner, before))
         try:
             yield
@@ -206,12 +206,12 @@ class JointProgress:
 
     @asynccontextmanager
     async def display(self) -> AsyncIterator[None]:
-        """Show the line while the body runs, and once more at the end."""
+        """Show the line while the body runs, and again at the end."""
         async with progress_line(lambda width: self.line()[:width], self._clock):
             yield
 
     def line(self) -> str:
-        """How all runs stand, in one line."""
+        """Describe all runs in one line."""
         figures = [driver.statistics() for driver, _, _ in self._seen]
         here = sum(statistics.tasks_ended for statistics in figures)
         ended = here + sum(
@@ -253,10 +253,10 @@ class JointProgress:
 def time_travel(
     folder: RunFolder, name: str, clock: Clock
 ) -> Iterator[tuple[Moment, LogReader]]:
-    """The moment that *name* means, and a reader of the log as it was then.
+    """Yield the moment that *name* denotes, and a reader of the log up to it.
 
     Raises:
-        NoSuchMoment: it cannot be read, or lies outside of the run.
+        NoSuchMoment: the name is invalid or the moment is outside the run.
         StoreError: the log cannot be read.
     """
     is_held = folder.is_alive()
@@ -275,12 +275,12 @@ def time_travel(
 
 
 def moment_json(moment: Moment) -> dict[str, Any]:
-    """What is looked back on, for programs."""
+    """Return the moment for programs."""
     return {"at": {"seq": moment.seq, "time": _time(moment)}}
 
 
 def moment_text(moment: Moment) -> str:
-    """The same for people."""
+    """Describe the moment for people."""
     return f"after event {moment.seq:,}, at {_time(moment)}"
 
 

@@ -126,7 +126,7 @@ def _of_run(folder: RunFolder, *, as_json: bool) -> int:
 
 
 def _sources(reader: sqlite3.Connection, first: RunStarted) -> Iterator[str]:
-    """Where the wording came from, at the start and after each change."""
+    """Yield the source of the prompts at the start and after each change."""
     from runner.export import PAGE
     from store.events import RunResumed
     from store.read.tasks import events
@@ -142,7 +142,7 @@ def _sources(reader: sqlite3.Connection, first: RunStarted) -> Iterator[str]:
 
 
 def _source(inputs: Iterable[Input]) -> str | None:
-    """The file of prompts among inputs, if there is one."""
+    """Return the prompt file among the inputs, if any."""
     for recorded_input in inputs:
         if recorded_input.setting == "prompts":
             return f"prompts of {recorded_input.path} (sha256 {recorded_input.sha256})"

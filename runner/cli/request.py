@@ -25,62 +25,62 @@ G = TypeVar("G")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettingsSource:
-    """Where a job's settings are read from."""
+    """Sources of a job's settings."""
 
-    words: tuple[str, ...] = ()  #: flags that are no options of the verb
+    words: tuple[str, ...] = ()  #: flags that are not options of the command
     sets: tuple[str, ...] = ()  #: values of `--set`
     config: Path | None = None
 
     @property
     def folder(self) -> Path:
-        """Folder in which paths of the configuration file begin."""
+        """Folder to which paths of the configuration file are relative."""
         return Path() if self.config is None else self.config.parent
 
     def typed(self) -> dict[str, list[str]]:
-        """Settings by name, each with its typed values.
+        """Return typed values by setting name.
 
         Raises:
-            UsageError: a word is no setting.
+            UsageError: a word is not a setting.
         """
         return job_settings(self.words, self.sets)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypedOptions:
-    """Run options as typed, to be laid over those of a file and validated there."""
+    """Run options as typed, before they are merged with a file and validated."""
 
     values: Mapping[str, Any] = field(default_factory=dict)
-    """By field of `RunOptions`; those that were not typed are left out."""
+    """Typed values by field of `RunOptions`."""
 
     @property
     def temperature(self) -> str | None:
-        """Temperature of sampling, a setting of some jobs too."""
+        """Sampling temperature, also a setting of some jobs."""
         return self.values.get("temperature")
 
     def names(self, option: str) -> bool:
-        """Whether *option* was typed."""
+        """Return whether *option* was typed."""
         return option in self.values
 
 
 NOT_TYPED: Final = TypedOptions()
-"""Of a verb without run options."""
+"""For commands without run options."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardOptions:
-    """Which part of a run a process takes, and where its log lies."""
+    """The part of a run that a process takes, and the location of its log."""
 
     shard: str | None = None  #: I/N
     local_dir: Path | None = None
     ship: str | None = None  #: folder or address
     ship_every: float = SHIP_EVERY_S
     accept_loss: bool = False
-    broker: str | None = None  #: HOST:PORT, given by who places shards
+    broker: str | None = None  #: HOST:PORT, set by the process that places shards
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacementOptions:
-    """Who places the shards of a run, and how many."""
+    """Engine and number of the shards of a run."""
 
     engine: EngineName | None = None  #: None: the run is not placed
     shards: int | None = None
@@ -90,7 +90,7 @@ class PlacementOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputOptions:
-    """How a run's end and its scoring are shown, and what is written of them."""
+    """Output of a run's end and of its scoring."""
 
     as_json: bool = False
     form: Form = "text"  #: of tables
@@ -102,7 +102,7 @@ class OutputOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRequest:
-    """What was typed for a run that is started, resumed, estimated or imported."""
+    """Typed options of a run that is started, resumed, estimated or imported."""
 
     runs_dir: Path
     run_id: str | None = None
@@ -115,13 +115,13 @@ class RunRequest:
 
     @classmethod
     def of(cls, words: Sequence[str], parameters: Mapping[str, Any]) -> RunRequest:
-        """The request behind a verb's *parameters*, as click resolved them.
+        """Build the request from the *parameters* that click resolved.
 
-        What belongs to no other group is an option of the run.
+        Parameters that belong to no other group are run options.
 
         Args:
-            words: what no option of the verb took.
-            parameters: by name; those that the verb reads itself are left out.
+            words: the words that are not options of the command.
+            parameters: by name, without those that the command reads itself.
         """
         groups = (SettingsSource, ShardOptions, PlacementOptions, OutputOptions)
         grouped = {option.name for kind in (cls, *groups) for option in fields(kind)}
@@ -144,11 +144,10 @@ class RunRequest:
 
 
 def is_part(request: RunRequest) -> bool:
-    """Whether a process takes a part of a run, named or all of it.
+    """Return whether this process takes a part of a run.
 
     Raises:
-        UsageError: a part is named, and somebody to place all parts; or how many parts
-            there are, and nobody to place them.
+        UsageError: a shard is given with an engine, or `--shards` without one.
     """
     part, placing = request.part, request.placing
     if placing.engine is not None:
@@ -167,11 +166,11 @@ def is_part(request: RunRequest) -> bool:
 
 
 def output_options(parameters: Mapping[str, Any]) -> OutputOptions:
-    """The output's options among a verb's *parameters*."""
+    """Return the output options among *parameters*."""
     return _group(OutputOptions, parameters)
 
 
 def _group(kind: type[G], parameters: Mapping[str, Any]) -> G:
-    """A group of options; the verb may lack some, which then have their defaults."""
+    """Build a group of options; missing parameters keep their defaults."""
     names = [option.name for option in fields(kind)]  # type: ignore[arg-type]
     return kind(**{name: parameters[name] for name in names if name in parameters})

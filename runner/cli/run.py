@@ -29,11 +29,11 @@ from store.runs import RunFolder
 
 POLL_S = 0.05
 TIMEOUT_S = 60.0
-"""From the run's first event to its first sign of life; a disk may be slow."""
+"""Maximum time from the run's first event to its first heartbeat; disks may be slow."""
 
 
 def leave_terminal(request: RunRequest) -> Leave | None:
-    """With `--detach`: how to leave the terminal; the typed process ends in here."""
+    """Fork for `--detach`: only the child returns, with its way to detach."""
     return detach(as_json=request.output.as_json) if request.detach else None
 
 
@@ -41,7 +41,7 @@ def detach(*, as_json: bool) -> Leave:
     """Fork; return in the child only.
 
     Raises:
-        click.exceptions.Exit: in the process that was typed, when its part is done.
+        click.exceptions.Exit: in the parent, when its part is done.
     """
     listening, saying = os.pipe()
     child = os.fork()
@@ -66,11 +66,11 @@ def detach(*, as_json: bool) -> Leave:
 
 
 def _await_launch(child: int, listening: int, *, as_json: bool) -> int:
-    """Wait until the run lives or has ended; the exit code of the typed process."""
+    """Wait until the run is alive or has ended; return the parent's exit code."""
     with os.fdopen(listening, "rb") as pipe:
         launch_message = pipe.read()
     if not launch_message:
-        # it said itself what is wrong, or did all there was to do
+        # the child has printed its error, or has finished
         return _code(os.waitpid(child, 0)[1])
     part, _, path = os.fsdecode(launch_message).partition("\n")
     folder = RunFolder(Path(path), part)
@@ -93,7 +93,7 @@ def _await_launch(child: int, listening: int, *, as_json: bool) -> int:
 
 
 def _until_alive(child: int, folder: RunFolder) -> int | None:
-    """Wait for the child's heartbeat; its exit code, if it has ended before."""
+    """Wait for the child's heartbeat; return its exit code if it ended first."""
     clock = SystemClock()
     until = clock.monotonic() + TIMEOUT_S
     while clock.monotonic() < until:
@@ -102,7 +102,7 @@ def _until_alive(child: int, folder: RunFolder) -> int | None:
             return _code(wait_status)
         with open_reader(folder.log) as reader:
             heartbeat = status(reader).heartbeat
-        # who places shards writes no log of its own
+        # a process that places shards writes no log
         if (heartbeat is not None and heartbeat.pid == child) or is_held(
             folder.driver_lock
         ):
@@ -116,7 +116,7 @@ def _until_alive(child: int, folder: RunFolder) -> int | None:
 
 
 def _code(wait_status: int) -> int:
-    """The exit code behind what `waitpid` tells; a signal is an error."""
+    """Return the exit code of a `waitpid` status; a signal is an error."""
     code = os.waitstatus_to_exitcode(wait_status)
     return code if code >= 0 else ERROR
 
@@ -272,14 +272,14 @@ def resume(
     job = load_job(first.job)
     warn_of_idle_variables(job)
     file = read_toml(folder.config) if folder.config.exists() else {}
-    # the cap may have been raised since: the log knows it
+    # the budget may have been raised since; the log has the current one
     file.pop("budget", None)
     typed = request.source.typed()
     if "temperature" in typed:
-        # what is typed now outranks what was typed for the run
+        # options typed now take precedence over those of the run
         file.pop("temperature", None)
     if first.shard is not None:
-        # this process does what several did
+        # this process does the work of several
         file.pop("rate_share", None)
     options = run_steps.engine_options(
         request.options,

@@ -67,14 +67,14 @@ from store.slices import Shard
 PREFIX = "SIFTLOG_"
 
 DEVELOPERS = frozenset({"SIFTLOG_REALDATA", "SIFTLOG_PROVE"})
-"""What the project's own tests read."""
+"""Variables that only the project's tests read."""
 
 Leave: TypeAlias = Callable[[RunFolder], None]
-"""Called by the child once its run has begun."""
+"""Called by the child once its run has started."""
 
 
 def warn_of_idle_variables(job: Job) -> None:
-    """Name on stderr each `SIFTLOG_` variable that has no effect on a run of *job*."""
+    """Warn of each `SIFTLOG_` variable without effect on *job*."""
     for sentence in _sentences(job):
         print_note(sentence)
 
@@ -99,10 +99,10 @@ CLOCK = SystemClock()
 
 
 def configuration(source: SettingsSource, job: Job) -> dict[str, Any]:
-    """The file named by `--config`, its cache found from its folder; or nothing.
+    """Read the file of `--config`, with its cache path resolved; empty if none.
 
     Raises:
-        UsageError: it cannot be read, is of another job, or has an unknown option.
+        UsageError: the file is unreadable, for another job, or has an unknown option.
     """
     if source.config is None:
         return {}
@@ -126,7 +126,7 @@ def typed_settings(
     file: Mapping[str, Any],
     options: TypedOptions = NOT_TYPED,
 ) -> BaseModel:
-    """The job's settings from command line, environment and file."""
+    """Return the job's settings from command line, environment and file."""
     warn_of_idle_variables(job)
     return resolve(
         job,
@@ -138,7 +138,7 @@ def typed_settings(
 
 
 def implied(job: Job, options: TypedOptions, file: Mapping[str, Any]) -> dict[str, str]:
-    """The settings that follow from naming a model, unless they are given."""
+    """Return settings implied by naming a model, unless they are given."""
     settings: dict[str, str] = {}
     for option, (setting, value) in job.implied.items():
         if options.values.get(option) or file.get(option):
@@ -149,9 +149,9 @@ def implied(job: Job, options: TypedOptions, file: Mapping[str, Any]) -> dict[st
 def with_temperature(
     job: Job, typed: dict[str, list[str]], options: TypedOptions
 ) -> dict[str, list[str]]:
-    """The typed settings, with the run's temperature where the job has one too.
+    """Add the run's temperature to the settings of a job that has one.
 
-    What a run records of its settings is then what it sends.
+    The recorded settings then match the requests.
     """
     value = options.temperature
     if value is None or "temperature" not in job.Settings.model_fields:
@@ -160,7 +160,7 @@ def with_temperature(
 
 
 def with_sample(job: Job, settings: BaseModel) -> BaseModel:
-    """The job's shipped sample where no input was named at all; says so."""
+    """Use the job's sample if no input was named, and print a note."""
     filled: BaseModel = job.with_sample(settings)
     if filled is not settings:
         print_note(f"No input was named: using the sample that ships with {job.name}.")
@@ -168,10 +168,10 @@ def with_sample(job: Job, settings: BaseModel) -> BaseModel:
 
 
 def startable(job: Job, settings: BaseModel) -> BaseModel:
-    """Settings of a run, the sample's where no input was named.
+    """Return settings that can start a run; without inputs, those of the sample.
 
     Raises:
-        UsageError: An input that the job cannot do without is missing.
+        UsageError: a required input is missing.
     """
     filled = with_sample(job, settings)
     job.require(filled)
@@ -181,23 +181,22 @@ def startable(job: Job, settings: BaseModel) -> BaseModel:
 def engine_options(
     typed: TypedOptions, file: Mapping[str, Any], **fixed: object
 ) -> RunOptions:
-    """Run options: what was typed, over the file, under what is *fixed*."""
+    """Merge typed run options with the file; *fixed* override both."""
     plain = {k: v for k, v in file.items() if k not in {"job", "settings"}}
     return options_from({**plain, **typed.values, **fixed})
 
 
 def startup_limits(options: TypedOptions) -> list[str]:
-    """Names of the limits that were typed for this process alone."""
+    """Return names of the limits that were typed for this process only."""
     return [name for name in UNITS if options.names(name)]
 
 
 def new_run(
     job: Job, settings: BaseModel, typed: TypedOptions, file: Mapping[str, Any]
 ) -> tuple[Workload, RunOptions]:
-    """What a new run is about, and its options.
+    """Load the workload and the options of a new run.
 
-    Replicates default to what the job asks for, and the job fits its settings to the
-    run's models.
+    The job sets the default of replicates, and adapts its settings to the run's models.
     """
     filled = startable(job, settings)
     times = job.replicates(filled)
@@ -209,7 +208,7 @@ def new_run(
 
 
 def new_folder(runs_dir: Path, name: str | None, job: Job) -> RunFolder:
-    """Where a new run will lie; by default its name is the time and the job."""
+    """Return the folder of a new run; the default name is the time and the job."""
     if name is None:
         now = datetime.fromtimestamp(CLOCK.now_us() / 1e6, UTC)
         name = f"{now:%Y%m%d-%H%M%S}-{job.name}"
@@ -233,7 +232,7 @@ def run_context(
     *,
     shard: Shard | None = None,
 ) -> RunContext:
-    """What surrounds a run, or a shard; *leave* is called as it begins."""
+    """Build the context of a run or shard; *leave* is called as it starts."""
     run_folder = folder if shard is None else folder.shard(shard.index, shard.count)
 
     def launched() -> None:
@@ -258,7 +257,7 @@ def run_context(
 
 
 def print_findings(work: Workload) -> None:
-    """Prints what loading found in the inputs, and how large a sample is, on stderr."""
+    """Print findings in the inputs, and the sample size, on stderr."""
     for finding in getattr(work.dataset, "findings", ()):
         if finding.where == LIMITS:
             print_note(finding.message)
@@ -275,22 +274,22 @@ def end(
     scores: bool,
     shows: bool = True,
 ) -> int:
-    """Score what ended, say how it ended, and choose the exit code.
+    """Score a run that ended, report its outcome and return the exit code.
 
     Args:
-        folder: the run's.
+        folder: the run's folder.
         work: its job, settings and data.
-        ended: how the process's work on it came out.
-        output: how that is shown.
-        scores: whether it is scored, if it got that far.
-        shows: whether the scores are shown, too.
+        ended: the outcome of this process.
+        output: output options.
+        scores: score the run if it is complete enough.
+        shows: print the scores too.
     """
     scoring: Scoring | None = None
     unscored: RunnerError | StoreError | None = None
     if ended.reason is not None:
         print_note(ended.reason)
     _say_refused(folder)
-    # what a budget paid for is worth its scores; what is missing has just been said
+    # paid answers are scored; missing ones were just reported
     if scores and ended.outcome in {"finished", "budget", "decided"}:
         try:
             scoring = asyncio.run(
@@ -348,7 +347,7 @@ def end(
 
 
 def _failures(folder: RunFolder, state: Status) -> str:
-    """How many tasks failed, and the next step."""
+    """Describe failed tasks and the next step."""
     if state.imported:
         return f"{state.tasks.failed} tasks had failed where they were made."
     run = folder.run_id
@@ -360,7 +359,7 @@ def _failures(folder: RunFolder, state: Status) -> str:
 
 
 def _say_refused(folder: RunFolder) -> None:
-    """What endpoints did not take, so that requests were other than the job's."""
+    """Report parameters that endpoints refused, so that requests changed."""
     with open_reader(folder.log) as reader:
         facts = refused_parameters(reader)
     if facts:
@@ -391,7 +390,7 @@ def _exit_code(ended: RunOutcome, failed: int) -> int:
 
 
 def show_scoring(folder: RunFolder, scoring: Scoring, output: OutputOptions) -> None:
-    """The summary and where the files lie; on stdout unless it carries JSON."""
+    """Print summary and files; on stderr if stdout carries JSON."""
     if scoring.folder is not None and output.output_dir is not None:
         built = scoring.scorecard.built
         if built is not None:
@@ -404,7 +403,8 @@ def show_scoring(folder: RunFolder, scoring: Scoring, output: OutputOptions) -> 
         print_raw(typeset(print_tables(scoring.scorecard, output.tables), output.form))
         return
     if first := overview(scoring.scorecard):
-        print_text(f"{typeset(first, 'text')}\n\n")
+        print_text(typeset(first, "text"))
+        print_text("")
     print_text(scoring.scorecard.summary)
     if scoring.folder is not None:
         print_text(f"files: {scoring.folder}")
@@ -418,7 +418,7 @@ def show_scoring(folder: RunFolder, scoring: Scoring, output: OutputOptions) -> 
 
 
 def _set_aside(source: Path, target: Path, names: tuple[str, ...]) -> None:
-    """Keep data of these names that say something else: somebody may have made it."""
+    """Back up files of these names with other content: they may be edited."""
     for name in names:
         existing = target / name
         if existing.exists() and existing.read_bytes() != (source / name).read_bytes():
@@ -435,7 +435,7 @@ def _copy(source: Path, target: Path, names: tuple[str, ...]) -> None:
 
 
 def failed_checks(card: Scorecard, *, strict: bool) -> tuple[str, ...]:
-    """A sentence for each check that failed: the job's own; if *strict*, for errors."""
+    """Return a sentence per failed check; if *strict*, also for errors."""
     wrong = [finding for finding in card.findings if finding.severity == "error"]
     if not (strict and wrong):
         return card.failures

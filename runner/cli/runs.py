@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from runner.cli import arguments
-from runner.cli.console import DONE, print_json, print_note, print_raw, print_row
-from runner.table_rendering import in_columns
+from runner.cli.console import DONE, print_json, print_note, print_raw, print_text
 from store.clock import SystemClock
+from store.document import as_text, wide_table
+from store.printable import one_line
 
 if TYPE_CHECKING:
     from store.events import RecordedEvent
@@ -66,8 +67,8 @@ def runs(group: str | None, runs_dir: Path, as_json: bool) -> int:
         ended = tasks.completed + tasks.failed + tasks.skipped
         counts = f"{ended:,} of {tasks.planned:,} tasks, {tasks.failed:,} failed"
         lines.append((seen.state, folder.run_id, seen.status.job, counts))
-    for line in in_columns(lines):
-        print_row(line)
+    if lines:
+        print_text(as_text([wide_table(("",) * len(lines[0]), lines)]))
     if not folders:
         print_note(
             f"There is no run in {runs_dir} yet; start one with siftlog run JOB."
@@ -107,10 +108,9 @@ def tasks(
     printed_n = 0
     for page in _task_pages(folder.log, query, limit):
         if not (as_json or as_csv):
-            # a page's cells are known when its first line is printed
-            headers = () if printed_n else (_TASK_HEADERS,)
-            for line in in_columns([*headers, *map(_task_cells, page)]):
-                print_row(line)
+            # column widths are fixed by a page's cells
+            titles = ("",) * len(_TASK_HEADERS) if printed_n else _TASK_HEADERS
+            print_text(as_text([wide_table(titles, map(_task_cells, page))]))
         printed_n += len(page)
         for task in page:
             values = _task_values(task)
@@ -227,7 +227,8 @@ def events(
     folder = resolve(runs_dir, run_name)
     with open_reader(folder.log) as reader:
         while True:
-            # asked before reading: what a dying writer committed last is not missed
+            # checked before reading, so that the last commit of a dying writer is not
+            # missed
             alive = folder.is_alive()
             rows = page(reader, after=after, limit=PAGE, kinds=kinds or None)
             for recorded in rows:
@@ -235,7 +236,7 @@ def events(
                 if as_json:
                     print_json(values)
                 else:
-                    print_row(_event_line(values))
+                    print_text(one_line(_event_line(values)))
             if rows:
                 after = rows[-1].seq
             elif not (follow and alive):

@@ -24,13 +24,13 @@ from runner.cli.console import (
     DONE,
     print_json,
     print_note,
-    print_row,
+    print_text,
     warn_of_loss,
 )
 from runner.cli.request import output_options
 from runner.errors import UsageError
 from runner.scorecard import Scorecard
-from runner.table_rendering import in_columns
+from store.document import as_text, wide_table
 
 if TYPE_CHECKING:
     from runner.job import Job
@@ -162,7 +162,7 @@ def _scored_back(
     typed: Mapping[str, Sequence[str]],
     moment_name: str,
 ) -> tuple[Scoring, dict[str, Any]]:
-    """What the answers of an earlier moment come to, and which moment that was."""
+    """Score the answers of an earlier moment; return it with that moment."""
     from runner.cli import run_steps
     from runner.cli.progress import moment_json, moment_text, time_travel
     from runner.fingerprint import input_hashes
@@ -181,7 +181,7 @@ def _scored_back(
 
 
 def _remarks(run_scoring: Scoring) -> Iterator[str]:
-    """What a reader of a scoring should know about what it was made of."""
+    """Yield notes on the inputs of a scoring."""
     for setting in run_scoring.changed_settings:
         yield f"note: {setting} is not the file that the run was started with."
     if run_scoring.is_partial:
@@ -207,7 +207,7 @@ def _remarks(run_scoring: Scoring) -> Iterator[str]:
 
 
 DIGITS = 12
-"""Of a digest, as it is shown to people."""
+"""Displayed digits of a digest."""
 
 _HEADERS = (
     "scoring",
@@ -253,8 +253,7 @@ def scores(run_name: str, runs_dir: Path, as_json: bool) -> int:
             lines.append(_cells(values))
             before = recorded.event
     if not as_json and lines:
-        for line in in_columns([_HEADERS, *lines]):
-            print_row(line)
+        print_text(as_text([wide_table(_HEADERS, lines)]))
     if not lines:
         print_note(
             f"Run {folder.run_id} has no scoring; make one with: "
@@ -292,9 +291,9 @@ def _values(
 
 
 def changed(before: ScoringRecorded, event: ScoringRecorded) -> dict[str, Any]:
-    """What one scoring goes by that another did not."""
+    """Return differences between two scorings in settings, inputs and code."""
     old, new = json.loads(before.settings), json.loads(event.settings)
-    # where an input lies is no setting: its content is what counts
+    # paths of inputs are ignored: their content counts
     inputs = {
         recorded_input.setting for recorded_input in (*before.inputs, *event.inputs)
     }
@@ -352,17 +351,17 @@ def _word(value: object) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Floor:
-    """The least that a metric may be."""
+    """Minimum value of a metric."""
 
     path: str  #: empty: the job's headline metric
     least: float
 
 
 def floors(texts: Sequence[str]) -> tuple[Floor, ...]:
-    """What `--fail-under` says, each as `X` or `PATH=X`.
+    """Parse `--fail-under` values, each `X` or `PATH=X`.
 
     Raises:
-        UsageError: one of them has no number.
+        UsageError: a value has no number.
     """
     return tuple(map(_floor, texts))
 

@@ -29,22 +29,22 @@ from store.segments.place import Place, address_of
 from store.slices import Shard
 
 ALONE = "0/1"
-"""The shard that is all of a run."""
+"""The shard that covers the whole run."""
 
 
 def run_part(
     work: Workload, options: RunOptions, request: RunRequest, leave: Leave | None
 ) -> int:
-    """Do a shard's work; its exit code goes by its own tasks.
+    """Run one shard; the exit code depends on its tasks only.
 
     Args:
         work: the run's job, settings and data.
-        options: how calls are sent.
-        request: what was typed.
-        leave: is called as the shard begins, where it is to leave the terminal.
+        options: run options.
+        request: the typed options.
+        leave: called as the shard starts, to leave the terminal.
 
     Raises:
-        UsageError: the shard, or the run that it is of, is not named as it must be.
+        UsageError: the shard or the run id is missing or invalid.
     """
     shard = shard_of(request.part.shard or ALONE)
     if request.run_id is None:
@@ -66,13 +66,13 @@ def run_part(
         f"{_seen_whole(folder.run_id, request.part)}"
     )
     if ended.outcome == "futility" and ended.reason is not None:
-        # last: whoever places shards goes by that, and does not place it again
+        # last: the process that places shards checks this before it restarts one
         print_note(ended.reason)
     return code
 
 
 def _seen_whole(run: str, part: ShardOptions) -> str:
-    """The commands that see a run of which one shard has been at work."""
+    """Return the commands that show the run that a shard belongs to."""
     if part.ship is not None:
         return f"siftlog merge {run} --ship {part.ship} && siftlog score {run}"
     local_dir = part.local_dir
@@ -90,19 +90,19 @@ def resume_all(
     accept_changes: bool,
     scores: bool,
 ) -> int:
-    """Do what the shards of a run have left, in this process, and score the run.
+    """Finish all shards of a run in this process, and score the run.
 
     Args:
-        folder: the run's.
+        folder: the run's folder.
         work: its job, settings and data.
-        options: how calls are sent.
-        request: what was typed.
-        leave: is called as it begins, where it is to leave the terminal.
-        accept_changes: whether inputs and prompts may differ from what they were.
-        scores: whether it is scored once it has ended.
+        options: run options.
+        request: the typed options.
+        leave: called as it starts, to leave the terminal.
+        accept_changes: allow changed inputs and prompts.
+        scores: score the run at its end.
 
     Raises:
-        UsageError: its log is to lie elsewhere.
+        UsageError: `--local-dir` is given.
     """
     if request.part.local_dir is not None:
         raise UsageError(
@@ -154,7 +154,7 @@ def _worked(
 
 
 def _shipping(part: ShardOptions) -> ShippingOptions | None:
-    """Where a log is carried, if anywhere."""
+    """Return the options for shipping the log, if it is shipped."""
     if part.ship is None:
         return None
     return ShippingOptions(
@@ -172,20 +172,19 @@ def run_placed(
     engine: EngineName,
     scores: bool,
 ) -> int:
-    """Drive a run until its shards have ended, and score it.
+    """Place the shards of a run, wait for them, and score the run.
 
     Args:
-        folder: the run's.
+        folder: the run's folder.
         work: its job, settings and data.
-        options: how calls are sent.
-        request: what was typed.
-        leave: is called once shards are at work, where it is to leave the terminal.
-        engine: what places its shards.
-        scores: whether it is scored, if it got that far.
+        options: run options.
+        request: the typed options.
+        leave: called once shards are running, to leave the terminal.
+        engine: places the shards.
+        scores: score the run if it is complete enough.
 
     Raises:
-        UsageError: it is to stop when something is decided, or its logs would never
-            come together.
+        UsageError: the run has a stopping rule, or its logs could not be merged.
     """
     if options.stopping is not None:
         raise UsageError(
@@ -214,7 +213,7 @@ def run_placed(
         f"{folder.path}"
     )
     context = run_steps.run_context(request, folder, work, leave)
-    # shards read it from a file that lies elsewhere
+    # shards read it from a file in another folder
     cache_dir = _absolute(options.cache_dir)
     options = options.model_copy(update={"cache_dir": cache_dir})
     console.relax_collector()
@@ -237,7 +236,7 @@ def _absolute(path: Path | None) -> Path | None:
 
 
 def _disk(folder: Path | None) -> str | None:
-    """The folder of the shards' logs; by a variable, it is that of their machines."""
+    """Return the folder of the shards' logs; `$` variables are left to them."""
     if folder is None:
         return None
     is_variable = str(folder).startswith("$")
@@ -245,7 +244,7 @@ def _disk(folder: Path | None) -> str | None:
 
 
 def _progress_display(clock: Clock) -> ShowPlacedRun:
-    """Progress over all shards, in one line on stderr."""
+    """Return a display of progress over all shards, one line on stderr."""
 
     @asynccontextmanager
     async def show(
@@ -266,10 +265,10 @@ class _Meter:
     ) -> None:
         self._current_status = current_status
         self._clock = clock
-        self._rate: Rate | None = None  #: from what the first look found
+        self._rate: Rate | None = None  #: starts at the first status
 
     def line(self) -> str:
-        """How the run stands, in one line."""
+        """Describe the run in one line."""
         run_status = self._current_status()
         parts = [f"{run_status.at_work} of {run_status.shards} shards at work"]
         seen = run_status.status

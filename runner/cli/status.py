@@ -21,6 +21,7 @@ from runner.cli.console import (
     warn_of_loss,
 )
 from store.clock import Clock, SystemClock
+from store.document import Block, Fact, PageText, as_text
 from store.read.forecast import EstimateAccuracy, EstimatedFigure, ForecastInterval
 from store.read.live import LiveStatus, UnionProgress
 from store.read.status import UNITS, ObservedLimits, Status, limits_in_words, liveness
@@ -79,7 +80,8 @@ def status(
     if check or not folder.shards():  # of which there may be a thousand
         warn_of_loss(folder)
     if moment_name is None:
-        # asked before reading: what a dying writer committed last is not missed
+        # checked before reading, so that the last commit of a dying writer is not
+        # missed
         is_held = folder.is_alive()
         with open_reader(folder.log) as reader:
             seen = live_status(reader, CLOCK.now_us(), is_held=is_held)
@@ -93,7 +95,7 @@ def status(
     if as_json:
         print_json(status_json(seen) | values)
     else:
-        print_text("\n".join([*when, status_text(seen)]))
+        print_text(as_text([*when, *status_text(seen).blocks]))
     if not check:
         return DONE
     failed = 3 if seen.state == "finished" and seen.status.tasks.failed else DONE
@@ -101,10 +103,10 @@ def status(
 
 
 def forecast_json(present: LiveStatus) -> dict[str, Any] | None:
-    """What `status --json` says of the end; None where it cannot be foretold.
+    """Return the forecast for `status --json`; None if there is none.
 
-    `seconds` is null while too few tasks have ended; `needs` says how many more it
-    takes. The interval is the middle 90 %.
+    `seconds` is null while too few tasks have ended; `needs` is the number still
+    needed. The interval is the middle 90 %.
     """
     forecast = present.forecast
     if forecast is None:
@@ -125,22 +127,29 @@ def forecast_json(present: LiveStatus) -> dict[str, Any] | None:
     }
 
 
-def forecast_lines(present: LiveStatus) -> list[str]:
-    """How fast it goes, when it ends, and what it comes to."""
+def _fact(label: str, text: str) -> Fact:
+    return Fact(label, text, width=10, is_wide=True)
+
+
+def forecast_facts(present: LiveStatus) -> list[Fact]:
+    """Describe throughput, ETA and projected cost."""
     lines = []
     if present.rate is not None:
         window = f"over the last {present.recent_minutes} min"
-        lines.append(f"pace      {number(present.rate)} tasks a minute, {window}")
+        text = f"{number(present.rate)} tasks a minute, {window}"
+        lines.append(_fact("pace", text))
     forecast = present.forecast
     if forecast is None:
         return lines
     if forecast.seconds is not None:
         planned = "" if present.status.planning_exhausted else ", of what is planned"
-        lines.append(f"ETA       {_span_text(forecast.seconds, duration)}{planned}")
+        text = f"{_span_text(forecast.seconds, duration)}{planned}"
+        lines.append(_fact("ETA", text))
     elif forecast.needs:
-        lines.append(f"ETA       needs more ended tasks: {forecast.needs:,}")
+        text = f"needs more ended tasks: {forecast.needs:,}"
+        lines.append(_fact("ETA", text))
     if present.comes_to_usd is not None and present.comes_to_usd.expected:
-        lines.append(f"comes to  {_span_text(present.comes_to_usd, cost)}")
+        lines.append(_fact("comes to", _span_text(present.comes_to_usd, cost)))
     return lines
 
 
@@ -163,7 +172,7 @@ def _span_text(span: ForecastInterval, format_value: Callable[[float], str]) -> 
 
 
 def estimate_accuracy_json(estimate_accuracy: EstimateAccuracy) -> dict[str, Any]:
-    """What `status --json` says of the estimate."""
+    """Return the estimate for `status --json`."""
     usd = estimate_accuracy.cost_usd
     return {
         "done": round(estimate_accuracy.done, 4),
@@ -175,7 +184,7 @@ def estimate_accuracy_json(estimate_accuracy: EstimateAccuracy) -> dict[str, Any
 
 
 def estimate_accuracy_lines(estimate_accuracy: EstimateAccuracy) -> list[str]:
-    """The estimate in dollars, or in calls and tokens where a price is unknown."""
+    """Describe the estimate in dollars, or in calls and tokens."""
     if estimate_accuracy.cost_usd is not None:
         return [
             _prospect_text(estimate_accuracy.cost_usd, estimate_accuracy.done, cost)
@@ -213,15 +222,15 @@ def _prospect_json(prospect: EstimatedFigure, digits: int) -> dict[str, float | 
 
 KINDS: Final = ("truncated", "refused", "filtered", "empty", "unparsed")
 LARGE: Final = 0.2
-"""A share from which on the end of a run warns: results are then hardly of use."""
+"""Share of a reply kind that turns the closing line into a warning."""
 
 
 def shares_of(replies: ReplyShares) -> dict[str, float]:
-    """The share of each kind; those above zero only."""
+    """Return the nonzero share of each kind of reply."""
     shares = {}
     for kind in KINDS:
         n = getattr(replies, kind)
-        # a prompt that was filtered with an error status never had a reply
+        # a prompt filtered with an error status has no reply
         of = replies.replies + (replies.failed if kind == "filtered" else 0)
         if n:
             shares[kind] = min(1.0, n / max(1, of))
@@ -229,7 +238,7 @@ def shares_of(replies: ReplyShares) -> dict[str, float]:
 
 
 def replies_json(replies: Sequence[ReplyShares]) -> list[dict[str, Any]]:
-    """Counts and shares by model."""
+    """Return counts and shares by model."""
     return [
         {
             **asdict(model_replies),
@@ -243,7 +252,7 @@ def replies_json(replies: Sequence[ReplyShares]) -> list[dict[str, Any]]:
 
 
 def replies_lines(replies: Sequence[ReplyShares]) -> Iterator[str]:
-    """One line for each model of which something is to be said."""
+    """Yield one line per model with a nonzero share."""
     for model_replies in replies:
         shares = shares_of(model_replies)
         if shares:
@@ -258,7 +267,7 @@ def replies_lines(replies: Sequence[ReplyShares]) -> Iterator[str]:
 
 
 def closing_lines(replies: Sequence[ReplyShares]) -> Iterator[str]:
-    """The same as sentences for the end of a run; large shares as warnings."""
+    """Yield the same as sentences at the end; large shares as warnings."""
     for model_replies in replies:
         shares = shares_of(model_replies)
         for line in replies_lines([model_replies]):
@@ -267,7 +276,7 @@ def closing_lines(replies: Sequence[ReplyShares]) -> Iterator[str]:
 
 
 def _advice(shares: dict[str, float]) -> str:
-    """The next step, by the largest share."""
+    """Return the next step for the largest share."""
     if shares.get("truncated", 0.0) >= LARGE:
         return (
             "; raise the output limit (max_output_tokens of the model in a --config "
@@ -279,7 +288,7 @@ def _advice(shares: dict[str, float]) -> str:
 
 
 def _percent(share: float) -> str:
-    """A share as a percentage; never 0 where there is one, never 100 where one lacks.
+    """Format a share; never 0 % if nonzero, never 100 % if incomplete.
 
     >>> _percent(0.00001), _percent(0.5), _percent(0.9999), _percent(1.0)
     ('<0.1 %', '50 %', '>99.9 %', '100 %')
@@ -292,16 +301,16 @@ def _percent(share: float) -> str:
 
 
 SCHEMA = 2
-"""Version of the object; a field that changes its meaning raises it."""
+"""Version of the JSON object; raised when the meaning of a field changes."""
 
 
 def state_of(status: Status, folder: RunFolder, clock: Clock) -> str:
-    """The run's state in one word."""
+    """Return the run's state in one word."""
     return liveness(status.signs, clock.now_us(), is_alive=folder.is_alive())
 
 
 def status_json(present: LiveStatus) -> dict[str, Any]:
-    """What `status --json` prints."""
+    """Return the object of `status --json`."""
     status, heartbeat = present.status, present.status.heartbeat
     age = _age_s(None if heartbeat is None else heartbeat.at_us, present.now_us)
     return {
@@ -382,12 +391,12 @@ def status_json(present: LiveStatus) -> dict[str, Any]:
 
 
 def _age_s(at_us: int | None, now_us: int) -> float | None:
-    """Seconds since then, to a tenth."""
+    """Return the age in seconds, to a tenth."""
     return None if at_us is None else round(max(0, now_us - at_us) / 1e6, 1)
 
 
-def status_text(present: LiveStatus) -> str:
-    """What `status` prints for people."""
+def status_text(present: LiveStatus) -> PageText:
+    """Return the text of `status`."""
     status, status_fields = present.status, status_json(present)
     tasks, attempts = status.tasks, status.attempts
     age_s = status_fields["heartbeat_age_s"]
@@ -410,38 +419,41 @@ def status_text(present: LiveStatus) -> str:
         "paused",
     }
     group = "" if status.group is None else f"  group {status.group}"
-    lines = [
+    lines: list[Block] = [
         (
             f"run {status.run_id}  {status.job} {status.job_version}  "
             f"{status_fields['state']}{age if is_live else ''}{group}"
         ),
-        (
-            f"tasks     {tasks.planned:,} planned: {tasks.completed:,} completed "
+        _fact(
+            "tasks",
+            f"{tasks.planned:,} planned: {tasks.completed:,} completed "
             f"({tasks.unparsed:,} unparsed), {tasks.failed:,} failed, "
-            f"{tasks.skipped:,} skipped, {tasks.open:,} open"
+            f"{tasks.skipped:,} skipped, {tasks.open:,} open",
         ),
-        (
-            f"attempts  {attempts.started:,} started: {attempts.answered:,} answered"
-            f"{cached}, {attempts.failed:,} failed, {attempts.unknown:,} unknown"
+        _fact(
+            "attempts",
+            f"{attempts.started:,} started: {attempts.answered:,} answered"
+            f"{cached}, {attempts.failed:,} failed, {attempts.unknown:,} unknown",
         ),
-        (
-            f"tokens    {status.tokens_in:,} in ({status.tokens_cached:,} cached), "
-            f"{status.tokens_out:,} out"
+        _fact(
+            "tokens",
+            f"{status.tokens_in:,} in ({status.tokens_cached:,} cached), "
+            f"{status.tokens_out:,} out",
         ),
-        f"cost      {_cost(status)}",
+        _fact("cost", _cost(status)),
     ]
-    lines += [f"billing   {finding}" for finding in status.billing.findings]
-    lines += [f"served    {sentence}" for sentence in status.mixed]
-    lines += forecast_lines(present)
+    lines += [_fact("billing", finding) for finding in status.billing.findings]
+    lines += [_fact("served", sentence) for sentence in status.mixed]
+    lines += forecast_facts(present)
     if status.estimate_accuracy is not None:
         lines += [
-            f"estimate  {line}"
+            _fact("estimate", line)
             for line in estimate_accuracy_lines(status.estimate_accuracy)
         ]
     if set(status.models) - {"subject"}:
         role_models = (f"{role} {', '.join(of)}" for role, of in status.models.items())
-        lines.append(f"models    {'; '.join(role_models)}")
-    # with nobody there to receive them, calls in flight are calls given up
+        lines.append(_fact("models", "; ".join(role_models)))
+    # without a process to receive them, calls in flight are lost
     left = "left in batches" if status.batches.count else "given up in flight"
     names = {} if present.is_alive else {TaskState.RUNNING: left}
     for queue in status.queues:
@@ -452,14 +464,17 @@ def status_text(present: LiveStatus) -> str:
         )
         lines.append(f"  {queue.stage:12} {queue.model:32} {states}")
     lines += [
-        f"limits    {seen['model']}: {limits_text(seen)}{_wait(seen, present.now_us)}"
+        _fact(
+            "limits",
+            f"{seen['model']}: {limits_text(seen)}{_wait(seen, present.now_us)}",
+        )
         for seen in status_fields["limits"]
     ]
-    lines += [f"refused   {fact.sentence}" for fact in status.refused]
-    lines += [f"batches   {line}" for line in _batches(status_fields["batches"])]
-    lines += [f"paused    {pause}" for pause in status.pauses]
+    lines += [_fact("refused", fact.sentence) for fact in status.refused]
+    lines += [_fact("batches", line) for line in _batches(status_fields["batches"])]
+    lines += [_fact("paused", str(pause)) for pause in status.pauses]
     if present.parts is not None:
-        lines.append(f"shards    {parts_text(present.parts)}")
+        lines.append(_fact("shards", parts_text(present.parts)))
     for title, counts in (
         ("errors", status.errors),
         ("skipped", status.skips),
@@ -467,17 +482,17 @@ def status_text(present: LiveStatus) -> str:
     ):
         if counts:
             counts_text = ", ".join(f"{name} {n:,}" for name, n in counts.items())
-            lines.append(f"{title:9} {counts_text}")
-    lines += [f"replies   {line}" for line in replies_lines(status.replies)]
+            lines.append(_fact(title, counts_text))
+    lines += [_fact("replies", line) for line in replies_lines(status.replies)]
     if status.scorings:
-        lines.append(f"scorings  {', '.join(map(str, status.scorings))}")
+        lines.append(_fact("scorings", ", ".join(map(str, status.scorings))))
     if status.why is not None:
         lines.append(status.why)
-    return "\n".join(lines)
+    return as_text(lines)
 
 
 def parts_json(parts: UnionProgress) -> dict[str, Any]:
-    """How far the parts of a split run are, for programs."""
+    """Return progress of the parts of a split run, for programs."""
     return {
         "logs": len(parts.parts),
         "ended": parts.ended,
@@ -487,7 +502,7 @@ def parts_json(parts: UnionProgress) -> dict[str, Any]:
 
 
 def parts_text(parts: UnionProgress) -> str:
-    """How far the parts of a split run are."""
+    """Describe progress of the parts of a split run."""
     text = logs_text(len(parts.parts), parts.ended, has_all=not parts.unfinished)
     if parts.missing:
         text += f"; slices {parts.missing} have not started"
@@ -497,20 +512,19 @@ def parts_text(parts: UnionProgress) -> str:
 
 
 def logs_text(count: int, ended: int, *, has_all: bool) -> str:
-    """How many logs there are, and whether they have come to their end.
+    """Describe the number of logs and how many have ended.
 
     Args:
-        count: of the logs.
-        ended: how many of them have.
-        has_all: whether all slices have ended in some log; what others began may then
-            have been left to it.
+        count: number of logs.
+        ended: number of ended logs.
+        has_all: every slice has ended in some log, though not every log has.
     """
     text = f"{count:,} log{'' if count == 1 else 's'}"
     return f"{text}, all slices ended" if has_all else f"{text}, {ended:,} ended"
 
 
 def _batches(batches: Mapping[str, Any]) -> list[str]:
-    """How many batches are open, and for how long; nothing where there are none."""
+    """Describe open batches and the age of the oldest; empty if there are none."""
     if not batches["open"]:
         return []
     waits = f"{batches['open']:,} open: {batches['requests']:,} requests wait"
@@ -518,7 +532,7 @@ def _batches(batches: Mapping[str, Any]) -> list[str]:
 
 
 def limits_json(limits: ObservedLimits) -> dict[str, Any]:
-    """The limits of one model for programs."""
+    """Return the limits of one model for programs."""
     return {
         "model": limits.model,
         "concurrency": limits.concurrency,
@@ -529,20 +543,20 @@ def limits_json(limits: ObservedLimits) -> dict[str, Any]:
 
 
 def limits_text(limits: Mapping[str, Any]) -> str:
-    """The limits in force, of those in `limits_json`."""
+    """Describe the limits in force from `limits_json`."""
     return limits_in_words(
         {name: limits[name] for name in UNITS if limits[name] is not None}
     )
 
 
 def _wait(limits: Mapping[str, Any], now_us: int) -> str:
-    """How long its endpoint still asks to be left alone."""
+    """Describe the remaining pause that the endpoint asked for."""
     wait_s = ((limits["paused_until_us"] or 0) - now_us) / 1e6
     return f"; it asked to wait {duration(wait_s)} more" if wait_s > 0 else ""
 
 
 def _cost(status: Status) -> str:
-    """What was spent, may have been, and still may be."""
+    """Describe the cost so far, the possible cost, and the cost in flight."""
     parts = ["nothing" if status.cost_usd == 0 else dollars(status.cost_usd)]
     shares = {model: usd for model, usd in status.model_cost_usd.items() if usd}
     if len(shares) > 1:

@@ -86,7 +86,7 @@ def verify(run_name: str, runs_dir: Path, as_json: bool, time_limit_s: float) ->
 
 
 def _verify_bundle(path: Path, *, as_json: bool, time_limit_s: float) -> int:
-    """Check the bundle at *path*; exit 6 if anything in it is not what it was."""
+    """Check the bundle at *path*; exit 6 if anything in it differs."""
     from runner.bundle.verify import check
     from runner.cli.progress import paced_progress
     from runner.cli.run_steps import CLOCK

@@ -26,12 +26,12 @@ __all__ = [
 
 
 def open_client(model: str, options: ClientOptions) -> ModelClient:
-    """The client for *model*; to be closed by the caller, inside the event loop.
+    """Open the client for *model*; the caller closes it, inside the event loop.
 
-    `baseline/...` asks the job itself, `recorded:...` a file or an earlier run; all
-    else goes to `options.base_url`, or, as `openai/...`, to OpenAI; what is left goes
-    to its provider through litellm. The modules are imported here, so that a run pays
-    only for the client it uses.
+    `baseline/...` calls the job, `recorded:...` reads a file or an earlier run; other
+    models use `options.base_url` if set, `openai/...` OpenAI, and the rest their
+    provider through litellm. The modules are imported here, so that a run pays only for
+    the client it uses.
 
     Raises:
         UsageError: No client serves that name, or its options do not fit.

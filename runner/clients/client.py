@@ -25,52 +25,53 @@ from store.clock import Clock, SystemClock
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """One attempt to be sent."""
+    """An attempt to send."""
 
     task: Task
     request: Request
-    attempt: int = 1  #: its number in the task
-    request_sha256: str = ""  #: hash of the request, as the log has it
+    attempt: int = 1  #: number within the task
+    request_sha256: str = ""  #: hash of the request in the log
     is_stale: bool = False
-    """The log has another request for this attempt, which an earlier process began."""
+    """The log has a different request for this attempt, started by an earlier
+    process."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Received:
-    """A reply that came back whole."""
+    """A complete reply."""
 
     body: bytes  #: as received, without its transfer's compression
-    form: str  #: wire form of the body, a name of `runner.clients.wire`
-    reply: AnyReply  #: what the body says; of the request's kind
+    form: str  #: wire form of the body, defined in `runner.clients.wire`
+    reply: AnyReply  #: the decoded body; its type matches the request
     status: int = 200  #: 200 for clients without HTTP
-    headers: dict[str, str] | None = None  #: only those that matter, lower case
+    headers: dict[str, str] | None = None  #: only relevant ones, in lower case
     adopted: str | None = None
-    """Of an answer that another log of the run has: "<writer>:<seq>" of it there."""
+    """"<writer>:<seq>" of the event, if another log of the run has the answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientStatistics:
-    """A client's own figures since it was opened."""
+    """Figures of a client since it was opened."""
 
     in_flight: int
     answered: int
     failed: int  #: ended in an `AttemptError`
     bytes_sent: int  #: bodies only
     bytes_received: int
-    batches: int = 0  #: of those in flight, open at the provider
+    batches: int = 0  #: open at the provider, with calls in flight
 
 
 class CallLeft(Exception):
-    """The provider keeps the call, and a later process gets its outcome."""
+    """The provider keeps the call; a later process fetches its outcome."""
 
     def __init__(self, error: AttemptError | None = None) -> None:
-        """With *error* the endpoint is out; without, the process is about to end."""
+        """Leave because of an endpoint *error*, or at the end of the process."""
         super().__init__(*filter(None, [error]))
         self.error = error
 
 
 class CallUnsent(Exception):
-    """The call never left, and is to be made again as it was."""
+    """The call was not sent and can be sent again unchanged."""
 
 
 class ModelClient(Protocol):
@@ -81,35 +82,35 @@ class ModelClient(Protocol):
 
         Raises:
             AttemptError: The attempt ended without a usable reply.
-            Left: It has not ended, and will not while this process lasts.
-            Unsent: It was not sent after all.
+            CallLeft: The provider keeps the call beyond the end of this process.
+            CallUnsent: The call was not sent.
         """
         ...
 
     def statistics(self) -> ClientStatistics:
-        """The client's figures."""
+        """Return the client's figures."""
         ...
 
     async def close(self) -> None:
-        """Release connections, files and threads; no call may be under way."""
+        """Release connections, files and threads; no call may be in flight."""
         ...
 
 
 Api: TypeAlias = Literal["chat", "responses"]
-"""The form in which chats are sent on the direct way."""
+"""Wire form of chats sent directly."""
 
 
 class Route(enum.Enum):
-    """The ways a request can take; the values are shown to people."""
+    """Routes of a request; the values are shown to users."""
 
     BASELINE = "baseline"  #: the job itself
     RECORDED = "recorded"  #: a file, or an earlier run
     DIRECT = "direct"  #: over HTTP to an OpenAI-compatible endpoint, without an SDK
-    LITELLM = "litellm"  #: to a provider, through litellm
+    LITELLM = "litellm"  #: a provider, through litellm
 
 
 def route(model: str, *, has_base_url: bool) -> Route:
-    """How *model* is reached, with an address of its own or without.
+    """Return the route to *model*, with or without a base URL.
 
     >>> route("openai/gpt-4o-mini", has_base_url=False)
     <Route.DIRECT: 'direct'>
@@ -125,23 +126,23 @@ def route(model: str, *, has_base_url: bool) -> Route:
 
 
 def is_offline(model: str) -> bool:
-    """Whether no endpoint serves *model*: it costs nothing, and takes no time."""
+    """Return whether *model* needs no endpoint: it is free and answers at once."""
     return route(model, has_base_url=False) in {Route.BASELINE, Route.RECORDED}
 
 
 MASK: Final = "***"
 
 SHORTEST_MASKED: Final = 12
-"""Shorter values are the placeholders ("none", "EMPTY") that servers without keys ask
-for; blotting them out would damage replies that hold the same word."""
+"""Shorter values are placeholders ("none", "EMPTY") for servers without keys; masking
+them would damage replies that contain the same word."""
 
 
 class Secret:
-    """A key for an endpoint.
+    """An API key.
 
-    `repr`, `str` and tracebacks show `***`; only `reveal` gives the value, and only
-    the line that writes the request's header may call it. Not a place for comparing
-    or storing keys.
+    `repr`, `str` and tracebacks show `***`; only `reveal` returns the value, and only
+    the code that writes the request's header may call it. Does not compare or store
+    keys.
     """
 
     __slots__ = ("_escape", "_in_bytes", "_in_text", "_value")
@@ -166,25 +167,25 @@ class Secret:
         )
 
     def reveal(self) -> str:
-        """The key itself."""
+        """Return the key itself."""
         return self._value
 
     def mask(self, text: str) -> str:
-        """*text* with every occurrence of the key replaced, JSON's escapes included."""
+        """Replace every occurrence of the key in *text*, JSON escapes included."""
         if self._value not in text and "\\" not in text:
             return text
         return self._in_text.sub(MASK, text)
 
     def mask_bytes(self, data: bytes) -> bytes:
-        """*data* with every occurrence of the key replaced, JSON's escapes included."""
+        """Replace every occurrence of the key in *data*, JSON escapes included."""
         return self._in_bytes.sub(MASK.encode(), data) if self._may_hold(data) else data
 
     def is_in(self, data: bytes) -> bool:
-        """Whether *data* holds the key; of a placeholder's length, none does."""
+        """Return whether *data* contains the key; always False for placeholders."""
         return self._may_hold(data) and self._in_bytes.search(data) is not None
 
     def _may_hold(self, data: bytes) -> bool:
-        """A quick test: the whole pattern takes a hundred times as long."""
+        """Test quickly for the key; the whole pattern takes a hundred times as long."""
         return self._value.encode() in data or bool(self._escape.search(data))
 
     def __repr__(self) -> str:
@@ -194,10 +195,10 @@ class Secret:
 
 
 def _spellings(character: str) -> str:
-    r"""A pattern of the ways in which *character* appears in JSON, and in its strings.
+    r"""Return a pattern for all spellings of *character* in JSON and nested JSON.
 
-    Any letter may be `\u002f`; a slash, quote or backslash may stand after a backslash.
-    JSON within a string of JSON doubles the backslashes, so any number of them fits.
+    Any letter may be `\u002f`; a slash, quote or backslash may follow a backslash. JSON
+    within a string of JSON doubles the backslashes, so any number of them fits.
     """
     code = f"{ord(character):02x}"
     escaped = rf"\\+(?:u00|x)(?i:{code})"
@@ -210,24 +211,24 @@ def _spellings(character: str) -> str:
 
 
 class Keyring:
-    """Keys that are masked together in whatever comes back."""
+    """Keys that are masked together in everything received."""
 
     def __init__(self, *keys: Secret) -> None:
-        # a key that holds another one must go first, or a piece of it would stay
+        # longer keys first: a key that contains another would be masked in part only
         self._keys = sorted(keys, key=lambda key: len(key.reveal()), reverse=True)
 
     def with_also(self, *keys: Secret) -> Keyring:
-        """These keys and *keys*."""
+        """Return a keyring with *keys* added."""
         return Keyring(*self._keys, *keys)
 
     def mask(self, text: str) -> str:
-        """*text* with every occurrence of a key replaced."""
+        """Replace every occurrence of a key in *text*."""
         for key in self._keys:
             text = key.mask(text)
         return text
 
     def mask_bytes(self, data: bytes) -> bytes:
-        """*data* with every occurrence of a key replaced."""
+        """Replace every occurrence of a key in *data*."""
         for key in self._keys:
             data = key.mask_bytes(data)
         return data
@@ -235,10 +236,10 @@ class Keyring:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeouts:
-    """How long one attempt may take, in seconds.
+    """Time limits for one attempt, in seconds.
 
-    A reply arrives in one piece after the model has thought, so the first byte may be
-    minutes away; the defaults are those of OpenAI's own client (600 s in all).
+    A reply arrives at once after the model has finished, so the first byte may take
+    minutes; the defaults are those of OpenAI's client (600 s in total).
     """
 
     connect_s: float = 10.0
@@ -248,37 +249,35 @@ class Timeouts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientOptions:
-    """What `open_client` needs beside the model's name."""
+    """Options of `open_client` beside the model's name."""
 
-    base_url: str | None = None  #: with or without `/v1`; None: OpenAI's own
+    base_url: str | None = None  #: with or without `/v1`; None: OpenAI
     api_key: Secret | None = None  #: None: no key is sent
     structured: bool = True  #: send the request's schema as `response_format`
-    api: Api = "chat"  #: form in which chats are sent to an OpenAI-form endpoint
-    ladder: Fallbacks | None = (
-        None  #: what the endpoint takes; None: nothing is known yet
-    )
+    api: Api = "chat"  #: wire form of chats for OpenAI-compatible endpoints
+    ladder: Fallbacks | None = None  #: accepted parameters; None: unknown so far
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Sent beside the client's own; a secret in them is among `masked` too."""
+    """Additional headers; secrets in them are also in `masked`."""
     masked: tuple[Secret, ...] = ()
     timeouts: Timeouts = field(default_factory=Timeouts)
     logged_headers: re.Pattern[str] = LOGGED_HEADERS  #: of replies, by their names
     max_reply_bytes: int = 32 * 2**20  #: a longer body is cut off and refused
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """What else a provider may read its keys and addresses from; has secrets."""
+    """Variables from which a provider may read keys and addresses; contains secrets."""
     job: Job | None = None  #: whose baseline answers `baseline/...`
     runs_dir: Path = Path("runs")  #: where `recorded:RUN` looks for a run
     clock: Clock = field(default_factory=SystemClock)
 
     @property
     def keys(self) -> Keyring:
-        """All that is sent and must not be repeated."""
+        """Everything that is sent and must be masked in replies."""
         api_keys = () if self.api_key is None else (self.api_key,)
         return Keyring(*api_keys, *self.masked)
 
 
 @dataclass(slots=True)
 class ClientTally:
-    """The figures behind `ModelClient.statistics`."""
+    """Counters behind `ModelClient.statistics`."""
 
     in_flight: int = 0
     answered: int = 0
@@ -288,7 +287,7 @@ class ClientTally:
 
     @contextmanager
     def attempt(self) -> Iterator[None]:
-        """Count one attempt, however it ends; a cancelled one is neither."""
+        """Count an attempt as answered or failed; a cancelled one as neither."""
         self.in_flight += 1
         try:
             yield
@@ -300,7 +299,7 @@ class ClientTally:
             self.in_flight -= 1
 
     def statistics(self) -> ClientStatistics:
-        """The figures as a value."""
+        """Return the figures as a value."""
         return ClientStatistics(
             in_flight=self.in_flight,
             answered=self.answered,

@@ -47,7 +47,7 @@ from store.events import ParameterRefused
 PLAIN_SCHEMA: Final = "plain schema"
 
 FallbackStep: TypeAlias = tuple[str | None, Shape]
-"""What is sent instead, in words, and the shape that sends it."""
+"""The replacement in words, and the shape that sends it."""
 
 _TEMPLATE: Final = re.compile(r"alternate|template|jinja|instruction", re.IGNORECASE)
 _FEATURES: Final = re.compile(
@@ -61,7 +61,7 @@ _STRICT: Final = re.compile(
 
 
 def _structure(shape: Shape, words: str) -> FallbackStep | None:
-    """Strict schema, schema, JSON object, words alone."""
+    """Step from strict schema to schema, to JSON object, to the prompt alone."""
     is_schema = shape.structure in {Structure.SCHEMA, Structure.LOOSE}
     if shape.structure is Structure.SCHEMA and _STRICT.search(words):
         return Structure.LOOSE.value, replace(shape, structure=Structure.LOOSE)
@@ -77,7 +77,7 @@ def _structure(shape: Shape, words: str) -> FallbackStep | None:
 
 
 def _system(shape: Shape, words: str) -> FallbackStep | None:
-    """Role system, role developer, the beginning of the first user message."""
+    """Step from role system to developer, to the first user message."""
     match shape.system:
         case "system" if not _TEMPLATE.search(words):
             return "developer", replace(shape, system="developer")
@@ -88,13 +88,13 @@ def _system(shape: Shape, words: str) -> FallbackStep | None:
 
 
 def _packed(shape: Shape, words: str) -> FallbackStep | None:
-    """Vectors in base64, vectors as numbers."""
+    """Step from vectors in base64 to vectors as numbers."""
     del words
     return (None, replace(shape, packed=False)) if shape.packed else None
 
 
 def _room(shape: Shape, words: str) -> FallbackStep | None:
-    """A token limit with room for reasoning, the job's own."""
+    """Step from a token limit with room for reasoning to the job's limit."""
     del words
     return ("the job's limit", replace(shape, room=False)) if shape.room else None
 
@@ -105,8 +105,8 @@ STEPS: Final[Mapping[str, Callable[[Shape, str], FallbackStep | None]]] = {
     PACKED: _packed,
     ROOM: _room,
 }
-"""What follows the refusal of each; `None`: there is nothing plainer. The names of the
-token limit follow one another (`Ladder._limit`); every other field is left out."""
+"""Replacement after each refusal; `None`: there is none. The names of the token limit
+are handled by `Fallbacks._limit`; every other field is omitted."""
 
 
 REFUSED_BY_FAMILY: Final = "known to be refused"
@@ -115,18 +115,18 @@ IGNORED: Final = "ignored"
 _REASONING: Final = re.compile(
     r"max_tokens.{0,40}with this model.{0,40}max_completion_tokens", re.IGNORECASE
 )
-"""What OpenAI says of its reasoning models alone, which take no temperature either."""
+"""Wording that OpenAI uses for reasoning models only, which take no temperature."""
 
 STUMBLES: Final = 3
-"""Tasks whose content an endpoint failed on, before any reply, until no task is asked
-with a schema any more."""
+"""Tasks on whose content an endpoint failed, before any reply, until schemas are
+disabled for all tasks."""
 
 ENOUGH: Final = 12
-"""Replies from which on it is judged whether a schema has any effect."""
+"""Replies needed to judge whether a schema has any effect."""
 
 
 class Fallbacks:
-    """What one endpoint takes of requests to one model."""
+    """Parameters that one endpoint accepts for one model."""
 
     def __init__(
         self,
@@ -137,14 +137,14 @@ class Fallbacks:
         structured: bool = True,
         drops: bool = False,
     ) -> None:
-        """Begin with what the model's family is known to take.
+        """Start with the parameters that the model's family is known to accept.
 
         Args:
             endpoint: its address, or the provider's name.
             model: as the run names it.
-            terms: how the model is asked.
-            structured: whether a reply's schema may be sent.
-            drops: whether to leave out what a person set, once it is refused.
+            terms: request parameters of the model.
+            structured: send the schema of replies.
+            drops: omit a parameter set by the user once it is refused.
         """
         self._endpoint = endpoint
         self._model = model
@@ -153,14 +153,14 @@ class Fallbacks:
         self._facts: list[ParameterRefused] = []
         self._unrecorded: set[str] = (
             set()
-        )  #: left out by the family, and not yet recorded
-        self._left: list[str] = []  #: names of the limit that were refused
-        self._read = [0, 0]  #: replies that a schema was sent for: all, and unfit ones
+        )  #: omitted by the family's rules, not yet recorded
+        self._left: list[str] = []  #: refused names of the limit
+        self._read = [0, 0]  #: replies to requests with a schema: all, and unfit ones
         self._ignored = False
         self.learned: int | None = None
         """Tokens of a reply at most, where its limit turned out not to bound it; None:
         no reply has shown that."""
-        self._stumbled: set[int] = set()  #: tasks that are asked without a schema
+        self._stumbled: set[int] = set()  #: tasks sent without a schema
         self.shape = Shape(structure=Structure.SCHEMA if structured else Structure.TEXT)
         family = terms.family
         if family is not None and family.refuses:
@@ -170,17 +170,17 @@ class Fallbacks:
             self.begin_with(LIMITS[1])
 
     def begin_with(self, limit: str) -> None:
-        """Send the output limit under that name, unless it was refused already."""
+        """Send the output limit under that name, unless it was refused before."""
         if limit in LIMITS and limit not in self._left:
             self.shape = replace(self.shape, limit=limit)  # type: ignore[arg-type]
 
     def disable_schema(self) -> None:
-        """Never send a reply's schema: the provider has no such thing."""
+        """Stop sending schemas: the provider does not support them."""
         self.shape = replace(self.shape, structure=Structure.TEXT)
 
     @property
     def has_explicit(self) -> bool:
-        """Whether a person set a parameter whose refusal is to be heard of."""
+        """Whether the user set a parameter whose refusal must be reported."""
         return bool(self._terms.explicit) and not self._drops
 
     def _omit(self, names: Iterable[str]) -> None:
@@ -189,12 +189,12 @@ class Fallbacks:
 
     @property
     def has_family_rules(self) -> bool:
-        """Whether the model's family says what it takes."""
+        """Whether rules of the model's family apply."""
         family = self._terms.family
         return family is not None and bool(family.refuses)
 
     def sent(self, request: Request, task: int = 0) -> SentFields:
-        """What a call of *request* sends now; to be kept until its outcome."""
+        """Return the fields that a call of *request* sends now, for its outcome."""
         shape = self.shape
         if task in self._stumbled:
             shape = replace(shape, structure=Structure.TEXT)
@@ -219,7 +219,7 @@ class Fallbacks:
                 return SentFields(shape=shape, names=request.parameters.names)
 
     def _record_family_refusals(self, requested: Collection[str]) -> None:
-        """Record what the family leaves out of what a job asks."""
+        """Record requested parameters that the family omits."""
         if not self._unrecorded or self._terms.family is None:
             return
         for name in sorted(self._unrecorded & set(requested)):
@@ -230,11 +230,11 @@ class Fallbacks:
     # -- refusals --------------------------------------------------------------
 
     def handle_error(self, error: AttemptError, sent: SentFields) -> AttemptError:
-        """What an attempt ends with that ended so after it *sent* that.
+        """Return the error with which an attempt ends, after it *sent* these fields.
 
-        `FormRefused` where the next attempt sends something else; `OptionRefused` where
-        a person set what was refused. A refusal of what has been left out meanwhile is
-        no new one: the call was in flight.
+        `FormRefused` if the next attempt sends something else; `OptionRefused` if the
+        user set the refused parameter. If the parameter was dropped while the call was
+        in flight, the refusal is not recorded again.
         """
         if isinstance(error, ContextTooLong) and sent.room and sent.shape.room:
             return self._step(error, [ROOM], sent, one_line(str(error)))
@@ -252,7 +252,7 @@ class Fallbacks:
     def _step(
         self, error: AttemptError, names: Collection[str], sent: SentFields, words: str
     ) -> AttemptError:
-        """Leave the rungs of *names*, if that can be done."""
+        """Take the next step for each of *names*, if possible."""
         if not names:
             return _as(BadRequest, error) if isinstance(error, FormRefused) else error
         forbidden = [name for name in names if self._is_forced(name)]
@@ -264,7 +264,7 @@ class Fallbacks:
         return error if isinstance(error, FormRefused) else _as(FormRefused, error)
 
     def _stumble(self, error: AttemptError, sent: SentFields) -> AttemptError:
-        """Ask this task without a schema; all tasks, where no schema ever worked.
+        """Send this task without a schema; all tasks, if no schema ever worked.
 
         llama.cpp answers 500 where output that has to be JSON was cut in the middle.
         """
@@ -278,15 +278,15 @@ class Fallbacks:
         return error
 
     def _is_forced(self, name: str) -> bool:
-        """Whether a person set it, and wants to hear of its refusal."""
+        """Return whether the user set it and wants its refusal reported."""
         return not self._drops and name in self._terms.explicit
 
     def _leave(self, name: str, sent: SentFields, words: str) -> bool:
-        """Send something else instead; False: there is nothing else."""
+        """Replace a refused parameter; False: there is no replacement."""
         now = self.shape
         if name in LIMITS:
             if now.limit != name or sent.shape.limit != now.limit:
-                return True  # left meanwhile
+                return True  # already replaced
             step = self._limit(now, name)
         elif name in STEPS:
             step = STEPS[name](sent.shape, words)
@@ -310,7 +310,7 @@ class Fallbacks:
         return True
 
     def _limit(self, shape: Shape, name: str) -> FallbackStep | None:
-        """One name of the output limit, the other, none where the longest is known."""
+        """Step to the other name of the output limit, then to none if that is safe."""
         self._left.append(name)
         other = LIMITS[1 - LIMITS.index(name)]
         if other not in self._left:
@@ -321,7 +321,7 @@ class Fallbacks:
 
     @property
     def most_output(self) -> int | None:
-        """Tokens of a reply, where no limit is sent; None: the request limits it."""
+        """Maximum tokens of a reply if no limit is sent; None: one is sent."""
         return self._terms.most_output if self.shape.limit is None else None
 
     def _stopped(self, error: AttemptError, name: str, words: str) -> AttemptError:
@@ -336,11 +336,11 @@ class Fallbacks:
     # -- replies ---------------------------------------------------------------
 
     def replied(self, reply: Reply) -> None:
-        """Count a reply to a request with a schema; record once that it has no effect.
+        """Count a reply to a request with a schema; record a schema without effect.
 
-        What a model writes under a schema that is enforced is JSON unless it was cut
-        or refused. Half of the replies without, out of twelve or more, are no chance:
-        with one in twenty they would be seen once in 10,000 runs.
+        Under an enforced schema, a reply is JSON unless it was truncated or refused. If
+        half of twelve or more replies are not, chance is excluded: at a rate of one in
+        twenty this happens once in 10,000 runs.
         """
         is_sent = self.shape.structure is not Structure.TEXT
         if self._ignored or not is_sent or reply.finish_reason != "stop":
@@ -355,11 +355,11 @@ class Fallbacks:
             self._record(FORMAT, words, instead, how=IGNORED)
 
     def unbounded(self, billed: int, learned: int | None) -> None:
-        """Record that the limit does not bound what is billed as output.
+        """Record that the limit does not bound billed output.
 
         Args:
-            billed: tokens of the reply that showed it.
-            learned: tokens of output that a call reserves from now on.
+            billed: output tokens of the reply that showed it.
+            learned: output tokens that a call reserves from now on.
         """
         self.learned = learned
         words = (
@@ -386,12 +386,12 @@ class Fallbacks:
         )
 
     def take_facts(self) -> list[ParameterRefused]:
-        """What is to be recorded: each fact is returned once."""
+        """Return facts to record, each of them once."""
         facts, self._facts = self._facts, []
         return facts
 
     def restore(self, facts: Iterable[ParameterRefused]) -> None:
-        """Go on from what an earlier process found out about this endpoint."""
+        """Apply facts that an earlier process recorded for this endpoint."""
         for fact in facts:
             if (fact.endpoint, fact.model) != (self._endpoint, self._model):
                 continue
@@ -406,7 +406,7 @@ class Fallbacks:
             elif fact.name in _RESTORED:
                 self.shape = _RESTORED[fact.name](self.shape, fact.instead)
             elif not self._is_forced(fact.name):
-                # what was set meanwhile is to be refused in the endpoint's words
+                # a parameter set since then must be refused by the endpoint itself
                 self._omit({fact.name})
 
 
@@ -422,7 +422,7 @@ _RESTORED: Final[Mapping[str, Callable[[Shape, str | None], Shape]]] = {
     PACKED: lambda shape, _: replace(shape, packed=False),
     ROOM: lambda shape, _: replace(shape, room=False),
 }
-"""What a recorded step makes of a shape."""
+"""How to apply a recorded step to a shape."""
 
 _PARTS: Final[Mapping[str, tuple[str, ...]]] = {
     FORMAT: ("structure", "plain_schema"),
@@ -430,16 +430,16 @@ _PARTS: Final[Mapping[str, tuple[str, ...]]] = {
     PACKED: ("packed",),
     ROOM: ("room",),
 }
-"""Fields of a shape that a name stands for."""
+"""Fields of a shape for each parameter name."""
 
 
 def _differs(name: str, now: Shape, then: Shape) -> bool:
-    """Whether a step of *name* was taken between two shapes."""
+    """Return whether a step of *name* was taken between two shapes."""
     return any(getattr(now, part) != getattr(then, part) for part in _PARTS[name])
 
 
 def _as(kind: type[AttemptError], error: AttemptError) -> AttemptError:
-    """The same outcome, of another class."""
+    """Convert an error to another class."""
     return kind(
         str(error),
         status=error.status,

@@ -7,7 +7,7 @@ Requests are built once and handed to the transport directly: cookies, redirects
 retries and the pool of `httpx.AsyncClient` cost more CPU than the whole engine and
 are of no use here (`design/clients.md` has the figures).
 
-Every client that speaks HTTP sends through here, so that timeouts, proxies, broken
+Every client that uses HTTP sends through here, so that timeouts, proxies, broken
 connections, endless replies and echoed keys are handled in one place. This module
 neither builds requests nor parses replies.
 """
@@ -66,8 +66,8 @@ KEEPALIVE_S: Final = 4.0
 other servers, closes after 5 s, and a request sent at that moment is lost."""
 
 COMPRESSIONS: Final = "gzip, deflate"
-"""What a reply may be compressed as: both unpack piece by piece. Two of them around
-each other, or zstd, make gigabytes of a few kilobytes before they can be counted."""
+"""Accepted compressions: both can be unpacked piece by piece. Nested ones, or zstd, can
+expand a few kilobytes to gigabytes before they are counted."""
 
 _UNPACKED: Final = {"", "identity", *COMPRESSIONS.split(", ")}
 
@@ -81,18 +81,18 @@ TRANSPORT_ERRORS: Final[tuple[tuple[type[Exception], type[AttemptError], str], .
     (httpx.DecodingError, MalformedReply, "the reply's compression is damaged"),
     (aiohttp.ClientError, MalformedReply, "the reply is not HTTP"),
 )
-"""From what the transport raises, httpx's wrapping taken off, to what it means here;
-the first that fits decides."""
+"""Maps errors of the transport, without httpx's wrapping, to attempt errors; the first
+match decides."""
 
 UNSENT: Final = (aiohttp.ConnectionTimeoutError, aiohttp.ClientConnectorError)
-"""Of these, those after which the endpoint has seen nothing."""
+"""Errors after which the endpoint has not seen the request."""
 
 
 _NO_FILES: Final = {errno.EMFILE, errno.ENFILE}
 
 
 class StreamRefused(Exception):
-    """A reply of lines came with another status than 200."""
+    """A streamed reply has a status other than 200."""
 
     def __init__(self, status: int, headers: dict[str, str], body: bytes) -> None:
         super().__init__(status)
@@ -105,7 +105,7 @@ class HttpSender:
     """Connections to one endpoint."""
 
     def __init__(self, endpoint: str, options: ClientOptions, keys: Keyring) -> None:
-        """Send to *endpoint*, which messages name, and mask *keys* in what comes."""
+        """Send to *endpoint*, which messages name; mask *keys* in replies."""
         self._endpoint = endpoint
         self._options = options
         proxy = proxy_for(httpx.URL(endpoint))
@@ -121,10 +121,10 @@ class HttpSender:
         )
 
     async def send(self, request: httpx.Request) -> tuple[int, dict[str, str], bytes]:
-        """Status, headers that matter and body of the reply, keys masked.
+        """Return status, relevant headers and body of the reply, keys masked.
 
         Raises:
-            AttemptError: No whole reply came back.
+            AttemptError: The reply is missing or incomplete.
         """
         request.extensions = self._extensions
         with self._translated():
@@ -137,13 +137,13 @@ class HttpSender:
         return response.status_code, headers, body
 
     async def lines(self, request: httpx.Request) -> AsyncGenerator[bytes]:
-        """The lines of a reply of any length, keys masked, each as it comes.
+        """Yield the lines of a reply of any length as they arrive, keys masked.
 
-        Only silence ends it early, not its length.
+        Only silence ends it early, not length.
 
         Raises:
-            AttemptError: The reply broke off; what came before it is whole.
-            Refused: Its status is another one than 200.
+            AttemptError: The reply broke off; lines before that are complete.
+                StreamRefused: Its status is not 200.
         """
         request.extensions = self._extensions
         with self._translated():
@@ -166,7 +166,7 @@ class HttpSender:
                 await response.aclose()
 
     async def _whole(self, response: httpx.Response) -> tuple[dict[str, str], bytes]:
-        """Headers that matter and body of a reply, keys masked."""
+        """Return the relevant headers and the body of a reply, keys masked."""
         body = await self._read(response)
         headers = {
             name: self._keys.mask(value)
@@ -232,7 +232,7 @@ class HttpSender:
 
 
 def proxy_for(url: httpx.URL) -> httpx.Proxy | None:
-    """The proxy that the environment names for *url*; loopback never takes one."""
+    """Return the proxy that the environment names for *url*; never for loopback."""
     try:
         is_loopback = ipaddress.ip_address(url.host).is_loopback
     except ValueError:
@@ -244,13 +244,13 @@ def proxy_for(url: httpx.URL) -> httpx.Proxy | None:
 
 
 def _secrets_of(proxy: httpx.Proxy | None) -> Iterator[Secret]:
-    """What a proxy is told and could repeat: the password, also as it is sent."""
+    """Yield the proxy's password, plain and as sent, because a reply may echo it."""
     if proxy is None or proxy.auth is None:
         return
     user, password = proxy.auth
     sent = base64.b64encode(f"{user}:{password}".encode()).decode()
     for value in (password, sent):
-        with suppress(UsageError):  # with blanks: that is never sent as it stands
+        with suppress(UsageError):  # with blanks: never sent in this form
             yield Secret(value)
 
 
@@ -262,14 +262,14 @@ PATHS: Final[Mapping[str, str]] = {
     OPENAI_EMBEDDINGS: "/embeddings",
     RERANK: "/rerank",
 }
-"""Where requests go, under the base URL, by the form of the reply."""
+"""Request paths under the base URL, by the form of the reply."""
 
 CHATS: Final = {OPENAI_CHAT: encode_chat, OPENAI_RESPONSES: encode_responses}
-"""The forms in which a chat can be sent."""
+"""Forms in which a chat can be sent."""
 
 
 class _Written(NamedTuple):
-    """A request as it leaves."""
+    """An encoded request."""
 
     url: httpx.URL
     content: bytes
@@ -306,7 +306,7 @@ class OpenAICompatibleClient:
         """Send the request once.
 
         Raises:
-            AttemptError: No usable reply came back; no message or body of it holds
+            AttemptError: There is no usable reply; neither message nor body contains
                 the key.
         """
         written = self._written(call.request, call.task.number)
@@ -351,7 +351,7 @@ class OpenAICompatibleClient:
         return _Written(self._urls[form], content, form, sent)
 
     def statistics(self) -> ClientStatistics:
-        """The client's figures."""
+        """Return the client's figures."""
         return self._tally.statistics()
 
     async def close(self) -> None:
@@ -360,12 +360,12 @@ class OpenAICompatibleClient:
 
 
 def endpoint_url(base_url: str) -> str:
-    """*base_url* as requests use it: `/v1` is added where it names no path.
+    """Return *base_url* for requests: `/v1` is added if it has no path.
 
     Raises:
-        UsageError: It is not an HTTP address, or it carries a password.
+        UsageError: It is not an HTTP address, or it contains a password.
     """
-    # asked before reading: what cannot be read may hold a password too
+    # checked before parsing: an invalid URL may contain a password too
     if "@" in base_url or "?" in base_url:
         raise UsageError(
             "The base URL holds a password or a query; "

@@ -86,20 +86,20 @@ class LiteLLMExchange:
     def __init__(
         self, sender_for: Callable[[httpx.URL], HttpSender], tally: ClientTally
     ) -> None:
-        """Send through what *sender_for* gives; count bytes in *tally*."""
+        """Send through *sender_for*; count bytes in *tally*."""
         self._sender_for = sender_for
         self._tally = tally
         self._posted: set[httpx.URL] = set()
-        self.endpoint = ""  #: where the last request went
-        self.status: int | None = None  #: of the last reply; None: there was none
-        self.headers: dict[str, str] = {}  #: those that matter
+        self.endpoint = ""  #: endpoint of the last request
+        self.status: int | None = None  #: of the last reply; None: no reply
+        self.headers: dict[str, str] = {}  #: relevant ones of the last reply
         self.body = b""
-        self.failure: AttemptError | None = None  #: why no reply came
+        self.failure: AttemptError | None = None  #: why there is no reply
 
     async def send(self, request: httpx.Request) -> httpx.Response:
-        """Send *request* in this attempt and keep what comes of it.
+        """Send *request* once in this attempt and store the outcome.
 
-        Sending the same again is not possible: what came the first time comes again.
+        A second call returns the first outcome instead of sending again.
         """
         if request.method == "POST":
             if request.url in self._posted:
@@ -118,18 +118,18 @@ class LiteLLMExchange:
         return self._reply(request)
 
     def _reply(self, request: httpx.Request) -> httpx.Response:
-        """What the library gets to see.
+        """Return the response for the library.
 
-        Never an exception: it would meet that with another try.
+        Never raises, because litellm would retry.
         """
         return httpx.Response(
             httpx.codes.BAD_GATEWAY if self.status is None else self.status,
             headers={
                 **self.headers,
-                # SDKs hand out as text what does not call itself JSON, and a body that
-                # is none is then taken for an answer
+                # SDKs return a body without a JSON content type as text, which would be
+                # taken for an answer
                 "content-type": "application/json",
-                # OpenAI's SDK obeys this; litellm does not pass it `max_retries` for
+                # OpenAI's SDK obeys this; litellm does not pass `max_retries` to it for
                 # all providers
                 "x-should-retry": "false",
             },
@@ -139,7 +139,7 @@ class LiteLLMExchange:
 
 
 MOST_BREAKPOINTS: Final = 4
-"""Anthropic refuses a request with more (its documentation, "Prompt caching")."""
+"""Anthropic refuses requests with more (its documentation, "Prompt caching")."""
 
 PURPOSES: Final[Mapping[str, Mapping[str, Mapping[str, str]]]] = {
     "cohere": {
@@ -155,12 +155,12 @@ PURPOSES: Final[Mapping[str, Mapping[str, Mapping[str, str]]]] = {
         "document": {"input_type": "passage"},
     },
 }
-"""How a provider is told what texts to embed are for. NVIDIA and Cohere insist on
-being told something, so without a purpose the texts are documents there."""
+"""How providers name the purpose of texts to embed. NVIDIA and Cohere require one, so
+without a purpose the texts are documents there."""
 
 
 def completion(request: ChatRequest, model: str, shape: Shape) -> dict[str, Any]:
-    """A chat, written as *shape* says."""
+    """Return the arguments of a chat for the given *shape*."""
     fields = chat_fields(request, shape)
     extra = {
         name: fields.pop(name)
@@ -181,7 +181,7 @@ def completion(request: ChatRequest, model: str, shape: Shape) -> dict[str, Any]
 
 
 def embedding(request: EmbedRequest, model: str) -> dict[str, Any]:
-    """Texts to embed."""
+    """Return the arguments for texts to embed."""
     provider = model.partition("/")[0]
     purposes = PURPOSES.get(provider, {})
     words: dict[str, Any] = {"input": list(request.texts)}
@@ -193,7 +193,7 @@ def embedding(request: EmbedRequest, model: str) -> dict[str, Any]:
 
 
 def rerank(request: RerankRequest) -> dict[str, Any]:
-    """Documents to rank; they need not be sent back."""
+    """Return the arguments for documents to rank, without their echo."""
     words: dict[str, Any] = {
         "query": request.query,
         "documents": list(request.documents),
@@ -207,10 +207,10 @@ def rerank(request: RerankRequest) -> dict[str, Any]:
 def messages(
     role_messages: Sequence[tuple[str, Message]], model: str
 ) -> list[dict[str, Any]]:
-    """Messages by role, with marks for Anthropic's prompt cache where they are known.
+    """Return messages by role, with cache marks if the model is Anthropic's.
 
-    Other providers cache by themselves, or, as Gemini, through requests of their own
-    that litellm would make for the same marks.
+    Other providers cache automatically or, as Gemini, through extra requests, which
+    litellm would send for the same marks.
     """
     if "claude" not in model.lower():
         return [
@@ -225,7 +225,7 @@ def messages(
 
 
 def _blocks(message: Message, marks: int) -> tuple[list[dict[str, Any]], int]:
-    """The message cut after its breakpoints; the last few of all *marks* are set."""
+    """Split the message after its breakpoints; only the last few *marks* are set."""
     blocks: list[dict[str, Any]] = []
     text = ""
     for part in message.parts:
@@ -245,25 +245,25 @@ def _blocks(message: Message, marks: int) -> tuple[list[dict[str, Any]], int]:
 Send: TypeAlias = Callable[[httpx.Request], Awaitable[httpx.Response]]
 
 _send: Final[ContextVar[Send]] = ContextVar("_send")
-"""Sends what litellm asks for in the current context."""
+"""Sends litellm's requests in the current context."""
 
 SWITCHES: Final = {
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # prices as packaged, no download
-    "LITELLM_MODE": "PRODUCTION",  # no .env of its own
+    "LITELLM_MODE": "PRODUCTION",  # do not read .env
 }
 """Read by litellm from the environment as it is imported."""
 
 QUIET: Final = {
     "num_retries": 0,  # litellm's own
-    "max_retries": 0,  # those of the SDKs beneath it
+    "max_retries": 0,  # retries of the SDKs beneath it
     "caching": False,
-    "drop_params": True,  # a parameter the model does not know is left out
+    "drop_params": True,  # omit parameters that the model does not know
 }
-"""Keywords of every completion."""
+"""Keyword arguments of every completion."""
 
 
 class _OurSockets(httpx.AsyncBaseTransport):
-    """The transport of every HTTP client that litellm builds; holds nothing."""
+    """Transport of every HTTP client that litellm builds; stateless."""
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         return await _send.get()(request)
@@ -271,23 +271,23 @@ class _OurSockets(httpx.AsyncBaseTransport):
 
 @cache
 def library() -> Any:  # noqa: ANN401 - a module is typed by what it holds
-    """litellm, silenced and with our sockets; the first call imports it."""
+    """Return litellm, silenced and with our transport; the first call imports it."""
     os.environ.update(SWITCHES)
     litellm: Any = import_module("litellm")
     litellm.suppress_debug_info = True  # it prints hints
     logging.getLogger("LiteLLM").setLevel(logging.CRITICAL)
     handler = import_module("litellm.llms.custom_httpx.http_handler")
     handler.AsyncHTTPHandler.create_async_transport = staticmethod(_our_sockets)
-    # a few were built while importing
+    # some clients are built during the import
     litellm.in_memory_llm_clients_cache.flush_cache()
     return litellm
 
 
 @contextmanager
 def sending(send: Send) -> Iterator[None]:
-    """Let litellm's requests go through *send* in here."""
-    # its own mark for calls that are not to be logged: without it, each leaves tasks
-    # behind that nobody awaits, and costs a fifth more
+    """Route litellm's requests through *send* while the body runs."""
+    # litellm's mark for unlogged calls: without it, each call leaves tasks that are
+    # never awaited, and costs a fifth more
     unlogged = import_module("litellm._internal_context").is_internal_call
     sender, mark = _send.set(send), unlogged.set(True)
     try:
@@ -302,13 +302,13 @@ def _our_sockets(*_: object, **__: object) -> httpx.AsyncBaseTransport:
 
 
 def check(model: str, *, has_key: bool, environment: Mapping[str, str]) -> None:
-    """See to it that litellm knows *model*'s provider and finds its key.
+    """Check that litellm knows *model*'s provider and finds its key.
 
     litellm looks for keys, addresses and regions in the process environment only, so
-    what *environment* has more (from `.env`) is added there.
+    additional variables of *environment* (from `.env`) are copied there.
 
     Raises:
-        UsageError: It does not; the message says what to do.
+        UsageError: the provider or its key is missing; the message has the next step.
     """
     provider, _, name = model.partition("/")
     if not name or provider not in library().provider_list:
@@ -324,7 +324,7 @@ def check(model: str, *, has_key: bool, environment: Mapping[str, str]) -> None:
         model, api_key="given" if has_key else None
     )
     missing = [name for name in validation["missing_keys"] if name not in os.environ]
-    # an address alone has a default: that of a server on this machine
+    # a missing address alone is no problem: its default is a server on this machine
     if validation["keys_in_environment"] or all(
         name.endswith("_BASE") for name in missing
     ):
@@ -359,16 +359,16 @@ MEANINGS: Final[Mapping[str, type[AttemptError]]] = {
     "UnprocessableEntityError": BadRequest,
     "APIError": ServerError,
 }
-"""What litellm's exceptions mean here, by the name of the class or of its nearest base;
-by name, so that reading this table does not import litellm."""
+"""Maps litellm's exceptions to attempt errors, by the name of the class or of its
+nearest base; names avoid an import of litellm."""
 
 UNSERVED: Final = re.compile(
     r"unsupported provider|unmapped llm provider", re.IGNORECASE
 )
-"""What litellm says, as of a lost connection, where a provider ranks nothing."""
+"""Error text of litellm, a connection error, if a provider has no rerank."""
 
 WORDED_ERRORS: Final = (ContextTooLong, ContentFiltered, AuthFailed)
-"""What providers say with a plain 400 and words of their own, which litellm knows."""
+"""Errors that providers express as a plain 400 with a text that litellm recognises."""
 
 
 class LiteLLMClient:
@@ -394,11 +394,11 @@ class LiteLLMClient:
         self._tally = ClientTally()
 
     async def call(self, call: Call) -> Received:
-        """Have litellm write the request, send it once, have litellm read the reply.
+        """Encode the request with litellm, send it once, and decode the reply with it.
 
         Raises:
-            AttemptError: No usable reply came back; no message or body of it holds
-                a key.
+            AttemptError: There is no usable reply; neither message nor body contains a
+                key.
         """
         sent = self._ladder.sent(call.request, call.task.number)
         exchange = LiteLLMExchange(self._sender_for, self._tally)
@@ -416,10 +416,10 @@ class LiteLLMClient:
             )
 
     async def _response(self, request: Request, shape: Shape) -> Any:  # noqa: ANN401 - litellm's own classes
-        """What litellm makes of the reply."""
+        """Return litellm's response object for the reply."""
         words: dict[str, Any] = {**QUIET, "model": self._model}
         if self._ladder.has_explicit:
-            # litellm would leave out what a person set without a word
+            # litellm would silently omit parameters set by the user
             words["drop_params"] = False
         if self._options.headers:
             words["extra_headers"] = dict(self._options.headers)
@@ -438,7 +438,7 @@ class LiteLLMClient:
                 assert_never(request)
 
     def _sender_for(self, url: httpx.URL) -> HttpSender:
-        """The connections to *url*'s host: a provider's address is litellm's affair."""
+        """Return connections to *url*'s host, which litellm chooses."""
         origin = str(url.copy_with(path="/", query=None, fragment=None))
         if origin not in self._senders:
             self._senders[origin] = HttpSender(origin, self._options, self._keys)
@@ -456,10 +456,10 @@ class LiteLLMClient:
             raise self._ladder.handle_error(meaning, sent) from None
 
     def _meaning(self, error: Exception, exchange: LiteLLMExchange) -> AttemptError:
-        """What *error* stands for.
+        """Convert *error* to an attempt error.
 
-        What happened on the wire decides. litellm's classes count where nothing did,
-        and where they say more than the status.
+        The outcome on the wire decides. litellm's classes count only without one, and
+        if they are more specific than the status.
         """
         if exchange.failure is not None:
             return exchange.failure
@@ -494,7 +494,7 @@ class LiteLLMClient:
         return refused
 
     def statistics(self) -> ClientStatistics:
-        """The client's figures."""
+        """Return the client's figures."""
         return self._tally.statistics()
 
     async def close(self) -> None:
@@ -504,26 +504,26 @@ class LiteLLMClient:
 
 
 def provider_of(model: str) -> str:
-    """The provider of a model, as it is shown."""
+    """Return the provider of a model for display."""
     return model.partition("/")[0]
 
 
 def _keyring(options: ClientOptions) -> Keyring:
-    """All that could be a key: which of them litellm sends is its own affair."""
+    """Collect all values that could be keys; litellm may send any of them."""
     keys: list[Secret] = []
     for name, value in sorted(options.environment.items()):
         if CREDENTIAL.search(name):
-            with suppress(UsageError):  # with blanks, as a JSON file, none is sent
+            with suppress(UsageError):  # with blanks, it is never sent
                 keys.append(Secret(value))
     return options.keys.with_also(*keys)
 
 
 def _stored(request: Request, response: Any, received: bytes) -> tuple[str, bytes]:  # noqa: ANN401 - litellm's own classes
-    """Form and body to be stored: litellm's reading of a reply, and the reply in it.
+    """Return form and body to store: litellm's conversion, and the original reply.
 
-    litellm leaves things out (of a reply that Gemini's filter stopped, the text), and
-    what was paid for is kept as it came. Most vectors and rankings come in the very
-    form that they are stored in: they would only lie there twice.
+    litellm drops content (the text of a reply that Gemini's filter stopped), and paid
+    replies are kept unchanged. Most vectors and rankings arrive in their stored form,
+    so the original would be a duplicate.
     """
     if isinstance(request, ChatRequest):
         body = response.model_dump_json(exclude_none=True, warnings="none").encode()
@@ -545,7 +545,7 @@ def _stored(request: Request, response: Any, received: bytes) -> tuple[str, byte
 
 
 def _with_received(body: bytes, received: bytes) -> bytes:
-    """What litellm made of a reply, with the reply itself in it."""
+    """Embed the original reply in litellm's conversion of it."""
     try:
         msgspec.json.decode(received)
     except UNREADABLE:

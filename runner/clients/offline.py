@@ -56,7 +56,7 @@ Answerer: TypeAlias = Callable[[Call], AnyReply | Awaitable[AnyReply]]
 class FunctionClient:
     """A client whose endpoint is a plain function.
 
-    Tests of everything above the client are written with it:
+    Tests of all code above the client use it:
 
         FunctionClient(lambda call: Reply(text=call.task.key))
     """
@@ -66,7 +66,7 @@ class FunctionClient:
         self._tally = ClientTally()
 
     async def call(self, call: Call) -> Received:
-        """The function's answer, stored in the form of its kind."""
+        """Return the function's answer in the stored form of its kind."""
         with self._tally.attempt():
             reply = self._answer(call)
             if isawaitable(reply):
@@ -76,19 +76,19 @@ class FunctionClient:
             return Received(body=body, form=form, reply=reply)
 
     def statistics(self) -> ClientStatistics:
-        """The client's figures."""
+        """Return the client's figures."""
         return self._tally.statistics()
 
     async def close(self) -> None:
-        """Nothing to release."""
+        """Do nothing."""
 
 
 class BaselineClient:
-    """Asks `job.baseline`, which sees the request and nothing else.
+    """Calls `job.baseline`, which sees only the request.
 
-    A baseline searches whole papers in pure Python: 10 ms and more for each.
-    It runs in one thread, so that heartbeats, commits and signals go on meanwhile; a
-    second thread would only fight over the interpreter.
+    A baseline searches whole papers in pure Python: 10 ms and more for each. It runs in
+    one thread, so that heartbeats, commits and signals continue; a second thread would
+    only compete for the interpreter.
     """
 
     def __init__(self, job: Job) -> None:
@@ -97,7 +97,7 @@ class BaselineClient:
         self._client = FunctionClient(self._answer)
 
     async def call(self, call: Call) -> Received:
-        """The baseline's answer."""
+        """Return the baseline's answer."""
         return await self._client.call(call)
 
     async def _answer(self, call: Call) -> AnyReply:
@@ -107,7 +107,7 @@ class BaselineClient:
         return Reply(text=answer) if isinstance(answer, str) else answer
 
     def statistics(self) -> ClientStatistics:
-        """The client's figures."""
+        """Return the client's figures."""
         return self._client.statistics()
 
     async def close(self) -> None:
@@ -116,17 +116,17 @@ class BaselineClient:
 
 
 NAMES: Final = 200
-"""Characters of an entry's keys that an error shows."""
+"""Maximum characters of an entry's keys in an error."""
 
 PAGE: Final = 1000
 """Tasks read from a log at a time."""
 
 
 class Recording(Protocol):
-    """Where recorded answers lie."""
+    """Storage of recorded answers."""
 
     def find(self, task: Task) -> tuple[str, bytes] | None:
-        """Form and body of the answer to *task*, whatever its model."""
+        """Return form and body of the answer to *task*, from any model."""
         ...
 
     def close(self) -> None:
@@ -136,7 +136,7 @@ class Recording(Protocol):
 
 class _Line(msgspec.Struct):
     key: str
-    response: str | dict[str, Any] | list[Any]  #: an object stands for its JSON text
+    response: str | dict[str, Any] | list[Any]  #: an object means its JSON text
     stage: str | None = None
     model: str | None = None
     replicate: int = 1
@@ -144,7 +144,7 @@ class _Line(msgspec.Struct):
 
     @property
     def text(self) -> str:
-        """The reply."""
+        """Return the reply."""
         if isinstance(self.response, str):
             return self.response
         return msgspec.json.encode(self.response).decode()
@@ -152,17 +152,17 @@ class _Line(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class _AnswerKey:
-    stage: str | None  #: None: the file does not say, any stage will do
+    stage: str | None  #: None: missing in the file; matches any stage
     key: str
     replicate: int
 
 
 class RecordedFile:
-    """A file of JSON objects; only their places are held in memory.
+    """A file of JSON objects; only their offsets are held in memory.
 
     Raises:
-        DatasetError: A line cannot be read, or answers what another one answers.
-        UsageError: Several models answered, and none or another one is asked for.
+        DatasetError: A line is invalid, or answers the same task as another.
+            UsageError: Several models answered, and none of them is named.
     """
 
     def __init__(self, path: Path, model: str | None) -> None:
@@ -181,7 +181,7 @@ class RecordedFile:
             raise
 
     def find(self, task: Task) -> tuple[str, bytes] | None:
-        """The answer to *task* in the form of chat completions."""
+        """Return the answer to *task* in the form of chat completions."""
         for stage in (task.stage, None):
             key = _AnswerKey(stage, task.key, task.replicate)
             if (offset := self._offsets.get(key)) is not None:
@@ -196,7 +196,7 @@ class RecordedFile:
         self._file.close()
 
     def _index(self, model: str | None) -> dict[_AnswerKey, tuple[int, int]]:
-        """Offset and size of each answer of the chosen model."""
+        """Return offset and size of each answer of the chosen model."""
         by_model: dict[str | None, dict[_AnswerKey, tuple[int, int]]] = {}
         for number, start, raw in entries_of(self._file, str(self._path)):
             data = raw.removeprefix(BOM)
@@ -222,7 +222,7 @@ class RecordedFile:
 
     @staticmethod
     def _expected(data: bytes) -> str:
-        """What an entry should hold, and what this one holds."""
+        """Describe the expected entry, and this one."""
         try:
             keys = list(msgspec.json.decode(data, type=dict[str, Any]))
         except UNREADABLE:
@@ -236,7 +236,7 @@ class RecordedRun:
 
     Raises:
         StoreError: The log cannot be read.
-        UsageError: Several models answered, and none or another one is asked for.
+        UsageError: Several models answered, and none of them is named.
     """
 
     def __init__(self, log: Path, name: str, model: str | None) -> None:
@@ -248,7 +248,7 @@ class RecordedRun:
             raise
 
     def find(self, task: Task) -> tuple[str, bytes] | None:
-        """The reply that counts for the same task of that run."""
+        """Return the reply that counts for the same task of that run."""
         number = self._tasks.get(_AnswerKey(task.stage, task.key, task.replicate))
         stored = None if number is None else reply(self._reader, number)
         return None if stored is None else (stored.answered.form, stored.body)
@@ -272,7 +272,7 @@ class RecordedRun:
 def chosen_model(
     name: str, models: Iterable[str | None], model: str | None
 ) -> str | None:
-    """Which of a recording's models answers; raise `UsageError` where that is open."""
+    """Return the model to read from a recording; `UsageError` if ambiguous."""
     recorded_models = list(models)
     if model is None and len(recorded_models) == 1:
         return recorded_models[0]
@@ -292,11 +292,11 @@ REPLIES: Final[Mapping[type[Request], type[AnyReply]]] = {
     EmbedRequest: Vectors,
     RerankRequest: Ranking,
 }
-"""From the kind of a request to that of its reply."""
+"""Type of reply for each type of request."""
 
 
 class RecordedClient:
-    """Answers from a recording; a task that it does not hold is a bad request."""
+    """Answers from a recording; a missing task is a bad request."""
 
     def __init__(self, name: str, recording: Recording) -> None:
         self._name = name
@@ -304,10 +304,10 @@ class RecordedClient:
         self._tally = ClientTally()
 
     async def call(self, call: Call) -> Received:
-        """The recorded answer.
+        """Return the recorded answer.
 
         Raises:
-            BadRequest: There is none.
+            BadRequest: The recording has none.
         """
         with self._tally.attempt():
             recorded_reply = self._recording.find(call.task)
@@ -330,7 +330,7 @@ class RecordedClient:
             return Received(body=body, form=form, reply=reply)
 
     def statistics(self) -> ClientStatistics:
-        """The client's figures."""
+        """Return the client's figures."""
         return self._tally.statistics()
 
     async def close(self) -> None:
@@ -339,12 +339,12 @@ class RecordedClient:
 
 
 def open_recorded(name: str, options: ClientOptions) -> RecordedClient:
-    """The client for what stands behind `recorded:`, a file's or a run's name.
+    """Open the client for `recorded:NAME`, where NAME is a file or a run.
 
     Raises:
-        DatasetError: A line of the file cannot be used.
+        DatasetError: A line of the file is invalid.
         StoreError: No run has that name, or its log cannot be read.
-        UsageError: Several models answered, and none or another one is asked for.
+        UsageError: Several models answered, and none of them is named.
     """
     source, _, model = name.partition("#")
     path = Path(source)

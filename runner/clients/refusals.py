@@ -1,10 +1,10 @@
 """Classifies HTTP errors from status, headers and body; pure.
 
-The table `REFUSAL_RULES` is read from the top, and the first rule that fits decides. It
-knows the codes that OpenAI, vLLM, Ollama and the common gateways use.
+The first matching rule of `REFUSAL_RULES` decides. The table knows the codes that
+OpenAI, vLLM, Ollama and the common gateways use.
 
-It only recognises the messages of many servers; `runner.clients.fallbacks` chooses what
-is sent instead.
+This module only recognises messages of many servers; `runner.clients.fallbacks` chooses
+the replacement.
 """
 
 from __future__ import annotations
@@ -41,21 +41,21 @@ LOGGED_HEADERS: Final = re.compile(
     r"x-ratelimit-.*|anthropic-ratelimit-.*|ratelimit(-.*)?|retry-after(-ms)?"
     r"|(x-)?request-id|x-litellm-call-id|cf-ray|x-ms-region|openai-processing-ms"
 )
-"""Headers worth a place in the log: limits, waits, the name to give to support, and
-where the request was served."""
+"""Headers that are logged: limits, waits, request ids for support, and the serving
+location."""
 
 LONGEST_QUOTE: Final = 300
-"""Characters of a server's message that are passed on."""
+"""Maximum characters quoted from a server's message."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefusalRule:
-    """Which replies it fits, and what they mean."""
+    """A pattern of error replies, and their meaning."""
 
     statuses: Collection[int]
     error: type[AttemptError]
-    advice: str  #: the next step, as the end of a sentence; may be empty
-    words: re.Pattern[str] | None = None  #: to be found in the body's code or message
+    advice: str  #: next step, as the end of a sentence; may be empty
+    words: re.Pattern[str] | None = None  #: searched in the body's code and message
 
 
 _CLIENT = range(400, 500)
@@ -76,26 +76,26 @@ is too low" (status 400)."""
 _QUOTA_429 = re.compile(
     rf"{_QUOTA.pattern}|billing|exceeded your current quota", re.IGNORECASE
 )
-"""Looser, because the status says already that something is used up."""
+"""Less specific, because the status already implies an exhausted quota."""
 _MODEL = re.compile(
     r"model_not_found|invalid_model|invalid model name|not a valid model"
     r"|(^|: )\W*(unknown|no such|invalid) model\b|model not exist|deploymentnotfound"
     r"|model\W+\S+\W+(does not exist|(is )?not found|is not (available|supported))",
     re.IGNORECASE,
 )
-"""What endpoints say of a model that they do not have, where the status is not 404.
-Among others: a LiteLLM proxy "Invalid model name passed in model=x", OpenRouter "x is
-not a valid model ID", DeepSeek "Model Not Exist", Mistral `invalid_model`."""
+"""Messages about unknown models with a status other than 404. Among others: a LiteLLM
+proxy "Invalid model name passed in model=x", OpenRouter "x is not a valid model ID",
+DeepSeek "Model Not Exist", Mistral `invalid_model`."""
 _MISMATCH = re.compile(
     r"json_validate_failed|does not match the expected schema", re.IGNORECASE
 )
-"""What Groq says where the model's reply was not of the form that was asked."""
+"""Groq's message for a model reply that did not match the requested form."""
 _FORM = re.compile(
     r"response.?format|text\.format|json.?schema|response_?schema|output_?(format|config)"
     r"|invalid schema|structured.?output|guided.?decoding|grammar|encoding_format",
     re.IGNORECASE,
 )
-"""What endpoints say that do not take the form asked for. Seen, among others:
+"""Messages of endpoints that do not accept the requested format. Seen, among others:
 OpenAI "Invalid parameter: 'response_format' of type 'json_schema' is not supported with
 this model", DeepSeek "This response_format type is unavailable now", LM Studio
 "'response_format.type' must be 'json_schema' or 'text'", vLLM "The provided JSON schema
@@ -107,7 +107,7 @@ _CONTENT: Final = re.compile(
     r"|invalid (json|utf)|jinja|chat template|does not match the expected \S+ format",
     re.IGNORECASE,
 )
-"""What a 500 says that comes of the prompt or of the schema. Seen: llama.cpp "Failed to
+"""Messages of a 500 caused by the prompt or the schema. Seen: llama.cpp "Failed to
 parse input at pos 41", in builds of 2026 "The model produced output that does not match
 the expected peg-native format", where output that has to be JSON was cut in the
 middle."""
@@ -117,20 +117,21 @@ _TRY_AGAIN: Final = re.compile(
     r"|(?:try again|retry)(?: after| in) (?P<span>(?:[0-9.]+h)?(?:[0-9.]+m)?[0-9.]+s)",
     re.IGNORECASE,
 )
-"""Waits named in words: OpenAI and Groq "Please try again in 5.289s", Groq "in
+"""Waits given in words: OpenAI and Groq "Please try again in 5.289s", Groq "in
 1m26.4s", Azure "Please retry after 7 seconds"."""
 
 REFUSAL_RULES: Final[tuple[RefusalRule, ...]] = (
     RefusalRule(statuses=(401,), error=AuthFailed, advice="check the key"),
     RefusalRule(statuses=(402,), error=QuotaSpent, advice="the account needs credit"),
-    # An empty account answers 400, 403 or 429 too, and no waiting will fill it.
+    # An empty account returns 400, 403 or 429 too, and waiting does not help.
     RefusalRule(
         statuses=range(400, 429),
         words=_QUOTA,
         error=QuotaSpent,
         advice="the account needs credit",
     ),
-    # Gemini says "You exceeded your current quota" of a minute's limit too, with a wait
+    # Gemini says "You exceeded your current quota" for limits per minute too, with a
+    # wait
     RefusalRule(statuses=(429,), words=_TRY_AGAIN, error=RateLimited, advice=""),
     RefusalRule(
         statuses=(429,),
@@ -197,14 +198,14 @@ REFUSAL_RULES: Final[tuple[RefusalRule, ...]] = (
 def refusal(
     endpoint: str, status: int, headers: Mapping[str, str], body: bytes, *, now_us: int
 ) -> AttemptError:
-    """The error that a reply with another status than 200 stands for.
+    """Return the error for a reply with a status other than 200.
 
     Args:
         endpoint: Base URL, for the message.
         status: The HTTP status.
-        headers: The reply's headers that matter, lower case.
+        headers: The relevant headers of the reply, lower case.
         body: The reply's body, free of the key.
-        now_us: Wall clock, for a `Retry-After` that names a date.
+        now_us: Wall clock, for a `Retry-After` with a date.
     """
     complaint = error_body(body)
     words = complaint.words
@@ -234,7 +235,7 @@ def refusal(
 def _wait_s(
     error: type[AttemptError], headers: Mapping[str, str], words: str, *, now_us: int
 ) -> float | None:
-    """Seconds to wait, by the headers or, of a limit, by the words beside them."""
+    """Return the seconds to wait, from headers or, for limits, from the message."""
     wait_s = retry_after_s(headers, now_us=now_us)
     if wait_s is None and issubclass(error, RateLimited | Overloaded):
         return wait_in_words_s(words)
@@ -242,10 +243,10 @@ def _wait_s(
 
 
 def retry_after_s(headers: Mapping[str, str], *, now_us: int) -> float | None:
-    """Seconds that the endpoint asks to wait; None where it does not say.
+    """Return the seconds that the endpoint asks to wait; None if it does not.
 
-    `retry-after-ms` (OpenAI, Azure) is finer than `Retry-After` and goes first; the
-    latter holds seconds or an HTTP date (RFC 9110, section 10.2.3).
+    `retry-after-ms` (OpenAI, Azure) has finer resolution than `Retry-After` and takes
+    precedence; the latter has seconds or an HTTP date (RFC 9110, section 10.2.3).
     """
     for name, unit_s in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         value = headers.get(name, "").strip()
@@ -261,7 +262,7 @@ def retry_after_s(headers: Mapping[str, str], *, now_us: int) -> float | None:
 
 
 def wait_in_words_s(text: str) -> float | None:
-    """Seconds that an error's sentence asks to wait; None where it does not say."""
+    """Return the seconds that an error message asks to wait; None if none."""
     if (match := _TRY_AGAIN.search(text)) is None:
         return None
     span = match["span"] or f"{match['n']}{match['unit'] or 's'}"
@@ -271,22 +272,22 @@ def wait_in_words_s(text: str) -> float | None:
 def logged_headers(
     headers: Mapping[str, str], names: re.Pattern[str] = LOGGED_HEADERS
 ) -> dict[str, str]:
-    """The headers with these *names*, in lower case, sorted by name."""
+    """Return the headers that match *names*, in lower case, sorted."""
     lower = {name.lower(): value for name, value in headers.items()}
     return {name: lower[name] for name in sorted(lower) if names.fullmatch(name)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorBody:
-    """What the body of an error says."""
+    """Content of an error body."""
 
-    code: str = ""  #: its code and its type
-    words: str = ""  #: its sentence, fit for a terminal
-    fields: tuple[str, ...] = ()  #: of the request, where the body names them as such
+    code: str = ""  #: code and type
+    words: str = ""  #: message, safe for a terminal
+    fields: tuple[str, ...] = ()  #: request fields that the body names as such
 
 
 def error_body(body: bytes) -> ErrorBody:
-    """What the body of an error says, in any of the shapes that servers use.
+    """Parse the body of an error in any of the formats that servers use.
 
     `{"error": {"message", "type", "param", "code"}}` (OpenAI; Gemini puts it into a
     list), `{"error": "text"}`,
@@ -298,12 +299,12 @@ def error_body(body: bytes) -> ErrorBody:
     except UNREADABLE:
         content = body[: 4 * LONGEST_QUOTE].decode(errors="replace")
         if _HTML.match(content):
-            # a proxy or a firewall answers, not the endpoint itself
+            # from a proxy or a firewall, not from the endpoint
             title = _TITLE.search(content)
             content = f"a web page, {title[1]!r}" if title else "a web page"
             return ErrorBody(words=one_line(content))
     if isinstance(content, list) and len(content) == 1:
-        content = content[0]  # Gemini's stands in a list
+        content = content[0]  # Gemini wraps it in a list
     if isinstance(content, dict) and "error" in content:
         content = content["error"]
     code, fields = "", []
@@ -312,13 +313,13 @@ def error_body(body: bytes) -> ErrorBody:
         if isinstance(content.get("param"), str):
             fields.append(content["param"])
         content = content.get("message") or content.get("detail") or ""
-    if isinstance(content, dict):  # Mistral's list stands in a table of its own
+    if isinstance(content, dict):  # Mistral nests its list in an object
         content = content.get("detail") or content
     if isinstance(content, list):
         faults = [fault for fault in content if isinstance(fault, dict)]
         fields += [_field_of(fault) for fault in faults]
         code += "".join(f" {fault.get('type') or ''}" for fault in faults)
-        # without what was sent, which such a fault repeats
+        # without the input, which such an error repeats
         content = (
             "; ".join(map(_fault, faults)) or msgspec.json.encode(content).decode()
         )
@@ -331,18 +332,19 @@ def error_body(body: bytes) -> ErrorBody:
 
 
 _LOC: Final = re.compile(r"'loc': [(\[]([^)\]]*)[)\]]")
-"""A place in the list of faults that vLLM writes as Python does, in its sentence."""
+"""A location in the list of errors that vLLM formats as a Python value in its
+message."""
 
 
 def _field_of(fault: Mapping[str, Any]) -> str:
-    """The field that a validator's fault is about."""
+    """Return the field that a validation error is about."""
     loc = fault.get("loc")
     steps = loc if isinstance(loc, list) else [loc]
     return ".".join(str(step) for step in steps if step not in {None, "body"})
 
 
 def _fault(fault: Mapping[str, Any]) -> str:
-    """One fault of a validator's list, in words."""
+    """Describe one validation error."""
     message = str(fault.get("msg") or fault.get("message") or fault.get("type") or "")
     return ": ".join(filter(None, (_field_of(fault), message)))
 
@@ -352,7 +354,7 @@ _TITLE = re.compile(r"<title[^>]*>([^<]{1,200})", re.IGNORECASE)
 
 
 def one_line(text: str) -> str:
-    """*text* fit for a message: printable, on one line, and short."""
+    """Make *text* printable, on one line, and short."""
     line = " ".join(text.split())
     visible = "".join(c for c in line if c.isprintable())
     return (
@@ -375,7 +377,7 @@ _REFUSING: Final = re.compile(
     r"|removed",
     re.IGNORECASE,
 )
-"""Words of a refusal, near the name of what is refused."""
+"""Words of a refusal, near the name of the refused field."""
 
 _SYSTEM: Final = re.compile(
     r"system (role|message|prompt|instruction)s?\b.{0,60}(support|allow|enabled|permit)"
@@ -398,37 +400,37 @@ _TOO_LARGE: Final = re.compile(
     re.IGNORECASE,
 )
 _COMMON: Final = re.compile(r"[a-z]+")
-"""Names that are also words of English: they count only in quotes, or as a place."""
+"""Names that are also English words: they count only in quotes, or as a location."""
 _PLAINLY_NAMED: Final = frozenset({"temperature"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SentFields:
-    """What a call sent, as far as an endpoint may refuse it."""
+    """Fields of a call that an endpoint may refuse."""
 
     shape: Shape
     names: frozenset[str] = frozenset()
-    room: int = 0  #: tokens for reasoning in its limit
-    task: int = 0  #: number of its task; 0: of none
+    room: int = 0  #: tokens for reasoning within its limit
+    task: int = 0  #: number of its task; 0: none
 
 
 def refused_fields(
     complaint: ErrorBody, words: str, sent: SentFields, *, is_form: bool
 ) -> tuple[str, ...]:
-    """Which of the fields that were sent an endpoint refuses, by its own words.
+    """Return the sent fields that an endpoint refuses, according to its message.
 
-    A field that the body names as such decides. Otherwise a name counts that stands in
-    a sentence of refusal; names that are words of English only in quotes.
+    Fields that the body names as such decide. Otherwise a name counts in a sentence of
+    refusal; names that are English words count only in quotes.
 
     Args:
         complaint: the body of the refusal.
-        words: its sentence, or what there is instead.
-        sent: what the call sent.
-        is_form: whether the words are of a kind that is about the reply's form.
+        words: its message, or a substitute.
+        sent: the fields of the call.
+        is_form: the message is of a kind about the reply's format.
     """
     matches = [_match_field(field, words, sent.names) for field in complaint.fields]
     refused_names = [name for name in matches if name is not None]
-    code = complaint.code.replace("invalid_request_error", "")  # of every refusal
+    code = complaint.code.replace("invalid_request_error", "")  # in every refusal
     if not refused_names and _REFUSING.search(f"{code} {words}"):
         refused_names = [name for name in sorted(sent.names) if _is_in(name, words)]
         if SYSTEM in sent.names and _SYSTEM.search(words):
@@ -441,18 +443,18 @@ def refused_fields(
         refused_names = [name for name in (FORMAT, PACKED) if name in sent.names]
     limits = [name for name in refused_names if name in LIMITS]
     if limits and _TOO_LARGE.search(f"{complaint.code} {words}"):
-        # the number is at fault, not its name
+        # the value is refused, not its name
         others = [name for name in refused_names if name not in LIMITS]
         refused_names = [*others, ROOM] if sent.room and sent.shape.room else others
     return tuple(dict.fromkeys(refused_names))
 
 
 _NAMES: Final = {"effort": "reasoning_effort", "instructions": SYSTEM}
-"""Names of the Responses form, where `reasoning.effort` is a field of a field."""
+"""Names in the Responses form, where `reasoning.effort` is nested."""
 
 
 def _match_field(field: str, words: str, names: Collection[str]) -> str | None:
-    """The field of ours that a body means by *field*, such as `body.temperature`."""
+    """Return our name for a *field* in a body, such as `body.temperature`."""
     steps = [_NAMES.get(step, step) for step in re.split(r"[.\[\]]+", field) if step]
     for step in steps:
         if step in names:

@@ -1,7 +1,7 @@
 """Computes the billed tokens of a reply from an endpoint's counts; never raises.
 
-Endpoints of one form count in different ways. `USAGE_FORMS` has a row for each way, and
-one arithmetic reads them all:
+Endpoints of one form count in different ways. `USAGE_FORMS` has a row for each, and one
+formula evaluates them all:
 
 - input is the prompt's count, plus what the cache read and wrote where the form counts
   those apart, and never less than what the cache read and wrote;
@@ -22,7 +22,7 @@ from typing import Any, Final
 from runner.messages import Usage
 
 MOST_TOKENS: Final = 10**9
-"""More than any call has; the sum of many still fits a database's integer."""
+"""More than any call has; the sum of many still fits in a database integer."""
 
 MOST_USD: Final = 1e6
 """More than any call costs."""
@@ -30,23 +30,23 @@ MOST_USD: Final = 1e6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageForm:
-    """Where one family of endpoints keeps its counts.
+    """Fields in which one family of endpoints reports counts.
 
-    Fields are paths with dots. Of several the first that can be read counts.
+    Fields are dotted paths. The first readable one counts.
     """
 
     name: str
-    marks: tuple[str, ...] = ()  #: with one of these it is this form; empty: always
-    without: str | None = None  #: but not with this
+    marks: tuple[str, ...] = ()  #: any of these selects this form; empty: always
+    without: str | None = None  #: unless this is present
     prompt: tuple[str, ...]
     completion: tuple[str, ...]
     reasoning: tuple[str, ...] = ()
     cached: tuple[str, ...] = ()
-    missed: tuple[str, ...] = ()  #: of the prompt, what `cached` leaves
-    written: tuple[str, ...] = ()  #: to the cache, for any time
+    missed: tuple[str, ...] = ()  #: prompt tokens not in `cached`
+    written: tuple[str, ...] = ()  #: tokens written to the cache, any lifetime
     written_5m: tuple[str, ...] = ()
     written_1h: tuple[str, ...] = ()
-    is_cache_apart: bool = False  #: the prompt's count leaves the cache out
+    is_cache_apart: bool = False  #: the prompt's count excludes the cache
 
 
 _IN: Final = "input_tokens_details"
@@ -93,7 +93,7 @@ USAGE_FORMS: Final = (
         written=(f"{_IN}.cache_write_tokens", f"{_IN}.cache_creation_tokens"),
     ),
     # OpenAI, vLLM, Azure, Mistral, Ollama, llama.cpp; litellm, also of Anthropic; xAI
-    # and Gemini, whose total shows the reasoning beside the completion; OpenRouter
+    # and Gemini, whose total includes reasoning outside the completion; OpenRouter
     UsageForm(
         name="chat",
         prompt=("prompt_tokens",),
@@ -109,7 +109,7 @@ USAGE_FORMS: Final = (
         written_1h=(f"{_PROMPT}.{_LIFETIMES}.ephemeral_1h_input_tokens",),
     ),
 )
-"""The first row that fits decides; the last one always does."""
+"""The first matching row decides; the last one always matches."""
 
 _PATHS: Final = {
     field: tuple(field.split("."))
@@ -129,12 +129,12 @@ _PATHS: Final = {
 
 
 def usage_in(counted: object, *, has_output: bool = True) -> Usage | None:
-    """The tokens that *counted* bills; None where they cannot be known.
+    """Return the billed tokens in *counted*; None if they are unknown.
 
     Args:
-        counted: what stands under `usage` in a body, of any type.
-        has_output: whether the reply is generated text. Vectors and scores are not:
-            all that was counted for them is input.
+        counted: the value of `usage` in a body, of any type.
+        has_output: the reply is generated text. For vectors and scores, all counted
+            tokens are input.
     """
     if not isinstance(counted, dict):
         return None
@@ -158,7 +158,7 @@ def usage_in(counted: object, *, has_output: bool = True) -> Usage | None:
     if has_output:
         completion = _first(counted, form.completion)
         reasoning = _first(counted, form.reasoning) or 0
-        # a total of this form may leave the cache out, and tells nothing then
+        # a total of this form may exclude the cache and is then useless
         rest = None if total is None or total < prompt else total - prompt
         if completion is None and rest is None:
             return None
@@ -188,7 +188,7 @@ def usage_in(counted: object, *, has_output: bool = True) -> Usage | None:
 
 
 def count_of(value: object) -> int | None:
-    """A count of tokens, rounded up; None for what can be none."""
+    """Return a count of tokens, rounded up; None if it is not a valid count."""
     if type(value) is int:  # nearly always, and ten times as fast
         return value if 0 <= value <= MOST_TOKENS else None
     number = _number(value)
@@ -203,7 +203,7 @@ def _charge(value: object) -> float | None:
 
 
 def _number(value: object) -> float | None:
-    """A finite number, however it is written."""
+    """Return a finite number from an int, float or string."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
@@ -223,7 +223,7 @@ def _form_of(counted: dict[str, Any]) -> UsageForm:
 
 
 def _first(counted: dict[str, Any], fields: tuple[str, ...]) -> int | None:
-    """The first of *fields* that holds a count."""
+    """Return the first of *fields* that contains a count."""
     for field in fields:
         node: Any = counted
         for name in _PATHS[field]:

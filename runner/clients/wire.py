@@ -1,16 +1,16 @@
 """Encodes requests and decodes stored replies in all wire forms; pure.
 
-A form is how one family of endpoints writes a reply. Its name is stored with every
-answer, and its decoder is kept forever, because scoring reads the bytes as they came.
+A form is the reply format of one family of endpoints. Its name is stored with every
+answer, and its decoder is kept forever, because scoring reads the original bytes.
 Answers that never crossed a wire (baselines, recordings, imports) are written in the
 same forms by `encode_answer`, so replay has a single code path.
 
-`FORMS` has them all. OpenAI's chats are in `wire_openai`, what all forms share in
-`wire_shared`; Anthropic's messages, embeddings and rerank are here. It has no sockets,
-HTTP errors or keys.
+`FORMS` lists all forms. OpenAI's chats are in `wire_openai`, shared code is in
+`wire_shared`; Anthropic's messages, embeddings and rerank are here. No sockets, HTTP
+errors or keys.
 
-A vector comes as a list of numbers, or in base64 as packed float32. Base64 is requested
-if the endpoint is known to support it (`design/clients.md`); both are read.
+A vector is a list of numbers, or packed float32 in base64. Base64 is requested if the
+endpoint is known to support it (`design/clients.md`); both are read.
 """
 
 from __future__ import annotations
@@ -65,23 +65,22 @@ from runner.messages import (
 from store.served_by import served_in
 
 ANTHROPIC_MESSAGES: Final = "anthropic.messages"
-"""The form of Anthropic's messages."""
+"""Anthropic's messages form."""
 
 MOST_BREAKPOINTS: Final = 4
-"""A request with more of them is refused (its documentation, "Prompt caching")."""
+"""Anthropic refuses requests with more (its documentation, "Prompt caching")."""
 
 
 def encode_messages(request: ChatRequest, model: str, shape: Shape = PLAIN) -> bytes:
-    """The body of a message request.
+    """Encode the body of a message request.
 
     Args:
-        request: What is asked.
-        model: The model's name as the endpoint knows it.
-        shape: How the endpoint wants it written. A schema is put as the format of the
-            output, or, for older models and for schemas with keywords that the format
-            may not have, as the input of a tool that has to be used (its
-            documentation, "Structured outputs" and "Tool use"). The limit is always
-            sent, since this form requires it.
+        request: The request.
+        model: The model's name at the endpoint.
+        shape: Variant for the endpoint. A schema is sent as the output format or, for
+            older models and schemas with unsupported keywords, as the input of a forced
+            tool (Anthropic's documentation, "Structured outputs" and "Tool use"). The
+            limit is always sent, since this form requires it.
     """
     spare = sum(part.cache for message in request.messages for part in message.parts)
     system: list[dict[str, Any]] = []
@@ -103,7 +102,7 @@ def encode_messages(request: ChatRequest, model: str, shape: Shape = PLAIN) -> b
 
 
 def _form(schema: Schema, shape: Shape) -> dict[str, Any]:
-    """What asks for a reply that follows *schema*; nothing where the prompt says it."""
+    """Return the fields that request *schema*; empty if the prompt has it."""
     form = msgspec.Raw(schema_json(schema, shape).encode())
     match shape.structure:
         case Structure.SCHEMA | Structure.LOOSE:
@@ -120,7 +119,7 @@ def _form(schema: Schema, shape: Shape) -> dict[str, Any]:
 
 
 def _blocks(message: Message, marks: int) -> tuple[list[dict[str, Any]], int]:
-    """The message cut after its breakpoints; the last few of all *marks* are set."""
+    """Split the message after its breakpoints; only the last few *marks* are set."""
     blocks: list[dict[str, Any]] = []
     pieces: list[bytes] = []
     for part in message.parts:
@@ -153,7 +152,7 @@ _message: Final = msgspec.json.Decoder(_Message)
 
 
 def decode_messages(body: bytes) -> Reply:
-    """The reply in a body; raise `MalformedReply` where it is no message."""
+    """Decode the reply in a body; raise `MalformedReply` if it is no message."""
     try:
         message = read_body(_message, body)
     except UNREADABLE as error:
@@ -165,7 +164,7 @@ def decode_messages(body: bytes) -> Reply:
     tools = "".join(_inputs(content))
     text, thought = split_content(content)
     return Reply(
-        # beside a tool's input, a text is a remark
+        # text beside a tool's input is a comment
         text=tools or text,
         finish_reason="stop" if finish_reason == "tool_use" else finish_reason,
         reasoning=thought,
@@ -175,7 +174,7 @@ def decode_messages(body: bytes) -> Reply:
 
 
 def _inputs(content: list[Any] | str) -> Iterator[str]:
-    """What was given to tools, as JSON: a schema is asked for as the input of one."""
+    """Yield inputs of tools as JSON: a schema is requested as a tool's input."""
     for block in content:
         if (
             isinstance(block, dict)
@@ -186,16 +185,16 @@ def _inputs(content: list[Any] | str) -> Iterator[str]:
 
 
 OPENAI_EMBEDDINGS: Final = "openai.embeddings"
-"""The form of OpenAI's embeddings."""
+"""OpenAI's embeddings form."""
 
 
 def encode_embed(request: EmbedRequest, model: str, *, packed: bool) -> bytes:
-    """The body of an embeddings request.
+    """Encode the body of an embeddings request.
 
     Args:
-        request: What is asked; the form has no word for its purpose.
-        model: The model's name as the endpoint knows it.
-        packed: Whether to ask for base64, a third of the bytes of plain numbers.
+        request: The request; the form has no field for its purpose.
+        model: The model's name at the endpoint.
+        packed: Request base64, a third of the bytes of plain numbers.
     """
     body: dict[str, object] = {
         "model": model,
@@ -209,7 +208,7 @@ def encode_embed(request: EmbedRequest, model: str, *, packed: bool) -> bytes:
 
 
 def encode_vectors(vectors: Vectors) -> bytes:
-    """Vectors that never crossed a wire, in the form `OPENAI_EMBEDDINGS`."""
+    """Encode vectors from offline sources in the form `OPENAI_EMBEDDINGS`."""
     body: dict[str, object] = {
         "data": [
             {"index": index, "embedding": b64encode(vector).decode()}
@@ -239,10 +238,9 @@ _embeddings: Final = msgspec.json.Decoder(_Embeddings)
 
 
 def decode_embeddings(body: bytes) -> Vectors:
-    """The vectors in a body, by their index; raise `MalformedReply` where it is none.
+    """Decode vectors by index; raise `MalformedReply` if the body is invalid.
 
-    An index that is missing or comes twice is a fault of the form: nobody could say
-    which vector is whose.
+    A missing or repeated index is an error, because vectors could not be assigned.
     """
     try:
         embeddings = read_body(_embeddings, body)
@@ -275,11 +273,11 @@ def _packed(vector: list[float] | str) -> bytes:
 
 
 RERANK: Final = "cohere.rerank"
-"""The form of Cohere's rerank."""
+"""Cohere's rerank form."""
 
 
 def encode_rerank(request: RerankRequest, model: str) -> bytes:
-    """The body of a rerank request; *model* by the name the endpoint knows."""
+    """Encode the body of a rerank request; *model* is its name at the endpoint."""
     body: dict[str, object] = {
         "model": model,
         "query": quoted(request.query),
@@ -291,7 +289,7 @@ def encode_rerank(request: RerankRequest, model: str) -> bytes:
 
 
 def encode_ranking(ranking: Ranking) -> bytes:
-    """Scores that never crossed a wire, in the form `RERANK`."""
+    """Encode scores from offline sources in the form `RERANK`."""
     body: dict[str, object] = {
         "results": [
             {"index": ranked.index, "relevance_score": ranked.score}
@@ -321,7 +319,7 @@ _ranking: Final = msgspec.json.Decoder(_Ranking)
 
 
 def decode_ranking(body: bytes) -> Ranking:
-    """The scores in a body; raise `MalformedReply` where it has none."""
+    """Decode the scores in a body; raise `MalformedReply` if it has none."""
     try:
         ranking = read_body(_ranking, body)
     except UNREADABLE as error:
@@ -340,7 +338,7 @@ def decode_ranking(body: bytes) -> Ranking:
 
 
 def _usage(ranking: _Ranking) -> Usage | None:
-    """Tokens, where the endpoint counts any: Cohere's own bills by the search."""
+    """Return tokens if the endpoint counts any; Cohere bills by search."""
     usage = usage_in(ranking.usage, has_output=False)
     if usage is not None or not isinstance(ranking.meta, Mapping):
         return usage
@@ -356,11 +354,11 @@ FORMS: Final[Mapping[str, Callable[[bytes], AnyReply]]] = {
     OPENAI_EMBEDDINGS: decode_embeddings,
     RERANK: decode_ranking,
 }
-"""From a form's name to its decoder; a name that was ever stored stays here."""
+"""Decoder of each form; a name that was ever stored stays here."""
 
 
 def decode_reply(form: str, body: bytes) -> AnyReply:
-    """The reply in a stored body.
+    """Decode the reply in a stored body.
 
     Raises:
         MalformedReply: The body is not in that form, or the form is unknown.
@@ -376,7 +374,7 @@ def decode_reply(form: str, body: bytes) -> AnyReply:
 
 
 def encode_answer(reply: AnyReply) -> tuple[str, bytes]:
-    """A reply that never crossed a wire: the form of its kind, and the body in it."""
+    """Encode a reply from an offline source; return the form of its kind and body."""
     match reply:
         case Reply():
             body = encode_reply(reply.text, reply.finish_reason, reply.usage)

@@ -1,12 +1,12 @@
-"""Writes and reads OpenAI's two forms of chats: completions and responses; pure.
+"""Encodes and decodes OpenAI's two forms of chats, completions and responses; pure.
 
-The form of chat completions is what most servers speak; the Responses form is what some
-of OpenAI's models have instead of it.
+Most servers use the form of chat completions; some of OpenAI's models require the
+Responses form.
 
 A request carries the system messages as `instructions` and all others as items of
-`input`. A reply is a list of output items, of which only the messages are the answer;
-the others are reasoning and tool calls. The form differs from that of chat completions
-in the names of nearly all fields.
+`input`. A reply is a list of output items; only messages are the answer, the others are
+reasoning and tool calls. The form differs from that of chat completions in the names of
+nearly all fields.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ from runner.messages import ChatRequest, Message, Reply, Schema, Usage
 from store.served_by import served_in
 
 OPENAI_CHAT: Final = "openai.chat"
-"""The form of OpenAI's chat completions."""
+"""OpenAI's chat completions form."""
 
 
 def encode_chat(request: ChatRequest, model: str, shape: Shape = PLAIN) -> bytes:
-    """The body of a chat completion request.
+    """Encode the body of a chat completion request.
 
     Args:
-        request: What is asked.
-        model: The model's name as the endpoint knows it.
-        shape: How the endpoint wants it written.
+        request: The request.
+        model: The model's name at the endpoint.
+        shape: Variant for the endpoint.
     """
     body: dict[str, object] = {
         "model": model,
@@ -66,7 +66,7 @@ def encode_chat(request: ChatRequest, model: str, shape: Shape = PLAIN) -> bytes
 
 
 def response_format(schema: Schema, shape: Shape) -> dict[str, object]:
-    """What asks for a reply that follows *schema*, or at least for a JSON object."""
+    """Return the field that requests *schema*, or at least a JSON object."""
     if shape.structure is Structure.OBJECT:
         return {"type": "json_object"}
     json_schema: dict[str, object] = {"name": schema.name}
@@ -79,7 +79,7 @@ def response_format(schema: Schema, shape: Shape) -> dict[str, object]:
 def encode_reply(
     text: str, finish_reason: str = "stop", usage: Usage | None = None
 ) -> bytes:
-    """An answer that never crossed a wire, in the form `OPENAI_CHAT`."""
+    """Encode an answer from an offline source in the form `OPENAI_CHAT`."""
     body: dict[str, object] = {
         "choices": [
             {
@@ -103,7 +103,7 @@ def _content(message: Message) -> msgspec.Raw:
 
 
 def _counted(usage: Usage) -> dict[str, object]:
-    """Tokens in OpenAI's words; what is zero in most replies is left out."""
+    """Return tokens under OpenAI's names, without those that are usually zero."""
     details: dict[str, object] = {
         "cached_tokens": usage.tokens_cached,
         "cache_creation_tokens": usage.tokens_cache_write,
@@ -127,7 +127,7 @@ def _counted(usage: Usage) -> dict[str, object]:
 
 
 class _Completion(msgspec.Struct):
-    """What is read of a body; only the list of choices must be what it should be."""
+    """The parsed fields of a body; only the list of choices must be valid."""
 
     choices: list[Any]
     model: Any = None
@@ -136,7 +136,7 @@ class _Completion(msgspec.Struct):
     provider: Any = None
     service_tier: Any = None
     usage: Any = None
-    received: Any = None  #: the reply itself, where litellm made this one of it
+    received: Any = None  #: the original reply, if litellm converted it
 
 
 _completion: Final = msgspec.json.Decoder(_Completion)
@@ -160,23 +160,23 @@ FINISH_REASONS: Final[Mapping[str, str]] = {
         "content_filter",
     ),
 }
-"""What endpoints call the end of a reply, in lower case, and what it is called here.
-OpenAI's own words stand as they are; the others are those of Anthropic, Gemini, Cohere,
-Mistral ("model_length"), Together ("eos") and TGI ("eos_token")."""
+"""Maps finish reasons of endpoints, in lower case, to common ones. OpenAI's words are
+unchanged; the others are from Anthropic, Gemini, Cohere, Mistral ("model_length"),
+Together ("eos") and TGI ("eos_token")."""
 
 
 THINKING: Final = ("thinking", "reasoning")
-"""Types of a content's parts that are no part of the answer, and their fields."""
+"""Types and fields of content parts that are not part of the answer."""
 
 _THOUGHT: Final = re.compile(r"\s*(?:<think>)?(.*?)</think>\s*", re.DOTALL)
 _UNFINISHED: Final = re.compile(r"\s*<think>(?!.*</think>)(.*)", re.DOTALL)
 
 
 def decode_chat(body: bytes) -> Reply:
-    """The reply in a body; raise `MalformedReply` where it holds none.
+    """Decode the reply in a body; raise `MalformedReply` if it has none.
 
-    A choice with a message is a reply, whatever surrounds it: neither its usage nor the
-    names of what served it make an answer unreadable.
+    A choice with a message is a reply: neither an invalid usage nor invalid server
+    names make it unreadable.
     """
     try:
         completion = read_body(_completion, body)
@@ -195,11 +195,11 @@ def decode_chat(body: bytes) -> Reply:
 
 
 class _NoReply(Exception):
-    """The choices hold nothing that could be an answer."""
+    """The choices contain no answer."""
 
 
 def _choice(choices: list[Any]) -> tuple[str, str, str]:
-    """Text, reasoning and end of the first choice."""
+    """Return text, reasoning and finish reason of the first choice."""
     choice = choices[0] if choices else None
     if not isinstance(choice, dict):
         raise _NoReply("it has no choice")
@@ -207,7 +207,7 @@ def _choice(choices: list[Any]) -> tuple[str, str, str]:
     if not isinstance(message, dict):
         if not isinstance(choice.get("text"), str):
             raise _NoReply("its choice has no message")
-        message = {"content": choice["text"]}  # of a completion that is no chat
+        message = {"content": choice["text"]}  # from a text completion
     text, thought = split_content(message.get("content"))
     for field in ("reasoning_content", "reasoning"):
         if not thought and isinstance(message.get(field), str):
@@ -221,10 +221,10 @@ def _choice(choices: list[Any]) -> tuple[str, str, str]:
 
 
 def split_content(content: object) -> tuple[str, str]:
-    """The answer in a message's content, and the thoughts before it.
+    """Split a message's content into answer and reasoning.
 
-    The content is a text, or a list of texts and of parts with a type; a part of
-    another kind, as an image, says nothing.
+    The content is a text, or a list of texts and typed parts; parts of other kinds,
+    such as images, are ignored.
 
     Raises:
         _NoReply: it is of another type.
@@ -252,15 +252,15 @@ def split_content(content: object) -> tuple[str, str]:
 
 
 def _of(part: dict[str, Any], *names: str) -> str:
-    """The first of a part's fields that is a text."""
+    """Return the first of a part's fields that is a text."""
     return next((part[name] for name in names if isinstance(part.get(name), str)), "")
 
 
 def _split(text: str) -> tuple[str, str]:
-    """A text without the thoughts that stand in marks before it, and those thoughts.
+    """Split a text into the answer and the delimited thoughts before it.
 
-    Where the prompt's template opens the marks, the reply only closes them. Thoughts
-    that were cut off are all there is of a reply.
+    If the prompt's template opens the delimiter, the reply only closes it. A reply with
+    truncated thoughts has no answer.
     """
     if "think>" not in text:
         return text, ""
@@ -272,7 +272,7 @@ def _split(text: str) -> tuple[str, str]:
 
 
 def end_of(reason: object) -> str:
-    """Why a reply ended, by one name for all endpoints; "unknown" if it is not said."""
+    """Return the common name of a finish reason; "unknown" if missing."""
     if not isinstance(reason, str) or not reason:
         return "unknown"
     return FINISH_REASONS.get(reason.lower(), reason.lower())
@@ -282,10 +282,10 @@ OPENAI_RESPONSES: Final = "openai.responses"
 """The form of OpenAI's Responses API."""
 
 LONGEST_WORDS: Final = 300
-"""Characters of an error's message that are passed on."""
+"""Maximum characters quoted from an error's message."""
 
 FAILED: Final = ("failed", "cancelled")
-"""Statuses of a response that came to nothing."""
+"""Statuses of a failed response."""
 
 FAILURES: Final[Mapping[str, type[AttemptError]]] = {
     "rate_limit_exceeded": RateLimited,
@@ -293,19 +293,19 @@ FAILURES: Final[Mapping[str, type[AttemptError]]] = {
     "bio_policy": ContentFiltered,
     "data_residency_mismatch": BadRequest,
 }
-"""From the code of a response with status 200 that failed; any other is a fault of the
-server, as its own `server_error` is. `invalid_prompt` is what reasoning models say of a
-prompt that violates the usage policy."""
+"""Maps the code of a failed response with status 200 to an error; other codes are
+server errors, as `server_error` is. `invalid_prompt` is the code for a prompt that
+violates the usage policy of reasoning models."""
 
 
 def encode_responses(request: ChatRequest, model: str, shape: Shape = PLAIN) -> bytes:
-    """The body of a request to `/responses`.
+    """Encode the body of a request to `/responses`.
 
     Args:
-        request: What is asked.
-        model: The model's name as the endpoint knows it.
-        shape: How the endpoint wants it written. Its role of instructions is their
-            field here; where that is refused, they become items of the input.
+        request: The request.
+        model: The model's name at the endpoint.
+        shape: Variant for the endpoint. Instructions have a separate field here; if
+            that is refused, they become items of the input.
     """
     messages = messages_in(request, shape)
     instructions = [message for role, message in messages if role == "system"]
@@ -316,7 +316,7 @@ def encode_responses(request: ChatRequest, model: str, shape: Shape = PLAIN) -> 
             for role, message in messages
             if role != "system"
         ],
-        # the provider would keep prompt and answer for 30 days, unlike a chat's
+        # the provider would keep prompt and answer for 30 days, unlike those of chats
         "store": False,
     }
     if instructions:
@@ -333,7 +333,7 @@ def encode_responses(request: ChatRequest, model: str, shape: Shape = PLAIN) -> 
 
 
 def _fields(request: ChatRequest, shape: Shape) -> Iterator[tuple[str, Any]]:
-    """The parameters of a chat request under the names that they have in this form."""
+    """Yield the parameters of a chat request under their names in this form."""
     for name, value in chat_fields(request, shape).items():
         if name == shape.limit:
             yield "max_output_tokens", value
@@ -344,7 +344,7 @@ def _fields(request: ChatRequest, shape: Shape) -> Iterator[tuple[str, Any]]:
 
 
 def text_format(schema: Schema, shape: Shape) -> dict[str, object]:
-    """Asks for a reply that follows *schema*, or at least for a JSON object."""
+    """Return the field that requests *schema*, or at least a JSON object."""
     if shape.structure is Structure.OBJECT:
         return {"type": "json_object"}
     json_format: dict[str, object] = {"type": "json_schema", "name": schema.name}
@@ -355,7 +355,7 @@ def text_format(schema: Schema, shape: Shape) -> dict[str, object]:
 
 
 def _quoted(messages: Iterable[Message]) -> msgspec.Raw:
-    """The texts of *messages* as one JSON string, a blank line between any two."""
+    """Encode the texts of *messages* as one JSON string, separated by blank lines."""
     texts = (
         b"".join([encoded_part(part.text).json for part in message.parts])
         for message in messages
@@ -367,11 +367,11 @@ _object: Final = msgspec.json.Decoder(dict[str, Any])
 
 
 def decode_responses(body: bytes) -> Reply:
-    """The reply in a body.
+    """Decode the reply in a body.
 
     Raises:
-        MalformedReply: It is no response of this form.
-        AttemptError: It is one that failed, with neither text nor usage.
+        MalformedReply: The body is not a response of this form.
+        AttemptError: The response failed, with neither text nor usage.
     """
     try:
         response = read_body(_object, body)
@@ -385,7 +385,7 @@ def decode_responses(body: bytes) -> Reply:
     items = list(_objects(output))
     texts, refusals = _texts_and_refusals(items)
     usage = usage_in(response.get("usage"))
-    # what was counted is billed: such a response is kept, as an answer without text
+    # counted tokens are billed: such a response is kept as an answer without text
     if response.get("status") in FAILED and not (texts or usage):
         raise _failure(response, body)
     is_refused = bool(refusals) and not texts
@@ -401,7 +401,7 @@ def decode_responses(body: bytes) -> Reply:
 def _texts_and_refusals(
     output: Iterable[dict[str, Any]],
 ) -> tuple[list[str], list[str]]:
-    """The texts and the refusals of the output's messages.
+    """Return the texts and the refusals of the output's messages.
 
     A model may comment on its work before it answers. Where one message is marked as
     the final answer, the others are comments.
@@ -423,7 +423,7 @@ def _texts_and_refusals(
 
 
 def _thoughts(output: Iterable[dict[str, Any]]) -> str:
-    """What the output shows of the reasoning: it in full, or a summary of it."""
+    """Return the reasoning in the output, in full or as a summary."""
     return "\n\n".join(
         text
         for item in output
@@ -434,13 +434,13 @@ def _thoughts(output: Iterable[dict[str, Any]]) -> str:
 
 
 def _objects(items: object) -> Iterator[dict[str, Any]]:
-    """The objects of a list; of anything else none."""
+    """Yield the objects of a list; nothing for other types."""
     if isinstance(items, list):
         yield from (item for item in items if isinstance(item, dict))
 
 
 def _reason(response: Mapping[str, Any]) -> str:
-    """Why the reply ended, in the words that all forms share."""
+    """Return the finish reason under its common name."""
     status = response.get("status")
     if status is None or status == "completed":
         return "stop"
@@ -452,7 +452,7 @@ def _reason(response: Mapping[str, Any]) -> str:
 
 
 def _failure(response: Mapping[str, Any], body: bytes) -> AttemptError:
-    """What a response that failed ends its attempt with."""
+    """Return the error of a failed response."""
     error = response.get("error")
     details = error if isinstance(error, dict) else {}
     code = details.get("code")

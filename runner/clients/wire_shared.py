@@ -1,4 +1,4 @@
-"""Holds what all wire forms share of encoding and decoding; pure.
+"""Shared encoding and decoding of all wire forms; pure.
 
 A `Shape` describes the variant of a request for an endpoint; a `Skeleton` is the stored
 request: parameters, and its texts by their hashes.
@@ -33,12 +33,12 @@ from store.events import Blob
 
 
 class Structure(enum.Enum):
-    """How the form of the reply is put to the endpoint, from the strictest down."""
+    """How a reply's format is requested, from the strictest down."""
 
     SCHEMA = "json_schema"  #: with `strict`
     LOOSE = "json_schema, not strict"
     OBJECT = "json_object"
-    TEXT = "text"  #: not at all: the prompt alone says it
+    TEXT = "text"  #: only in the prompt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,14 +46,14 @@ class Shape:
     """How requests to one model at one endpoint are written."""
 
     structure: Structure = Structure.SCHEMA
-    plain_schema: bool = False  #: without keywords that strict modes may not know
+    plain_schema: bool = False  #: without keywords that strict modes may not support
     limit: Literal["max_tokens", "max_completion_tokens"] | None = "max_tokens"
-    """The field that carries the output limit; None: the model's own is relied on."""
+    """The field that carries the output limit; None: the model's own limit applies."""
     room: bool = True  #: the limit includes the request's room for reasoning
     system: Literal["system", "developer", "user"] = "system"
-    """Role of instructions; "user": they begin the first message of that role."""
-    packed: bool = True  #: vectors are asked for in base64
-    omitted: frozenset[str] = frozenset()  #: further fields that are not sent
+    """Role of instructions; "user": they are prepended to the first user message."""
+    packed: bool = True  #: request vectors in base64
+    omitted: frozenset[str] = frozenset()  #: other fields that are not sent
 
 
 PLAIN: Final = Shape()
@@ -76,13 +76,13 @@ CHECKS: Final = frozenset(
         "uniqueItems",
     }
 )
-"""Keywords that only narrow values: the parser checks them in any case."""
+"""Keywords that only constrain values: the parser checks them anyway."""
 
 
 def chat_fields(request: ChatRequest, shape: Shape) -> dict[str, Any]:
-    """The fields of a chat request but its model and messages, in OpenAI's words.
+    """Return the fields of a chat request, under OpenAI's names.
 
-    The response format is not among them: each form writes it differently.
+    Model, messages and response format are excluded: each form writes them differently.
     """
     fields: dict[str, Any] = {}
     if shape.limit is not None and not _has_no_limit(request):
@@ -98,7 +98,7 @@ def _has_no_limit(request: ChatRequest) -> bool:
 
 
 def messages_in(request: ChatRequest, shape: Shape) -> list[tuple[str, Message]]:
-    """The messages with their roles on the wire."""
+    """Return the messages with their roles on the wire."""
     messages = list(request.messages)
     if shape.system == "user":
         messages = _merged(messages)
@@ -109,7 +109,7 @@ def messages_in(request: ChatRequest, shape: Shape) -> list[tuple[str, Message]]
 
 
 def _merged(messages: list[Message]) -> list[Message]:
-    """The messages with all instructions at the beginning of the first question."""
+    """Prepend all instructions to the first user message."""
     system = [message for message in messages if message.role == "system"]
     others = [message for message in messages if message.role != "system"]
     parts: list[TextPart] = []
@@ -128,13 +128,13 @@ def _merged(messages: list[Message]) -> list[Message]:
 
 
 def schema_json(schema: Schema, shape: Shape) -> str:
-    """The schema as the endpoint takes it."""
+    """Return the schema in the variant that the endpoint accepts."""
     return plain_schema(schema.json) if shape.plain_schema else schema.json
 
 
 @lru_cache(maxsize=64)
 def plain_schema(schema: str) -> str:
-    """A schema without keywords that only narrow values.
+    """Remove keywords that only constrain values.
 
     >>> plain_schema('{"items":{"type":"string"},"minItems":1,"type":"array"}')
     '{"items":{"type":"string"},"type":"array"}'
@@ -148,7 +148,7 @@ def _plain(node: Any) -> Any:  # noqa: ANN401 - JSON
     if not isinstance(node, dict):
         return node
     plain = {
-        # names of properties are no keywords
+        # names of properties are not keywords
         name: {field: _plain(form) for field, form in value.items()}
         if name in {"properties", "$defs"} and isinstance(value, dict)
         else _plain(value)
@@ -159,7 +159,7 @@ def _plain(node: Any) -> Any:  # noqa: ANN401 - JSON
 
 
 def _nullable(node: dict[str, Any]) -> dict[str, Any]:
-    """A value that may be null as one type of two, which more modes know."""
+    """Rewrite a nullable value as a list of two types, which more modes support."""
     forms = node.get("anyOf")
     if not isinstance(forms, list):
         return node
@@ -174,41 +174,41 @@ def _nullable(node: dict[str, Any]) -> dict[str, Any]:
 
 
 CACHED_PARTS: Final = 128
-"""Message parts kept encoded. Papers come first in a prompt and are asked about in a
-row, so this covers far more papers than calls in flight; at 60 KB each it stays below
-25 MB."""
+"""Number of encoded message parts kept. Papers come first in a prompt and are used by
+consecutive calls, so this covers far more papers than calls in flight; at 60 KB each it
+stays below 25 MB."""
 
 
 class EncodedPart(NamedTuple):
-    """A message part as it is sent and as it is stored."""
+    """A message part in its wire form and its stored form."""
 
-    json: bytes  #: its characters escaped for JSON, without the quotes
+    json: bytes  #: escaped for JSON, without the quotes
     blob: Blob
 
 
 @lru_cache(maxsize=CACHED_PARTS)
 def encoded_part(text: str) -> EncodedPart:
-    """A message part in both shapes."""
+    """Return a message part in both forms."""
     return EncodedPart(escaped(text), blob(text))
 
 
 def blob(text: str) -> Blob:
-    """*text* as the log keeps it, once by its hash."""
+    """Return *text* as a blob of the log, keyed by its hash."""
     data = text.encode(errors="replace")
     return Blob(sha256=hashlib.sha256(data).digest(), data=data)
 
 
 def escaped(text: str) -> bytes:
-    """*text* escaped for JSON, without the quotes."""
+    """Escape *text* for JSON, without the quotes."""
     try:
         return msgspec.json.encode(text)[1:-1]
     except UnicodeEncodeError:
-        # Half a surrogate pair, as a careless JSON writer leaves it, has no UTF-8.
+        # A lone surrogate, as some JSON writers produce, has no UTF-8 encoding.
         return msgspec.json.encode(text.encode(errors="replace").decode())[1:-1]
 
 
 def quoted(text: str) -> msgspec.Raw:
-    """*text* as a JSON string."""
+    """Encode *text* as a JSON string."""
     return msgspec.Raw(b'"%s"' % escaped(text))
 
 
@@ -217,15 +217,14 @@ class Skeleton(NamedTuple):
 
     body: bytes  #: JSON: model, parameters, and the hashes of texts
     blobs: tuple[Blob, ...]  #: the texts, and the schema, behind the hashes
-    sha256: str  #: hex, of the body: what makes two requests the same
+    sha256: str  #: hex, of the body; equal for equal requests
 
 
 def skeleton(request: Request, model: str) -> Skeleton:
-    """What is stored beside `AttemptStarted`: the request with its texts by hash.
+    """Return the request stored with `AttemptStarted`, its texts by hash.
 
-    The hash depends on the model, the parameters, the texts and the schema, and on
-    nothing that may differ between two sendings of the same question: neither the
-    endpoint nor the way the schema is put to it.
+    The hash depends on the model, the parameters, the texts and the schema, but not on
+    the endpoint or on how the schema is sent, which may differ between two attempts.
     """
     blobs: dict[bytes, Blob] = {}
 
@@ -235,16 +234,16 @@ def skeleton(request: Request, model: str) -> Skeleton:
 
     facts = {"model": model, **_facts(request, reference)}
     if parameters := request.parameters.facts():
-        # only where some are set: logs of before there were any go on
+        # only if any are set, so that older logs stay valid
         facts["parameters"] = parameters
     body = msgspec.json.encode(facts)
     return Skeleton(body, tuple(blobs.values()), hashlib.sha256(body).hexdigest())
 
 
 def _facts(request: Request, reference: Callable[[Blob], str]) -> dict[str, Any]:
-    """All of *request*, each text replaced by its *reference*.
+    """Return all fields of *request*, each text replaced by its *reference*.
 
-    A chat's facts name no kind: they were the first, and their hashes stand in logs.
+    Chats have no kind: they came first, and logs contain their hashes.
     """
     match request:
         case ChatRequest():
@@ -288,15 +287,14 @@ def _chat_facts(
 _T = TypeVar("_T")
 
 UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""What bytes that are no JSON of ours raise; the last: brackets in brackets in ..."""
+"""Errors of decoding invalid JSON; the last one: nested too deeply."""
 
 
 def read_body(decoder: msgspec.json.Decoder[_T], body: bytes) -> _T:
-    """What *decoder* makes of *body*; raises one of `UNREADABLE`.
+    """Decode *body* with *decoder*; raises one of `UNREADABLE`.
 
-    What careless JSON writers leave is no reason to lose what was paid for: half a
-    surrogate pair, where an emoji was cut in two, becomes a question mark, and NaN, as
-    the logarithm of a probability of 0, becomes null.
+    Small errors do not lose a paid reply: a lone surrogate, from an emoji cut in two,
+    becomes a question mark, and NaN, the logarithm of a probability of 0, becomes null.
     """
     try:
         return decoder.decode(body)

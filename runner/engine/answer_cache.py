@@ -257,7 +257,7 @@ ADDRESS: Final = re.compile(
     r"_(API_BASE|BASE_URL|API_VERSION|REGION|REGION_NAME|LOCATION|PROJECT)$"
 )
 """Names of environment variables with addresses and versions of litellm's providers.
-Only litellm knows which provider reads which, so all that are set count."""
+Only litellm knows which provider reads which, so all set variables count."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -265,7 +265,7 @@ class AnswerOrigin:
     """The origin of one model's answers."""
 
     model: str
-    endpoint: str  #: as shown to people: an address, or a provider's name
+    endpoint: str  #: as shown to users: an address, or a provider's name
     structured: bool  #: whether a request's schema is sent to the endpoint
     api: Api = "chat"  #: form in which chats are sent
     addresses: tuple[tuple[str, str], ...] = ()  #: variables and their values, sorted

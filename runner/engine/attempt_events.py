@@ -164,7 +164,7 @@ async def abandoned_attempts(
 
     Args:
         log: The run's log, before this process has sent anything.
-        hold: Whether their tasks wait for a person instead of being sent again.
+        hold: Whether their tasks wait for the user instead of being sent again.
         carried: Those that continue in batches, which are in the log.
     """
     ongoing = {(start.task, start.attempt) for start in carried}

@@ -67,7 +67,7 @@ class _Item:
     work: QueuedTask
     row: TaskRow
     task: Task
-    attempt: int  #: started so far
+    attempt: int  #: attempts started so far
     request_sha256: str = ""  #: hash of the request that was sent last
     has_schema: bool = False  #: whether that request has a schema
     extra: tuple[Message, ...] = ()  #: the dialogue of a re-ask
@@ -156,7 +156,7 @@ class Attempts:
         parsed = self._parsed(item, reply)
         if isinstance(parsed, ParseFailure) and parsed.reason == reason:
             return parsed
-        return ParseFailure(reason=reason)  # the parser is another one by now
+        return ParseFailure(reason=reason)  # the parser has changed
 
     def _parsed(self, item: _Item, reply: AnyReply) -> object | ParseFailure:
         """Return the parser's result for a reply."""
@@ -270,7 +270,7 @@ class Attempts:
         await self._receive(item, self._call_again(item))
 
     def _call_again(self, item: _Item) -> Coroutine[Any, Any, Received]:
-        """Go on with an attempt that the log has."""
+        """Continue an attempt that is in the log."""
         try:
             request = self._request(item)
             is_stale = skeleton(request, item.work.model).sha256 != item.request_sha256
@@ -298,7 +298,7 @@ class Attempts:
                 coming = self._call_again(item)
                 continue
             except CallLeft as left:
-                # its outcome is unknown yet: a later process will collect it
+                # its outcome is not known yet: a later process will collect it
                 now = self._clock.monotonic()
                 notice = self._scheduler.left(item.work, left.error, now)
                 self._wake()

@@ -123,7 +123,7 @@ class SharedWithRuns:
     """Resources shared with other runs of this process."""
 
     has_budget: bool = False
-    wakeups: WakeUps = field(default_factory=WakeUps)  #: wakes all that share
+    wakeups: WakeUps = field(default_factory=WakeUps)  #: wakes all runs that share
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

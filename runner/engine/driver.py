@@ -63,7 +63,7 @@ class DriverStatistics:
     started: int  #: attempts
     answered: int
     cached: int  #: tasks that the response cache answered, none of them an attempt here
-    adopted: int  #: tasks answered by the run's other logs, likewise
+    adopted: int  #: tasks answered by the run's other logs, without attempts here
     failed: int  #: attempts
     tasks_ended: int
     tasks_failed: int

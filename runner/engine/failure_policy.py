@@ -68,7 +68,7 @@ class RetryRule:
     may_stop_model: bool = False
     """All tasks of the model may share it: see `runner.engine.failure_policy`."""
     is_billed: bool = False  #: it may be billed: the provider may have done its work
-    is_counted: bool = True  #: against the bounds on a task's attempts
+    is_counted: bool = True  #: counts against the bounds on a task's attempts
 
 
 RETRY_RULES: Mapping[type[e.AttemptError], RetryRule] = {
@@ -88,7 +88,7 @@ RETRY_RULES: Mapping[type[e.AttemptError], RetryRule] = {
     e.QuotaSpent: RetryRule(max_attempts=1, stops_endpoint=True),
     # batches take up to a day, which is backoff enough
     e.Expired: RetryRule(max_attempts=4, base_s=0.0),
-    # at once, in a plainer form: its client never repeats a refused one
+    # at once, in a simpler form: its client never repeats a refused one
     e.FormRefused: RetryRule(max_attempts=1, base_s=0.0, is_counted=False),
     e.OptionRefused: RetryRule(max_attempts=1, stops_endpoint=True, is_counted=False),
     # its client omits the schema that caused the error
@@ -236,7 +236,7 @@ class Flaw(enum.StrEnum):
     EMPTY = "empty"  #: the reply has no text
     UNPARSED = "unparsed"  #: the parser could not read the reply
     REFUSED = "refused"  #: the model declined
-    FILTERED = "filtered"  #: the provider's filter stepped in
+    FILTERED = "filtered"  #: the provider's filter intervened
     FAILED = "failed"  #: the task ended without a reply
     JOB_FAULT = "raised"  #: the task failed in the job's code
 

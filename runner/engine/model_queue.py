@@ -19,12 +19,13 @@ from store.task import Scope, is_within
 USUAL_WEIGHT = 0.05
 """Weight of the last call in averages; stages differ and alternate."""
 OVERDUE_S = 60.0
-"""A retry that is due for longer goes before later stages; its deadline is running."""
+"""A retry overdue for longer precedes later stages, because its deadline approaches."""
 
 
 PROBE_S = 2.0
-"""Time for which the first call of a stage is alone. An endpoint refuses a parameter
-before the model starts, so that takes a round trip; a reply may take a minute."""
+"""Time for which the first call of a stage is sent alone. An endpoint refuses a
+parameter before the model starts, so that takes a round trip; a reply may take a
+minute."""
 
 LOW_WATER = 0.5
 """Share of the window below which the next page is fetched."""
@@ -91,8 +92,8 @@ class StageQueue:
         self.cursor = 0
         self.loading = False
         self.is_dry = False  #: the log had no further tasks at the last read
-        self.has_new_tasks = False  #: tasks were planned while a page was on its way
-        self.is_rewound = False  #: that page is to be followed by the first
+        self.has_new_tasks = False  #: tasks were planned while a page was being fetched
+        self.is_rewound = False  #: restart at the first page after that one
         self.is_paused = False
 
     def grew(self) -> None:
@@ -133,7 +134,7 @@ class ModelQueue:
     ) -> None:
         self.model = model
         self.endpoint = endpoint
-        self.limits = limits  #: set by hand
+        self.limits = limits  #: the user's limits
         self.limiter = endpoint.limiter(model, limits)
         self.budget = budget
         #: later stages first

@@ -38,7 +38,7 @@ GroupKey = tuple[str, str, int, str]  # stage, model, replicate, group
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanStart:
-    """Where a process continues the plan."""
+    """State from which a process continues the plan."""
 
     planning: Planning
     must_catch_up: bool  #: parsers or settings are not those that read the answers
@@ -57,7 +57,7 @@ class FollowUpResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskEnd:
-    """A task that has ended or is examined again."""
+    """A task that has ended or is processed again."""
 
     row: TaskRow
     answer: Answer

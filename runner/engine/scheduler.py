@@ -62,7 +62,7 @@ class Fence(Protocol):
     """Reports whether this process still owns its part of the run."""
 
     def holds(self, now: float) -> bool:
-        """Whether calls may be sent."""
+        """Return whether calls may be sent."""
         ...
 
 
@@ -412,7 +412,7 @@ class Scheduler:
             self._sent.add(work)
             start.append(work)
 
-    # -- where it stands -------------------------------------------------------
+    # -- state -----------------------------------------------------------------
 
     def counts_tokens(self, model: str) -> bool:
         """Return whether the tokens of a request matter to a limit."""

@@ -37,25 +37,25 @@ from store.runs import list_runs
 from store.task import PICO_PER_USD
 
 ERRORS: Final = 2.0
-"""Standard errors that an interval goes to either side: about 95 of 100."""
+"""Half-width of an interval in standard errors: about 95 %."""
 ALONE: Final = 2.0
-"""A sample of one item tells nothing of the others: half of it, and twice."""
+"""Factor of the interval of a sample of one item: from half to twice."""
 
 
 BATCH_S: Final = 24 * 3600.0
-"""Within which a batch is answered."""
+"""Maximum time until a batch is answered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EstimateRange:
-    """A figure that is not known yet."""
+    """An estimated figure."""
 
     low: float
     expected: float
     high: float
 
     def __add__(self, other: EstimateRange) -> EstimateRange:
-        """Both together; that both are at their worst is assumed to be possible."""
+        """Add two ranges; both may be at their worst at once."""
         return EstimateRange(
             low=self.low + other.low,
             expected=self.expected + other.expected,
@@ -63,7 +63,7 @@ class EstimateRange:
         )
 
     def times(self, low: float, expected: float, high: float) -> EstimateRange:
-        """Each figure by a factor of its own."""
+        """Multiply each figure by its factor."""
         return EstimateRange(
             low=self.low * low,
             expected=self.expected * expected,
@@ -74,31 +74,31 @@ class EstimateRange:
 ZERO_RANGE: Final = EstimateRange(low=0.0, expected=0.0, high=0.0)
 
 TOKENIZERS: Final = (0.9, 1.0, 1.25)
-"""Tokens of a prompt by those that are counted here: models' tokenizers differ by so
-much, the rule of `runner.money.tokens` by a few percent in sum."""
+"""Prompt tokens relative to the count here: models' tokenizers differ by that much, the
+rule of `runner.money.tokens` by a few percent in total."""
 ALL: Final = (1.0, 1.0, 1.0)
 FOLLOWED: Final = (0.5, 1.0, 1.5)
-"""Follow-ups by those of the baseline: models recall less, or more, than a search."""
+"""Follow-ups relative to the baseline's: models find fewer or more than a search."""
 TERSE: Final = 0.5
-"""Of the baseline's replies: a model that gives no more than was asked for."""
+"""Reply length relative to the baseline's, for a terse model."""
 BEFORE_S: Final = (0.3, 1.0, 4.0)
-"""To the first token of a reply."""
+"""Seconds to the first token of a reply."""
 PER_TOKEN_S: Final = (1 / 150, 1 / 60, 1 / 20)
-"""To each further one: a fast small model, a usual one, a large or busy one."""
+"""Seconds per further token: a fast small model, a usual one, a large or busy one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageEstimate:
-    """What a model, or a stage of it, comes to."""
+    """Estimated usage of a model, or of one of its stages."""
 
     calls: EstimateRange
     tokens_in: EstimateRange
     tokens_out: EstimateRange
-    usd: EstimateRange | None  #: None: the price is unknown
-    call_s: EstimateRange  #: seconds of all its calls, one after another
+    usd: EstimateRange | None  #: None: unknown price
+    call_s: EstimateRange  #: total seconds of all its calls
 
     def __add__(self, other: UsageEstimate) -> UsageEstimate:
-        """Both together."""
+        """Add two estimates."""
         return UsageEstimate(
             calls=self.calls + other.calls,
             tokens_in=self.tokens_in + other.tokens_in,
@@ -119,19 +119,19 @@ EMPTY: Final = UsageEstimate(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """What a run would take."""
+    """Estimated usage of a run."""
 
     items: int
-    tried: int  #: of the items, offline
+    tried: int  #: items tried offline
     stages: Mapping[tuple[str, str], UsageEstimate]  #: by stage and model
     models: Mapping[str, UsageEstimate]
     seconds: Mapping[str, EstimateRange]  #: by model, under its limits
     total: UsageEstimate
-    failing: FailingTasks = NONE_FAILS  #: of the tasks of the items that were tried
+    failing: FailingTasks = NONE_FAILS  #: failing tasks of the tried items
 
     @property
     def whole_s(self) -> EstimateRange:
-        """Of the run: models go side by side."""
+        """Duration of the run: models work in parallel."""
         spans = list(self.seconds.values())
         return EstimateRange(
             low=max((s.low for s in spans), default=0.0),
@@ -142,19 +142,19 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EstimateInputs:
-    """What is known of a run before it begins."""
+    """Inputs of an estimate."""
 
     replicates: int
-    once: frozenset[str] = frozenset()  #: stages that are asked in one replicate
+    once: frozenset[str] = frozenset()  #: stages with a single replicate
     limits: Mapping[str, Limits]  #: by model
     prices: Mapping[str, Price | None]  #: by model
     usual_out: Mapping[tuple[str, str], float]
-    """Tokens of a reply in earlier runs, by stage and model; may lack any."""
-    offline: frozenset[str]  #: models that no endpoint serves: they take no time
+    """Tokens of a reply in earlier runs, by stage and model; may be incomplete."""
+    offline: frozenset[str]  #: models without an endpoint: they take no time
 
 
 def estimate(plan: EstimateInputs, sample: PlanSample) -> Estimate:
-    """What a sample of a plan's items says of the whole."""
+    """Extrapolate from a sample of a plan's items to the whole."""
     stages: dict[tuple[str, str], UsageEstimate] = {}
     for sampled_stage in _sampled_stages(sample.tried):
         key = (sampled_stage.stage, sampled_stage.model)
@@ -222,7 +222,7 @@ def _figures(
 
 
 def _extrapolated(values: Sequence[float], items: int) -> EstimateRange:
-    """The sum over all items from some drawn evenly without putting back."""
+    """Estimate the sum over all items from a sample without replacement."""
     mean = fmean(values)
     if len(values) == items:
         return EstimateRange(low=mean * items, expected=mean * items, high=mean * items)
@@ -232,7 +232,7 @@ def _extrapolated(values: Sequence[float], items: int) -> EstimateRange:
         )
     left = 1 - len(values) / items
     error = ERRORS * stdev(values) * math.sqrt(left / len(values))
-    # what was tried is known, whatever the others come to
+    # the tried items are known exactly
     return EstimateRange(
         low=max(sum(values), (mean - error) * items),
         expected=mean * items,
@@ -246,7 +246,7 @@ def _usd(
     tokens_in: EstimateRange,
     tokens_out: EstimateRange,
 ) -> EstimateRange:
-    """What tokens cost in calls of the mean length: long prompts may cost more each."""
+    """Price tokens in calls of the mean length: long prompts may cost more."""
 
     def usd(
         figure: Callable[[EstimateRange], float], pico: Callable[[int, int], int]
@@ -271,7 +271,7 @@ def _usd(
 
 
 def _seconds(stages: Sequence[UsageEstimate], limits: Limits) -> EstimateRange:
-    """The longest of what slots, requests a minute and tokens a minute ask for."""
+    """Return the longest of the times required by slots, rpm and tpm."""
     if limits.batched:
         return _in_batches(stages, limits.concurrency)
 
@@ -279,7 +279,7 @@ def _seconds(stages: Sequence[UsageEstimate], limits: Limits) -> EstimateRange:
         calls = sum(figure(stage.calls) for stage in stages)
         tokens = sum(figure(s.tokens_in) + figure(s.tokens_out) for s in stages)
         return max(
-            # a stage waits for the one before: fewer calls than slots leave some idle
+            # a stage waits for the previous one: fewer calls than slots leave some idle
             sum(
                 figure(s.call_s) / min(limits.concurrency, max(1.0, figure(s.calls)))
                 for s in stages
@@ -296,7 +296,7 @@ def _seconds(stages: Sequence[UsageEstimate], limits: Limits) -> EstimateRange:
 
 
 def _in_batches(stages: Sequence[UsageEstimate], at_a_time: int) -> EstimateRange:
-    """What providers promise of batches; how much sooner they come nobody says."""
+    """Return the guaranteed time of batches; how much sooner they end is unknown."""
 
     def rounds(figure: Callable[[EstimateRange], float]) -> int:
         call_counts = (figure(stage.calls) for stage in stages)
@@ -310,7 +310,7 @@ def _in_batches(stages: Sequence[UsageEstimate], at_a_time: int) -> EstimateRang
 
 
 def verdict(estimate: Estimate, budget_usd: float) -> tuple[str, str]:
-    """Whether a budget would hold, in a word and in a sentence.
+    """Return whether a budget would hold, as a word and a sentence.
 
     The word is `holds`, `may not hold`, `does not hold` or `unknown`.
     """
@@ -330,16 +330,16 @@ def verdict(estimate: Estimate, budget_usd: float) -> tuple[str, str]:
 
 
 ENOUGH: Final = 20
-"""Replies that make a mean."""
+"""Minimum number of replies for a mean."""
 NEWEST: Final = 50
-"""Runs that are looked at; each costs some milliseconds."""
+"""Maximum number of runs read; each takes some milliseconds."""
 
 
 def usual_replies(runs_dir: Path, job: str) -> dict[tuple[str, str], float]:
-    """Mean tokens of a reply by stage and model, from the newest run that knows.
+    """Return mean reply tokens by stage and model, from the newest run with data.
 
-    Runs are taken by name, which begins with the time unless a person chose it; those
-    that cannot be read are passed over.
+    Runs are sorted by name, which starts with the time unless the user chose it;
+    unreadable runs are skipped.
     """
     means: dict[tuple[str, str], float] = {}
     for folder in reversed(list_runs(runs_dir)[-NEWEST:]):
@@ -358,11 +358,11 @@ def usual_replies(runs_dir: Path, job: str) -> dict[tuple[str, str], float]:
 
 
 ITEMS: Final = 64
-"""Items that are tried: two standard errors are then a quarter of their spread."""
+"""Number of items tried: two standard errors are then a quarter of their spread."""
 CALLS: Final = 4000
-"""Baseline answers, at most, before a person who waits: papers take 1 ms each."""
+"""Maximum number of baseline answers while a user waits: papers take 1 ms each."""
 AT_START_S: Final = 0.1
-"""For trying items before a run's first event: some six papers of 60 KB."""
+"""Time for trying items before a run's first event: some six papers of 60 KB."""
 AMONG_AT_START: Final = 4096
 LARGEST_AT_START: Final = 16
 
@@ -374,7 +374,7 @@ def preview(
     *,
     count: CountTokens = text_tokens,
 ) -> Estimate:
-    """What a run would take, from a sample of its whole plan and from earlier runs."""
+    """Estimate a run from a sample of its whole plan and from earlier runs."""
     sample = draw_sample(
         work.job,
         work.dataset,
@@ -395,10 +395,10 @@ def expected(
     *,
     notify: Callable[[str], None],
 ) -> ExpectedUsage | None:
-    """What a run remembers as its estimate; None where nothing is planned.
+    """Return the estimate that a run records; None if nothing is planned.
 
-    How many items it is made of depends on what the machine can try in an instant.
-    *notify* gets a sentence where tasks fail because the job's own code raises.
+    The number of tried items depends on the speed of the machine. *notify* gets a
+    message if tasks fail because the job's code raises.
     """
     plan = _plan(work, options, runs_dir)
     end = clock.monotonic() + AT_START_S

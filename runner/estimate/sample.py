@@ -1,9 +1,9 @@
 """Answers a few items of a plan offline to measure the cost of an item.
 
-An item is a first-stage task, or all those in a row that share a group. A sample of
-them is answered by the job's own baseline, through the real requests, parsers and
-follow-ups, in memory. Nothing is sent and nothing recorded. A task whose `request`,
-`follow_up` or baseline raises is counted as failing, and the sample continues.
+An item is a first-stage task, or all consecutive ones that share a group. A sample of
+them is answered by the job's baseline, with the real requests, parsers and follow-ups,
+in memory. Nothing is sent or recorded. A task whose `request`, `follow_up` or baseline
+raises is counted as failing, and the sample continues.
 """
 
 from __future__ import annotations
@@ -26,32 +26,32 @@ from runner.money.tokens import CountTokens, prompt_tokens, text_tokens, worst_o
 from runner.plan import Roles, followers, stage_of
 
 SEED: Final = 20
-"""Of the choice of items: the same estimate from the same data."""
+"""Seed of the sampling: the same data give the same estimate."""
 LARGEST: Final = 1000
-"""Tasks that are kept of an item."""
+"""Maximum tasks kept of an item."""
 
 
 @dataclass(slots=True, kw_only=True)
 class StageUsage:
-    """What the calls of a stage to one model come to, in one replicate."""
+    """Usage of a stage's calls to one model, in one replicate."""
 
     calls: float = 0.0
     tokens_in: float = 0.0
-    tokens_out: float = 0.0  #: of the baseline's replies
-    most_out: float = 0.0  #: as much as the requests allow
+    tokens_out: float = 0.0  #: tokens of the baseline's replies
+    most_out: float = 0.0  #: maximum that the requests allow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampledStage:
-    """The tasks of a stage and model, those planned first or those that follow."""
+    """The first or the follow-up tasks of a stage and model."""
 
     stage: str
     model: str
-    is_first: bool  #: its tasks are planned first, and follow from none
+    is_first: bool  #: first-stage tasks, which follow from none
 
 
 Grown = dict[SampledStage, StageUsage]
-"""What one item comes to."""
+"""Usage of one item by stage."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -64,14 +64,14 @@ class PlanItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailingTasks:
-    """Tasks of the tried items that fail because the job's own code raises."""
+    """Tasks of the tried items that fail because the job's code raises."""
 
     tasks: int = 0
-    first: str = ""  #: of the first: the method, the exception's class and its line
+    first: str = ""  #: first failure: the method, the exception's class and its line
 
     @property
     def sentence(self) -> str:
-        """The same in words."""
+        """Describe the failures in a sentence."""
         tasks = "task" if self.tasks == 1 else "tasks"
         return (
             f"{self.tasks:,} {tasks} of the items tried would fail: the job's "
@@ -84,13 +84,13 @@ NONE_FAILS: Final = FailingTasks()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanSample:
-    """The items of a plan, and what those came to that were tried."""
+    """The items of a plan, with the usage of the tried ones."""
 
     items: int
     specs: int  #: first-stage tasks, skipped ones included
-    first_calls: Counter[str]  #: those that are asked, by stage: exact
+    first_calls: Counter[str]  #: sent first-stage calls by stage: exact
     tried: tuple[Grown, ...]
-    failing: FailingTasks = NONE_FAILS  #: as many as in the items that were tried
+    failing: FailingTasks = NONE_FAILS  #: failing tasks of the tried items
 
 
 def draw_sample(
@@ -105,18 +105,19 @@ def draw_sample(
     count: CountTokens = text_tokens,
     terms: Mapping[str, ModelTerms] = MappingProxyType({}),
 ) -> PlanSample:
-    """Try some items of a plan, drawn evenly and always the same.
+    """Try some items of a plan, drawn uniformly with a fixed seed.
 
     Args:
-        job: whose plan, requests, parsers, follow-ups and baseline.
+        job: provides plan, requests, parsers, follow-ups and baseline.
         dataset: its data.
-        roles: which models serve which; one replicate of each task is tried.
-        items: how many to try, at most.
-        goes_on: whether another is tried, after so many baseline answers; one is.
-        among: look at no more than so many items of the plan; None: at all.
-        largest: tasks of an item that are kept; the first stand for the rest.
+        roles: models by role; one replicate of each task is tried.
+        items: maximum number to try.
+        goes_on: whether to try another item after that many baseline answers; one is
+            always tried.
+        among: maximum number of items of the plan to read; None: all.
+        largest: maximum tasks kept of an item; the first ones represent the rest.
         count: counts the tokens of a text.
-        terms: how models are asked, by name; those that are not there as usual.
+        terms: request parameters of models, by name; others have the usual ones.
     """
     first_calls: Counter[str] = Counter()
     chance = random.Random(SEED)  # noqa: S311 - a sample, no secret
@@ -148,7 +149,7 @@ def draw_sample(
 
 
 class _Skips:
-    """Which items enter a full reservoir: algorithm L (Li, 1994)."""
+    """Chooses the items that enter a full reservoir: algorithm L (Li, 1994)."""
 
     def __init__(self, size: int, chance: random.Random) -> None:
         self._size = size
@@ -158,7 +159,7 @@ class _Skips:
         self.skip()
 
     def skip(self) -> None:
-        """Choose the next."""
+        """Choose the next one."""
         self._w *= math.exp(math.log(1.0 - self._chance.random()) / self._size)
         gap = math.log(1.0 - self._chance.random()) / math.log1p(-self._w)
         self.at += math.floor(gap) + 1
@@ -186,7 +187,7 @@ def _units(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _SampledTask:
-    """A task of an item, and the first of its family."""
+    """A task of an item, and the first task of its family."""
 
     spec: TaskSpec
     model: str
@@ -194,7 +195,7 @@ class _SampledTask:
 
     @property
     def identity(self) -> tuple[str, ...]:
-        """What makes it itself in its item: its family, and what is asked of whom."""
+        """Return its identity in its item: family, stages, keys and models."""
         return tuple(
             word
             for member in (self.root or self, self)
@@ -203,7 +204,7 @@ class _SampledTask:
 
     @property
     def ancestors(self) -> list[tuple[str, str]]:
-        """Whose models those that follow it may inherit."""
+        """Return the stages and models that its follow-ups may inherit."""
         first = self.root or self
         return [(self.spec.stage, self.model), (first.spec.stage, first.model)]
 
@@ -214,7 +215,7 @@ class _Group:
 
     leader: _SampledTask
     answers: list[Answer] = field(default_factory=list)
-    followed: int = 0  #: answers it had when it was followed up
+    followed: int = 0  #: number of answers when it was followed up
 
 
 class _Offline:
@@ -233,13 +234,13 @@ class _Offline:
         self._roles = roles
         self._count = count
         self._terms = terms
-        #: of the present item: models that are asked the same get the same answer
+        #: of the current item: models with equal requests get equal answers
         self._answers: dict[Request, tuple[Content | None, int]] = {}
         self.calls = 0
         self.failing = NONE_FAILS
 
     def grown(self, unit: PlanItem) -> Grown:
-        """What an item comes to with all that follows from it."""
+        """Return the usage of an item with all its follow-ups."""
         self._answers.clear()
         uses: Grown = {}
         seen: set[tuple[str, ...]] = set()
@@ -300,7 +301,7 @@ class _Offline:
         return Answer(task=task, reply=reply, parsed=parsed)
 
     def _content(self, request: Request) -> tuple[Content | None, int]:
-        """The baseline's answer and the tokens of the prompt; None where it raises."""
+        """Return the baseline's answer and the prompt tokens; None if it raises."""
         cached = self._answers.get(request)
         if cached is None:
             self.calls += 1
@@ -317,7 +318,7 @@ class _Offline:
         return cached
 
     def _fails(self, error: Exception, method: str) -> str:
-        """Count a task that the job's method *method* fails; the class of its error."""
+        """Count a task that fails in the job's *method*; return the error's class."""
         fault = job_fault(error, self._job, method)
         first = self.failing.first or f"{method} raised {fault}"
         self.failing = FailingTasks(tasks=self.failing.tasks + 1, first=first)
@@ -343,7 +344,7 @@ class _Offline:
     def _next(
         self, leader: _SampledTask, group: tuple[Answer, ...]
     ) -> Iterator[_SampledTask]:
-        """The tasks that follow a group."""
+        """Yield the follow-up tasks of a group."""
         root = leader.root or leader
         try:
             specs = list(self._job.follow_up(self._dataset, group))

@@ -19,9 +19,9 @@ from runner.limits.rate_limits import NO_HEADER_LIMITS, HeaderLimits, TokenBucke
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedAttempt:
-    """A recorded attempt: what the simulation needs of it."""
+    """A recorded attempt: the data that the simulation needs."""
 
-    duration_s: float  #: from the taking of its slot to its outcome
+    duration_s: float  #: from taking its slot to its outcome
     error: e.AttemptError | None = None  #: None: it was answered
     tokens_in: int = 0
     tokens_out: int = 0
@@ -31,7 +31,7 @@ class RecordedAttempt:
 
     @property
     def tokens(self) -> int:
-        """What it used of a limit on tokens."""
+        """Tokens that count against a token limit."""
         return self.tokens_in + self.tokens_out
 
 
@@ -42,32 +42,33 @@ class RecordedTask:
     stage: str
     model: str
     attempts: tuple[RecordedAttempt, ...]
-    worst_tokens: int = 0  #: reserved for an attempt where tokens are limited
+    worst_tokens: int = 0  #: reservation of an attempt under a token limit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedItem:
-    """A first-stage task and what followed from it."""
+    """A first-stage task and its follow-ups."""
 
     first: RecordedTask
     later: tuple[RecordedTask, ...] = ()  #: by stage, in the stages' order
 
 
 class LearnedRateLimit:
-    """A request rate that an endpoint was found to allow: it refuses what is above.
+    """A request rate that an endpoint was found to allow.
 
-    Where there is none, refusals are among the recorded attempts.
+    Requests above it are refused. Without one, refusals are among the recorded
+    attempts.
     """
 
     def __init__(
         self, per_second: float, *, refused_s: float, sends_retry_after: bool
     ) -> None:
-        """Allow so much, with a second's worth at once, as most servers do.
+        """Allow a rate, with bursts of a second's worth, as most servers do.
 
         Args:
-            per_second: requests that are let through.
-            refused_s: what a refusal takes.
-            sends_retry_after: whether a refusal says how long to wait.
+            per_second: accepted requests.
+            refused_s: duration of a refusal.
+            sends_retry_after: whether a refusal has a `retry-after`.
         """
         self.per_second = per_second
         self._bucket = TokenBucket(per_second, max(1.0, per_second))
@@ -75,7 +76,7 @@ class LearnedRateLimit:
         self._sends_retry_after = sends_retry_after
 
     def refuses(self, now: float) -> RecordedAttempt | None:
-        """The refusal of a request that arrives *now*; None: it is let through."""
+        """Return the refusal of a request that arrives *now*; None: it is accepted."""
         free_at = self._bucket.ready_at(now, 1.0)
         if free_at <= now:
             self._bucket.take(now, 1.0)
@@ -86,8 +87,8 @@ class LearnedRateLimit:
 
 
 CALL_S: Final = 0.00035
-"""Of the engine's own time for each call, one after another: 0.34 to 0.38 ms in
-`tests/bench/RESULTS.md`; no limit makes a run faster than that."""
+"""Engine time per call, sequential: 0.34 to 0.38 ms in `tests/bench/RESULTS.md`; no
+limit makes a run faster than that."""
 
 ASSUMED: Final = (
     "an attempt takes as long as it took in the recorded run, under that run's load",
@@ -99,7 +100,7 @@ ASSUMED: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayedModel:
-    """One model: its limits and the items it is asked first."""
+    """One model with its limits and its first-stage items."""
 
     model: str
     stages: Sequence[str]
@@ -111,7 +112,7 @@ class ReplayedModel:
 
 @dataclass(slots=True, kw_only=True)
 class CallTotals:
-    """What one model's calls came to."""
+    """Totals of one model's calls."""
 
     calls: int = 0  #: attempts
     answered: int = 0
@@ -126,30 +127,30 @@ class CallTotals:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WhatIfOutcome:
-    """How the run would go."""
+    """Outcome of the simulated run."""
 
     seconds: float
     models: Mapping[str, CallTotals]
     most_in_flight: int
-    stopped: str | None  #: why an endpoint would have been given up
+    stopped: str | None  #: why an endpoint would have been stopped
 
 
 def what_if(
     replayed_models: Sequence[ReplayedModel], *, deadline_s: float, seed: int = 0
 ) -> WhatIfOutcome:
-    """The course of a run with these limits.
+    """Simulate a run with these limits.
 
     Args:
-        replayed_models: the models with what they are asked.
-        deadline_s: of one task, retries included.
-        seed: of the jitter between retries.
+        replayed_models: the models with their items.
+        deadline_s: deadline of one task, retries included.
+        seed: seed of the jitter between retries.
     """
     return _Simulation(replayed_models, deadline_s, seed).run()
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class _Family:
-    """An item under way: what is still to be released."""
+    """An item in progress, with what is still to be released."""
 
     later: deque[RecordedTask]
     open: int = 1  #: released trials that have not ended
@@ -157,22 +158,22 @@ class _Family:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class _ActiveTask:
-    """A trial under way."""
+    """A trial in progress."""
 
     trial: RecordedTask
     family: _Family
     number: int = 0
-    next: int = 0  #: of its attempts
+    next: int = 0  #: index of its next attempt
 
     @property
     def has_more(self) -> bool:
-        """Whether it was attempted again."""
+        """Whether there is another recorded attempt."""
         return self.next < len(self.trial.attempts)
 
 
 @dataclass(slots=True, kw_only=True)
 class _Supply:
-    """The items of one model, in order, with a look at the next one."""
+    """The items of one model in order, with lookahead."""
 
     items: Iterator[RecordedItem]
     next: RecordedItem | None = field(default=None)
@@ -234,7 +235,7 @@ class _Simulation:
         )
 
     def _advance(self, wake_at: float | None) -> bool:
-        """Go to what happens next; False: nothing will."""
+        """Advance to the next event; False: there is none."""
         if self._ends and (wake_at is None or self._ends[0][0] <= wake_at):
             self._now, number, work, attempt = heapq.heappop(self._ends)
             self._last = self._now
@@ -272,7 +273,7 @@ class _Simulation:
         )
 
     def _from_items(self, load: TaskPageRequest) -> _ActiveTask | None:
-        """The next item, if it begins with the stage that is asked for."""
+        """Return the next item, if it starts with the requested stage."""
         supply = self._supplies[load.model]
         item = supply.peek()
         if item is None:

@@ -53,14 +53,14 @@ from store.task import PICO_PER_USD, TaskState
 
 PAGE: Final = 256
 LENDERS: Final = 256
-"""Ended tasks of a stage and model that open ones take after, in turn."""
+"""Ended tasks of a stage and model that open ones imitate, in turn."""
 MARGIN: Final = 1.2
-"""Of tokens reserved for a prompt over those that it has (bytes by three: 1.05 for
-papers, 1.4 for prose)."""
+"""Reserved prompt tokens relative to actual ones (bytes by three: 1.05 for papers, 1.4
+for prose)."""
 BOUND: Final = 0.98
-"""Of the limit set by hand: what is found above it is that limit itself."""
+"""Fraction of the user's limit above which an observed limit is the user's limit."""
 REFUSALS: Final = 200
-"""Failures that are looked at for what a refusal is like."""
+"""Failures read to learn about refusals."""
 
 _ERRORS: Final[Mapping[str, type[e.AttemptError]]] = {
     error.__name__: error for error in RETRY_RULES
@@ -73,30 +73,30 @@ _MENDED: Final = (
     e.JobFault,
     e.Cancelled,
 )
-"""What a person did, or mended since; it would not come again."""
+"""Errors caused or fixed by the user; they would not recur."""
 
 
 @dataclass(slots=True, kw_only=True)
 class ReplayCounts:
-    """What was met while reading; complete once the items are used up."""
+    """Counts made while reading; complete once the items are used up."""
 
     tasks: int = 0
-    taken_after: int = 0  #: tasks without an outcome that go like others
-    left_out: int = 0  #: tasks without an outcome, and none to go by
+    taken_after: int = 0  #: tasks without an outcome that imitate others
+    left_out: int = 0  #: tasks without an outcome and without others to imitate
 
 
 @dataclass(slots=True, kw_only=True)
 class RecordedItems:
-    """The items that one model was asked first, as that model or as another."""
+    """The first-stage items of one model, possibly replayed as another."""
 
     connection: sqlite3.Connection
-    model: str  #: whose first-stage tasks are taken
-    names: Mapping[str, str]  #: what recorded models are called in the what-if
+    model: str  #: model whose first-stage tasks are replayed
+    names: Mapping[str, str]  #: names of recorded models in the simulation
     stages: Sequence[str]
-    prices: Mapping[str, Price | None]  #: by what they are called
-    max_tokens: Mapping[str, int]  #: of a reply, by stage
+    prices: Mapping[str, Price | None]  #: by name in the simulation
+    max_tokens: Mapping[str, int]  #: maximum tokens of a reply, by stage
     census: ReplayCounts
-    drops_refusals: bool  #: a found rate makes its own
+    drops_refusals: bool  #: a learned rate creates its own refusals
     _lenders: dict[tuple[str, str], deque[RecordedTask]] = field(default_factory=dict)
     _whole: deque[RecordedItem] = field(default_factory=lambda: deque(maxlen=LENDERS))
 
@@ -168,12 +168,12 @@ class RecordedItems:
 def endpoint_rate(
     connection: sqlite3.Connection, observed: ObservedLimits, by_hand: float | None
 ) -> LearnedRateLimit | None:
-    """The rate that the run found its endpoint to allow; None where it met none.
+    """Return the request rate that the run learned; None if it met no limit.
 
     Args:
         connection: a reader of the run.
-        observed: what held the model back at the end.
-        by_hand: requests a minute that a person had set.
+        observed: the model's limits at the end.
+        by_hand: the user's limit in requests per minute.
     """
     if observed.rpm is None or (by_hand is not None and observed.rpm > BOUND * by_hand):
         return None
@@ -192,7 +192,7 @@ def endpoint_rate(
 def output_limits(
     connection: sqlite3.Connection, stages: Sequence[str]
 ) -> dict[str, int]:
-    """`max_tokens` of each stage, as the first request of each had it."""
+    """Return `max_tokens` of each stage, from its first request."""
     limits = {}
     for stage in stages:
         query = parse_query(f"stage:{stage} attempts>0")
@@ -207,7 +207,7 @@ def output_limits(
 def _attempts(
     ended: Sequence[AttemptEnd], price: Price | None
 ) -> tuple[RecordedAttempt, ...]:
-    """The attempts that brought the reply that counts; those of a retried task last."""
+    """Return the attempts that led to the reply that counts, after any retry."""
     current: list[AttemptEnd] = []
     for end in ended:
         if current and _is_answer(current[-1]):
@@ -269,7 +269,7 @@ def _cost_pico(
 
 
 def _limits_of(headers: Mapping[str, str] | None) -> HeaderLimits:
-    """The limits told; what was left of them belongs to a moment that is gone."""
+    """Return limits in headers without remainders, which are out of date."""
     if not headers:
         return NO_HEADER_LIMITS
     limits = header_limits(headers, now_us=0)
@@ -282,7 +282,7 @@ def _limit(quota: Quota | None) -> Quota | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WhatIf:
-    """How a recorded run would go with other options."""
+    """Outcome of a recorded run with other options."""
 
     run_id: str
     outcome: WhatIfOutcome
@@ -292,7 +292,7 @@ class WhatIf:
 
     @property
     def cost_usd(self) -> float | None:
-        """Of all models; None while a price is unknown."""
+        """Total cost; None if a price is unknown."""
         costs = list(self.costs_usd.values())
         known = [cost for cost in costs if cost is not None]
         return sum(known) if len(known) == len(costs) else None
@@ -301,18 +301,18 @@ class WhatIf:
 def run_what_if(
     connection: sqlite3.Connection, job: Job, *, then: RunOptions, now: RunOptions
 ) -> WhatIf:
-    """Play a recorded run again with other options, its attempts as they were.
+    """Replay a recorded run with other options and its recorded attempts.
 
-    A model that the run did not ask goes like the first that it asked in that role.
+    A model that is not in the run imitates the first one that it had in that role.
 
     Args:
         connection: a reader of the run.
-        job: whose run it is.
-        then: the options that it ran with.
+        job: the job of the run.
+        then: the options of the run.
         now: models, limits, prices, deadline and seed to try.
 
     Raises:
-        UsageError: the run has nothing to go by.
+        UsageError: the run has no recorded calls.
     """
     first, run_status = run_started(connection), status(connection)
     if first.imported or not run_status.attempts.started:
@@ -372,10 +372,10 @@ def run_what_if(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Casting:
-    """Who plays whom."""
+    """Assignment of simulated models to recorded ones."""
 
-    like: Mapping[str, str]  #: by model now: the recorded one that it goes like
-    names: Mapping[str, str]  #: by recorded model: the one that goes like it
+    like: Mapping[str, str]  #: recorded model that each simulated one imitates
+    names: Mapping[str, str]  #: simulated model that imitates each recorded one
 
 
 def _cast(

@@ -3,15 +3,14 @@
 `AdaptiveConcurrency` starts slowly and grows in small steps, by latency;
 `LearnedConcurrency` learns the limit of an endpoint from its refusals. Sans-IO.
 
-A round is the time in which half as many calls as there are slots were sent and came
-back. While the slots are used the limit doubles each round, until that makes calls much
-slower; from then on it grows by a twentieth (the figures are those of inspect_ai's
-adaptive concurrency). It does not grow in a round with a refusal, or in one that used
-less than four fifths of it, which shows nothing. `LearnedConcurrency` handles what
-refusals show about concurrency.
+A round ends when half as many calls as there are slots were sent and answered. While
+the slots are used, the limit doubles each round until calls get much slower; from then
+on it grows by a twentieth (the figures are those of inspect_ai's adaptive concurrency).
+It does not grow in a round with a refusal, or in one that used less than four fifths of
+it. `LearnedConcurrency` handles what refusals show about concurrency.
 
-At a refusal the endpoint is full: what is in flight then *is* the limit. A limit that
-is refused again before it was raised was taken too high (replies are on their way for a
+At a refusal the endpoint is full: the number of calls in flight *is* the limit. A limit
+that is refused again before it was raised was too high (replies are in transit for a
 moment after the endpoint has finished them) and is cut a little deeper each time. If
 even that does not help, the refusals have nothing to do with calls in flight, and the
 limit is *doubtful*.
@@ -27,20 +26,22 @@ START = 8
 DOUBLING = 2.0
 INCREASE = 1.05
 USED = 0.8
-"""Share of the slots that must have been used for a limit to have mattered."""
+"""Share of the slots that must be used before the limit is judged."""
 FEWEST = 8
-"""A median of fewer would jump about by itself; calls of one model differ widely."""
+"""Minimum latencies per median; fewer would fluctuate, as calls of one model differ
+widely."""
 KNEE = 1.7
-"""A doubling that makes calls take this much longer bought less than a fifth more."""
+"""A doubling that makes calls this much slower gains less than a fifth of
+throughput."""
 KNEE_S = 0.005
-"""Differences below are the loop's own, not the endpoint's."""
+"""Smaller differences are due to the event loop, not the endpoint."""
 
 
 class AdaptiveConcurrency:
-    """The limit on calls at a time of one model, never above the user's ceiling."""
+    """The concurrency limit of one model, at most the user's ceiling."""
 
     def __init__(self, ceiling: int, start: int = START) -> None:
-        """Begin with *start* slots, or with all there may be."""
+        """Start with *start* slots, or with *ceiling* if that is lower."""
         self._ceiling = ceiling
         self._limit = float(min(start, ceiling))
         self._is_doubling = True
@@ -55,16 +56,16 @@ class AdaptiveConcurrency:
 
     @property
     def limit(self) -> int:
-        """Calls that may be in flight."""
+        """Maximum number of calls in flight."""
         return int(self._limit)
 
     def set_ceiling(self, ceiling: int) -> None:
-        """Never more than *ceiling* from now on; up to it as fast as at first."""
+        """Set the ceiling; growth towards a higher one starts fast again."""
         self._ceiling = ceiling
         self._limit = min(self._limit, float(ceiling))
 
     def answered(self, now: float, sent_at: float, in_flight: int) -> None:
-        """A reply came to a call of *sent_at*; *in_flight* calls, it included."""
+        """Record a reply to a call of *sent_at*, one of *in_flight* calls."""
         self._most = max(self._most, in_flight)
         if sent_at < self._began:
             return
@@ -90,55 +91,55 @@ class AdaptiveConcurrency:
             self._is_doubling = False
 
     def refused(self) -> None:
-        """Something was too much, calls at a time or not: this is no time to grow."""
+        """Record a refusal of any kind: the limit does not grow in this round."""
         self._is_clean = False
 
 
 LESS = 1 / 64
-"""Cut for the first time in vain; doubled for each further time."""
+"""First cut without effect; doubled each further time."""
 MOST_DOUBLINGS = 10
-"""Of that share; it is all of the limit long before."""
+"""Maximum doublings; the cut covers the whole limit long before."""
 NEAR_LIMIT = 0.9
-"""A call that was refused beside fewer than this share of the limit has little to do
-with it; it counts as refused in vain."""
+"""A call refused beside fewer calls than this share of the limit counts as refused in
+vain, because the limit was hardly the cause."""
 OFTEN = 5
-"""Refused so often in a row, a limit is doubtful; it is 0.78 of the first then."""
+"""Refusals in a row that make a limit doubtful; by then it is 0.78 of the first."""
 
 
 class LearnedConcurrency:
-    """The learned limit on calls at a time; free until something is refused."""
+    """The learned concurrency limit; unlimited until a refusal."""
 
     def __init__(self) -> None:
         self.drop()
 
     def drop(self) -> None:
-        """Forget the limit: calls are free again."""
+        """Forget the limit."""
         self._limit = float("inf")
         self._climb = UpwardSteps()
         self._cut_at = float("-inf")
 
     @property
     def limit(self) -> float:
-        """Calls that may be in flight; infinite: nothing was learned."""
+        """Maximum number of calls in flight; infinite if nothing was learned."""
         return int(self._limit) if self.is_learned else self._limit
 
     @property
     def is_learned(self) -> bool:
-        """Whether anything was refused that speaks of calls at a time."""
+        """Whether a refusal has set a limit."""
         return self._limit < float("inf")
 
     @property
     def is_doubtful(self) -> bool:
-        """Whether lowering the limit does not lessen the refusals."""
+        """Whether a lower limit does not reduce refusals."""
         return self._climb.in_vain >= OFTEN
 
     @property
     def share(self) -> float:
-        """Share of the requests that were refused since the limit was in doubt."""
+        """Share of refused requests since the limit became doubtful."""
         return self._climb.share
 
     def sent(self, now: float, among: int) -> None:
-        """A call leaves, while *among* others are in flight."""
+        """Record a call sent while *among* others are in flight."""
         if not self.is_learned:
             return
         if among + 1 < self.limit:
@@ -147,10 +148,10 @@ class LearnedConcurrency:
             self._limit = max(self._limit * (1 + step), self._limit + 1.0)
 
     def refused(self, now: float, sent_at: float, among: int) -> None:
-        """A refusal to a call that was sent while *among* others were in flight."""
+        """Record the refusal of a call sent beside *among* others."""
         self._climb.missed()
         if sent_at <= self._cut_at:
-            return  # sent before the limit that is in force
+            return  # sent before the current limit
         if self.is_learned:
             self._climb.refused()
             self._climb.measured()

@@ -1,8 +1,8 @@
 """Stops calls to an endpoint that fails in the same way every time.
 
-Sans-IO. Closed: requests flow. Open: the last attempts all failed alike; one probe at a
-time is sent, at growing intervals. Stopped: this process sends nothing more, because
-the endpoint never worked, or has not for an hour, or refuses the key.
+Sans-IO. Closed: requests flow. Open: the last attempts all failed with the same class;
+single probes are sent at growing intervals. Stopped: this process sends nothing more,
+because the endpoint never worked, has not worked for an hour, or refuses the key.
 
 A 429 shows that the endpoint works, and a prompt that is too long shows nothing about
 it: such failures neither open the breaker nor close it.
@@ -16,15 +16,15 @@ from runner import errors as e
 from runner.engine.failure_policy import RETRY_RULES
 
 FAILURES_TO_OPEN = 20
-"""Failures in a row, of one class, that open the breaker."""
+"""Consecutive failures of one class that open the breaker."""
 FAILURES_TO_OPEN_AT_FIRST = 6
-"""The same, where nothing was ever answered: a wrong address is the likeliest cause."""
+"""The same before the first reply: probably the address is wrong."""
 FIRST_PROBE_S = 1.0
 LAST_PROBE_S = 60.0
 GIVE_UP_S = 3600.0
-"""An outage longer than this needs a person."""
+"""A longer outage needs the user."""
 GIVE_UP_AT_FIRST_S = 10.0
-"""The same, where nothing was ever answered; a server that starts up takes seconds."""
+"""The same before the first reply; a starting server needs seconds."""
 NEUTRAL = (
     e.RateLimited,
     e.OutOfFiles,
@@ -43,12 +43,12 @@ NEUTRAL = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BreakerStatistics:
-    """What a breaker shows of itself."""
+    """State of a breaker."""
 
     is_open: bool
     consecutive: int
-    error: str | None  #: class that the last failures share
-    stopped: str | None  #: why nothing is sent any more
+    error: str | None  #: class of the last failures
+    stopped: str | None  #: why nothing more is sent
 
 
 class Breaker:
@@ -62,21 +62,21 @@ class Breaker:
         self._probe_at = 0.0
         self._probe_gap = FIRST_PROBE_S
         self._worked = False
-        self._statuses: set[int | None] = set()  #: of the failures before any reply
+        self._statuses: set[int | None] = set()  #: of failures before the first reply
         self._stopped: str | None = None
 
     @property
     def stopped(self) -> str | None:
-        """Why the endpoint is out for this process; None while it is not."""
+        """Why nothing more is sent to the endpoint; None while it is in use."""
         return self._stopped
 
     @property
     def is_open(self) -> bool:
-        """Whether only probes leave."""
+        """Whether only probes are sent."""
         return self._opened_at is not None
 
     def ready_at(self, now: float, in_flight: int) -> float | None:
-        """When a request may leave; None: not before one in flight comes back."""
+        """Return when a request may start; None: after one in flight returns."""
         if self._stopped is not None:
             return None
         if self._opened_at is None:
@@ -84,7 +84,7 @@ class Breaker:
         return None if in_flight else max(now, self._probe_at)
 
     def succeeded(self) -> None:
-        """A reply came: the endpoint works."""
+        """Record a reply."""
         self._worked = True
         self._consecutive = 0
         self._class = None
@@ -92,11 +92,11 @@ class Breaker:
         self._probe_gap = FIRST_PROBE_S
 
     def failed(self, error: e.AttemptError, now: float) -> str | None:
-        """Count a failure; a sentence for people if the breaker moved."""
+        """Count a failure; return a message if the breaker changed its state."""
         if isinstance(error, NEUTRAL) or self._stopped is not None:
             return None
         if isinstance(error, e.BadRequest) and error.status is None:
-            return None  # a gap in a recording, which nothing sent would fill
+            return None  # a gap in a recording, which no request can fill
         if RETRY_RULES[type(error)].stops_endpoint:
             return self.stop(self._sentence(error))
         if not self._worked:
@@ -116,7 +116,7 @@ class Breaker:
         )
 
     def _sentence(self, error: e.AttemptError) -> str:
-        """Why the endpoint is stopped."""
+        """Return why the endpoint is stopped."""
         match error:
             case e.AuthFailed():
                 return f"{self._name} refused the key: {error}"
@@ -129,7 +129,7 @@ class Breaker:
         self, error: e.AttemptError, now: float, opened_at: float
     ) -> str | None:
         if now < self._probe_at:
-            return None  # sent before the breaker opened; the probe is still to come
+            return None  # sent before the breaker opened; not a probe
         self._probe_at = now + self._probe_gap
         self._probe_gap = min(LAST_PROBE_S, self._probe_gap * 2)
         kind = type(error).__name__
@@ -140,7 +140,7 @@ class Breaker:
         return None
 
     def _at_first(self) -> str:
-        """What an endpoint that never worked did, as its statuses say."""
+        """Describe the statuses of an endpoint that never worked."""
         statuses = sorted(status for status in self._statuses if status is not None)
         if not statuses:
             return "never answered"
@@ -152,12 +152,12 @@ class Breaker:
         return f"answered {share} with {status_text}{only}"
 
     def stop(self, reason: str) -> str:
-        """Send nothing more; returns *reason*."""
+        """Send nothing more; return *reason*."""
         self._stopped = reason
         return reason
 
     def statistics(self) -> BreakerStatistics:
-        """The breaker's state as a value."""
+        """Return the breaker's state."""
         return BreakerStatistics(
             is_open=self.is_open,
             consecutive=self._consecutive,

@@ -1,33 +1,32 @@
 """Learns the request rate that an endpoint allows from its refusals; sans-IO.
 
-Most servers hold a bucket of credit. At a 429 the bucket is empty; at the next 429 it
-is empty again; so the number of accepted requests between the two, divided by the time
-between, *is* the rate at which the bucket fills, whatever its size. That is true as
-long as the bucket never overflowed in between, that is, while only this rate held
-requests back and it was not below the true rate: such a window is *firm*.
+Most servers use a token bucket. At a 429 the bucket is empty; at the next 429 it is
+empty again; so the number of accepted requests between the two, divided by the time
+between, *is* the rate at which the bucket fills, whatever its size. This holds if the
+bucket never overflowed in between, that is, while only this rate held requests back and
+it was not below the true rate: such a window is *firm*.
 
 After a refusal nothing is sent for a moment. Calls in flight return, the count is
 complete, and the server accumulates a little credit. The new rate is slightly above the
 estimate: it uses up that credit slowly, at the cost of one or two refusals at the end,
-and measures again. Between two refusals nothing of the allowed rate is lost.
+and measures again. Between two refusals the allowed rate is fully used.
 
 A rate that is refused again before it was raised is lowered a little each time. If that
 does not help, the refusals do not depend on the rate, and the rate is *doubtful*.
 
 After a refusal a limit stays unchanged for a while. If nothing is refused then, the
-true limit may be higher, and it is tried with 5 % more, 10 %, 20 %, ... as long as this
-limit is the bottleneck.
+true limit may be higher, so it is raised by 5 %, 10 %, 20 %, ... as long as it is the
+bottleneck.
 
 If concurrency is limited, every refused call found as many others in flight as the
 previous refused one, and no accepted call did. If the rate is limited, or refusals are
-random, the refused call is like any other: its rank among those let through, by calls
-in flight at the sending, is evenly distributed.
+random, the refused call is like any other: its rank among accepted calls, by calls in
+flight when sent, is uniformly distributed.
 
 Some endpoints refuse one request in fifty at random. Once such a share is known, a
 single refusal shows nothing; only a larger share does. Page's cumulative sum
-(Biometrika 41, 1954) finds that in the fewest requests: every refusal adds to it, every
-request let through takes away, each as much as it is likelier under a grown share than
-under the usual one.
+(Biometrika 41, 1954) detects that in the fewest requests: it adds for every refusal and
+every accepted request the log-likelihood ratio of a grown share to the usual one.
 """
 
 from __future__ import annotations
@@ -38,32 +37,33 @@ from collections import Counter
 from runner.limits.rate_limits import TokenBucket
 
 QUIET_S, QUIET_REQUESTS = 30.0, 300
-"""So much without a refusal comes before the first step: a look costs one or two."""
+"""Both must pass without a refusal before the first step; a probe costs one or two
+refusals."""
 STEP_S, STEP_REQUESTS = 5.0, 10
-"""Steps are so far apart: a bucket that is full hides the first seconds of a rise."""
+"""Distance between steps: a full bucket hides the first seconds of an increase."""
 FIRST_STEP = 0.05
 SEVERAL = 3
-"""Refusals in vain from which they may be a matter of chance."""
+"""Refusals in vain from which chance is a possible cause."""
 
 
 class UpwardSteps:
-    """The steps upwards of one limit."""
+    """Upward steps of one limit."""
 
     def __init__(self) -> None:
-        #: refusals in a row that came although the limit had not been raised
+        #: consecutive refusals although the limit had not been raised
         self.in_vain = 0
         self._sent = 0  #: since the first of those
         self._refused = 0
-        self._steps = 0  #: upwards, not measured and not undone
+        self._steps = 0  #: upward steps, neither measured nor undone
         self.rest(float("-inf"))
 
     def rest(
         self, now: float, seconds: float = math.inf, requests: float = math.inf
     ) -> None:
-        """No step before *seconds* and *requests*, at most those of a full rest.
+        """Delay the next step by *seconds* and *requests*, at most a full rest.
 
-        After several refusals in vain, nor before three times as many requests as came
-        between them: if they come by chance, such a pause is one of twenty.
+        After several refusals in vain, also wait for three times the mean number of
+        requests between them: if they are random, one pause in twenty is that long.
         """
         usual = self._sent // self.in_vain if self.in_vain >= SEVERAL else 0
         self._due_at = now + min(seconds, QUIET_S)
@@ -73,13 +73,13 @@ class UpwardSteps:
 
     @property
     def share(self) -> float:
-        """Share of the requests that were refused, of those refused in vain."""
+        """Share of requests refused, counted while refused in vain."""
         return self._refused / max(1, self._sent)
 
     def refused(self) -> None:
-        """The limit was refused; the last step upwards, if any, is undone.
+        """Record that the limit was refused; undo the last upward step, if any.
 
-        Without a step, it was taken too high, or it is no limit of this kind.
+        Without a step, the limit was too high, or refusals have another cause.
         """
         if self._steps:
             self._steps -= 1
@@ -88,19 +88,19 @@ class UpwardSteps:
             self.in_vain += 1
 
     def measured(self) -> None:
-        """The limit was learned anew, whatever steps there were."""
+        """Record that the limit was measured, which replaces all steps."""
         self._steps = 0
 
     def missed(self) -> None:
-        """A request was refused, whatever for."""
+        """Count a refused request, whatever its cause."""
         self._refused += 1
 
     def slack(self) -> None:
-        """Something else held requests back: the limit is not what matters."""
+        """Record that the limit is not the bottleneck."""
         self._had_slack = True
 
     def sent(self, now: float) -> float:
-        """A request leaves; by how much the limit is to be raised now: 0.05 is 5 %."""
+        """Count a request; return by how much to raise the limit now: 0.05 is 5 %."""
         self._sent += 1
         self._due_in -= 1
         if self._due_in > 0 or now < self._due_at:
@@ -116,41 +116,42 @@ class UpwardSteps:
 
 
 CALLS_TOLERANCE = 0.1
-"""Calls in flight at two refusals that differ by less may be the same limit."""
+"""Relative difference of calls in flight below which two refusals may have the same
+limit."""
 USUAL_RANK = 2.0
-"""-log(rank) is 1 on average where calls in flight do not matter, and some more while
+"""-log(rank) is 1 on average if calls in flight do not matter, and slightly more while
 the rate rises, since calls in flight rise with it."""
 MOST_EVIDENCE = 1.5
-"""Evidence of one window; two at the least must agree before anything is believed."""
+"""Maximum evidence of one window; at least two must agree."""
 
 
 class ConcurrencyEvidence:
-    """Compares the calls of one window after the other."""
+    """Compares the calls of consecutive windows."""
 
     def __init__(self) -> None:
         self.score = 0.0  #: evidence: a sum of -log(rank), never negative
-        self._before: int | None = None  #: others in flight at the refusal before
+        self._before: int | None = None  #: others in flight at the previous refusal
         self.begin()
 
     def begin(self) -> None:
-        """A new window."""
+        """Start a new window."""
         self._sent: Counter[int] = Counter()
         self._level: int | None = None
 
     def sent(self, among: int) -> None:
-        """A call leaves, while *among* others are in flight."""
+        """Record a call sent while *among* others are in flight."""
         self._sent[among] += 1
 
     def refused(self, among: int) -> None:
-        """The first refused call of the window left while *among* were in flight."""
+        """Record the first refused call of the window, sent beside *among* others."""
         self._level = among
 
     def compare(self, refused: int, *, is_steady: bool) -> None:
-        """The window has ended; *refused* of its calls were.
+        """End the window, of whose calls *refused* were refused.
 
         While the rate rises or is free, in a window that is not *steady*, calls in
-        flight rise up to the refusal by themselves; such a window counts only if the
-        refusals came at exactly the same number.
+        flight rise up to the refusal anyway; such a window counts only if the refusals
+        came at exactly the same number.
         """
         level, before = self._level, self._before
         self._before = level
@@ -166,55 +167,58 @@ class ConcurrencyEvidence:
         full = min(level, before)
         above = sum(n for among, n in self._sent.items() if among >= full) - refused
         passed = max(1, self._sent.total() - refused)
-        # none of n is like half a call of n: the rank is known no better
+        # zero of n counts as half a call: the rank is not known more precisely
         rank = min(1.0, max(0.5, above) / passed)
         evidence = min(MOST_EVIDENCE, -math.log(rank) - USUAL_RANK)
         self.score = max(0.0, self.score + evidence)
 
 
 BURST_S = 0.25
-"""Credit kept for late wake-ups; the loop's timers are good to some milliseconds."""
+"""Credit for late wake-ups; the loop's timers are accurate to some milliseconds."""
 HOLD_S = 0.25
-"""After a refusal; less, and refusals come often, more, and small buckets run over."""
+"""Pause after a refusal; with less, refusals are frequent, with more, small buckets
+overflow."""
 GAIN = 0.005
-"""Above the estimate: what HOLD_S gathers is used up after 50 s, if nothing grows."""
+"""Relative surplus over the estimate: it uses up the credit of HOLD_S in 50 s, if
+nothing grows."""
 LESS = 0.01
-"""Below it, for each time in a row that the pace was refused before it was raised."""
+"""Relative cut for each consecutive refusal of a rate that was not raised."""
 ENOUGH = 20
-"""Requests let through that make an estimate; one more or less is then 5 %."""
+"""Accepted requests needed for an estimate; an error of one is then 5 %."""
 FEW = 4
-"""The same for a first estimate, or where as many were refused: to wait for more would
-only have more refused."""
+"""The same for a first estimate, or after as many refusals: waiting for more would only
+cause more refusals."""
 SLACK_S = 5.0
-"""A window with slack is firm for so long; then the server may have run over."""
+"""Time for which a window with slack is firm; after that the bucket may have
+overflowed."""
 FLOOD = 0.2
-"""Where this share is refused, no bucket runs over either."""
+"""With this share of refusals, no bucket overflows either."""
 TRUST = 5
-"""An estimate is left alone for so many times as long as it took to make."""
+"""An estimate is kept for this many times the duration of its window."""
 OFTEN = 4
-"""Refused so often in a row, a pace is doubtful."""
+"""Consecutive refusals that make a rate doubtful."""
 
 
 class LearnedRate:
-    """The learned rate of one endpoint; free until it is refused too much."""
+    """The learned rate of one endpoint; unlimited until refusals exceed chance."""
 
     def __init__(self) -> None:
         self._last_sent = float("-inf")
-        self._settle_at: float | None = None  #: a refusal is waiting for stragglers
+        self._settle_at: float | None = None  #: end of the wait after a refusal
         self._settled_at = float("-inf")
         self.drop(float("-inf"))
 
     def drop(self, now: float) -> None:
-        """Forget the rate: requests are free again."""
+        """Forget the rate."""
         self._bucket: TokenBucket | None = None
         self._measured: float | None = None
         self._climb = UpwardSteps()
-        self._before_step: float | None = None  #: the rate, until it held or did not
+        self._before_step: float | None = None  #: rate before an open step
         self.concurrency_evidence = ConcurrencyEvidence()
         self._open(now, is_firm=False)
 
     def _open(self, now: float, *, is_firm: bool) -> None:
-        """Begin a window after *now*."""
+        """Start a window after *now*."""
         self._from = now
         self._is_firm = is_firm
         self._sent = 0
@@ -223,21 +227,21 @@ class LearnedRate:
 
     @property
     def rate(self) -> float | None:
-        """Requests a second; None: nothing was learned."""
+        """Requests per second; None: nothing was learned."""
         return self._bucket.rate if self._bucket is not None else None
 
     @property
     def is_doubtful(self) -> bool:
-        """Whether lowering the pace does not lessen the refusals."""
+        """Whether a lower rate does not reduce refusals."""
         return self._climb.in_vain >= OFTEN
 
     @property
     def share(self) -> float:
-        """Share of the requests that were refused since the pace was in doubt."""
+        """Share of refused requests since the rate became doubtful."""
         return self._climb.share
 
     def ready_at(self, now: float) -> float:
-        """When the next request may leave."""
+        """Return when the next request may start."""
         if self._settle_at is not None:
             if now < self._settle_at:
                 return self._settle_at
@@ -245,7 +249,7 @@ class LearnedRate:
         return now if self._bucket is None else self._bucket.ready_at(now, 1.0)
 
     def sent(self, now: float, among: int) -> None:
-        """A request leaves, while *among* others are in flight."""
+        """Record a request sent while *among* others are in flight."""
         bucket = self._bucket
         if bucket is None or bucket.level(now) >= bucket.depth:
             self._climb.slack()
@@ -262,13 +266,13 @@ class LearnedRate:
         self._last_sent = now
 
     def missed(self, sent_at: float) -> None:
-        """A request of *sent_at* was not let through, whatever for."""
+        """Count a refused request of *sent_at*, whatever its cause."""
         self._climb.missed()
         if sent_at > self._from:
             self._refused += 1
 
     def refused(self, now: float, sent_at: float, among: int, resume_at: float) -> None:
-        """What `missed` told was no chance; nothing is sent until *resume_at*."""
+        """Treat the last `missed` request as a limit; pause until *resume_at*."""
         if self._settle_at is not None:
             self._settle_at = max(self._settle_at, resume_at)
         elif sent_at > self._settled_at:
@@ -276,7 +280,7 @@ class LearnedRate:
             self.concurrency_evidence.refused(among)
 
     def _settle(self, now: float) -> None:
-        """Set the pace by what the window let through."""
+        """Set the rate from the requests accepted in the window."""
         self._settle_at = None
         self._settled_at = now
         is_steady = self._is_firm and self._bucket is not None
@@ -290,7 +294,7 @@ class LearnedRate:
             self._measure(duration_s, passed)
         else:
             self._open(self._last_sent, is_firm=True)
-            # the last step upwards was one too many
+            # the last upward step was too high
             self._measured = self._before_step or self._measured
         self._before_step = None
         if self._measured is not None:
@@ -306,7 +310,7 @@ class LearnedRate:
             self._open(self._last_sent, is_firm=True)
 
     def _set_rate(self, rate: float) -> TokenBucket:
-        # one whole request beside the credit, or slack could not be told from none
+        # one whole request besides the credit, or slack could not be detected
         depth = 1.0 + rate * BURST_S
         if self._bucket is None:
             self._bucket = TokenBucket(rate, depth)
@@ -315,42 +319,42 @@ class LearnedRate:
 
 
 GROWN_SHARE = 0.1
-"""A share this much above the usual one is what is looked for; it notices half of it,
-and a bucket that is empty refuses more."""
+"""Increase over the usual share that is tested for; half of it is detected, and an
+empty bucket refuses more."""
 MOST_BY_CHANCE = 0.25
-"""A share above is no chance, whatever else it is."""
+"""Higher shares are never attributed to chance."""
 SURE_EXCESS = math.log(1e6)
-"""A false alarm in a million requests or fewer (Lorden's bound)."""
+"""At most one false alarm in a million requests (Lorden's bound)."""
 MEMORY = 5000
-"""Requests over which the usual share is averaged; it may change."""
+"""Number of requests over which the usual share is averaged; it may change."""
 NO_SHARE = 0.0001
-"""A usual share below is none: then every refusal counts again."""
+"""Lower usual shares count as none: then every refusal counts again."""
 
 
 class RefusalExcess:
-    """Tells refusals that mean something from those that come by chance."""
+    """Separates refusals that indicate a limit from random ones."""
 
     def __init__(self) -> None:
-        self.usual = 0.0  #: share of requests that is refused by chance
-        self._learned = 0.0  #: the usual share sinks below, and never rises above
+        self.usual = 0.0  #: share of requests refused at random
+        self._learned = 0.0  #: upper bound of the usual share
         self._score = 0.0
 
     def learn(self, share: float) -> None:
-        """Take *share* of the requests to be refused whatever is done.
+        """Expect *share* of the requests to be refused at random.
 
-        If so many are refused that it can be no chance, nothing is learned: an
-        endpoint that refuses nearly everything is not to be pressed.
+        A share too high for chance is not learned: an endpoint that refuses nearly
+        everything must not be pressed.
         """
         self.usual = self._learned = share if share <= MOST_BY_CHANCE else 0.0
         self._score = 0.0
 
     def passed(self) -> None:
-        """A request was let through."""
+        """Count an accepted request."""
         if self.usual:
             self._count(0.0)
 
     def refused(self) -> bool:
-        """A request was refused; whether that is more than chance."""
+        """Count a refused request; return whether refusals exceed chance."""
         if not self.usual:
             return True
         self._count(1.0)

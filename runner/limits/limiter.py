@@ -10,9 +10,9 @@ in the endpoint's headers (`rate_limits`), and limits learned from its replies: 
 A refusal does not name the exceeded limit. So one explanation after the other is tried,
 the most common first, and rejected if it does not end the refusals:
 
-    429        the rate; then calls at a time, if refusals come when most are in flight
-    503, 529   calls at a time; likewise where this process has too many files open
-    else       chance: that share is expected from then on, and only more of it counts
+    429        the rate; then concurrency, if refusals come when most are in flight
+    503, 529   concurrency; also if this process has too many files open
+    else       chance: that share is expected from then on, and only more counts
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ from runner.limits.rate_limits import (
 )
 
 FULL = 2.5
-"""`Crowd.score` from which 429s are blamed on calls at a time: two windows at the
-least, in both of which nothing passed at as many calls in flight as were refused."""
+"""`ConcurrencyEvidence.score` from which 429s are attributed to concurrency: at least
+two windows in which nothing passed at as many calls in flight as were refused."""
 
 
 Refusal: TypeAlias = e.RateLimited | e.Overloaded | e.OutOfFiles
 
 
 class LearnedLimits:
-    """The limits that were learned from refusals."""
+    """Limits learned from refusals."""
 
     def __init__(self) -> None:
         self.pace = LearnedRate()
@@ -63,11 +63,11 @@ class LearnedLimits:
 
     @property
     def has_room(self) -> bool:
-        """Whether a call may be added to those in flight."""
+        """Whether another call may be in flight."""
         return self.in_flight < self.concurrency.limit
 
     def ready_at(self, now: float) -> float:
-        """When the next request may leave."""
+        """Return when the next request may start."""
         when = self.pace.ready_at(now)
         if self.pace.concurrency_evidence.score >= self._full:
             self._blames_concurrency = True
@@ -79,7 +79,7 @@ class LearnedLimits:
         return now
 
     def sent(self, now: float) -> int:
-        """A request leaves; how many others are in flight."""
+        """Record a request; return how many others are in flight."""
         among = self.in_flight
         self.in_flight += 1
         self.pace.sent(now, among)
@@ -87,11 +87,11 @@ class LearnedLimits:
         return among
 
     def ended(self) -> None:
-        """A request is over, however it ended."""
+        """Record the end of a request, whatever its outcome."""
         self.in_flight -= 1
 
     def passed(self) -> None:
-        """A request was let through."""
+        """Record an accepted request."""
         for surplus in self._surplus.values():
             surplus.passed()
 
@@ -103,14 +103,14 @@ class LearnedLimits:
         among: int,
         resume_at: float,
     ) -> bool:
-        """A request was refused; whether that speaks of a limit.
+        """Record a refused request; return whether it indicates a limit.
 
         Args:
-            error: how it was refused.
-            now: when that became known.
-            sent_at: when the request left,
-            among: and how many others were in flight.
-            resume_at: until when the endpoint asked to be left alone.
+            error: the refusal.
+            now: when it was received.
+            sent_at: when the request was sent.
+            among: how many others were in flight then.
+            resume_at: end of the pause that the endpoint asked for.
         """
         is_limit = self._surplus[type(error)].refused()
         self.pace.missed(sent_at)
@@ -127,7 +127,7 @@ class LearnedLimits:
 
     def _give_up_concurrency(self, error: Refusal) -> None:
         if self._blames_concurrency:
-            self._full *= 2  # more is asked for before they are blamed again
+            self._full *= 2  # require more evidence before blaming concurrency again
             self._blames_concurrency = False
         else:
             self._surplus[type(error)].learn(self.concurrency.share)
@@ -135,33 +135,33 @@ class LearnedLimits:
 
 
 REQUEST_BURST_S = 0.25
-"""Credit kept for late wake-ups; the loop's timers are good to some milliseconds."""
+"""Credit for late wake-ups; the loop's timers are accurate to some milliseconds."""
 TOKEN_BURST_S = 1.0
-"""Tokens are settled late and in lumps."""
+"""Tokens are settled late and in batches."""
 MOST_CALLS = 100_000
-"""At a time, whatever a person sets: a machine has 65,536 ports towards an address, and
-memory grows with the tasks that are held ready."""
+"""Maximum concurrency, whatever the user sets: a machine has 65,536 ports per address,
+and memory grows with the loaded tasks."""
 
 BRIEF_S = 1.0
-"""A wait up to here, asked of a call that was refused by chance, is that call's alone.
-Whoever asks for more means everybody."""
+"""A randomly refused call that asks for a wait up to this delays only itself; a longer
+wait applies to all calls."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What a person set for one model; None: no limit of that kind."""
+    """The user's limits for one model; None: no limit of that kind."""
 
-    concurrency: int  #: the ceiling; how many there are is found out
-    rpm: float | None = None  #: requests a minute
-    tpm: float | None = None  #: tokens a minute, prompt and output together
-    weight: float = 1.0  #: share of an endpoint that several models use
-    processes: int = 1  #: that keep to it together, each to an even part
+    concurrency: int  #: the ceiling; the actual number is adaptive
+    rpm: float | None = None  #: requests per minute
+    tpm: float | None = None  #: tokens per minute, prompt and output together
+    weight: float = 1.0  #: share of an endpoint used by several models
+    processes: int = 1  #: processes that share the limits evenly
     batched: bool = False
-    """Calls wait in batches, which may take a day: there is nothing to find out."""
+    """Calls wait in batches, for up to a day: nothing is adapted."""
 
     @property
     def per_process(self) -> Limits:
-        """The part of one process; at least one call at a time."""
+        """Limits of one process; at least one call at a time."""
         n = self.processes
         return replace(
             self,
@@ -174,7 +174,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimiterStatistics:
-    """What a limiter shows of itself: the limits in force, learned ones included."""
+    """The limits in force, learned ones included."""
 
     concurrency: int
     in_flight: int
@@ -184,19 +184,19 @@ class LimiterStatistics:
 
 
 class Contender(Protocol):
-    """Whoever sends requests to an endpoint, in turn with others."""
+    """A sender of requests to an endpoint, in turn with others."""
 
-    turn: float  #: virtual time at which it has had its share
+    turn: float  #: virtual time at which its share is used up
 
     def is_able(self, now: float) -> bool:
-        """Whether it would send one now, were it its turn."""
+        """Return whether it could send now, turns aside."""
         ...
 
 
 class Endpoint:
-    """What all that is sent to one address shares: pauses, limits, health, turns.
+    """State that all calls to one address share: pauses, limits, health, turns.
 
-    Several models may be asked there, by one run or by several runs of one process.
+    Several models, of one or several runs of this process, may use it.
     """
 
     def __init__(
@@ -206,13 +206,12 @@ class Endpoint:
         *,
         lender: Lender | None = None,
     ) -> None:
-        """An endpoint; *limits* of a person's hold for all its models together.
+        """Create an endpoint; the user's *limits* apply to all its models together.
 
         Args:
             name: its address.
-            limits: None: each model has its own alone.
-            lender: who has the models' limits, if they are shared with processes
-                elsewhere.
+            limits: None: only each model has limits.
+            lender: manages the models' limits if other processes share them.
         """
         by_hand = limits or Limits(concurrency=MOST_CALLS)
         self.name = name
@@ -229,7 +228,7 @@ class Endpoint:
 
     @property
     def has_room(self) -> bool:
-        """Whether a call may be added to those in flight, whichever model's."""
+        """Whether another call of any model may be in flight."""
         return self.ceiling.in_flight < self.concurrency and self.ceiling.has_room
 
     def pause(self, until: float) -> None:
@@ -237,7 +236,7 @@ class Endpoint:
         self.paused_until = max(self.paused_until, until)
 
     def limiter(self, model: str, limits: Limits) -> Limiter:
-        """The gate of a model, one for all runs that ask it; the first sets it up."""
+        """Return the limiter of a model, shared by all runs; the first creates it."""
         if model not in self._limiters:
             self._limiters[model] = Limiter(limits, self, self._gates(model, limits))
         return self._limiters[model]
@@ -249,27 +248,27 @@ class Endpoint:
         return self._lender.gates(self, model, rpm=rpm, tpm=tpm)
 
     def pause_for_all(self, now: float, until: float) -> None:
-        """Pause, and have it told to whoever else sends there."""
+        """Pause, and report the pause to other processes that use the endpoint."""
         if self._lender is not None and until > max(now, self.paused_until):
             self._lender.paused(self.name, now, until)
         self.pause(until)
 
     def join(self, contender: Contender) -> None:
-        """Take turns with the others from now on."""
+        """Take part in turns."""
         self._contenders.append(contender)
 
     def leave(self, contender: Contender) -> None:
-        """Take no turn any more."""
+        """Stop taking turns."""
         self._contenders.remove(contender)
 
     def turn_order(self, contender: Contender) -> tuple[float, int]:
-        """Where it stands in the order of turns; the lowest is next."""
+        """Return its position in the order of turns; the lowest is next."""
         return max(self.turn, contender.turn), self._contenders.index(contender)
 
     def is_anothers_turn(
         self, contender: Contender, group: Collection[Contender], now: float
     ) -> bool:
-        """Whether a contender outside of *group* would, and can, send first."""
+        """Return whether a contender outside of *group* can send and is first."""
         if len(self._contenders) == len(group):
             return False
         order = self.turn_order(contender)
@@ -281,7 +280,7 @@ class Endpoint:
 
 
 class Limiter:
-    """The gate of one model at one endpoint."""
+    """The limiter of one model at one endpoint."""
 
     def __init__(
         self,
@@ -289,12 +288,12 @@ class Limiter:
         endpoint: Endpoint,
         gates: tuple[Gate, Gate] | None = None,
     ) -> None:
-        """The gate of a model.
+        """Create the limiter of a model.
 
         Args:
-            limits: what a person set.
-            endpoint: where it is asked.
-            gates: for requests and for tokens, where they are lent; None: its own.
+            limits: the user's limits.
+            endpoint: its endpoint.
+            gates: leased gates for requests and for tokens; None: local ones.
         """
         self._endpoint = endpoint
         self._ceiling = endpoint.ceiling
@@ -304,7 +303,7 @@ class Limiter:
             per_process.concurrency if limits.batched else START,
         )
         self._is_lent = gates is not None
-        #: by whom a limit is shared that is shown: what is lent is of all together
+        #: processes that share a displayed limit: leased limits are totals
         self._sharing = limits.processes if self._is_lent else 1
         self._requests, self._tokens = gates or (
             MinuteGate(per_process.rpm, REQUEST_BURST_S),
@@ -314,12 +313,12 @@ class Limiter:
 
     @property
     def has_slot(self) -> bool:
-        """Whether a call may be added to those in flight."""
+        """Whether another call may be in flight."""
         return self._in_flight < self._slots.limit and self._endpoint.has_room
 
     @property
     def counts_tokens(self) -> bool:
-        """Whether there is a token limit, by hand or told."""
+        """Whether there is a token limit, set by the user or in headers."""
         return bool(self._token_buckets)
 
     @property
@@ -333,20 +332,20 @@ class Limiter:
         return [gate.bucket for gate in gates if gate.bucket is not None]
 
     def set(self, limits: Limits, now: float) -> None:
-        """A person set other limits; what was learned and told is kept.
+        """Apply new limits of the user; learned limits and those in headers remain.
 
-        Calls in flight above a lowered ceiling finish, and are not replaced.
+        Calls in flight above a lowered ceiling finish and are not replaced.
         """
         self._slots.set_ceiling(limits.per_process.concurrency)
-        # what is lent is a part of the whole, however many there are to share it
+        # leases are parts of the total limit, whatever the number of processes
         rates = limits if self._is_lent else limits.per_process
         self._requests.set(now, rates.rpm)
         self._tokens.set(now, rates.tpm)
 
     def ready_at(self, now: float, tokens: int) -> float | None:
-        """When a request of *tokens* may leave, slots apart; *now* if at once.
+        """Return when a request of *tokens* may start, slots aside; *now* if at once.
 
-        None: no time can be told; something in flight must come back first, or be lent.
+        None: unknown; a call in flight must end or a lease arrive first.
         """
         endpoint = self._endpoint
         probe = endpoint.breaker.ready_at(now, endpoint.ceiling.in_flight)
@@ -360,7 +359,7 @@ class Limiter:
         return None if when == float("inf") else when
 
     def acquire(self, now: float, tokens: int) -> int:
-        """Take a slot and the request's share of the minute; calls beside it."""
+        """Take a slot and rate credit; return the number of other calls in flight."""
         self._in_flight += 1
         for bucket in self._request_buckets:
             bucket.take(now, 1.0)
@@ -369,7 +368,7 @@ class Limiter:
         return self._ceiling.sent(now)
 
     def release(self, reserved: int, used: int | None) -> None:
-        """Give the slot back; settle the reservation with the true usage if known."""
+        """Free the slot; settle the reservation with the true usage if known."""
         self._in_flight -= 1
         self._ceiling.ended()
         if used is not None:
@@ -379,7 +378,7 @@ class Limiter:
     def answered(
         self, now: float, sent_at: float, header_limits: HeaderLimits = NO_HEADER_LIMITS
     ) -> None:
-        """A reply came to a call of *sent_at*; before its slot is given back."""
+        """Record a reply to a call of *sent_at*, before its slot is freed."""
         self._ceiling.passed()
         self._slots.answered(now, sent_at, self._in_flight)
         self._apply_headers(now, header_limits)
@@ -394,11 +393,11 @@ class Limiter:
         *,
         pause_s: float = 0.0,
     ) -> None:
-        """A call ended without a reply; before its slot is given back.
+        """Record a call without a reply, before its slot is freed.
 
-        Only what speaks of limits counts: other errors are neutral, and so are
-        refusals that come by chance. *pause_s* is what the endpoint asked for; it
-        holds everybody, unless it is brief and the refusal came by chance.
+        Only refusals that indicate a limit count; other errors and random refusals are
+        neutral. *pause_s* is the wait that the endpoint asked for; it applies to all
+        calls unless it is brief and the refusal random.
         """
         self._apply_headers(now, header_limits)
         if not isinstance(error, Refusal):
@@ -415,13 +414,13 @@ class Limiter:
         self._tokens.apply_quota(now, header_limits.tokens)
 
     def statistics(self) -> LimiterStatistics:
-        """The limiter's state as a value."""
+        """Return the limiter's state."""
         until = self._endpoint.paused_until
         pace = self._ceiling.pace.rate
         rpms = [bucket.per_minute / self._sharing for bucket in self._request_buckets]
         tpms = [bucket.per_minute / self._sharing for bucket in self._token_buckets]
         if pace is not None:
-            # in three digits: what is learned moves all the time, mostly by nothing
+            # three digits: learned limits change constantly, mostly by very little
             rpms.append(float(f"{pace * MINUTE_S:.3g}"))
         return LimiterStatistics(
             concurrency=int(

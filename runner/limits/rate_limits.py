@@ -27,12 +27,12 @@ from datetime import datetime
 from typing import Protocol
 
 LONGEST_RESET_S = 120.0
-"""A limit that takes longer to be whole again is one a day or an hour: spread evenly
-over minutes it would strangle a run, so such a limit is left to its 429s."""
+"""A limit with a longer reset is per hour or day: spread evenly over minutes it would
+throttle a run, so it is enforced only by its 429s."""
 
 RESET_MINUTE_S, DAY_S = 60.0, 86_400.0
 NEARLY = 0.1
-"""Share by which a measured day may be off: resets are rounded."""
+"""Relative error of a measured day: resets are rounded."""
 
 _NUMBER = re.compile(r"[0-9]{1,15}(\.[0-9]{1,9})?")
 _DURATION = re.compile(
@@ -43,7 +43,7 @@ _UNITS_S = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quota:
-    """A limit a minute, and how much of it is left."""
+    """A limit per minute and its remainder."""
 
     per_minute: float
     remaining: float | None = None
@@ -51,7 +51,7 @@ class Quota:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeaderLimits:
-    """What the headers of one reply tell; None: nothing of that kind."""
+    """Limits in the headers of one reply; None: no limit of that kind."""
 
     requests: Quota | None = None
     tokens: Quota | None = None
@@ -68,7 +68,7 @@ _FORMS = {
         "anthropic-ratelimit-input-tokens-{}",
     ),
 }
-"""Names of the headers, by what they limit; the first that is there counts."""
+"""Header names by kind of limit; the first one present counts."""
 
 _SCOPED = re.compile(
     r"^x-ratelimit-([a-z_]{1,40})-limit-(?:requests|tokens)$", re.MULTILINE
@@ -76,7 +76,7 @@ _SCOPED = re.compile(
 
 
 def header_limits(headers: Mapping[str, str] | None, *, now_us: int) -> HeaderLimits:
-    """The limits in *headers*, names in lower case; never raises."""
+    """Return the limits in *headers*, names in lower case; never raises."""
     if not headers:
         return NO_HEADER_LIMITS
     scopes = set(_SCOPED.findall("\n".join(headers)))
@@ -89,7 +89,7 @@ def header_limits(headers: Mapping[str, str] | None, *, now_us: int) -> HeaderLi
 def _narrowest(
     headers: Mapping[str, str], kind: str, scopes: Iterable[str], now_us: int
 ) -> Quota | None:
-    """The lowest of the endpoint's own limit and those of the *scopes* of a proxy."""
+    """Return the lowest of the endpoint's limit and those of a proxy's *scopes*."""
     families = [_FORMS[kind]]
     families += [(f"x-ratelimit-{scope}-{{}}-{kind}",) for scope in scopes]
     quotas = [_quota(headers, forms, now_us) for forms in families]
@@ -104,7 +104,7 @@ def _quota(
         if not limit:
             continue
         reset = form.format("reset")
-        # the proxy passes on the provider's limit, but its reset under this name alone
+        # the proxy forwards the provider's limit, but its reset only under this name
         text = headers.get(reset) or headers.get(f"llm_provider-{reset}", "")
         due_s = reset_s(text, now_us)
         if due_s is not None and due_s > LONGEST_RESET_S:
@@ -119,7 +119,7 @@ def _quota(
 def _is_refilled_in_a_day(
     limit: float, remaining: float | None, due_s: float | None
 ) -> bool:
-    """Whether what was used comes back at the rate of *limit* a day.
+    """Return whether usage is refilled at the rate of *limit* per day.
 
     Groq's requests are limited per day, and 1 of 14,400 is back after 6 s.
     """
@@ -130,7 +130,7 @@ def _is_refilled_in_a_day(
 
 
 def _draft(headers: Mapping[str, str]) -> Quota | None:
-    """The limit of requests by the drafts of the IETF, if its window is known."""
+    """Return the request limit of the IETF drafts, if its window is known."""
     policy = _parameters(headers.get("ratelimit-policy", ""))
     state = _parameters(headers.get("ratelimit", ""))
     limit = policy.get("q") or _leading(
@@ -141,12 +141,12 @@ def _draft(headers: Mapping[str, str]) -> Quota | None:
         return None
     remaining = state.get("r", _number(headers.get("ratelimit-remaining", "")))
     if window_s != RESET_MINUTE_S:
-        remaining = None  # of another window than a minute's
+        remaining = None  # its window is not a minute
     return Quota(per_minute=limit * RESET_MINUTE_S / window_s, remaining=remaining)
 
 
 def _parameters(text: str) -> dict[str, float]:
-    """The numbers of the first item of a structured field: `"name";q=100;w=60`."""
+    """Parse the numbers of a structured field's first item: `"name";q=100;w=60`."""
     _, *parts = text.partition(",")[0].split(";")
     pairs = (part.strip().partition("=") for part in parts)
     numbers = {name: _number(value) for name, _, value in pairs}
@@ -154,7 +154,7 @@ def _parameters(text: str) -> dict[str, float]:
 
 
 def _leading(text: str) -> float | None:
-    """The number before what older drafts wrote behind it: `100, 100;w=60`."""
+    """Parse the first number of an older draft's list: `100, 100;w=60`."""
     return _number(text.partition(",")[0].partition(";")[0])
 
 
@@ -163,7 +163,7 @@ def _number(text: str) -> float | None:
 
 
 def reset_s(text: str, now_us: int) -> float | None:
-    """Seconds until the limit is whole again."""
+    """Parse the seconds until the limit is fully refilled."""
     text = text.strip()
     if (seconds := _number(text)) is not None:
         return seconds
@@ -184,7 +184,7 @@ class TokenBucket:
     """Credit that refills steadily and may be overdrawn by one large request."""
 
     def __init__(self, rate: float, depth: float) -> None:
-        """A full bucket; *rate* in units a second."""
+        """Start full; *rate* is in units per second."""
         self.rate = rate
         self.depth = depth
         self._level = depth
@@ -197,38 +197,38 @@ class TokenBucket:
             self._at = now
 
     def level(self, now: float) -> float:
-        """The credit that is left; negative after an overdraft."""
+        """Return the remaining credit; negative after an overdraft."""
         self._refill(now)
         return self._level
 
     def ready_at(self, now: float, amount: float) -> float:
-        """When *amount* may be taken; an amount over the depth needs a full bucket."""
+        """Return when *amount* may be taken; above the depth, when full."""
         shortfall = min(amount, self.depth) - self.level(now)
         # a billionth of credit is rounding, not debt
         return now if shortfall <= 1e-9 * self.depth else now + shortfall / self.rate
 
     def take(self, now: float, amount: float) -> None:
-        """Spend *amount*, into debt if it is larger than what is left."""
+        """Spend *amount*; the credit may become negative."""
         self._level = self.level(now) - amount
 
     def give_back(self, amount: float) -> None:
-        """Return what a reservation did not need; negative: it needed more."""
+        """Return an unused part of a reservation; negative: it needed more."""
         self._level = min(self.depth, self._level + amount)
 
     def at_most(self, now: float, level: float) -> None:
-        """Leave no more credit than *level*."""
+        """Lower the credit to at most *level*."""
         self._level = min(self.level(now), level)
 
 
 class MinuteBucket:
-    """A limit a minute that holds in every window of 60 s, wherever it begins.
+    """A limit per minute that holds in every window of 60 s.
 
-    It holds in a longer window, if one is named, as for what is used up a little later
-    than it is taken.
+    With a longer *window_s* it holds in every window of that length, for amounts that
+    are used somewhat later than taken.
 
     Its depth is a short burst, or the largest request so far if that is larger; the
-    steady rate is lowered by the depth's share of the minute. The more small the
-    requests, the closer it comes to the limit.
+    steady rate is lowered by the depth's share of the minute. The smaller the requests,
+    the closer it gets to the limit.
     """
 
     def __init__(
@@ -236,7 +236,7 @@ class MinuteBucket:
     ) -> None:
         self.per_minute = per_minute
         self._window_s = window_s
-        #: at least one request must fit, else nothing would ever leave
+        #: at least one request must fit, or nothing would ever be sent
         self._bucket = TokenBucket(1.0, max(1.0, per_minute * burst_s / MINUTE_S))
         self._deepen(0.0)
 
@@ -247,11 +247,11 @@ class MinuteBucket:
 
     @property
     def depth(self) -> float:
-        """What may leave at once."""
+        """Amount that may be sent at once."""
         return self._bucket.depth
 
     def ready_at(self, now: float, amount: float) -> float:
-        """When *amount* may be taken; over half a minute's worth goes into debt."""
+        """Return when *amount* may be taken; over half a minute's goes into debt."""
         self._deepen(amount)
         return self._bucket.ready_at(now, amount)
 
@@ -261,16 +261,16 @@ class MinuteBucket:
         self._bucket.take(now, amount)
 
     def give_back(self, amount: float) -> None:
-        """Return what a reservation did not need; negative: it needed more."""
+        """Return an unused part of a reservation; negative: it needed more."""
         self._bucket.give_back(amount)
 
     def at_most(self, now: float, level: float) -> None:
-        """Leave no more credit than *level*."""
+        """Lower the credit to at most *level*."""
         self._bucket.at_most(now, level)
 
 
 class Credit(Protocol):
-    """What may still leave of one kind: requests, or tokens."""
+    """Available credit of one kind: requests, or tokens."""
 
     @property
     def per_minute(self) -> float:
@@ -278,7 +278,7 @@ class Credit(Protocol):
         ...
 
     def ready_at(self, now: float, amount: float) -> float:
-        """When *amount* may be taken; infinity: nobody knows yet."""
+        """Return when *amount* may be taken; infinity: unknown."""
         ...
 
     def take(self, now: float, amount: float) -> None:
@@ -286,7 +286,7 @@ class Credit(Protocol):
         ...
 
     def give_back(self, amount: float) -> None:
-        """Return what a reservation did not need; negative: it needed more."""
+        """Return an unused part of a reservation; negative: it needed more."""
         ...
 
 
@@ -295,20 +295,20 @@ class Gate(Protocol):
 
     @property
     def bucket(self) -> Credit | None:
-        """What may leave; None: there is no such limit."""
+        """The available credit; None: there is no limit."""
         ...
 
     def set(self, now: float, by_hand: float | None) -> None:
-        """Go by another limit of a person's, or by none; what is told holds on."""
+        """Set or remove the user's limit; the limit in headers remains."""
         ...
 
     def apply_quota(self, now: float, quota: Quota | None) -> None:
-        """Take the lower of what is told and what a person set."""
+        """Apply the lower of the limit in headers and the user's."""
         ...
 
 
 class Pausable(Protocol):
-    """An endpoint, as far as whoever lends its limits knows it."""
+    """An endpoint as a lender sees it."""
 
     @property
     def name(self) -> str:
@@ -321,21 +321,21 @@ class Pausable(Protocol):
 
 
 class Lender(Protocol):
-    """Whoever lends the processes of one run their parts of its limits."""
+    """Distributes the limits of a run to its processes."""
 
     def gates(
         self, endpoint: Pausable, model: str, *, rpm: float | None, tpm: float | None
     ) -> tuple[Gate, Gate]:
-        """A model's gates for requests and for tokens."""
+        """Return a model's gates for requests and for tokens."""
         ...
 
     def paused(self, endpoint: str, now: float, until: float) -> None:
-        """An endpoint asked to be left alone, which concerns the others too."""
+        """Report a pause that an endpoint asked for, which applies to all processes."""
         ...
 
 
 class MinuteGate:
-    """The gate of a process that has a limit to itself."""
+    """The gate of a process that does not share its limit."""
 
     def __init__(
         self,
@@ -345,13 +345,13 @@ class MinuteGate:
         window_s: float = MINUTE_S,
         first: float | None = None,
     ) -> None:
-        """A full bucket if *by_hand* is a limit.
+        """Start with a full bucket if *by_hand* is a limit.
 
         Args:
-            by_hand: what a person set, a minute.
+            by_hand: the user's limit per minute.
             burst_s: as for `MinuteBucket`.
             window_s: as for `MinuteBucket`.
-            first: the most that buckets hold which are made later; None: they are full.
+            first: maximum credit of buckets created later; None: they start full.
         """
         self._by_hand = by_hand
         self._header_limit: float | None = None
@@ -364,16 +364,16 @@ class MinuteGate:
         return MinuteBucket(limit, self._burst_s, window_s=self._window_s)
 
     def set(self, now: float, by_hand: float | None) -> None:
-        """Go by another limit of a person's, or by none; what is told holds on."""
+        """Set or remove the user's limit; the limit in headers remains."""
         self._by_hand = by_hand
         self._apply(now, self._first)
 
     def apply_quota(self, now: float, quota: Quota | None) -> None:
-        """Take the lower of what is told and what a person set."""
+        """Apply the lower of the limit in headers and the user's."""
         if quota is None or quota.per_minute == self._header_limit:
             return
         self._header_limit = quota.per_minute
-        # an earlier process may have used the minute up
+        # an earlier process may have used up the minute
         known = [x for x in (quota.remaining, self._first) if x is not None]
         self._apply(now, min(known, default=None))
 

@@ -22,7 +22,7 @@ from store.read.usage import UsageCount
 
 
 def metrics_json(card: Scorecard) -> dict[str, Any]:
-    """One entry a model: its metrics by path."""
+    """Return one entry per model: its metrics by path."""
     return {
         model: {"metrics": {metric.path: _metric(metric) for metric in metrics}}
         for model, metrics in card.models.items()
@@ -30,7 +30,7 @@ def metrics_json(card: Scorecard) -> dict[str, Any]:
 
 
 def headlines(card: Scorecard) -> list[str]:
-    """Paths of the metrics to look at first; what the scoring is judged by leads.
+    """Return the paths of headline metrics; the scoring's headline comes first.
 
     All others are details.
     """
@@ -58,7 +58,7 @@ def _metric(metric: Metric) -> dict[str, Any]:
 
 
 def scorecard_json(job: Job, card: Scorecard) -> bytes:
-    """`scorecard.json`: no time, id or path, so equal scorings are equal bytes."""
+    """Encode `scorecard.json`: without time, id or path, so it is reproducible."""
     content = {
         "job": job.name,
         "models": metrics_json(card),
@@ -85,7 +85,7 @@ def scorecard_json(job: Job, card: Scorecard) -> bytes:
 def operations_json(
     state: Status, usage: Sequence[UsageCount], card: Scorecard
 ) -> bytes:
-    """`operations.json`: what depends on the run's course, outside the digest."""
+    """Encode `operations.json`: data on the course of the run, not in the digest."""
     content = {
         "run": state.run_id,
         "partial": state.tasks.open > 0 or not state.planning_exhausted,
@@ -109,7 +109,7 @@ def operations_json(
         "possible_usd": state.possible_usd,
         "errors": dict(state.errors),
         "findings": list(state.findings),
-        # what was made elsewhere took nobody knows what
+        # the usage of imported answers is unknown
         "models": {}
         if state.imported
         else {
@@ -123,12 +123,12 @@ def operations_json(
 def _taken(
     model: str, state: Status, usage: Sequence[UsageCount], units: Mapping[str, int]
 ) -> dict[str, Any]:
-    """What a model took in all its stages and replicates, and for each unit."""
+    """Return a model's usage in all stages and replicates, total and per unit."""
     counts = [count for count in usage if count.model == model]
     whole = {
         "tokens_in": sum(count.tokens_in for count in counts),
         "tokens_out": sum(count.tokens_out for count in counts),
-        # while the price of an answer is unknown, what is known may be a part of it
+        # while a price is unknown, the known cost may be only a part
         "cost_usd": None
         if state.cost_usd is None
         else state.model_cost_usd.get(model, 0.0),
@@ -148,7 +148,7 @@ def _share(amount: float | None, n: int) -> float | None:
 
 
 MODELS = 3
-"""Side by side in one table: more would not fit the width of a page."""
+"""Maximum models per table: more would not fit the width of a page."""
 
 METRICS = "metrics"
 """The table of all metrics."""
@@ -157,16 +157,16 @@ METRIC_COLUMNS = (
     *("model", "metric", "name", "value", "lo", "hi", "n", "n_defined", "subset"),
     *("direction", "meaning", "definition", "note"),
 )
-"""Of `metrics.csv`, where a job has no table of that name."""
+"""Columns of `metrics.csv`, unless the job has a table of that name."""
 
 BETTER: Mapping[Direction, str] = {"higher": "higher", "lower": "lower", "neither": "-"}
-"""Which values of a metric are better, as a cell."""
+"""Direction of better values of a metric, as a cell."""
 
 
 def overview(card: Scorecard) -> tuple[PrintTable, ...]:
-    """The headline metrics with their names, a row each, side by side for models.
+    """Return tables of the headline metrics, models side by side.
 
-    One table fits a page; more models than `MODELS` make several.
+    Each table fits on a page; more than `MODELS` models make several.
     """
     paths = headlines(card)
     by_path = {
@@ -181,11 +181,12 @@ def overview(card: Scorecard) -> tuple[PrintTable, ...]:
 
 
 def print_tables(card: Scorecard, names: Sequence[str] = ()) -> Iterator[PrintTable]:
-    """The tables of a scoring for print.
+    """Yield the tables of a scoring for print.
 
     Args:
-        card: whose.
-        names: of tables; none: headline metrics, and the tables a report begins with.
+        card: the scorecard.
+        names: names of tables; none: headline metrics, and the first tables of a
+            report.
 
     Raises:
         UsageError: there is no such table, or its rows are in a file only.
@@ -208,7 +209,7 @@ def print_tables(card: Scorecard, names: Sequence[str] = ()) -> Iterator[PrintTa
 
 
 def metrics_table(card: Scorecard) -> Table:
-    """Every metric of every model, with all digits and words; a file of a scoring."""
+    """Return every metric of every model with full precision; a file of a scoring."""
     return Table(
         name=METRICS,
         columns=METRIC_COLUMNS,
@@ -235,7 +236,7 @@ def metrics_table(card: Scorecard) -> Table:
 
 
 def metrics_tables(card: Scorecard) -> Iterator[PrintTable]:
-    """Every metric of each model."""
+    """Yield a table of every metric for each model."""
     for model, metrics in card.models.items():
         by_path = {metric.path: metric for metric in metrics}
         yield _compared(
@@ -244,7 +245,7 @@ def metrics_tables(card: Scorecard) -> Iterator[PrintTable]:
 
 
 def print_table(table: Table) -> PrintTable:
-    """A short table of a scorecard, the ends of intervals in one column."""
+    """Format a short table of a scorecard, with intervals in one column."""
     names = table.columns
     ends = {
         name: (names.index(f"{name}.lo"), names.index(f"{name}.hi"))
@@ -289,7 +290,7 @@ def _compared(
         {metric.n for metric in row_metrics if metric is not None}
         for _, row_metrics in rows
     ]
-    # one n for all models, unless some metric is of other items for one of them
+    # one n for all models, unless a metric covers other items for one of them
     shares_n = all(len(sizes) == 1 for sizes in counts)
     columns = [PrintColumn(name="Metric"), PrintColumn(name="Better")]
     for model in models:
@@ -352,31 +353,30 @@ def _is_numeric(cells: Iterable[Value]) -> bool:
 GROUP = "siftlog.reports"
 
 REPORT = "report.html"
-"""The file that a person is told to open."""
+"""The main report file."""
 
 OPERATIONS = "operations.json"
-"""How far the run had come and what it had cost, when it was scored."""
+"""Progress and cost of the run at the time of scoring."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportSource:
-    """What a report is made of, beside the files that lie in the scoring's folder.
+    """Input of a report, beside the files in the scoring's folder.
 
-    Neither clock nor path is in it: the same scoring gives the same report. How far the
-    run had come, `operations.json` says.
+    It has neither time nor path: the same scoring gives the same report. The progress
+    of the run is in `operations.json`.
     """
 
     job: str
     job_version: str
     run_id: str
-    scorecard: Scorecard  #: its details are in the folder's files already
+    scorecard: Scorecard  #: its details are in the folder's files
     digest: str  #: SHA-256 of scorecard.json
     inputs: tuple[Input, ...]
     changes: Mapping[str, tuple[Cell | list[str], Cell | list[str]]]
-    """Settings that bear on the scores and are not the default: what is set, and what
-    the default is."""
-    is_imported: bool  #: the answers were made elsewhere
-    changed_settings: tuple[str, ...]  #: settings whose files are not the run's
+    """Settings that affect scores and differ from the default: value and default."""
+    is_imported: bool  #: the answers were imported
+    changed_settings: tuple[str, ...]  #: settings whose files differ from the run's
 
 
 Writer: TypeAlias = Callable[[Path, ReportSource], Iterable[Finding]]
@@ -387,10 +387,10 @@ Returns findings about the report, such as a figure that could not be drawn.
 
 
 def write_reports(folder: Path, reported: ReportSource) -> tuple[Finding, ...]:
-    """Have every installed writer write its report.
+    """Write the reports of all installed writers.
 
     Returns:
-        What the writers found.
+        The writers' findings.
 
     Raises:
         RunnerError: the package of a writer is broken.
@@ -411,7 +411,7 @@ def write_reports(folder: Path, reported: ReportSource) -> tuple[Finding, ...]:
 def changes(
     job: Job, settings: BaseModel, names: Sequence[str]
 ) -> dict[str, tuple[Cell | list[str], Cell | list[str]]]:
-    """Those of the settings called *names* that are not the default, with both."""
+    """Return settings among *names* that differ from the default, with both values."""
     defaults = job.Settings.model_construct().model_dump(mode="json", warnings=False)
     values = settings.model_dump(mode="json", include=set(names))
     return {

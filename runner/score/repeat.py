@@ -41,7 +41,7 @@ from store.time_travel import LogPrefix, moment_of
 def chosen(
     run_id: str, recorded_scorings: Sequence[ScoringRecorded], number: int | None
 ) -> ScoringRecorded:
-    """The scoring of that number; without one, the newest.
+    """Return a scoring by number, or the newest.
 
     Raises:
         UsageError: there is none.
@@ -63,14 +63,14 @@ def chosen(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoringBasis:
-    """What a scoring goes by, the code aside."""
+    """Inputs of a scoring, except the code."""
 
     settings: Mapping[str, Any]  #: plain values, defaults included
     inputs: tuple[Input, ...]
-    seq: int  #: the log's last event that is read
+    seq: int  #: the last event of the log that is read
 
     def is_like(self, other: ScoringBasis) -> bool:
-        """Whether settings and the content of inputs are equal, wherever they lie."""
+        """Return whether settings and input contents are equal, ignoring paths."""
         inputs, other_inputs = (
             [
                 (recorded_input.setting, recorded_input.sha256)
@@ -86,10 +86,10 @@ class ScoringBasis:
 
     @classmethod
     def of(cls, job: Job, recorded: ScoringRecorded) -> Self:
-        """That of a recorded scoring; settings that came later have their default.
+        """Return the basis of a recorded scoring; new settings have defaults.
 
         Raises:
-            UsageError: the job has not all of its settings any more.
+            UsageError: the job no longer has all of its settings.
         """
         settings = validated(job, json.loads(recorded.settings))
         return cls(
@@ -101,47 +101,47 @@ class ScoringBasis:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rescorer:
-    """Scores one run as often as wanted, while it is open; nothing is recorded."""
+    """Scores one run repeatedly while it is open; records nothing."""
 
     folder: RunFolder
     job: Job
     started: RunStarted
     reader: sqlite3.Connection
-    scratch: Path  #: for inputs that are taken from the log
+    scratch: Path  #: folder for inputs restored from the log
     _opened: ExitStack
     _input_paths: dict[Input, Path] = field(default_factory=dict, init=False)
     _readers: dict[int, sqlite3.Connection] = field(default_factory=dict, init=False)
 
     def scorings(self) -> list[ScoringRecorded]:
-        """All that were recorded, oldest first."""
+        """Return all recorded scorings, oldest first."""
         return scorings(self.reader)
 
     def recorded(self, number: int | None = None) -> ScoringRecorded:
-        """The scoring of that number; the newest where none is named.
+        """Return a recorded scoring by number, or the newest.
 
         Raises:
-            UsageError: the run has none.
+            UsageError: there is none.
         """
         return chosen(self.folder.run_id, self.scorings(), number)
 
     def repeated(self, recorded: ScoringRecorded) -> Scoring:
-        """A recorded scoring, made again by the code of today.
+        """Repeat a recorded scoring with the current code.
 
         Raises:
-            DatasetError: an input is not what it was, and the log does not keep it.
-            UsageError: the job has not all of its settings any more.
+            DatasetError: an input was changed, and the log does not have it.
+            UsageError: the job no longer has all of its settings.
         """
         return self.scored(ScoringBasis.of(self.job, recorded))
 
     def scored(self, basis: ScoringBasis) -> Scoring:
-        """What the run comes to by *basis*.
+        """Score the run by *basis*.
 
-        Its details may be read while this is open.
+        Details can be read while this is open.
 
         Raises:
-            DatasetError: an input is not what it was, and the log does not keep it;
-                or settings and inputs do not fit one another.
-            UsageError: the settings do not fit one another.
+            DatasetError: an input was changed, and the log does not have it; or
+                settings and inputs do not match.
+            UsageError: the settings are inconsistent.
         """
         settings = self.placed(basis)
         reader = self._reader(basis.seq)
@@ -150,11 +150,11 @@ class Rescorer:
         )
 
     def placed(self, basis: ScoringBasis) -> BaseModel:
-        """The settings of *basis*, naming files that hold what its inputs held.
+        """Return the settings of *basis*, with paths of unchanged inputs.
 
         Raises:
-            DatasetError: an input is not what it was, and the log does not keep it.
-            UsageError: the settings do not fit one another.
+            DatasetError: an input was changed, and the log does not have it.
+            UsageError: the settings are inconsistent.
         """
         values = dict(basis.settings)
         for recorded_input in basis.inputs:
@@ -164,21 +164,21 @@ class Rescorer:
         return validated(self.job, values)
 
     def stored(self, recorded: ScoringRecorded) -> bytes | None:
-        """`scorecard.json` of a scoring as it was; None: it is nowhere any more."""
+        """Return the original `scorecard.json` of a scoring; None: it is lost."""
         key = bytes.fromhex(recorded.digest)
         if contents := parts(self.reader, [key]):
             return contents[key]
-        # scorings that were recorded before logs kept them
+        # scorings recorded before logs stored scorecards
         file = self.folder.scores / str(recorded.number) / "scorecard.json"
         content = file.read_bytes() if file.exists() else b""
         return content if hashlib.sha256(content).digest() == key else None
 
     def is_still_after(self, seq: int) -> bool:
-        """Whether no answer has come, gone or been asked again since that event."""
+        """Return whether no answer has changed since that event."""
         return not changed_tasks(self.reader, parse_query(""), seq, 1)
 
     def _reader(self, seq: int) -> sqlite3.Connection:
-        """The log as it was after that event."""
+        """Return a reader of the log up to that event."""
         if self.is_still_after(seq):
             return self.reader
         if seq not in self._readers:
@@ -188,7 +188,7 @@ class Rescorer:
         return self._readers[seq]
 
     def _path_of(self, basis: ScoringBasis, recorded_input: Input) -> Path:
-        """Where the content of an input lies."""
+        """Return a path with the content of an input."""
         if recorded_input not in self._input_paths:
             if self._is_unchanged(basis, recorded_input):
                 self._input_paths[recorded_input] = Path(recorded_input.path)
@@ -207,7 +207,7 @@ class Rescorer:
         return self._input_paths[recorded_input]
 
     def _is_unchanged(self, basis: ScoringBasis, recorded_input: Input) -> bool:
-        """Whether the file or folder still is what it was; the job may say by what."""
+        """Return whether an input is unchanged, by the job's own hash if any."""
         if not Path(recorded_input.path).exists():
             return False
         bytewise = InputFile(
@@ -223,7 +223,7 @@ class Rescorer:
 
 @contextmanager
 def rescorer(folder: RunFolder) -> Iterator[Rescorer]:
-    """Open a run for scoring it again.
+    """Open a run to repeat its scorings.
 
     Raises:
         UsageError: the run's job is not installed.
@@ -245,7 +245,7 @@ def rescorer(folder: RunFolder) -> Iterator[Rescorer]:
 def _renamed(
     values: Mapping[str, object], recorded_input: Input, new_path: str
 ) -> dict[str, object]:
-    """The settings that name an input, naming another place instead.
+    """Return the settings that name an input, with the new path.
 
     Raises:
         DatasetError: none does: it is a part of a folder that a setting names.
@@ -272,19 +272,19 @@ def _changed(recorded_input: Input) -> DatasetError:
 
 
 def redraw(folder: RunFolder, recorded: ScoringRecorded) -> Path:
-    """Write the reports of a scoring again; all of its folder where that is gone.
+    """Write the reports of a scoring again, or its whole folder if missing.
 
     Args:
-        folder: of the run.
+        folder: the run's folder.
         recorded: the scoring.
 
     Returns:
         The scoring's folder.
 
     Raises:
-        DatasetError: an input is not what it was, and the log does not keep it.
-        RunnerError: the replay gives other numbers than the scoring had, which its
-            folder must not be mixed with.
+        DatasetError: an input was changed, and the log does not have it.
+        RunnerError: the replay gives other numbers than the scoring, which must not be
+            mixed with its folder.
     """
     target = folder.scores / str(recorded.number)
     with rescorer(folder) as run:
@@ -296,7 +296,7 @@ def redraw(folder: RunFolder, recorded: ScoringRecorded) -> Path:
                 "the code has changed since, and a replay gives other numbers; "
                 f"siftlog score {folder.run_id} makes a new scoring."
             )
-        # the run may have gone on since: how it stood then, the folder knows
+        # the run may have continued since; the folder has its earlier state
         operations_file = target / OPERATIONS
         operations = (
             operations_file.read_bytes()

@@ -55,15 +55,15 @@ from store.scoring import StoredVerdict, families, write_verdicts
 from store.tables import last_seq
 
 LIMIT = 8 << 20
-"""Bytes of the largest file, or folder, that is kept: gold, rubrics and aliases are
-smaller, a corpus is not."""
+"""Maximum bytes of a stored input: gold labels, rubrics and aliases are smaller, a
+corpus is not."""
 
 
 def keep(inputs: Iterable[Input]) -> tuple[list[Input], tuple[Blob, ...]]:
-    """The inputs as they are recorded, and the parts that hold the small ones.
+    """Return the inputs as recorded, and the blobs with the contents of small ones.
 
-    One that counts by what it says and not by its bytes is not kept, nor is one that
-    has changed since its hash was taken.
+    Inputs with a hash other than that of their bytes are not stored, nor those that
+    changed since they were hashed.
     """
     noted: list[Input] = []
     blobs: dict[bytes, Blob] = {}
@@ -78,7 +78,7 @@ def keep(inputs: Iterable[Input]) -> tuple[list[Input], tuple[Blob, ...]]:
 
 
 def _contents(path: Path) -> tuple[str, list[Blob]]:
-    """The parts of a file or folder, that of its hash first; none if it is large."""
+    """Return the blobs of a file or folder, its own hash first; none if it is large."""
     files = files_of(path) if path.is_dir() else [path]
     if sum(file.stat().st_size for file in files) > LIMIT:
         return "", []
@@ -87,7 +87,7 @@ def _contents(path: Path) -> tuple[str, list[Blob]]:
         return "file", blobs
     names = [file.relative_to(path).as_posix() for file in files]
     if any("\n" in name for name in names):
-        return "", []  # a line of the list would not tell it from two files
+        return "", []  # its line in the list would be ambiguous
     hashes = (blob.sha256.hex() for blob in blobs)
     return "folder", [_blob(manifest(zip(names, hashes, strict=True))), *blobs]
 
@@ -97,13 +97,13 @@ def _blob(data: bytes) -> Blob:
 
 
 def put_back(conn: sqlite3.Connection, recorded_input: Input, folder: Path) -> Path:
-    """Write an input that the log keeps into the empty folder *folder*.
+    """Write an input stored in the log into the empty folder *folder*.
 
     Returns:
-        Where it is now, under the name that it had.
+        Its new path, with the original name.
 
     Raises:
-        CorruptLog: the log does not hold what its event says.
+        CorruptLog: the content does not match its event.
     """
     target = folder / (Path(recorded_input.path).name or "input")
     whole = _part(conn, recorded_input.sha256)
@@ -146,7 +146,7 @@ class LogAnswers:
     imported: bool
 
     def families(self) -> Iterator[tuple[Answer, ...]]:
-        """Each first-stage answer with all that descend from it."""
+        """Yield each first-stage answer with all its descendants."""
         family: list[Answer] = []
         root = 0
         for row, stored in families(self.connection, self.through_seq):
@@ -161,24 +161,24 @@ class LogAnswers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scoring:
-    """A scoring that was made."""
+    """Result of a scoring."""
 
     number: int | None  #: None: not recorded
     job: str
-    # asyncio prints what its main task returned, and all data hang on a scorecard
+    # asyncio prints the result of its main task, and a scorecard references all data
     scorecard: Scorecard = field(repr=False)
     content: bytes = field(repr=False)  #: of scorecard.json
     artifacts: tuple[str, ...]  #: file names in the scoring's folder
     folder: Path | None
     is_partial: bool  #: the run is unfinished
-    inputs: tuple[Input, ...]  #: that it read, by content
-    changed_settings: tuple[str, ...]  #: settings whose files are not the run's
-    seq: int  #: the log's last event that was read
-    ended: int  #: tasks that came to an end by then, or while it was read
+    inputs: tuple[Input, ...]  #: inputs that it read, by content
+    changed_settings: tuple[str, ...]  #: settings whose files differ from the run's
+    seq: int  #: the last event of the log that was read
+    ended: int  #: tasks that had ended by then, or while it was read
     parser_faults: tuple[str, ...] = ()
-    """Class and line of what parsers raised; those replies counted as unparsed."""
+    """Class and line of exceptions in parsers; those replies count as unparsed."""
     findings: tuple[Finding, ...] = ()
-    """Of the reports, such as a figure that could not be drawn."""
+    """Findings of the reports, such as a figure that could not be drawn."""
 
     @property
     def digest(self) -> str:
@@ -189,7 +189,7 @@ class Scoring:
 def effective_settings(
     job: Job, folder: RunFolder, typed: Mapping[str, Sequence[str]]
 ) -> BaseModel:
-    """The settings that the run last went on with, under those that were typed."""
+    """Return the settings of the last resume, overridden by *typed*."""
     with open_reader(folder.log) as reader:
         return settings_in(job, reader, typed)
 
@@ -197,10 +197,9 @@ def effective_settings(
 def settings_in(
     job: Job, reader: sqlite3.Connection, typed: Mapping[str, Sequence[str]]
 ) -> BaseModel:
-    """The settings that a log last went on with, under those that were typed.
+    """Return the last settings in a log, overridden by *typed*.
 
-    A changed profile brings its whole bundle: what the run had recorded for settings
-    that nobody typed does not stand in its way.
+    A changed profile applies all its settings: recorded values do not override them.
     """
     before = json.loads(_last_settings(reader))
     if "profile" in typed:
@@ -221,7 +220,7 @@ def _last_settings(reader: sqlite3.Connection) -> str:
 def answers(
     reader: sqlite3.Connection, first: RunStarted, through_seq: int
 ) -> LogAnswers:
-    """A run's answers up to one event."""
+    """Return a run's answers up to one event."""
     return LogAnswers(
         connection=reader,
         through_seq=through_seq,
@@ -240,22 +239,22 @@ async def score_run(
     record: bool,
     report: bool = True,
 ) -> Scoring:
-    """Score a run as it stands; write and record it unless told not to.
+    """Score a run in its current state; write and record the scoring if *record*.
 
     While another process writes the run, its finished part is scored and nothing is
     recorded.
 
     Args:
-        job: whose run it is.
-        folder: of the run.
-        settings: under which to score.
-        clock: tells when the scoring was recorded.
-        record: whether to write files and an event.
-        report: whether the files include reports, which take seconds to draw.
+        job: the job of the run.
+        folder: the run's folder.
+        settings: the settings of the scoring.
+        clock: dates the scoring.
+        record: write files and an event.
+        report: include reports, which take seconds to draw.
 
     Raises:
-        DatasetError: an input file is missing or wrong.
-        LogBusy: another process took the run up meanwhile; nothing was recorded.
+        DatasetError: an input file is missing or invalid.
+        LogBusy: another process resumed the run meanwhile; nothing was recorded.
     """
     inputs = input_hashes(job.inputs(settings))
     may_record = record and not folder.is_alive()
@@ -277,7 +276,7 @@ async def score_run(
             async with await SqliteLog.open(
                 folder.log, clock=clock, owner=owner()
             ) as log:
-                # counted by the log's writer: no two scorings get the same number
+                # numbered by the log's writer: no two scorings get the same number
                 number = len(scorings(reader)) + 1
                 target = folder.scores / str(number)
                 shutil.rmtree(target, ignore_errors=True)
@@ -315,10 +314,10 @@ def replayed(
     *,
     through_seq: int,
 ) -> Scoring:
-    """What a run's answers up to one event come to; nothing is written.
+    """Score a run's answers up to one event; write nothing.
 
     Raises:
-        DatasetError: an input file is missing or wrong.
+        DatasetError: an input file is missing or invalid.
     """
     first = run_started(reader)
     state = status(reader)
@@ -341,7 +340,7 @@ def replayed(
 
 
 def definitions(card: Scorecard) -> str:
-    """SHA-256 over what the metrics of a scorecard mean, model by model."""
+    """Hash the definitions of a scorecard's metrics, by model."""
     lines = (
         f"{model}\0{metric.path}\0{metric.definition}\n"
         for model, metrics in card.models.items()
@@ -351,7 +350,7 @@ def definitions(card: Scorecard) -> str:
 
 
 def reached(card: Scorecard) -> dict[str, float | None]:
-    """The value of the headline metric, by model; none where there is no headline."""
+    """Return the value of the headline metric, by model; empty without a headline."""
     return {
         model: metric.value
         for model, metrics in card.models.items()
@@ -363,7 +362,7 @@ def reached(card: Scorecard) -> dict[str, float | None]:
 def _milestone(
     history_entry: HistoryEntry, scoring: Scoring, state: Status
 ) -> Milestone:
-    """What is remembered, with what only the run knows."""
+    """Return the milestone with the costs of the run."""
     cost = {} if state.cost_usd is None else state.model_cost_usd
     return replace(
         history_entry.milestone,
@@ -377,7 +376,7 @@ def _milestone(
 
 
 def names(folder: Path) -> tuple[str, ...]:
-    """The files of a scoring, those in folders of it included."""
+    """Return the files of a scoring, including those in subfolders."""
     files = (path for path in folder.rglob("*") if path.is_file())
     return tuple(sorted(path.relative_to(folder).as_posix() for path in files))
 
@@ -389,7 +388,7 @@ def reported(
     scoring: Scoring,
     inputs: Sequence[Input],
 ) -> ReportSource:
-    """What reports say of a scoring."""
+    """Return the input of reports on a scoring."""
     return ReportSource(
         job=job.name,
         job_version=job.version,
@@ -413,7 +412,7 @@ def _changed(before: list[Input], now: list[Input]) -> tuple[str, ...]:
 def write_files(
     draft: Path, card: Scorecard, content: bytes, operations: bytes
 ) -> None:
-    """Write all files of a scoring but its reports into a new folder."""
+    """Write all files of a scoring except reports into a new folder."""
     draft.mkdir()
     (draft / "scorecard.json").write_bytes(content)
     (draft / OPERATIONS).write_bytes(operations)
@@ -424,10 +423,10 @@ _NAME = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9._-]*/){0,2}[A-Za-z0-9_][A-Za-z0-9
 
 
 def _inside(name: str) -> str:
-    """A file's name, which a job may put into a folder, or a folder of a folder.
+    """Check a file name, which may include subfolders.
 
     Raises:
-        ValueError: where it could lead elsewhere.
+        ValueError: it could point elsewhere.
     """
     if not _NAME.fullmatch(name):
         raise ValueError(f"{name!r} cannot be the name of a scoring's file.")
@@ -443,8 +442,8 @@ def _created(draft: Path, name: str) -> TextIO:
 def _write_files(draft: Path, card: Scorecard) -> Iterator[StoredVerdict]:
     """Write tables and artifacts in one pass over the details; yield the verdicts.
 
-    An artifact of JSON lines without any has no file, as in exports: an empty file has
-    no columns, and readers such as polars refuse it.
+    Empty JSON lines artifacts have no file, as in exports: an empty file has no
+    columns, and readers such as polars refuse it.
     """
     with ExitStack() as stack:
 
@@ -459,7 +458,7 @@ def _write_files(draft: Path, card: Scorecard) -> Iterator[StoredVerdict]:
             for cells in (table.columns, *table.rows):
                 tables[table.name](cells)
         artifacts = {a.name: opened(a.name).write for a in card.artifacts if not a.text}
-        # closed at once: there may be more of them than files can be open
+        # closed at once: there may be more of them than possible open files
         for whole in (a for a in card.artifacts if a.text):
             with _created(draft, whole.name) as file:
                 file.write(whole.text)

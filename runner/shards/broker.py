@@ -58,10 +58,10 @@ from store.clock import Clock
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerStep:
-    """What is to be said now."""
+    """Messages to send now, and the time of the next step."""
 
-    say: Mapping[str, list[BrokerMessage]]  #: by process
-    wake_at: float | None  #: look again then, at the latest; None: when told something
+    say: Mapping[str, list[BrokerMessage]]  #: messages by process
+    wake_at: float | None  #: time of the next step; None: after the next message
 
 
 class Broker:
@@ -76,15 +76,14 @@ class Broker:
         spent_pico: int = 0,
         ttl_s: float = TTL_S,
     ) -> None:
-        """Nobody is at work yet, and nothing may be sent at once.
+        """Start without members and with empty pools.
 
         Args:
-            run_id: whose shards it serves.
-            limits: what a person set for all of them together, by model.
-            budget_pico: what they may spend, earlier processes included; None: there
-                is no budget.
-            spent_pico: what earlier processes have spent, or may have.
-            ttl_s: for how long a shard may be silent.
+            run_id: the run of the shards.
+            limits: the user's limits for all shards together, by model.
+            budget_pico: the budget, earlier processes included; None: there is none.
+            spent_pico: actual and possible spending of earlier processes.
+            ttl_s: how long a shard may be silent.
         """
         self._limits = dict(limits)
         self._money_pool = (
@@ -94,14 +93,14 @@ class Broker:
         self._ttl_s = ttl_s
         self._members = Membership(run_id, ttl_s)
         self._pools: dict[tuple[str, str], CreditPool] = {}
-        self._paused: dict[str, float] = {}  #: until when, by endpoint
+        self._paused: dict[str, float] = {}  #: end of the pause, by endpoint
         self._lines: list[bytes] = []
         self._outbox: dict[str, list[BrokerMessage]] = {}
 
-    # -- what shards say ---------------------------------------------------------
+    # -- messages of shards ------------------------------------------------------
 
     def join(self, hello: Hello, now: float) -> ShardRefused | None:
-        """Take a shard in; why not, if not."""
+        """Admit a shard; return the reason if it is refused."""
         refused = self._members.join(hello, now)
         if refused is not None:
             return refused
@@ -119,14 +118,14 @@ class Broker:
         return None
 
     def receive(self, process: str, message: ShardMessage, now: float) -> None:
-        """A shard that was taken in says something."""
+        """Handle a message of an admitted shard."""
         member = self._members.get(process)
         if member is None:
-            return  # its end is known; what it says comes late
+            return  # it has ended; the message is late
         self._members.renew(member, now)
         match message:
             case Hello():
-                pass  # it is here already
+                pass  # already admitted
             case RenewLease():
                 self._renew(process, member, message, now)
             case RequestCredit() | ReturnCredit() | HeaderLimitSeen():
@@ -184,7 +183,7 @@ class Broker:
                 self._enqueue(process, MoneyLease(pico=lent_pico))
 
     def _relay_pause(self, process: str, pause: EndpointPaused, now: float) -> None:
-        """Have everybody leave an endpoint alone, as one of them was asked to."""
+        """Pause an endpoint for all shards when one was asked to wait."""
         until = now + pause.for_s
         if until <= self._paused.get(pause.endpoint, now):
             return
@@ -196,42 +195,42 @@ class Broker:
         self._outbox.setdefault(process, []).extend(messages)
 
     def _forget(self, process: str) -> None:
-        """A process has ended."""
+        """Remove a process that has ended."""
         self._members.forget(process)
         for pool in self._pools.values():
             pool.forget(process)
 
-    # -- what the driver says ----------------------------------------------------
+    # -- calls of the driver ------------------------------------------------------
 
     def revoke(self, shard: str) -> None:
-        """Have the processes of a shard, i/n, stop by themselves within a TTL."""
+        """Make the processes of a shard, i/n, stop by themselves within a TTL."""
         self._members.revoke(shard)
 
     def relay(self, line: bytes) -> None:
-        """Have a line written to every shard's control file, later ones' too."""
+        """Send a line to every shard's control file, including later shards."""
         self._lines.append(line)
         for process in self._members.alive():
             self._enqueue(process, ControlLine(line=line))
 
     def set_limits(self, model: str, limits: Limits, now: float) -> None:
-        """Go by other limits of a person's from now on."""
+        """Apply new limits of the user."""
         self._limits[model] = limits
         for (_, of_model), pool in self._pools.items():
             if of_model == model:
                 pool.set(limits, now)
 
     def add_budget(self, pico: int) -> None:
-        """Raise the budget; without one there is nothing to raise."""
+        """Raise the budget, if there is one."""
         if self._money_pool is None:
             return
         self._money_pool.add(pico)
         for process in self._members.alive():
             self._enqueue(process, BudgetRaised())
 
-    # -- what to do --------------------------------------------------------------
+    # -- actions ------------------------------------------------------------------
 
     def step(self, now: float) -> BrokerStep:
-        """What is to be said at *now*."""
+        """Return the messages to send at *now*."""
         self._notice_silence(now)
         for (endpoint, model), pool in self._pools.items():
             for part in pool.lend(now, self._paused.get(endpoint, now)):
@@ -275,28 +274,28 @@ class Broker:
             for process in self._members.alive():
                 self._enqueue(process, MoneyShort(is_short=self._was_short))
 
-    # -- where it stands -----------------------------------------------------------
+    # -- state --------------------------------------------------------------------
 
     def processes(self, now: float) -> tuple[ProcessRecord, ...]:
-        """Every process that is at work or fell silent, in the order of coming."""
+        """Return every process that is alive or silent, in the order of arrival."""
         return self._members.processes(now)
 
 
 HELLO_S = 10.0
-"""For what is said first; a whole job array may come at once."""
+"""Timeout of the first message; a whole job array may connect at once."""
 MOST_UNREAD = 4 * 1024 * 1024
-"""Bytes that wait for a shard to read them: one that is stopped reads nothing."""
+"""Maximum bytes queued for a shard: a suspended one reads nothing."""
 
 
 class BrokerServer:
-    """Lends to shards that connect; the driver's side of `lease_protocol`.
+    """Serves leases to connected shards; the driver's side of `lease_protocol`.
 
-    Made by `serve_broker`. All that the driver wants to know or to have done goes
-    through here, so that it is said to the shards at once.
+    Created by `serve_broker`. All calls of the driver go through here, so that messages
+    to the shards are sent at once.
     """
 
     def __init__(self, broker: Broker, *, token: str, clock: Clock) -> None:
-        """Nobody is connected; use `serve_broker`."""
+        """Start without connections; use `serve_broker`."""
         self._broker = broker
         self._token = token.encode()
         self._clock = clock
@@ -308,23 +307,23 @@ class BrokerServer:
     # -- for the driver ----------------------------------------------------------
 
     def processes(self) -> tuple[ProcessRecord, ...]:
-        """Every process that is at work or fell silent, in the order of coming."""
+        """Return every process that is alive or silent, in order of arrival."""
         return self._broker.processes(self._clock.monotonic())
 
     def revoke(self, shard: str) -> None:
-        """Have the processes of a shard, i/n, stop by themselves within a TTL.
+        """Make the processes of a shard, i/n, stop by themselves within a TTL.
 
-        For one that nobody can reach: it may be at work, and renew its lease.
+        For an unreachable shard, which may still run and renew its lease.
         """
         self._broker.revoke(shard)
 
     def relay(self, line: bytes) -> None:
-        """Have a line written to every shard's control file, later shards' too."""
+        """Send a line to every shard's control file, including later shards."""
         self._broker.relay(line)
         self._step()
 
     def set_limits(self, model: str, limits: Limits) -> None:
-        """Go by other limits of a person's from now on, for all shards together."""
+        """Apply new limits of the user, for all shards together."""
         self._broker.set_limits(model, limits, self._clock.monotonic())
         self._step()
 
@@ -336,7 +335,7 @@ class BrokerServer:
     # -- the sockets -------------------------------------------------------------
 
     async def lend_until_cancelled(self) -> None:
-        """Lend what becomes free with time, until cancelled."""
+        """Grant leases as credit accumulates, until cancelled."""
         while True:
             self._wake.clear()
             wake_at = self._step()
@@ -348,7 +347,7 @@ class BrokerServer:
     async def attend(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        """Listen to one connection until it ends."""
+        """Handle one connection until it ends."""
         process = None
         self._attending[writer] = asyncio.current_task()
         try:
@@ -359,7 +358,7 @@ class BrokerServer:
                     self._broker.receive(process, message, self._clock.monotonic())
                 self._wake.set()
         except (OSError, ValueError, TimeoutError):
-            pass  # it is gone, or makes no sense; its lease ends by itself
+            pass  # disconnected or invalid; its lease expires
         finally:
             if process is not None and self._connected.get(process) is writer:
                 del self._connected[process]
@@ -367,7 +366,7 @@ class BrokerServer:
             writer.close()
 
     async def disconnect_all(self) -> None:
-        """End every connection."""
+        """Close every connection."""
         tasks = [task for task in self._attending.values() if task is not None]
         for writer in self._attending:
             writer.transport.abort()
@@ -377,7 +376,7 @@ class BrokerServer:
     async def _greet(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> str | None:
-        """Take in whoever knows the token; its name."""
+        """Admit a client with the right token; return its process name."""
         first = decode_from_shard(await reader.readline())
         if not first or not isinstance(first[0], Hello):
             return None
@@ -394,14 +393,14 @@ class BrokerServer:
         return hello.process
 
     def _step(self) -> float | None:
-        """Say what is to be said; when to look again."""
+        """Send pending messages; return the time of the next step."""
         step = self._broker.step(self._clock.monotonic())
         for process, messages in step.say.items():
             self._send(process, messages)
         return step.wake_at
 
     def _send(self, process: str, messages: list[BrokerMessage]) -> None:
-        """To whoever is away: nothing; it asks again when it is back."""
+        """Send to a process, if connected; it repeats its requests on reconnect."""
         writer = self._connected.get(process)
         if writer is None or writer.is_closing():
             return
@@ -418,14 +417,14 @@ async def serve_broker(
     """Serve *broker* while the body runs.
 
     Args:
-        broker: what is lent.
-        token: what every shard has to know.
+        broker: manages the leases.
+        token: shared secret of the shards.
         clock: the time of leases.
-        host: the address that shards reach this machine by.
-        port: 0: any that is free.
+        host: address of this machine for the shards.
+        port: 0: any free port.
 
     Raises:
-        OSError: the address cannot be listened on.
+        OSError: cannot listen on the address.
     """
     server = BrokerServer(broker, token=token, clock=clock)
     socket = await asyncio.start_server(server.attend, host, port, limit=LONGEST_LINE)

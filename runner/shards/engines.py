@@ -33,17 +33,17 @@ from store.runs import RunFolder
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardSpec:
-    """One shard of a run, as an engine starts it on some machine."""
+    """Everything an engine needs to start one shard on any machine."""
 
     run_id: str
     index: int  #: counted from 0
     count: int
-    words: tuple[str, ...]  #: what follows `siftlog`, but for `--config`
+    words: tuple[str, ...]  #: arguments of `siftlog`, without `--config`
     config: str  #: the run's resolved configuration, TOML
     environment: tuple[str, ...] = ()
-    """Names of variables that are passed on from the process that places.
+    """Names of variables passed on from the process that places the shard.
 
-    All others are those of the machine on which the shard runs, keys above all.
+    All others, such as keys, come from the machine on which the shard runs.
     """
     runs_dir: Path  #: folder of the runs, if all machines share it
     local_dir: str | None = None
@@ -52,12 +52,12 @@ class ShardSpec:
 
     @property
     def name(self) -> str:
-        """What people call it: its place among all, such as `0/4`."""
+        """Index and count, such as `0/4`."""
         return f"{self.index}/{self.count}"
 
     @property
     def local_runs_dir(self) -> Path | None:
-        """What `local_dir` comes to on this machine.
+        """`local_dir` with the variables of this machine.
 
         Raises:
             OSError: it names a variable that is not set here.
@@ -73,33 +73,33 @@ class ShardSpec:
 
     @property
     def folder(self) -> Path:
-        """The run's, on this machine; what the shard says on stderr goes there."""
+        """The run's folder on this machine; diagnostics are written there."""
         return (self.local_runs_dir or self.runs_dir) / self.run_id
 
     @property
     def diagnostics(self) -> Path:
-        """Where all of its processes have said what they said."""
+        """File with the stderr of all its processes."""
         return RunFolder(self.folder).shard(self.index, self.count).diagnostics
 
     @property
     def configuration(self) -> Path:
-        """Where its configuration is written before it starts."""
+        """File to which its configuration is written before it starts."""
         return self.folder / f"run.{self.index}-{self.count}.toml"
 
 
 EngineName: TypeAlias = Literal["processes", "ray"]
-"""What people call an engine."""
+"""Name of an engine, as users type it."""
 
 LOOPBACK: Final = "127.0.0.1"
-"""Where shards of one machine reach it."""
+"""Address for shards on the same machine."""
 
 
 class ExitKind(Enum):
-    """In which way a placed shard came to its end."""
+    """How a placed shard ended."""
 
-    FINISHED = "finished"  #: its process ended by itself, with an exit code
-    DIED = "died"  #: it is certain that its process is no more
-    UNAVAILABLE = "unavailable"  #: nobody can say; it may still be at work
+    FINISHED = "finished"  #: its process exited with a code
+    DIED = "died"  #: its process has certainly ended
+    UNAVAILABLE = "unavailable"  #: unknown; it may still run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,30 +107,30 @@ class ShardHandle:
     """One process of a shard, as its engine knows it."""
 
     index: int  #: of the shard
-    number: int  #: of the placement, unique in its engine
+    number: int  #: number of the placement, unique in its engine
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardExit:
-    """How one placed process ended."""
+    """The end of one placed process."""
 
     handle: ShardHandle
     kind: ExitKind
     code: int | None = None  #: the exit code, negative for a signal; None: unknown
-    last_line: str = ""  #: the last line that it said
+    last_line: str = ""  #: the last line of its output
 
 
 class ShardEngine(Protocol):
-    """Starts shards somewhere and knows when they end; calls may block."""
+    """Starts shards and reports their ends; calls may block."""
 
     @property
     def host(self) -> str:
-        """The address of this machine under which its shards reach it."""
+        """Address of this machine for its shards."""
         ...
 
     @property
     def is_spread(self) -> bool:
-        """Whether shards may come to lie on other machines than this one."""
+        """Whether shards may be placed on other machines."""
         ...
 
     def place(self, spec: ShardSpec, *, near: ShardHandle | None = None) -> ShardHandle:
@@ -138,53 +138,53 @@ class ShardEngine(Protocol):
 
         Args:
             spec: the shard.
-            near: a placement that has ended, whose machine is preferred: the shard's
-                log lies there.
+            near: an ended placement whose machine is preferred, because it has the
+                shard's log.
 
         Raises:
-            RunnerError: it cannot be started, in one sentence.
+            RunnerError: it cannot be started.
         """
         ...
 
     def wait_any(self, timeout_s: float) -> ShardExit | None:
-        """The next end of a placed shard, each told once; None if none came in time."""
+        """Return the next end of a placed shard, each once; None on timeout."""
         ...
 
     def stop(self, handle: ShardHandle, *, at_once: bool) -> None:
         """Let a shard finish its calls in flight and end, or kill it; returns at once.
 
-        Its end is told by `wait_any`, as always; of one that was killed perhaps only
-        that it is out of reach. Nothing happens if it has ended.
+        `wait_any` reports its end; a killed shard may be reported as unreachable. Does
+        nothing if it has ended.
         """
         ...
 
     def close(self) -> None:
-        """Give up what the engine holds; whatever is still placed is killed."""
+        """Release the engine's resources; kill all shards still placed."""
         ...
 
 
 OPTION: Final = "SIFTLOG_"
-"""Variables that set an option begin so; a shard's options stand in its `config`."""
+"""Prefix of variables that set options; a shard's options are in its `config`."""
 
 TAIL_BYTES: Final = 4096
-"""In which the last line of the diagnostics lies; sentences are shorter."""
+"""Size of the tail of the diagnostics that is searched for the last line."""
 
 
 class ShardProcess:
-    """A shard at work on this machine."""
+    """A running shard on this machine."""
 
     def __init__(
         self, spec: ShardSpec, passed_on: Mapping[str, str], *, orphaned: signal.Signals
     ) -> None:
-        """Start it, in a session of its own: no terminal's Ctrl-C reaches it.
+        """Start it in a separate session: Ctrl-C in a terminal does not reach it.
 
         Args:
             spec: the shard.
             passed_on: values of the variables that `spec.environment` names.
-            orphaned: what it is sent when the present process is no more.
+            orphaned: signal that it gets when this process has ended.
 
         Raises:
-            OSError: its folder cannot be written, or is not known here.
+            OSError: its folder cannot be written, or is unknown here.
         """
         self._spec = spec
         spec.folder.mkdir(parents=True, exist_ok=True)
@@ -211,7 +211,7 @@ class ShardProcess:
             )
 
     def wait(self) -> tuple[ExitKind, int, str]:
-        """Wait for its end: in which way, the code, and the last line it said."""
+        """Wait for its end; return the kind, the exit code and the last line."""
         code = self._process.wait()
         if self._process.stdin is not None:
             self._process.stdin.close()
@@ -219,11 +219,11 @@ class ShardProcess:
         return kind, code, self._last_line()
 
     def drain(self) -> None:
-        """Ask it to finish its calls in flight and to end."""
+        """Tell it to finish its calls in flight and end."""
         self._process.terminate()
 
     def kill(self) -> None:
-        """End it at once, even while it is stopped."""
+        """End it at once, even while it is suspended."""
         self._process.kill()
 
     def _last_line(self) -> str:
@@ -234,13 +234,13 @@ class ShardProcess:
 
 
 class ProcessEngine:
-    """Starts every shard here; one whose starter dies finishes its calls and ends."""
+    """Starts all shards on this machine; they drain if their starter dies."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
-        """Nothing is placed yet.
+        """Start without placements.
 
         Args:
-            environment: has the values of the variables that shards are passed.
+            environment: values of the variables passed to shards.
         """
         self._environment = environment
         self._numbers = count()
@@ -249,16 +249,16 @@ class ProcessEngine:
 
     @property
     def host(self) -> str:
-        """Loopback: nobody else is to reach this machine."""
+        """Loopback: other machines need no access."""
         return LOOPBACK
 
     @property
     def is_spread(self) -> bool:
-        """Never."""
+        """Always False."""
         return False
 
     def place(self, spec: ShardSpec, *, near: ShardHandle | None = None) -> ShardHandle:
-        """Start a shard; every place here is near.
+        """Start a shard; *near* has no effect.
 
         Raises:
             RunnerError: the run's folder cannot be written.
@@ -283,7 +283,7 @@ class ProcessEngine:
         )
 
     def wait_any(self, timeout_s: float) -> ShardExit | None:
-        """The next end of a process; None if none came in time."""
+        """Return the next end of a process; None on timeout."""
         try:
             ended = self._ends.get(timeout=timeout_s)
         except queue.Empty:
@@ -292,7 +292,7 @@ class ProcessEngine:
         return ended
 
     def stop(self, handle: ShardHandle, *, at_once: bool) -> None:
-        """Signal a shard's process, which it alone gets."""
+        """Signal a shard's process, and no other."""
         process = self._placed.get(handle)
         if process is None:
             return
@@ -302,7 +302,7 @@ class ProcessEngine:
             process.drain()
 
     def close(self) -> None:
-        """Kill what is still at work."""
+        """Kill all running shards."""
         for process in self._placed.values():
             process.kill()
         self._placed.clear()
@@ -310,20 +310,20 @@ class ProcessEngine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placement:
-    """Into how many shards a run is split, and how these are placed."""
+    """Number of shards of a run, and their placement."""
 
     engine: EngineName
     shards: int
     address: str | None = None  #: of the engine's cluster
-    ttl_s: float = TTL_S  #: for how long a shard may be silent
-    local_dir: str | None = None  #: of a disk of each shard's machine; may hold `$NAME`
-    ship: str | None = None  #: where the shards carry their logs to
-    ship_every_s: float = 5.0  #: how long what is recorded may wait for that
-    accept_loss: bool = False  #: shards go on though acknowledged events are missing
+    ttl_s: float = TTL_S  #: how long a shard may be silent
+    local_dir: str | None = None  #: on each shard's disk; may contain `$NAME`
+    ship: str | None = None  #: place to which the shards ship their logs
+    ship_every_s: float = 5.0  #: maximum delay of shipping
+    accept_loss: bool = False  #: continue although events are missing
 
     @property
     def words(self) -> str:
-        """What is typed to place the run so once more."""
+        """The command line options that place the run in this way."""
         all_options = {
             "engine": self.engine,
             "shards": self.shards,
@@ -341,10 +341,10 @@ class Placement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacedRunStatus:
-    """How a run that is placed gets on."""
+    """Status of a placed run."""
 
-    status: Status | None  #: of the union; None: no shard has written yet
-    at_work: int  #: shards that were not silent of late
+    status: Status | None  #: from the union; None: no shard has written yet
+    at_work: int  #: shards that are not silent
     shards: int
     restarts: int
     in_flight: int  #: calls
@@ -353,4 +353,4 @@ class PlacedRunStatus:
 ShowPlacedRun: TypeAlias = Callable[
     [Callable[[], PlacedRunStatus]], AbstractAsyncContextManager[None]
 ]
-"""Shows how a run stands, inside an async context."""
+"""Displays the status of a placed run, inside an async context."""

@@ -1,7 +1,7 @@
 """Connects a shard to its broker and holds its leases.
 
-Sans-IO: `receive` takes the broker's messages, `says` returns messages to send, both
-with the time of this process. The lease on the shard itself is its fence: calls may be
+Sans-IO: `receive` takes the broker's messages, `says` returns messages to send; both
+take the time of this process. The lease on the shard itself is its fence: calls may be
 sent only if the broker has answered a message that was sent less than a TTL ago
 (`holds`). The shard's TTL runs from when the message was sent, the broker's from when
 it was received, which is later, so the shard expires first.
@@ -59,26 +59,26 @@ from store.runs import RunFolder
 from store.union.source import LocalLogSource
 
 DUE: Final = 1 / 3
-"""Of a TTL, after which the lease is renewed: two questions may be lost."""
+"""Fraction of a TTL after which the lease is renewed: two requests may be lost."""
 EARLY: Final = 1 / 5
-"""Of a TTL before it is due, from when on it is renewed with whatever else is said: so
-a busy shard never has to say that alone."""
+"""Fraction of a TTL before that from which it is renewed together with other messages,
+so a busy shard never renews separately."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessIdentity:
-    """Who takes part: one process of one shard."""
+    """Identity of one process of one shard."""
 
     run_id: str
-    process: str  #: a name that no other process ever has
+    process: str  #: unique name of the process
     shard: str  #: i/n
-    slices: str  #: as `store.slices.Slices` writes them
+    slices: str  #: as `store.slices.Slices` formats them
     log: str  #: hex
-    recorded_pico: int = 0  #: what the log says earlier processes spent, or may have
+    recorded_pico: int = 0  #: possible spending of earlier processes
 
 
 class LeaseHolder:
-    """One process's part; the `runner.limits.rate_limits.Lender` of its endpoints."""
+    """Leases of one process; implements `runner.limits.rate_limits.Lender`."""
 
     def __init__(
         self,
@@ -88,13 +88,13 @@ class LeaseHolder:
         wake: Callable[[], None],
         on_line: Callable[[bytes], None],
     ) -> None:
-        """Nothing is held yet.
+        """Start without leases.
 
         Args:
-            identity: who this process is.
-            token: what the broker knows it by.
-            wake: called where something is to be said.
-            on_line: takes a line for the shard's control file.
+            identity: the identity of this process.
+            token: shared secret of the broker.
+            wake: called when there is a message to send.
+            on_line: receives a line for the shard's control file.
         """
         self.identity = identity
         self.money_share = MoneyShare(wake)
@@ -106,19 +106,19 @@ class LeaseHolder:
         self._shares: dict[tuple[str, str], CreditShare] = {}
         self._waits: list[EndpointPaused] = []
         self._ttl_s = math.nan
-        self._offset_s = math.nan  #: this clock less the broker's, at the least
-        self._sent_at: float | None = None  #: when what is not answered was sent
-        self._renewed_at = -math.inf  #: when what was answered last was sent
+        self._offset_s = math.nan  #: lower bound of this clock minus the broker's
+        self._sent_at: float | None = None  #: time of the unanswered renewal
+        self._renewed_at = -math.inf  #: time of sending of the last answered renewal
 
-    # -- what the engine asks ----------------------------------------------------
+    # -- calls of the engine ------------------------------------------------------
 
     def holds(self, now: float) -> bool:
-        """Whether calls may be sent."""
+        """Return whether calls may be sent."""
         return now < self.holds_until
 
     @property
     def holds_until(self) -> float:
-        """Until when calls may be sent, as things stand."""
+        """Time until which calls may be sent, without a further renewal."""
         return (
             self._renewed_at + self._ttl_s
             if self._renewed_at > -math.inf
@@ -128,21 +128,21 @@ class LeaseHolder:
     def gates(
         self, endpoint: Pausable, model: str, *, rpm: float | None, tpm: float | None
     ) -> tuple[LeasedGate, LeasedGate]:
-        """A model's gates for requests and for tokens."""
+        """Return a model's gates for requests and for tokens."""
         share = CreditShare(endpoint.name, model, self._wake, rpm=rpm, tpm=tpm)
         self._shares[endpoint.name, model] = share
         self._endpoints[endpoint.name] = endpoint
         return share.gates
 
     def paused(self, endpoint: str, now: float, until: float) -> None:
-        """An endpoint asked to be left alone, which concerns the others too."""
+        """Report a pause that an endpoint asked for, which applies to all shards."""
         self._waits.append(EndpointPaused(endpoint=endpoint, for_s=until - now))
         self._wake()
 
     # -- with the broker -----------------------------------------------------------
 
     def connected(self, now: float) -> Hello:
-        """What is said first on a new connection; what was asked before is lost."""
+        """Return the first message on a new connection; earlier requests are lost."""
         self._sent_at = now
         self.refused = None
         self.money_share.reconnected()
@@ -161,7 +161,7 @@ class LeaseHolder:
         )
 
     def receive(self, message: BrokerMessage, now: float) -> None:
-        """The broker says something."""
+        """Handle a message of the broker."""
         match message:
             case Welcome():
                 self._ttl_s = message.ttl_s
@@ -186,7 +186,7 @@ class LeaseHolder:
                 assert_never(message)
 
     def _answered(self, broker_now: float) -> None:
-        """What was sent last is answered; it was heard no earlier than it was sent."""
+        """Record the answer to the last renewal, which arrived after it was sent."""
         if self._sent_at is not None:
             self._renewed_at = self._sent_at
             self._offset_s = self._sent_at - broker_now
@@ -195,7 +195,7 @@ class LeaseHolder:
     def says(
         self, now: float, figures: Callable[[], ShardProgress]
     ) -> list[LeaseMessage]:
-        """What is to be said now; nothing, mostly."""
+        """Return the messages to send now; usually none."""
         is_due = self._is_answered and now >= self._renews_at
         messages: list[LeaseMessage] = [*self._waits]
         self._waits = []
@@ -209,7 +209,7 @@ class LeaseHolder:
         return messages
 
     def bye(self) -> Goodbye:
-        """What is said last."""
+        """Return the last message."""
         return Goodbye(spent_pico=self.money_share.spent_pico)
 
     @property
@@ -221,48 +221,48 @@ class LeaseHolder:
         return self._renewed_at + DUE * self._ttl_s
 
     def wake_at(self) -> float:
-        """When to ask `says` again, at the latest."""
+        """Latest time of the next call of `says`."""
         renews_at = self._renews_at if self._is_answered else self.holds_until
         back_at = self.money_share.gives_back_at
         return min([renews_at, back_at, *(x.expires_at for x in self._shares.values())])
 
 
 AGAIN_S = 0.5
-"""Between two tries to connect."""
+"""Delay between two attempts to connect."""
 ANSWER_S = 10.0
-"""For a connection, and for the first answer on it."""
+"""Timeout of a connection, and of its first answer."""
 WELCOME_TIMEOUT_S = 2 * TTL_S
-"""For the first welcome: slices of a process that fell silent are not free at once."""
+"""Timeout of the first welcome: slices of a silent process are not free at once."""
 
 
 class ShardStatistics(Protocol):
-    """How a shard's work gets on, as far as the broker is told."""
+    """Progress of a shard, as reported to the broker."""
 
     @property
     def tasks_ended(self) -> int:
-        """By this process."""
+        """Tasks ended by this process."""
         ...
 
     @property
     def in_flight(self) -> int:
-        """Calls."""
+        """Calls in flight."""
         ...
 
     @property
     def budget(self) -> BudgetStatistics:
-        """What is spent, by earlier processes too."""
+        """Spending, including earlier processes."""
         ...
 
 
 class ShardDriver(Protocol):
-    """The driver of the shard's work."""
+    """The driver of a shard."""
 
     def statistics(self) -> ShardStatistics:
-        """Its figures."""
+        """Return its figures."""
         ...
 
     def recheck(self) -> None:
-        """Something was lent that calls may have waited for."""
+        """Wake the driver: a lease may let waiting calls start."""
         ...
 
     def drain(self) -> None:
@@ -271,7 +271,7 @@ class ShardDriver(Protocol):
 
 
 class LeaseClient:
-    """Keeps what a shard holds up to date."""
+    """Keeps a shard's leases current."""
 
     def __init__(
         self,
@@ -282,17 +282,17 @@ class LeaseClient:
         wake: asyncio.Event,
         notify: Callable[[str], None],
     ) -> None:
-        """Not connected yet; use `leasing`.
+        """Start without a connection; use `leasing`.
 
         Args:
-            holder: what the shard holds.
-            address: the broker's.
+            holder: the leases of the shard.
+            address: address of the broker.
             clock: the time of leases.
-            wake: set where the holder has something to say.
-            notify: shows a sentence to people.
+            wake: set when the holder has a message to send.
+            notify: shows a message to the user.
         """
         self.holder = holder
-        self.is_fenced = False  #: it ended for want of an answer
+        self.is_fenced = False  #: it ended without an answer of the broker
         self._address = address
         self._clock = clock
         self._wake = wake
@@ -302,10 +302,10 @@ class LeaseClient:
 
     @asynccontextmanager
     async def leasing(self, driver: ShardDriver) -> AsyncIterator[None]:
-        """Hold the shard's part while the body runs; *driver* drains at the fence.
+        """Hold the leases while the body runs; *driver* drains when the fence expires.
 
         Raises:
-            RunnerError: the broker does not answer, or does not take the shard.
+            RunnerError: the broker does not answer, or refuses the shard.
         """
         before = driver.statistics().budget
 
@@ -333,7 +333,7 @@ class LeaseClient:
     async def _stay(
         self, figures: Callable[[], ShardProgress], driver: ShardDriver
     ) -> None:
-        """Be connected for as long as that is worth anything."""
+        """Stay connected while the fence holds or a first welcome is expected."""
         patient_until = self._clock.monotonic() + WELCOME_TIMEOUT_S
         reason = ""
         while self._holds or (
@@ -367,7 +367,7 @@ class LeaseClient:
     async def _converse(
         self, figures: Callable[[], ShardProgress], on_message: Callable[[], None]
     ) -> None:
-        """Talk on one connection until it breaks or nothing holds any more."""
+        """Exchange messages on one connection until it breaks or the fence expires."""
         async with asyncio.timeout(ANSWER_S):
             reader, writer = await asyncio.open_connection(
                 *self._address, limit=LONGEST_LINE
@@ -421,7 +421,7 @@ class LeaseClient:
                     await self._wake.wait()
 
     async def _leave(self) -> None:
-        """Say how it ended, if anybody listens."""
+        """Report the end, if connected."""
         if self._writer is not None:
             self._writer.write(encode_messages_line([self.holder.bye()]))
             with suppress(OSError):
@@ -431,15 +431,15 @@ class LeaseClient:
 def lease_client_of(
     folder: RunFolder, part: ShardPart, context: RunContext
 ) -> LeaseClient | None:
-    """What a process holds for its shard, not yet connected; None: it has no broker.
+    """Return the lease client of a shard, not connected; None: it has no broker.
 
     Args:
-        folder: the shard's; its log is open for writing.
-        part: which part of the run it does.
-        context: what surrounds the process.
+        folder: the shard's folder; its log is open for writing.
+        part: the part of the run.
+        context: the context of the process.
 
     Raises:
-        UsageError: there is no such address, or no token.
+        UsageError: the address or the token is missing or invalid.
     """
     if context.broker is None:
         return None

@@ -44,13 +44,13 @@ from runner.shards.lease_protocol import (
 from store.slices import Slices
 
 LARGEST: Final = 0.6
-"""Of a bucket, lent at a time. Of 25 requests, as at 100 a second, 15: one question for
-so many calls, and few are held at a run's end by shards that have no use for them."""
+"""Maximum fraction of a bucket lent at a time. Of 25 requests, as at 100 per second,
+15: one round trip for many calls, while few are held unused at a run's end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LentCredit:
-    """What is lent to one shard."""
+    """Credit lent to one shard."""
 
     process: str
     requests: int
@@ -58,26 +58,26 @@ class LentCredit:
 
 
 class CreditPool:
-    """The requests and tokens of one model."""
+    """Requests and tokens of one model."""
 
     def __init__(self, limits: Limits | None, now: float) -> None:
-        """An empty pool; *limits* as a person set them, None: nobody did."""
+        """Start empty; *limits* are the user's, or None."""
         self._requests, self._tokens = (
             MinuteGate(None, burst_s, window_s=WINDOW_S, first=0.0)
             for burst_s in (REQUEST_BURST_S, TOKEN_BURST_S)
         )
         self._pending_requests: dict[str, RequestCredit] = {}
-        self.due: float | None = None  #: when the next part can be lent
+        self.due: float | None = None  #: time of the next possible lease
         if limits is not None:
             self.set(limits, now)
 
     def set(self, limits: Limits, now: float) -> None:
-        """Go by other limits of a person's from now on."""
+        """Apply new limits of the user."""
         self._requests.set(now, limits.rpm)
         self._tokens.set(now, limits.tpm)
 
     def apply_header_limit(self, header_limit: HeaderLimitSeen, now: float) -> None:
-        """Go by what the endpoint tells, where that is lower."""
+        """Apply a limit from the endpoint's headers, if it is lower."""
         gate = self._requests if header_limit.kind == "requests" else self._tokens
         gate.apply_quota(
             now,
@@ -85,20 +85,20 @@ class CreditPool:
         )
 
     def ask(self, process: str, ask: RequestCredit) -> None:
-        """Have *process* wait for its part; asking anew does not cost it its turn."""
+        """Queue a request of *process*; a repeated one keeps its place."""
         self._pending_requests[process] = ask
 
     def forget(self, process: str) -> None:
-        """Have it wait no more."""
+        """Remove a process from the queue."""
         self._pending_requests.pop(process, None)
 
     def take_back(self, requests: int, tokens: int) -> None:
-        """Take back what was lent and is not used; negative: more was."""
+        """Take back unused credit; negative: more was used."""
         for bucket, amount in self._amounts(requests, tokens):
             bucket.give_back(amount)
 
     def lend(self, now: float, paused_until: float) -> Iterator[LentCredit]:
-        """The parts that can be lent now, in turn."""
+        """Yield the leases that can be granted now, in order."""
         self.due = None
         while self._pending_requests:
             process, ask = next(iter(self._pending_requests.items()))
@@ -124,7 +124,7 @@ class CreditPool:
         return LentCredit(process=process, requests=requests, tokens=tokens)
 
     def _amounts(self, requests: int, tokens: int) -> list[tuple[MinuteBucket, float]]:
-        """What that is of each limit that there is."""
+        """Return the amounts for each existing limit."""
         pairs = (self._requests.bucket, requests), (self._tokens.bucket, tokens)
         return [(bucket, float(n)) for bucket, n in pairs if bucket is not None and n]
 
@@ -132,29 +132,29 @@ class CreditPool:
 @dataclass(slots=True, kw_only=True)
 class _Account:
     log: str
-    recorded: int  #: in it, before this process
-    granted: int  #: lent, less what was given back
-    spent: int = 0  #: as it said last
+    recorded: int  #: spending in the log before this process
+    granted: int  #: lent minus returned
+    spent: int = 0  #: as last reported
 
     @property
     def open(self) -> int:
-        """What may come back yet."""
+        """Money that may still be returned."""
         return max(0, self.granted - self.spent)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MoneyLoan:
-    """The answer to one shard that asked."""
+    """The answer to a shard's request for money."""
 
     process: str
-    pico: int | None  #: None: never
+    pico: int | None  #: None: refused for good
 
 
 class MoneyPool:
-    """The budget, what of it is lent, and who waits for some."""
+    """The budget, its leases, and pending requests."""
 
     def __init__(self, cap_pico: int, spent_pico: int) -> None:
-        """A budget of which earlier processes have spent, or may have, so much."""
+        """Start with a budget and the possible spending of earlier processes."""
         self.cap_pico = cap_pico
         self._spent = spent_pico
         self._accounts: dict[str, _Account] = {}
@@ -162,18 +162,18 @@ class MoneyPool:
 
     @property
     def taken_pico(self) -> int:
-        """Spent, or lent."""
+        """Money spent or lent."""
         return self._spent + sum(account.granted for account in self._accounts.values())
 
     @property
     def is_short(self) -> bool:
-        """Whether somebody waits for money."""
+        """Whether requests are pending."""
         return bool(self._pending_requests)
 
     def join(self, hello: Hello) -> None:
-        """A process is there; an earlier broker may have lent it something already.
+        """Add a process; an earlier broker may have lent it money already.
 
-        What the one before it has spent stands in the log that it goes on with.
+        The spending of its predecessor is in the log that it continues.
         """
         if hello.process in self._accounts:
             return
@@ -185,36 +185,36 @@ class MoneyPool:
         )
 
     def ask(self, process: str, ask: RequestMoney) -> int | None:
-        """What is lent at once; None: `lend` will say."""
+        """Return the amount lent at once; None: `lend` answers later."""
         left = self.cap_pico - self.taken_pico
         if ask.need_pico > left or (ask.need_pico and self.is_short):
             self._pending_requests[process] = ask.need_pico
             return None
-        # nobody may have so much that the others soon have to wait for it to come back
+        # no shard gets so much that others soon have to wait for its return
         ahead = 0 if self.is_short else left // (2 * len(self._accounts))
         pico = max(ask.need_pico, min(ask.want_pico, ahead))
         self._accounts[process].granted += pico
         return pico
 
     def take_back(self, process: str, back_pico: int, spent_pico: int) -> None:
-        """Money that is not needed comes back, and what was spent becomes known."""
+        """Take back unneeded money and record spending."""
         account = self._accounts[process]
         account.granted = max(0, account.granted - back_pico)
         self.record_spent(process, spent_pico)
 
     def record_spent(self, process: str, spent_pico: int) -> None:
-        """A shard says what it has spent so far."""
+        """Record the spending that a shard reports."""
         account = self._accounts[process]
         account.spent = max(account.spent, spent_pico)
 
     def presume_spent(self, process: str) -> None:
-        """A shard is silent: what it was lent may have been spent."""
+        """Count all money of a silent shard as spent."""
         self._pending_requests.pop(process, None)
         account = self._accounts[process]
         account.spent = max(account.spent, account.granted)
 
     def close(self, process: str, spent_pico: int) -> None:
-        """A shard has ended, and what it has spent is known for good."""
+        """Remove a shard that has ended with known spending."""
         self._pending_requests.pop(process, None)
         self._spent += spent_pico
         del self._accounts[process]
@@ -224,7 +224,7 @@ class MoneyPool:
         self.cap_pico += pico
 
     def lend(self) -> Iterator[MoneyLoan]:
-        """What those that wait can be told now, the first of them first."""
+        """Yield answers to pending requests that are possible now, in order."""
         for process, need in list(self._pending_requests.items()):
             left = self.cap_pico - self.taken_pico
             coming = sum(account.open for account in self._accounts.values())
@@ -238,43 +238,43 @@ class MoneyPool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessRecord:
-    """What is known of one process of a shard."""
+    """State of one process of a shard."""
 
     process: str
     shard: str  #: i/n
     slices: str
     figures: ShardProgress
-    silent_s: float  #: since it was heard
-    is_alive: bool  #: its lease runs
+    silent_s: float  #: seconds since its last message
+    is_alive: bool  #: its lease is valid
 
 
 @dataclass(slots=True, kw_only=True)
 class MemberProcess:
-    """One process."""
+    """A member process."""
 
     hello: Hello
     slices: Slices
     renewed_at: float
     is_alive: bool = True
-    is_renewed: bool = True  #: when it asks for that
+    is_renewed: bool = True  #: its renewals are granted
     figures: ShardProgress = field(default_factory=ShardProgress)
 
 
 class Membership:
-    """The processes of one run, in the order of coming."""
+    """Processes of one run, in the order of arrival."""
 
     def __init__(self, run_id: str, ttl_s: float) -> None:
-        """Nobody is there."""
+        """Start without members."""
         self._run_id = run_id
         self._ttl_s = ttl_s
         self._members: dict[str, MemberProcess] = {}
 
     def get(self, process: str) -> MemberProcess | None:
-        """Who that is; None: its end is known."""
+        """Return a member; None: it has ended."""
         return self._members.get(process)
 
     def alive(self, *, but: str | None = None) -> list[str]:
-        """All whose lease runs, *but* one of them."""
+        """Return all processes with a valid lease, except *but*."""
         return [
             process
             for process, member in self._members.items()
@@ -282,7 +282,7 @@ class Membership:
         ]
 
     def join(self, hello: Hello, now: float) -> ShardRefused | None:
-        """Take a process in; why not, if not."""
+        """Admit a process; return the reason if it is refused."""
         if hello.run_id != self._run_id:
             return ShardRefused(why=f"it serves the run {self._run_id}", for_s=0.0)
         try:
@@ -308,7 +308,7 @@ class Membership:
         return None
 
     def before(self, hello: Hello) -> list[str]:
-        """The processes whose log it goes on with."""
+        """Return the processes whose log it continues."""
         return [
             process
             for process, member in self._members.items()
@@ -316,11 +316,11 @@ class Membership:
         ]
 
     def forget(self, process: str) -> None:
-        """A process has ended."""
+        """Remove a process that has ended."""
         del self._members[process]
 
     def renew(self, member: MemberProcess, now: float) -> None:
-        """A process said something; by that its lease begins anew, unless revoked."""
+        """Renew a process's lease after a message, unless it was revoked."""
         if member.is_alive and member.is_renewed:
             member.renewed_at = now
 
@@ -331,7 +331,7 @@ class Membership:
                 member.is_renewed = False
 
     def falls_silent(self, now: float) -> Iterator[str]:
-        """Those whose lease has just run out."""
+        """Yield processes whose lease has just expired."""
         for process, member in self._members.items():
             if member.is_alive and now >= member.renewed_at + self._ttl_s:
                 member.is_alive = False
@@ -339,14 +339,14 @@ class Membership:
 
     @property
     def next_silent_at(self) -> float | None:
-        """When the next lease runs out, if its process is not heard."""
+        """Return when the next lease expires without a message."""
         ends = (
             m.renewed_at + self._ttl_s for m in self._members.values() if m.is_alive
         )
         return min(ends, default=None)
 
     def processes(self, now: float) -> tuple[ProcessRecord, ...]:
-        """What is known of each."""
+        """Return the state of each process."""
         return tuple(
             ProcessRecord(
                 process=process,

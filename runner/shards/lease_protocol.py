@@ -1,6 +1,6 @@
 """Defines the messages between shards and the broker, as lines of JSON.
 
-Amounts of money are whole pico-dollars, times seconds of the broker's own clock. A line
+Amounts of money are whole pico-dollars, times are seconds of the broker's clock. A line
 holds a bounded list of messages, because the number of round trips matters more than
 their size.
 """
@@ -16,11 +16,11 @@ Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class LeaseMessage(msgspec.Struct, frozen=True, kw_only=True, tag_field="is"):
-    """Anything that is said; the class's name in small letters stands in `is`."""
+    """Base of all messages; `is` has the tag of the class."""
 
 
 class ShardProgress(msgspec.Struct, frozen=True, kw_only=True):
-    """How a shard gets on."""
+    """Progress of a shard."""
 
     final: int = 0  #: tasks
     in_flight: int = 0  #: calls
@@ -29,28 +29,26 @@ class ShardProgress(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Hello(LeaseMessage, frozen=True, kw_only=True, tag="hello"):
-    """A shard's process takes up its part, or is back after a broken connection."""
+    """A shard's process starts, or reconnects."""
 
     token: str
     run_id: str
-    process: str  #: its name, which no other process ever has
+    process: str  #: unique name of the process
     shard: str  #: i/n
-    slices: str  #: as `store.slices.Slices` writes them
-    log: str  #: the log that it writes; one process at a time does
-    recorded_pico: Count  #: what that log says earlier processes spent, or may have
-    granted_pico: (
-        Count  #: money that this process was ever lent, less what it gave back
-    )
+    slices: str  #: as `store.slices.Slices` formats them
+    log: str  #: its log, which has one writer at a time
+    recorded_pico: Count  #: possible spending of earlier processes
+    granted_pico: Count  #: money lent to this process so far, minus returns
 
 
 class RenewLease(LeaseMessage, frozen=True, kw_only=True, tag="renew"):
-    """It goes on; nothing may be sent that is not followed by an answer to this."""
+    """Renews the lease; without an answer to this, nothing more may be sent."""
 
     figures: ShardProgress
 
 
 class RequestCredit(LeaseMessage, frozen=True, kw_only=True, tag="ask"):
-    """Requests and tokens of one model's; 0: there is no limit of that kind."""
+    """Requests credit for one model; 0: there is no limit of that kind."""
 
     endpoint: str
     model: str
@@ -60,7 +58,7 @@ class RequestCredit(LeaseMessage, frozen=True, kw_only=True, tag="ask"):
 
 
 class ReturnCredit(LeaseMessage, frozen=True, kw_only=True, tag="back"):
-    """What was lent and is not used; negative: more was used than was lent."""
+    """Returns unused credit; negative: more was used than lent."""
 
     endpoint: str
     model: str
@@ -69,7 +67,7 @@ class ReturnCredit(LeaseMessage, frozen=True, kw_only=True, tag="back"):
 
 
 class HeaderLimitSeen(LeaseMessage, frozen=True, kw_only=True, tag="told"):
-    """A limit that an endpoint tells in its headers."""
+    """A limit in an endpoint's headers."""
 
     endpoint: str
     model: str
@@ -79,54 +77,54 @@ class HeaderLimitSeen(LeaseMessage, frozen=True, kw_only=True, tag="told"):
 
 
 class EndpointPaused(LeaseMessage, frozen=True, kw_only=True, tag="waits"):
-    """An endpoint asked to be left alone for so long; said both ways."""
+    """A pause that an endpoint asked for; sent in both directions."""
 
     endpoint: str
     for_s: Annotated[float, msgspec.Meta(ge=0)]
 
 
 class RequestMoney(LeaseMessage, frozen=True, kw_only=True, tag="ask_money"):
-    """Money for calls."""
+    """Requests money for calls."""
 
-    need_pico: Count  #: without which no call can be sent; 0: it only looks ahead
+    need_pico: Count  #: minimum for the next call; 0: only in advance
     want_pico: Count
 
 
 class ReturnMoney(LeaseMessage, frozen=True, kw_only=True, tag="money_back"):
-    """Money that was lent and is not needed, and what was spent so far."""
+    """Returns unneeded money and reports spending."""
 
     back_pico: Count
     spent_pico: Count
 
 
 class Goodbye(LeaseMessage, frozen=True, kw_only=True, tag="bye"):
-    """A shard's process ends by itself, and says what it has spent in all."""
+    """A shard's process ends, and reports its total spending."""
 
     spent_pico: Count
 
 
 class Welcome(LeaseMessage, frozen=True, kw_only=True, tag="welcome"):
-    """A shard may begin, or go on."""
+    """Admits a shard, or confirms a reconnect."""
 
     now: float
     ttl_s: float
 
 
 class ShardRefused(LeaseMessage, frozen=True, kw_only=True, tag="refused"):
-    """A shard may not begin."""
+    """Refuses a shard."""
 
     why: str
-    for_s: float  #: it may ask again then; 0: never
+    for_s: float  #: seconds until it may retry; 0: never
 
 
 class LeaseRenewed(LeaseMessage, frozen=True, kw_only=True, tag="renewed"):
-    """Another TTL from the moment at which `RenewLease` was sent."""
+    """Grants another TTL from the time at which `RenewLease` was sent."""
 
     now: float
 
 
 class CreditLease(LeaseMessage, frozen=True, kw_only=True, tag="lease"):
-    """So many requests and tokens may leave until then."""
+    """Lends requests and tokens until a time."""
 
     endpoint: str
     model: str
@@ -136,30 +134,30 @@ class CreditLease(LeaseMessage, frozen=True, kw_only=True, tag="lease"):
 
 
 class MoneyLease(LeaseMessage, frozen=True, kw_only=True, tag="money"):
-    """So much more may be spent; 0: no more than what is needed is lent any more."""
+    """Lends money; 0: from now on only what a call needs is lent."""
 
     pico: int
 
 
 class MoneyExhausted(LeaseMessage, frozen=True, kw_only=True, tag="no_money"):
-    """What is needed will never be there; all calls of all shards counted."""
+    """The requested money will never be available, with all calls counted."""
 
     cap_pico: int
     taken_pico: int
 
 
 class MoneyShort(LeaseMessage, frozen=True, kw_only=True, tag="short"):
-    """Whether money is short: what is not needed at once is to be given back."""
+    """Whether money is short: unneeded money must then be returned."""
 
     is_short: bool
 
 
 class BudgetRaised(LeaseMessage, frozen=True, kw_only=True, tag="raised"):
-    """The budget was raised: what was refused may be asked again."""
+    """The budget was raised: refused requests may be repeated."""
 
 
 class ControlLine(LeaseMessage, frozen=True, kw_only=True, tag="line"):
-    """A line for the shard's own control file."""
+    """A line for the shard's control file."""
 
     line: bytes
 
@@ -175,7 +173,7 @@ ShardMessage: TypeAlias = (
     | ReturnMoney
     | Goodbye
 )
-"""From a shard."""
+"""Messages from a shard."""
 
 BrokerMessage: TypeAlias = (
     Welcome
@@ -189,14 +187,14 @@ BrokerMessage: TypeAlias = (
     | BudgetRaised
     | ControlLine
 )
-"""From the broker."""
+"""Messages from the broker."""
 
 
 LONGEST_LINE: Final = 256 * 1024
-"""Bytes; control lines are the longest that is ever said, and are far shorter."""
+"""Maximum bytes of a line; control lines are the longest, and far shorter."""
 
 VARIABLE: Final = "SIFTLOG_BROKER_TOKEN"
-"""What both sides know and nobody else; it is never written to a file or a log."""
+"""Shared secret of both sides; it is never written to a file or a log."""
 
 MessageT = TypeVar("MessageT")
 
@@ -205,17 +203,17 @@ _DOWN: Final = msgspec.json.Decoder(list[BrokerMessage])
 
 
 def encode_messages_line(messages: Sequence[LeaseMessage]) -> bytes:
-    """Everything that is to be said now, as one line."""
+    """Encode all pending messages as one line."""
     return msgspec.json.encode(messages) + b"\n"
 
 
 def decode_from_shard(line: bytes) -> list[ShardMessage]:
-    """What a shard said; raise `ValueError` for what is nothing of the kind."""
+    """Decode a shard's messages; raise `ValueError` if they are invalid."""
     return _read(line, _UP)
 
 
 def decode_from_broker(line: bytes) -> list[BrokerMessage]:
-    """What the broker said; raise `ValueError` for what is nothing of the kind."""
+    """Decode the broker's messages; raise `ValueError` if they are invalid."""
     return _read(line, _DOWN)
 
 
@@ -227,15 +225,15 @@ def _read(line: bytes, decoder: msgspec.json.Decoder[list[MessageT]]) -> list[Me
 
 
 TTL_S: Final = 15.0
-"""A shard that the broker has not answered for so long sends nothing more. Long enough
-for a broker that is started again, and for a machine that swaps; whoever wants a dead
-shard's slices waits as long."""
+"""A shard without an answer of the broker for this long sends nothing more. Long enough
+for a restart of the broker and for a machine that swaps; another process waits as long
+for a dead shard's slices."""
 
 LIFE_S: Final = 0.75
-"""Within which lent requests and tokens leave, or come back. All that is lent in a
-minute and this may leave within one minute, so a minute's limit is lent over that long:
-a second of life costs 1.6 % of the rate. Too short, and what is lent would have ended
-when it arrives; the way there and back has to be well below it."""
+"""Lent requests and tokens are used or returned within this time. All credit lent in a
+minute plus this may be used within one minute, so the limit per minute is lent over
+that long: a second of life costs 1.6 % of the rate. It must be well above the round
+trip, or leases would have expired on arrival."""
 
 WINDOW_S: Final = 60.0 + LIFE_S
-"""In which no more is lent than a minute's limit."""
+"""Window in which at most the limit of a minute is lent."""

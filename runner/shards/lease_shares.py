@@ -34,50 +34,50 @@ from runner.shards.lease_protocol import (
 )
 
 MOST_CALLS: Final = 4096
-"""That are asked for at a time; a broker lends far fewer at a time."""
+"""Maximum calls requested at a time; a broker lends far fewer."""
 FEWEST_AHEAD: Final = 4
-"""Calls of a lease below which the next is not asked for before it is needed."""
+"""Calls of a lease below which the next one is not requested in advance."""
 
 
 class LeasedCredit:
-    """What may leave of one kind; the `runner.limits.rate_limits.Credit` of a shard."""
+    """Leased credit of one kind; the `runner.limits.rate_limits.Credit` of a shard."""
 
     def __init__(self, wake: Callable[[], None]) -> None:
-        """No credit; *wake* is called where more is needed."""
+        """Start without credit; *wake* is called when more is needed."""
         self._wake = wake
-        self._lent: deque[tuple[float, float]] = deque()  #: until when, how much
-        self.per_minute = math.inf  #: of all shards together
-        self.needed = 0.0  #: by the next call, where there is less
-        self.taken = 0.0  #: since something was lent
-        self.calls = 0  #: since then
-        self.has_expired = False  #: some of it, since then
-        self.is_back_due = False  #: others may wait for what has expired
-        self.unused = 0.0  #: to go back; negative: more was used than was lent
+        self._lent: deque[tuple[float, float]] = deque()  #: (expiry, amount)
+        self.per_minute = math.inf  #: limit of all shards together
+        self.needed = 0.0  #: amount missing for the next call
+        self.taken = 0.0  #: amount taken since the last lease
+        self.calls = 0  #: calls since then
+        self.has_expired = False  #: whether credit has expired since then
+        self.is_back_due = False  #: other shards may wait for expired credit
+        self.unused = 0.0  #: to return; negative: more was used than lent
 
     @property
     def level(self) -> float:
-        """What may be taken, if in time."""
+        """Unused credit."""
         return sum(amount for _, amount in self._lent)
 
     @property
     def expires_at(self) -> float:
-        """When some of it goes back."""
+        """When the oldest credit expires."""
         return self._lent[0][0] if self._lent else math.inf
 
     def lend(self, amount: float, until: float) -> None:
-        """So much more may leave until then."""
+        """Add credit that expires at *until*."""
         self._lent.append((until, amount))
         self.needed = self.taken = 0.0
         self.calls, self.has_expired = 0, False
 
     def expire(self, now: float) -> None:
-        """Give back what was not used in time."""
+        """Move expired credit to the amount to return."""
         while self.expires_at <= now:
             self.unused += self._lent.popleft()[1]
             self.has_expired = self.is_back_due = True
 
     def ready_at(self, now: float, amount: float) -> float:
-        """*now*, or infinity: it has to be lent first."""
+        """Return *now*, or infinity until enough is lent."""
         self.expire(now)
         if self.level >= amount:
             return now
@@ -98,12 +98,12 @@ class LeasedCredit:
         self._wake()
 
     def give_back(self, amount: float) -> None:
-        """Return what a reservation did not need; negative: it needed more."""
+        """Return an unused part of a reservation; negative: it needed more."""
         self.unused += amount
 
 
 class LeasedGate:
-    """One kind of limit, kept by the broker; a `runner.limits.rate_limits.Gate`."""
+    """A limit enforced by the broker; a `runner.limits.rate_limits.Gate`."""
 
     def __init__(
         self,
@@ -111,7 +111,7 @@ class LeasedGate:
         by_hand: float | None,
         notify: Callable[[Quota], None],
     ) -> None:
-        """A gate; *notify* has a limit told to the broker, who has the ones by hand."""
+        """Create a gate; *notify* reports header limits to the broker."""
         self._credit = credit
         self._by_hand = by_hand
         self._header_limit: float | None = None
@@ -120,13 +120,13 @@ class LeasedGate:
         self._apply()
 
     def set(self, now: float, by_hand: float | None) -> None:
-        """Go by another limit of a person's, or by none; what is told holds on."""
+        """Set or remove the user's limit; the limit in headers remains."""
         del now
         self._by_hand = by_hand
         self._apply()
 
     def apply_quota(self, now: float, quota: Quota | None) -> None:
-        """Take the lower of what is told and what a person set."""
+        """Apply the lower of the limit in headers and the user's."""
         del now
         if quota is None or quota.per_minute == self._header_limit:
             return
@@ -141,7 +141,7 @@ class LeasedGate:
 
 
 class CreditShare:
-    """What a shard may send to one model."""
+    """A shard's share of the limits of one model."""
 
     def __init__(
         self,
@@ -152,14 +152,14 @@ class CreditShare:
         rpm: float | None,
         tpm: float | None,
     ) -> None:
-        """Nothing yet.
+        """Start without credit.
 
         Args:
-            endpoint: where the model is asked.
+            endpoint: the model's endpoint.
             model: its name.
-            wake: called where something is to be said.
-            rpm: what a person set for all shards together, requests a minute.
-            tpm: tokens a minute.
+            wake: called when there is a message to send.
+            rpm: the user's limit for all shards together, requests per minute.
+            tpm: tokens per minute.
         """
         self._endpoint = endpoint
         self._model = model
@@ -179,26 +179,26 @@ class CreditShare:
 
     @property
     def expires_at(self) -> float:
-        """When something goes back."""
+        """When the oldest credit expires."""
         return min(self._requests.expires_at, self._tokens.expires_at)
 
     def lend(self, lease: CreditLease, until: float) -> None:
-        """Use a lease, until then by this process's clock."""
+        """Add a lease that expires at *until* by this process's clock."""
         self._is_waiting = False
         self._requests.lend(lease.requests, until)
         self._tokens.lend(lease.tokens, until)
 
     def reconnected(self) -> None:
-        """Whoever was asked has forgotten it."""
+        """Forget pending requests, which the broker has lost."""
         self._is_waiting = False
 
     def says(self, now: float, *, is_due: bool) -> list[LeaseMessage]:
-        """What is to be said to the broker at *now*.
+        """Return the messages for the broker at *now*.
 
         Args:
             now: seconds of this process's clock.
-            is_due: something is said to it anyway. What is only to go back waits for
-                that, unless it can be lent to others.
+            is_due: other messages are sent anyway. Returns wait for that, unless other
+                shards may need them.
         """
         is_requesting = not self._is_waiting and self._has_demand
         requests = [self._ask()] if is_requesting else []
@@ -239,7 +239,7 @@ class CreditShare:
 
     @property
     def _counted(self) -> list[LeasedCredit]:
-        """Of the kinds that are limited."""
+        """Return the credit of the limited kinds."""
         return [gate.bucket for gate in self.gates if gate.bucket is not None]
 
     @property
@@ -270,52 +270,52 @@ class CreditShare:
 
 
 CALLS_AHEAD: Final = 16
-"""For whose worst case is asked at a time. A call mostly costs a small part of it, and
-the rest serves later ones: so there are many more calls than that to a question."""
+"""Calls whose worst case is requested at a time. A call usually costs a small part of
+that, so the rest serves later calls, and requests are rare."""
 
 HOLD_S: Final = 1.0
-"""That money stays where it was lent for a call, though others wait for some: the call
-may wait for its rate, and money would go to and fro as fast as messages do."""
+"""Minimum time for which lent money is kept although others wait: the call may wait for
+its rate, and money would otherwise move back and forth with every message."""
 
 
 class MoneyShare(Budget):
     """The money of one shard."""
 
     def __init__(self, wake: Callable[[], None]) -> None:
-        """Nothing is lent yet; *wake* is called where something is to be said."""
+        """Start without money; *wake* is called when there is a message to send."""
         super().__init__(0)
         self._wake = wake
         self._granted_pico = 0
-        self._needed_pico = 0  #: by a call that found no room
-        self._requested_pico = 0  #: by the question under way
-        self._ahead_pico = 0  #: worst case of the last call, if more is lent ahead
+        self._needed_pico = 0  #: by a call that did not fit
+        self._requested_pico = 0  #: by the pending request
+        self._ahead_pico = 0  #: worst case of the last call, to lend ahead
         self._is_short = False
-        self._is_lean = False  #: nothing is lent ahead any more
-        self._reported = 0  #: spent, as the broker knows it
-        self._is_fresh = False  #: lent since anything was said
+        self._is_lean = False  #: money is no longer lent in advance
+        self._reported = 0  #: spending last reported to the broker
+        self._is_fresh = False  #: lent since the last message
         self._hold_until = 0.0
         self._refused: MoneyExhausted | None = None
-        self._refused_pico = 0  #: what was refused
+        self._refused_pico = 0  #: the refused amount
 
     @property
     def granted_pico(self) -> int:
-        """Lent in all, less what went back."""
+        """Money lent in total, minus returns."""
         return self._granted_pico
 
     @property
     def spent_pico(self) -> int:
-        """By this process, with what may be billed."""
+        """Spending of this process, including what may be billed."""
         here = super().statistics()
         return here.spent_pico + here.possible_pico
 
     @property
     def is_settled(self) -> bool:
-        """Whether no call, and nobody else, can bring room for what was refused."""
+        """Whether no call and no shard can make room for the refused amount."""
         is_waiting = bool(self._needed_pico or self._requested_pico)
         return super().is_settled and self._refused is not None and not is_waiting
 
     def has_room(self, worst_pico: int) -> bool:
-        """Whether a call of that worst case may be sent; asks for money if not."""
+        """Return whether a call of that worst case fits; request money if not."""
         if worst_pico == 0 or super().has_room(worst_pico):
             return True
         worst = self._worst(worst_pico)
@@ -325,7 +325,7 @@ class MoneyShare(Budget):
         return False
 
     def reserve(self, worst_pico: int) -> int:
-        """A call of that worst case is sent; what is reserved for it."""
+        """Reserve the worst case of a call; return the reserved amount."""
         reserved = super().reserve(worst_pico)
         if reserved and not self._is_lean and self._room < reserved * CALLS_AHEAD // 4:
             self._ahead_pico = reserved
@@ -335,16 +335,16 @@ class MoneyShare(Budget):
     def settle(
         self, worst_pico: int, cost_pico: int | None, *, reserved_pico: int
     ) -> None:
-        """A call has ended: see `Budget.settle`; others may wait for what it left."""
+        """Settle a call as `Budget.settle` does; others may wait for the rest."""
         super().settle(worst_pico, cost_pico, reserved_pico=reserved_pico)
         if self._is_short:
             self._wake()
 
     def add(self, pico: int) -> None:
-        """Nothing: the budget is the broker's, and raised there."""
+        """Do nothing: the budget is raised at the broker."""
 
     def statistics(self) -> BudgetStatistics:
-        """The sums as values; once it is refused, those of all shards together."""
+        """Return the sums; after a refusal, those of all shards together."""
         here = super().statistics()
         if self._refused is None:
             return here
@@ -360,7 +360,7 @@ class MoneyShare(Budget):
     def receive(
         self, message: MoneyLease | MoneyExhausted | MoneyShort | BudgetRaised
     ) -> None:
-        """The broker says something of money."""
+        """Handle the broker's messages about money."""
         match message:
             case MoneyLease():
                 self._is_lean = self._is_lean or not message.pico
@@ -381,22 +381,22 @@ class MoneyShare(Budget):
                 assert_never(message)
 
     def reconnected(self) -> None:
-        """Whoever was asked has forgotten it."""
+        """Forget pending requests, which the broker has lost."""
         self._requested_pico = 0
 
     @property
     def gives_back_at(self) -> float:
-        """When what was lent and not used yet goes to others, who wait for money."""
+        """When unused money is returned because others wait for it."""
         return self._hold_until if self._is_short and self._room else math.inf
 
     def says(self, now: float) -> list[LeaseMessage]:
-        """What is to be said to the broker at *now*."""
+        """Return the messages for the broker at *now*."""
         if self._is_fresh:
             self._is_fresh = False
             self._hold_until = now + HOLD_S
         is_requesting = bool(self._needed_pico) and not self._requested_pico
         messages: list[LeaseMessage] = []
-        # whoever asks has nothing then: so two never wait for what the other has
+        # a shard that requests money has none left, so two never wait for each other
         if is_requesting or (self._is_short and now >= self._hold_until):
             messages += self._give_back()
         if self._requested_pico:
@@ -412,7 +412,7 @@ class MoneyShare(Budget):
         return messages
 
     def _give_back(self) -> list[LeaseMessage]:
-        """Give back what is free, and say what is spent, if there is any news."""
+        """Return free money and report spending, if anything changed."""
         room, spent = self._room, self.spent_pico
         if not room and spent == self._reported:
             return []

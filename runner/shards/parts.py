@@ -60,16 +60,16 @@ class AdoptedAnswers:
 
     @property
     def refused(self) -> int:
-        """Tasks with answers to another request than would now be sent."""
+        """Number of tasks with answers to a different request."""
         return len(self._other_requests)
 
     def serves(self, model: str) -> bool:
-        """A log has answers of every model."""
+        """Return True: a log has answers of every model."""
         del model
         return True
 
     async def find(self, requests: Sequence[tuple[Task, str]]) -> list[Received | None]:
-        """The reply to each task's request, given by its hash, where there is one."""
+        """Return the reply to each task's request, given by its hash, or None."""
         answers = await asyncio.to_thread(
             self._stored_answers, [task for task, _ in requests]
         )
@@ -106,8 +106,7 @@ class AdoptedAnswers:
 
 
 FRESH_S: Final = 30.0
-"""Several times as long as what is recorded waits to be carried, and longer than the
-clocks of two machines differ."""
+"""Several times the delay of shipping, and more than two machines' clocks differ."""
 
 _ENDS: Final = {"run_finished", "run_drained", "run_cancelled"}
 
@@ -115,11 +114,11 @@ _ENDS: Final = {"run_finished", "run_drained", "run_cancelled"}
 def rival_warnings(
     sources: Iterable[SegmentSource], shard: Shard, now_us: int
 ) -> Iterator[str]:
-    """A sentence for each log that others were carrying a moment ago.
+    """Yield a warning for each log that another process shipped recently.
 
     Args:
-        sources: logs with some of the slices, but for the shard's own.
-        shard: what is about to begin.
+        sources: other logs with some of the slices.
+        shard: the shard that is about to start.
         now_us: microseconds since 1970 UTC.
     """
     for source in sources:
@@ -137,21 +136,21 @@ def rival_warnings(
 
 
 POLL_S = 0.2
-"""Between two attempts to merge, while another process does."""
+"""Delay between two attempts to merge while another process merges."""
 TIMEOUT_S = 600.0
-"""Merging a million events takes a minute; the shards of a run may do so in turn."""
+"""Merging a million events takes a minute; the shards of a run may take turns."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OtherLogs:
-    """What a shard takes from the logs of the others."""
+    """State of the run in the logs of other shards."""
 
-    first: RunStarted | None = None  #: how the run began there; None: it has not
-    state: str | None = None  #: the run's, as far as they know
-    cap_usd: float | None = None  #: what the run may cost, as they know it
+    first: RunStarted | None = None  #: start of the run there; None: not started
+    state: str | None = None  #: state of the run there
+    cap_usd: float | None = None  #: budget of the run there
     settled: frozenset[str] = frozenset()
-    """Requests of people, by id, that they had answered before the shard's log began:
-    it began with what came of them. Only limits are heard anew, for they stand nowhere
+    """Ids of commands that were answered before the shard's log began, which already
+    reflects them. Only limits are applied again, because they are stored nowhere
     else."""
     adopted: AdoptedAnswers | None = None  #: their answers
     spent: GroupSpending = field(
@@ -160,7 +159,7 @@ class OtherLogs:
 
 
 def log_beginning(folder: RunFolder) -> RunStarted | None:
-    """How a log began; None where there is none, or its writer died before that."""
+    """Return the start event of a log; None if there is no log or no event."""
     try:
         with open_reader(folder.log) as reader:
             return run_started(reader)
@@ -177,24 +176,23 @@ async def read_other_logs(
     *,
     accept_loss: bool = False,
 ) -> OtherLogs:
-    """Bring the union of the logs with these slices up to date, and read it.
+    """Update the union of the logs with these slices, and read it.
 
-    Where no log is at hand that holds any of them, the union is read as it is: it may
-    have what was merged from logs that are gone, and how the run stands is of interest
-    to a shard that begins.
+    If no such log is available, the union is read as it is: it may contain logs that no
+    longer exist, and a starting shard needs the state of the run.
 
     Args:
-        shard_folder: the shard's.
-        shard: what it holds.
-        place: where this shard's log is carried, beside the places that are known.
-        clock: says when to look again.
-        notify: hears what of the place cannot be read, and who may be at work there.
-        accept_loss: whether acknowledged events may be missing from logs that lie here.
+        shard_folder: the shard's folder.
+        shard: its slices.
+        place: where this shard's log is shipped, besides recorded places.
+        clock: times the retries.
+        notify: receives messages about unreadable logs and other writers.
+        accept_loss: acknowledged events may be missing from logs of this machine.
 
     Raises:
-        EventsLost: some are missing, and that was not accepted.
-        StoreError: a log is of another run, or the place is away.
-        RunnerError: another process does not come to an end with merging.
+        EventsLost: events are missing, and that was not accepted.
+        StoreError: a log is of another run, or the place is unreachable.
+        RunnerError: another process does not finish merging.
     """
     slices = Slices.parse(shard.slices)
     here = [
@@ -245,7 +243,7 @@ def _away(
     place: Place | None,
     notify: Callable[[str], None],
 ) -> list[SegmentSource]:
-    """The logs in places with some of the slices, but for a copy of the own one."""
+    """Return shipped logs with some of the slices, except copies of this shard's."""
     log = _id(shard_folder)
     places = {address: Place.of(address) for address in places_in(shard_folder.places)}
     if place is not None:
@@ -260,9 +258,9 @@ def _away(
 
 
 def _read(shard_folder: RunFolder, slices: Slices, now_us: int) -> OtherLogs:
-    """What the union says: of logs, too, that were merged into it and are here no more.
+    """Read the union, which may contain logs that no longer exist.
 
-    Where none of them holds any of the slices, that is only how the run stands.
+    If none of them has any of the slices, only the state of the run is returned.
     """
     union = shard_folder.whole.log
     log = _id(shard_folder)
@@ -293,7 +291,7 @@ def _read(shard_folder: RunFolder, slices: Slices, now_us: int) -> OtherLogs:
 
 
 def _settled(union: LogReader, before_us: float) -> frozenset[str]:
-    """Requests that were answered before that, but for limits."""
+    """Return commands that were answered before that time, except limits."""
     limits, settled = set(), set()
     for row in recorded_outcomes(union):
         event = row.event
@@ -307,7 +305,7 @@ def _settled(union: LogReader, before_us: float) -> frozenset[str]:
 
 
 def _began_us(shard_folder: RunFolder) -> float:
-    """When the shard's own log began; it is still to come where there is none."""
+    """Return when the shard's log began; infinity if it has not."""
     if log_beginning(shard_folder) is None:
         return math.inf
     with open_reader(shard_folder.log) as reader:
@@ -316,7 +314,7 @@ def _began_us(shard_folder: RunFolder) -> float:
 
 
 def _id(shard_folder: RunFolder) -> bytes | None:
-    """The id of the shard's own log; None where it is still to be begun."""
+    """Return the id of the shard's log; None if it does not exist yet."""
     if log_beginning(shard_folder) is None:
         return None
     with open_reader(shard_folder.log) as reader:
@@ -328,7 +326,7 @@ _PART = re.compile(r"(\d{1,4})/(\d{1,4})")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShippingOptions:
-    """Where a shard's log is carried, beside the work on it."""
+    """Where and how often a shard's log is shipped."""
 
     place: Place
     every_s: float
@@ -336,23 +334,23 @@ class ShippingOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardPart:
-    """A shard of a run as a process finds it."""
+    """A shard of a run, with its state in other logs."""
 
     shard: Shard
-    shipping: ShippingOptions | None = None  #: None: its log stays where it is
+    shipping: ShippingOptions | None = None  #: None: its log is not shipped
     others: OtherLogs = field(default_factory=OtherLogs)
 
     @property
     def share(self) -> Fraction:
-        """What it takes of the run's budget."""
+        """The shard's fraction of the run's budget."""
         return Fraction(len(Slices.parse(self.shard.slices)), SLICES)
 
 
 def shard_of(text: str) -> Shard:
-    """The shard that is written as "i/n", from 0.
+    """Parse a shard written as "i/n", from 0.
 
     Raises:
-        UsageError: it is written in another way, or there is no such shard.
+        UsageError: it has another form, or there is no such shard.
     """
     match = _PART.fullmatch(text)
     if match is None:
@@ -366,7 +364,7 @@ def shard_of(text: str) -> Shard:
 
 
 def takes_spec(shard: Shard, job: Job, dataset: Dataset) -> Callable[[TaskSpec], bool]:
-    """Whether a shard takes a first-stage spec."""
+    """Return a predicate: is a first-stage spec in the shard?"""
     slices = frozenset(Slices.parse(shard.slices))
 
     def takes(spec: TaskSpec) -> bool:

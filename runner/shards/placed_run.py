@@ -58,7 +58,7 @@ POLL_S: Final = 0.25
 
 
 def check_split(folder: RunFolder) -> None:
-    """Raise `UsageError` where a run has one log, which its shards would not know."""
+    """Raise `UsageError` if the run has one log, which shards would not read."""
     folder.refresh()
     if not folder.log.exists():
         return
@@ -72,7 +72,7 @@ def check_split(folder: RunFolder) -> None:
 
 @contextmanager
 def exclusive_driver(folder: RunFolder) -> Iterator[None]:
-    """Drive a run alone while the body runs: limits and money are kept by one."""
+    """Hold the run's driver lock: one process keeps limits and money."""
     lock = WriterLock(folder.driver_lock)
     try:
         lock.acquire()
@@ -93,7 +93,7 @@ async def wait_for_orphans(
     """Wait for the shards of a driver that died; they end by themselves.
 
     Raises:
-        RunnerError: they are at work for another reason.
+        RunnerError: they do not end in time.
     """
     until = clock.monotonic() + longest_s
     if folder.is_written():
@@ -115,13 +115,13 @@ def open_engine(
     shards: int,
     address: str | None,
 ) -> ShardEngine:
-    """The engine of a name, ready to place.
+    """Open an engine by name.
 
     Args:
-        name: which.
-        environment: has the values of the variables that shards are passed.
-        shards: how many will be placed at a time.
-        address: where its cluster is, for one that has one.
+        name: its name.
+        environment: values of the variables passed to shards.
+        shards: maximum number of shards placed at a time.
+        address: address of its cluster, if it has one.
 
     Raises:
         RunnerError: it is not installed, or its cluster cannot be joined.
@@ -136,7 +136,7 @@ def open_engine(
 
 
 LATE_S: Final = 5.0
-"""From the end of a lease and of the grace for its calls to the end of its process."""
+"""Margin for the end of a process after its lease and the grace for its calls."""
 
 
 async def drive(
@@ -149,23 +149,23 @@ async def drive(
     show: ShowPlacedRun,
     startup_limits: Collection[str] = (),
 ) -> RunOutcome:
-    """Begin a run, or go on with it, until its shards have ended.
+    """Start or continue a run until its shards have ended.
 
     Args:
-        folder: the run's.
+        folder: the run's folder.
         work: its job, settings and data.
-        options: how calls are sent, of the whole run.
-        context: what surrounds it.
-        placement: how it is split.
-        show: shows how it stands meanwhile.
-        startup_limits: names of the limits that were given for this process; commands
-            to earlier ones about them do not hold for it.
+        options: run options of the whole run.
+        context: context of the run.
+        placement: how it is split and placed.
+        show: displays its status.
+        startup_limits: names of limits given for this process; earlier commands about
+            them do not apply.
 
     Raises:
-        UsageError: a price is missing, the run is not split, or its logs would not
-            come together.
-        RunnerError: another process drives it, or no shard could begin.
-        PlaceAway: nothing can be kept where the logs are to come together.
+        UsageError: a price is missing, the run is not split, or its logs could not be
+            merged.
+        RunnerError: another process drives it, or no shard could start.
+        PlaceAway: the place for shipped logs is unreachable.
     """
     prices_of(assigned(work.job, options).all_models, options)
     if placement.ship is not None:
@@ -192,7 +192,7 @@ async def drive(
                     "The shards keep their logs on the machines of the cluster: name "
                     "with --ship DIR|URL where these come together."
                 )
-            # theirs may lie on other machines
+            # their logs may be on other machines
             settings = work.settings.model_dump(mode="json")
             write_toml(
                 folder.config, job=work.job.name, options=options, settings=settings
@@ -223,12 +223,12 @@ class _Drive:
     placement: Placement
     engine: ShardEngine
     union: UnionRefresher
-    startup_limits: Collection[str]  #: limits that were given for this process
+    startup_limits: Collection[str]  #: limits given for this process
 
     async def carry_out(
         self, token: str, fence_s: float, show: ShowPlacedRun
     ) -> RunOutcome:
-        """Place the shards, and go on until each has ended."""
+        """Place the shards, and continue until all have ended."""
         past = await asyncio.to_thread(earlier_progress, self.folder)
         limits = self._limits(past)
         money, cap_pico = past.money, past.money.cap_pico
@@ -238,7 +238,7 @@ class _Drive:
             run_id=self.folder.run_id,
             limits=limits,
             budget_pico=cap_pico,
-            # what earlier processes may have spent is not lent again
+            # the possible spending of earlier processes is not lent again
             spent_pico=money.spent_pico + money.possible_pico + money.in_flight_pico,
             ttl_s=self.placement.ttl_s,
         )
@@ -272,7 +272,7 @@ class _Drive:
         return self._ended(supervisor)
 
     def _limits(self, past: EarlierProgress) -> dict[str, Limits]:
-        """What a person set for all shards together, by model."""
+        """Return the user's limits for all shards together, by model."""
         whole = self.options.model_copy(update={"rate_share": 1})
         models = assigned(self.work.job, whole).all_models
         limits = {model: whole.limits_of(model) for model in models}
@@ -282,7 +282,7 @@ class _Drive:
         return limits
 
     def _specs(self, address: str, cap_pico: int | None) -> list[ShardSpec]:
-        """Every shard, with the options of the whole run."""
+        """Return all shards, with the options of the whole run."""
         placement, run_id = self.placement, self.folder.run_id
         here = self.folder.path.parent.absolute()
         cap_usd = None if cap_pico is None else usd(cap_pico)
@@ -328,7 +328,7 @@ class _Drive:
         )
 
     def _ended(self, supervisor: Supervisor) -> RunOutcome:
-        """What the ends of all shards come to; the worst of them counts."""
+        """Combine the outcomes of all shards; the worst one decides."""
         for shard in supervisor.shards:
             if shard.verdict is ShardVerdict.GIVEN_UP:
                 last_line = shard.last_line.removeprefix("siftlog: ")
@@ -364,7 +364,7 @@ class _Drive:
 
 
 def _silence(server: BrokerServer) -> dict[int, float]:
-    """Seconds since a process of each shard was heard."""
+    """Return the seconds since the last message of each shard."""
     silence_s: dict[int, float] = {}
     for record in server.processes():
         index = int(record.shard.partition("/")[0])

@@ -67,11 +67,11 @@ from store.runs import RunFolder
 from store.task import pico
 
 POLL_S: Final = 0.2
-"""How long an engine is waited for at a time; what people ask is heard as late."""
+"""Time for which an engine is polled at a time; commands are delayed as much."""
 
 
 class ShardPlacer:
-    """Keeps the shards of one run at work until each has ended for good."""
+    """Keeps the shards of one run running until each has ended for good."""
 
     def __init__(
         self,
@@ -84,16 +84,16 @@ class ShardPlacer:
         clock: Clock,
         notify: Callable[[str], None],
     ) -> None:
-        """Nobody is at work yet.
+        """Start without placements.
 
         Args:
             specs: the shards, by index.
             engine: starts and ends them.
-            supervisor: says when.
-            silence: seconds since a process of each was heard, of those that were.
-            revoke: has what is left of a shard lose its lease, for good.
-            clock: tells it how long things took.
-            notify: takes a sentence about a shard.
+            supervisor: decides when.
+            silence: seconds since the last message of each shard, if any.
+            revoke: ends a shard's lease for good.
+            clock: times the events.
+            notify: receives messages about shards.
         """
         self._specs = specs
         self._engine = engine
@@ -106,11 +106,11 @@ class ShardPlacer:
         self._pending_events: list[SupervisorEvent] = []
 
     def close(self) -> None:
-        """Place nobody any more: the shards have been told to end, or know it."""
+        """Place no more shards: they were told to end."""
         self._pending_events.append(RunClosing())
 
     def drain(self) -> None:
-        """Have every shard finish its calls in flight and end."""
+        """Make every shard finish its calls in flight and end."""
         self._pending_events.append(RunDraining())
 
     def stop(self) -> None:
@@ -118,11 +118,11 @@ class ShardPlacer:
         self._pending_events.append(RunStopping())
 
     async def work(self, listen: Callable[[], None]) -> None:
-        """Go on until every shard has ended.
+        """Run until every shard has ended.
 
         Args:
-            listen: hears what people ask; before each end is judged, for a shard may
-                have heard it first and ended for that.
+            listen: reads commands; called before each end is handled, because a shard
+                may have ended on a command that it read first.
         """
         await self._handle(Tick())
         while not self._supervisor.is_over:
@@ -140,9 +140,9 @@ class ShardPlacer:
             await self._handle(Tick())
 
     def _overdue(self) -> list[int]:
-        """Shards that should have ended by themselves, so long were they silent.
+        """Return shards silent for so long that they should have ended.
 
-        What was heard last before a shard was placed was another process of it.
+        A message from before the placement is from an earlier process of the shard.
         """
         now = self._clock.monotonic()
         longest_s = self._supervisor.policy.fence_s
@@ -167,7 +167,7 @@ class ShardPlacer:
         return self._lost(index)
 
     def _lost(self, index: int) -> ShardLost:
-        """It may be at work, where nobody reaches it but by its lease."""
+        """Revoke the lease of a shard that may run but is unreachable."""
         self._revoke(self._specs[index].name)
         return ShardLost(index=index)
 
@@ -207,29 +207,30 @@ class ShardPlacer:
 
 
 REFRESH_S: Final = 1.0
-"""Between two looks at the shards' logs: monitors see a run about as late."""
+"""Delay between two refreshes; monitors lag by about as much."""
 
 FIRST_S: Final = 0.1
-"""While there is nothing to be seen yet, or somebody else is merging."""
+"""The same before the first status, or while another process merges."""
 
 FAILURE_TIMEOUT_S: Final = 3.0
-"""With a look that fails."""
+"""Duration of failures after which a message is shown."""
 
 
 class UnionRefresher:
-    """The union of one run, as it was last looked at."""
+    """The union of one run, as of the last refresh."""
 
     def __init__(self, folder: RunFolder, context: RunContext) -> None:
-        """Nothing was looked at; `shell.launched` is told when there is something."""
+        """Start without a status; calls `context.launched` at the first one."""
         self._folder = folder
         self._context = context
         self._merging = threading.Lock()
         self.status: Status | None = None  #: None: no shard has written yet
 
     async def keep(self) -> None:
-        """Look for ever; where that fails, the run goes on.
+        """Refresh until cancelled; failures do not stop the run.
 
-        A sentence says so if it goes on failing: a log that is just being made is none.
+        Only repeated failures are shown: a log that is being created is unreadable for
+        a moment.
         """
         clock = self._context.clock
         began: float | None = None  #: to fail
@@ -249,13 +250,14 @@ class UnionRefresher:
                 began, is_announced = None, False
 
     async def refresh(self, *, to_the_end: bool = False) -> None:
-        """Take in what the shards have written, and see how the run stands.
+        """Merge new events of the shards, and update the status.
 
         Args:
-            to_the_end: wait for whoever else is merging, who may have missed the last.
+            to_the_end: wait for another process that merges, which may miss the last
+                events.
 
         Raises:
-            StoreError: a log, or a place where logs are, cannot be read.
+            StoreError: a log or a place cannot be read.
         """
         had_status = self.status is not None
         self.status = await asyncio.to_thread(self._merged, to_the_end=to_the_end)
@@ -264,7 +266,7 @@ class UnionRefresher:
 
     def _merged(self, *, to_the_end: bool) -> Status | None:
         folder = self._folder
-        # a look that was given up goes on in its thread
+        # a cancelled refresh continues in its thread
         with self._merging:
             while folder.refresh() is None and to_the_end and folder.shards():
                 time.sleep(FIRST_S)
@@ -275,7 +277,7 @@ class UnionRefresher:
 
 
 class CommandRelay:
-    """Reads on in the requests to one run."""
+    """Reads new commands for one run and relays them."""
 
     def __init__(
         self,
@@ -285,13 +287,13 @@ class CommandRelay:
         close: Callable[[], None],
         limits: Mapping[str, Limits],
     ) -> None:
-        """Nothing is handed on yet.
+        """Start before the first command.
 
         Args:
-            folder: the run's.
-            server: reaches the shards, and keeps limits and money.
+            folder: the run's folder.
+            server: reaches the shards, and manages limits and money.
             close: called when the run is told to end.
-            limits: those that the server goes by, by model.
+            limits: the limits of the server, by model.
         """
         self._tail = CommandTail(folder.control)
         self._server = server
@@ -299,19 +301,19 @@ class CommandRelay:
         self._limits = dict(limits)
 
     def take_up(self, waiting: Collection[str]) -> None:
-        """Hand on what stands there already; shards know what they have answered.
+        """Relay existing commands; shards ignore those they have answered.
 
         Args:
-            waiting: ids of the requests that nobody has answered for good.
+            waiting: ids of commands without a final answer.
         """
         for command in self._tail.read():
-            # who was to end then has ended
+            # commands to end were for earlier processes
             if command.id in waiting and command.kind in {"budget", "limits"}:
                 self._obey(command)
             self._server.relay(msgspec.json.encode(command))
 
     def listen(self) -> None:
-        """Hand on what came since the last time."""
+        """Relay new commands."""
         for command in self._tail.read():
             self._obey(command)
             self._server.relay(msgspec.json.encode(command))
@@ -327,13 +329,13 @@ class CommandRelay:
             case "limits":
                 self._set_limits(command)
             case _:
-                pass  # each shard for itself
+                pass  # handled by each shard
 
     def _set_limits(self, command: Command) -> None:
         try:
             change = limits_change(command.payload)
         except CommandRefused:
-            return  # every shard says so in its log
+            return  # every shard records it in its log
         for model in filter(change.concerns, self._limits):
             self._limits[model] = change.applied_to(self._limits[model])
             self._server.set_limits(model, self._limits[model])
@@ -346,15 +348,15 @@ NOTHING_SPENT = Spending(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EarlierProgress:
-    """A run, as it stands before it goes on."""
+    """State of a run before it continues."""
 
     money: Spending = NOTHING_SPENT
-    limits: Sequence[LimitsChange] = ()  #: that were asked for, in order
-    waiting: frozenset[str] = frozenset()  #: requests without an answer, by id
+    limits: Sequence[LimitsChange] = ()  #: commanded limits, in order
+    waiting: frozenset[str] = frozenset()  #: ids of commands without an answer
 
 
 def earlier_progress(folder: RunFolder) -> EarlierProgress:
-    """What the union of a run knows; nothing, of a run that begins."""
+    """Read the state of a run from its union; empty for a new run."""
     if not folder.log.exists():
         return EarlierProgress()
     with open_reader(folder.log) as reader:

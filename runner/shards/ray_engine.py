@@ -35,16 +35,16 @@ if TYPE_CHECKING:
 
 
 class ShardHost:
-    """An actor that carries one shard; `run` blocks, the others answer meanwhile."""
+    """An actor that runs one shard; `run` blocks, other methods do not wait for it."""
 
     def __init__(self) -> None:
-        """Nothing runs yet."""
+        """Start without a process."""
         self._process: ShardProcess | None = None
         self._lock = threading.Lock()
         self._is_stopped = False
 
     def node(self) -> str:
-        """Ray's id of the node that it is on."""
+        """Return Ray's id of its node."""
         from ray import get_runtime_context  # noqa: PLC0415 - Ray is an extra
 
         return str(get_runtime_context().get_node_id())
@@ -52,7 +52,7 @@ class ShardHost:
     def run(
         self, spec: ShardSpec, passed_on: Mapping[str, str]
     ) -> tuple[ExitKind, int, str] | str:
-        """Carry the shard to its end; a sentence, if it could not be started."""
+        """Run the shard to its end; return a message if it could not start."""
         with self._lock:
             if self._is_stopped:
                 return ExitKind.DIED, -signal.SIGTERM, "stopped before it started"
@@ -63,7 +63,7 @@ class ShardHost:
         return self._process.wait()
 
     def drain(self) -> None:
-        """Ask the shard to finish its calls in flight and to end."""
+        """Tell the shard to finish its calls in flight and end."""
         with self._lock:
             self._is_stopped = True
             if self._process is not None:
@@ -71,26 +71,26 @@ class ShardHost:
 
 
 OLDEST: Final = (2, 60)
-"""The version of Ray with which this was tried."""
+"""Tested version of Ray."""
 
 CALLS: Final = 4
-"""Methods of an actor that run at once: the shard itself, and what is asked of it."""
+"""Concurrent methods of an actor: the shard, and requests to the actor."""
 
 CONNECT_S: Final = 5.0
 PLACED_S: Final = 5.0
-"""For an actor to say where it is, where it has to be stopped: one that does not say so
-waits for a node."""
+"""Timeout for an actor to report its node when it is stopped; without a report it waits
+for a node."""
 STORE_BYTES: Final = 100 * 2**20
-"""Of a Ray that is started here: near the least that it takes, as nothing is stored."""
+"""Object store of a Ray started here: near the minimum, as nothing is stored."""
 
 
 def import_ray() -> ModuleType:
-    """Ray, which tells nobody that it is used.
+    """Import Ray, with its usage reports off.
 
     Raises:
         UsageError: it is missing or too old.
     """
-    # on unless this says otherwise before it is imported
+    # on by default; must be set before the import
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     try:
         ray = import_module("ray")
@@ -107,17 +107,17 @@ def import_ray() -> ModuleType:
 
 
 class _Placed:
-    """An actor, and what was asked of it."""
+    """An actor and the futures of its calls."""
 
     def __init__(self, actor: Any, node: Any, end: Any) -> None:  # noqa: ANN401 - Ray has no types for them
         self.actor = actor
         self.node = node
         self.end = end
-        self.is_killed = False  #: Ray was asked to, which is all that it then tells
+        self.is_killed = False  #: killed on request, which is all that Ray reports
 
 
 class RayEngine:
-    """Starts every shard in an actor of its own, spread over the nodes."""
+    """Starts every shard in a separate actor, spread over the nodes."""
 
     def __init__(
         self, environment: Mapping[str, str], *, shards: int, address: str | None
@@ -125,10 +125,10 @@ class RayEngine:
         """Join a cluster, or start Ray on this machine.
 
         Args:
-            environment: has the values of the variables that shards are passed.
-            shards: how many will be placed at a time.
-            address: of the cluster, as `ray.init` takes it; None: RAY_ADDRESS if that
-                is set, else a Ray of this machine that ends with the engine.
+            environment: values of the variables passed to shards.
+            shards: maximum number of shards placed at a time.
+            address: address of the cluster for `ray.init`; None: RAY_ADDRESS if set,
+                else a local Ray that ends with the engine.
 
         Raises:
             UsageError: Ray is missing or too old.
@@ -139,7 +139,7 @@ class RayEngine:
         self._numbers = count()
         self._placed: dict[ShardHandle, _Placed] = {}
         self._nodes: dict[ShardHandle, str | None] = {}
-        self._doubted: set[str] = set()  #: nodes on which a shard was out of reach
+        self._doubted: set[str] = set()  #: nodes on which a shard was unreachable
         self._never_set = threading.Event()
         cluster_address = address or os.environ.get("RAY_ADDRESS")
         local_options = {
@@ -172,19 +172,19 @@ class RayEngine:
 
     @property
     def host(self) -> str:
-        """This node's address, or loopback where the cluster is this machine alone."""
+        """This node's address, or loopback if the cluster is only this machine."""
         if not self.is_spread:
             return LOOPBACK
         return str(import_module("ray.util").get_node_ip_address())
 
     @property
     def is_spread(self) -> bool:
-        """Whether the cluster has more machines than this one."""
+        """Whether the cluster has other machines."""
         nodes = [node for node in self._ray.nodes() if node["Alive"]]
         return len({node["NodeManagerAddress"] for node in nodes}) > 1
 
     def place(self, spec: ShardSpec, *, near: ShardHandle | None = None) -> ShardHandle:
-        """Have a shard started; it waits where no node has a CPU to spare.
+        """Start a shard; it waits if no node has a free CPU.
 
         Raises:
             RunnerError: the cluster is out of reach.
@@ -206,7 +206,7 @@ class RayEngine:
 
     @contextmanager
     def _reached(self) -> Iterator[None]:
-        """Say in one sentence that the cluster is gone."""
+        """Turn errors of an unreachable cluster into one message."""
         try:
             yield
         except (self._ray.exceptions.RayError, ConnectionError) as error:
@@ -216,10 +216,10 @@ class RayEngine:
             ) from error
 
     def _strategy(self, near: ShardHandle | None) -> Any:  # noqa: ANN401 - one of several classes
-        """The node of an earlier placement if it has room, else an emptier one.
+        """Choose the node of an earlier placement if it has room, else an emptier one.
 
-        A node that stands still counts as alive for about a minute, and as empty: it is
-        passed over by naming another one.
+        A frozen node counts as alive and empty for about a minute, so another node is
+        named explicitly.
         """
         node = self._nodes.get(near) if near is not None else None
         if node is None and self._doubted:
@@ -230,7 +230,7 @@ class RayEngine:
         return strategies.NodeAffinitySchedulingStrategy(node, soft=True)
 
     def _trusted(self) -> list[str]:
-        """The nodes that take shards and were always heard."""
+        """Return nodes that take shards and were always reachable."""
         return [
             node["NodeID"]
             for node in self._ray.nodes()
@@ -240,12 +240,12 @@ class RayEngine:
         ]
 
     def _load(self, node: str) -> tuple[int, str]:
-        """How many shards are on a node; of equals, always the same one comes first."""
+        """Return the number of shards on a node; ties are broken by its id."""
         placed = self._placed.values()
         return sum(self._node_of(shard) == node for shard in placed), node
 
     def wait_any(self, timeout_s: float) -> ShardExit | None:
-        """The next end of an actor's shard; None if none came in time.
+        """Return the next end of an actor's shard; None on timeout.
 
         Raises:
             RunnerError: the cluster is out of reach.
@@ -265,12 +265,12 @@ class RayEngine:
         if ended.kind is ExitKind.UNAVAILABLE:
             self._doubt(placed)
         if ended.kind is not ExitKind.FINISHED:
-            # whatever is left of it and can be reached
+            # whatever is left of it and reachable
             self._ray.kill(placed.actor)
         return ended
 
     def _node_of(self, placed: _Placed) -> str | None:
-        """Where it was placed, if it got that far."""
+        """Return its node, if it was placed."""
         try:
             return str(self._ray.get(placed.node, timeout=0))
         except self._ray.exceptions.RayError:
@@ -281,8 +281,8 @@ class RayEngine:
         try:
             result = self._ray.get(placed.end)
         except errors.ActorDiedError as error:
-            # Ray says so of a lost node too, and of an actor as soon as it is to kill
-            # it: there the shard may well be at work
+            # Ray also reports this for a lost node, and for an actor once it is to be
+            # killed: the shard may still run there
             is_seen = not placed.is_killed and self._nodes[handle] in self._live_nodes()
             kind = ExitKind.DIED if is_seen else ExitKind.UNAVAILABLE
             return ShardExit(handle=handle, kind=kind, last_line=_first_line(error))
@@ -302,14 +302,14 @@ class RayEngine:
         return {node["NodeID"] for node in self._ray.nodes() if node["Alive"]}
 
     def stop(self, handle: ShardHandle, *, at_once: bool) -> None:
-        """Ask an actor to drain its shard, or kill it with its shard."""
+        """Tell an actor to drain its shard, or kill it with its shard."""
         placed = self._placed.get(handle)
         if placed is None:
             return
         if not at_once:
-            # a shard may have begun before its actor was heard
+            # a shard may have started before its actor reported
             self._ray.wait([placed.node], timeout=PLACED_S)
-        # one that waits for a node has nothing to finish, and nobody to tell it
+        # an actor that waits for a node has nothing to finish and cannot be told
         if at_once or self._node_of(placed) is None:
             self._doubt(placed)
             placed.is_killed = True
@@ -318,13 +318,13 @@ class RayEngine:
             placed.actor.drain.remote()
 
     def _doubt(self, placed: _Placed) -> None:
-        """Place nothing more where a shard is out of reach, or has to be killed."""
+        """Avoid a node on which a shard is unreachable, or has to be killed."""
         node = self._node_of(placed)
         if node is not None:
             self._doubted.add(node)
 
     def close(self) -> None:
-        """Leave the cluster, or end the Ray started here, with all that is placed."""
+        """Leave the cluster, or stop the local Ray, with all placed shards."""
         for placed in self._placed.values():
             self._ray.kill(placed.actor)
         self._placed.clear()
@@ -336,7 +336,7 @@ def _first_line(error: Exception) -> str:
 
 
 def _check_reachable(address: str) -> None:
-    """Raise `RunnerError` where nobody answers: Ray itself would try for minutes."""
+    """Raise `RunnerError` if no server answers: Ray would retry for minutes."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if not (host and port.isdigit()):
         return  # such as "auto", which Ray resolves

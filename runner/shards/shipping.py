@@ -42,12 +42,12 @@ def check_others(
     *,
     accept_changes: bool,
 ) -> None:
-    """Compare a shard with the others of its run, and with what it was itself.
+    """Compare a shard with the others of its run, and with its earlier start.
 
     Raises:
         RunChanged: they have other inputs.
-        UsageError: they ask something else, or the run is not split.
-        RunnerError: one of them is at work on the same slices.
+        UsageError: they have other settings, or the run is not split.
+        RunnerError: another process works on the same slices.
     """
     whole = shard_folder.whole
     before = log_beginning(whole)
@@ -76,11 +76,11 @@ def check_others(
 def check_same(
     log: Path, first: RunStarted, work: Workload, options: RunOptions
 ) -> None:
-    """Compare a shard with the beginning of another log of its run.
+    """Compare a shard with the start of another log of its run.
 
     Raises:
         RunChanged: it has other inputs.
-        UsageError: it asks something else.
+        UsageError: it has other settings.
     """
     models = {role: tuple(role_models) for role, role_models in first.models.items()}
     settings = _without_inputs(json.loads(first.settings), first)
@@ -102,11 +102,11 @@ def check_same(
 
 
 def check_place(place: Place, run_id: str) -> None:
-    """See that a place takes the logs of a run, before anything is paid for.
+    """Check that a place accepts the logs of a run, before anything is paid for.
 
     Raises:
-        PlaceAway: it takes none.
-        UsageError: it holds those of another run, and both would be spoiled.
+        PlaceAway: it cannot be written.
+        UsageError: it holds logs of another run, and both would be damaged.
     """
     place.prove()
     run_ids = {source.identity.run_id for source in sources(place)}
@@ -121,7 +121,7 @@ def check_place(place: Place, run_id: str) -> None:
 def _without_inputs(
     settings: Mapping[str, object], first: RunStarted
 ) -> dict[str, object]:
-    """Settings but for the names of files, which differ from machine to machine."""
+    """Return settings without file names, which differ between machines."""
     input_settings = {recorded_input.setting for recorded_input in first.inputs}
     return {
         name: value for name, value in settings.items() if name not in input_settings
@@ -129,28 +129,27 @@ def _without_inputs(
 
 
 TIMEOUT_S = 60.0
-"""For a place that is away when all else is done, or before anything is: a file server
-changes over to its second head meanwhile, and a cluster that ends the job does not wait
-any longer."""
+"""Time to wait for an unreachable place at the start or the end: enough for a failover
+of a file server; a cluster that ends the job does not wait longer."""
 
 POLL_S = 1.0
-"""Between two attempts; and so long it takes until a second Ctrl-C is heard."""
+"""Delay between two attempts, and maximum delay of a second Ctrl-C."""
 
 
 async def check_reachable(
     place: Place, run_id: str, clock: Clock, *, patient: bool
 ) -> None:
-    """See that a place takes a run's logs, before anything is paid for.
+    """Check that a place accepts a run's logs, before anything is paid for.
 
     Args:
-        place: where a shard's log is to be carried.
+        place: the target of a shard's log.
         run_id: its run.
-        clock: says when to look again.
-        patient: whether one that is away is waited for: a person who has mistyped it
-            wants to know at once, and who starts shards anew would give this one up.
+        clock: times the retries.
+        patient: wait for an unreachable place. A user who mistyped it wants an error at
+            once; a process that restarts shards would give this one up.
 
     Raises:
-        PlaceAway: it takes nothing.
+        PlaceAway: it cannot be written.
         UsageError: it holds the logs of another run.
     """
     until = clock.monotonic() + (TIMEOUT_S if patient else 0.0)
@@ -167,7 +166,7 @@ async def check_reachable(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogShipper:
-    """Carries what is recorded while the driver works."""
+    """Ships new events while the driver works."""
 
     shipper: Shipper
     driver: Driver
@@ -176,7 +175,7 @@ class LogShipper:
     address: str
 
     async def carry(self) -> None:
-        """Carry on; the driver drains once more waits than may be lost."""
+        """Ship until cancelled; the driver drains when too much is unshipped."""
         try:
             await self.shipper.run()
         except Unshipped as error:
@@ -184,12 +183,12 @@ class LogShipper:
             self.driver.drain()
 
     async def conclude(self, ended: RunOutcome) -> RunOutcome:
-        """Carry the rest, once the log's last event is in it.
+        """Ship the rest, after the log's last event.
 
-        A place that is away is waited for: the disk may be gone with this process.
+        Waits for an unreachable place: the disk may be gone with this process.
 
         Returns:
-            How the work came out: not finished while some of it lies here alone.
+            The outcome: not finished while some events are unshipped.
         """
         clock = self.context.clock
         until = clock.monotonic() + TIMEOUT_S
@@ -211,7 +210,7 @@ class LogShipper:
         return RunOutcome(outcome=outcome, reason=reason)
 
     async def _carry_rest(self, ended: RunOutcome) -> bool:
-        """Carry all there is, and that it is all; False: the place is away."""
+        """Ship all events, and the end marker; False: the place is unreachable."""
         if ended.outcome == "finished":
             return await self.shipper.finish()
         return await self.shipper.flush()
@@ -221,16 +220,16 @@ class LogShipper:
 async def shipping_log(
     folder: RunFolder, part: ShardPart, driver: Driver, context: RunContext
 ) -> AsyncIterator[LogShipper | None]:
-    """Carry a log beside the body, where that was asked for.
+    """Ship a log while the body runs, if requested.
 
     Args:
-        folder: of the log, which is open for writing.
+        folder: folder of the log, which is open for writing.
         part: the shard.
-        driver: is told where there is no going on.
-        context: clock and words.
+        driver: drained when shipping fails.
+        context: clock and messages.
 
     Raises:
-        PlaceAway: the place cannot be looked at.
+        PlaceAway: the place cannot be read.
     """
     if part.shipping is None:
         yield None

@@ -22,22 +22,22 @@ from runner.engine.failure_policy import GO_ON
 
 
 class PlacementPhase(Enum):
-    """Where a shard stands."""
+    """Phase of a shard."""
 
     WAITING = "waiting"  #: to be placed, once it is due
     PLACED = "placed"  #: handed to the engine
-    FENCED = "fenced"  #: may be at work where nobody reaches it
-    ENDED = "ended"  #: nothing more is done for it
+    FENCED = "fenced"  #: may run where it is unreachable
+    ENDED = "ended"  #: will not be placed again
 
 
 class ShardVerdict(Enum):
-    """What a shard that is not placed again came to."""
+    """Outcome of a shard that is not placed again."""
 
     DONE = "done"  #: all of its tasks are final
-    BUDGET = "budget"  #: the run's money is spent
-    FUTILE = "futile"  #: its replies are of no use; placed again it would pay for more
-    INTERRUPTED = "interrupted"  #: somebody ended it; it can go on
-    GIVEN_UP = "given up"  #: it cannot go on by itself
+    BUDGET = "budget"  #: the budget is spent
+    FUTILE = "futile"  #: its replies are useless; a restart would pay for more
+    INTERRUPTED = "interrupted"  #: ended by the user; it can continue
+    GIVEN_UP = "given up"  #: it cannot continue without the user
 
 
 VERDICTS: Final = {
@@ -46,42 +46,42 @@ VERDICTS: Final = {
     3: ShardVerdict.DONE,
     4: ShardVerdict.BUDGET,
 }
-"""By exit code (architecture, "Command line"); with any other it is placed again."""
+"""By exit code (architecture, "Command line"); other codes lead to a restart."""
 
 INTERRUPTED: Final = 5
-"""The exit code of a shard that drained, as one does that has lost its lease."""
+"""Exit code of a shard that drained, also after the loss of its lease."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestartPolicy:
-    """How patient the supervisor is; all times in seconds."""
+    """Limits of restarts; all times in seconds."""
 
-    fence_s: float  #: from a silence until nothing of the shard can be at work
-    restarts: int = 8  #: in a row, none of which lived `steady_s`
-    steady_s: float = 30.0  #: who lived so long did not die of its start
-    backoff_s: float = 1.0  #: before the second placement in a row; doubles
-    longest_s: float = 60.0  #: it grows to
+    fence_s: float  #: from the last message until the shard has certainly stopped
+    restarts: int = 8  #: consecutive restarts that lived less than `steady_s`
+    steady_s: float = 30.0  #: a shard that lived this long did not fail at its start
+    backoff_s: float = 1.0  #: before the second consecutive placement; doubles
+    longest_s: float = 60.0  #: maximum backoff
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardFinished:
-    """A shard's process ended by itself, or could not be started."""
+    """A shard's process exited, or could not be started."""
 
     index: int
     exit_code: int
-    last_line: str  #: its last words
+    last_line: str  #: its last line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardDied:
-    """A shard's process is certainly no more."""
+    """A shard's process has certainly ended."""
 
     index: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardLost:
-    """Nobody can say whether a shard is at work: its engine or its lease is silent."""
+    """The state of a shard is unknown: its engine or its lease is silent."""
 
     index: int
 
@@ -93,17 +93,17 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class RunClosing:
-    """The shards have been told by others to end: none is placed any more."""
+    """The shards were told by others to end: none is placed again."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunDraining:
-    """Somebody wants the run to finish its calls in flight and to end."""
+    """The user wants the run to finish its calls in flight and end."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunStopping:
-    """Somebody wants the run to end at once."""
+    """The user wants the run to end at once."""
 
 
 SupervisorEvent: TypeAlias = (
@@ -122,7 +122,7 @@ class PlaceShard:
     """Start the shard."""
 
     index: int
-    is_near: bool  #: to where it was last
+    is_near: bool  #: near its last placement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +134,7 @@ class DrainShard:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KillShard:
-    """End what is left of the shard, if it can be reached."""
+    """End what is left of the shard, if it is reachable."""
 
     index: int
 
@@ -144,17 +144,17 @@ SupervisorAction: TypeAlias = PlaceShard | DrainShard | KillShard
 
 @dataclass(slots=True, kw_only=True)
 class SupervisedShard:
-    """What is known of one shard."""
+    """State of one shard."""
 
     index: int
     phase: PlacementPhase = PlacementPhase.WAITING
-    due: float = 0.0  #: when it is placed, or its fence falls
-    is_near: bool = True  #: its log is thought to lie where it was last
-    since: float = 0.0  #: when it was placed last
+    due: float = 0.0  #: when it is placed, or its fence ends
+    is_near: bool = True  #: its log is probably at its last placement
+    since: float = 0.0  #: time of its last placement
     placements: int = 0
-    quick_ends: int = 0  #: ends in a row that came soon after the placement
+    quick_ends: int = 0  #: consecutive ends soon after the placement
     exit_code: int | None = None  #: its last exit code
-    last_line: str = ""  #: its last words
+    last_line: str = ""  #: its last line
     verdict: ShardVerdict | None = None  #: once it has ended
 
 
@@ -165,12 +165,12 @@ _React: TypeAlias = Callable[
 
 @dataclass(slots=True)
 class Supervisor:
-    """The shards of one run, from their first placement to the last one's end."""
+    """The shards of one run, from the first placement to the last end."""
 
     count: int
     policy: RestartPolicy
     shards: list[SupervisedShard] = field(init=False)
-    is_ending: bool = field(init=False, default=False)  #: nothing is placed any more
+    is_ending: bool = field(init=False, default=False)  #: no shard is placed again
 
     def __post_init__(self) -> None:
         self.shards = [SupervisedShard(index=index) for index in range(self.count)]
@@ -182,11 +182,11 @@ class Supervisor:
 
     @property
     def restarts(self) -> int:
-        """How often shards were placed again."""
+        """Number of restarts."""
         return sum(max(0, shard.placements - 1) for shard in self.shards)
 
     def handle(self, event: SupervisorEvent, now: float) -> list[SupervisorAction]:
-        """What is to be done, in this order, now that *event* happened."""
+        """Return the actions after *event*, in order."""
         if isinstance(event, RunClosing | RunDraining | RunStopping):
             self.is_ending = True
         concerned = (
@@ -222,8 +222,8 @@ class Supervisor:
         verdict = VERDICTS.get(event.exit_code)
         if event.exit_code == INTERRUPTED and GO_ON in event.last_line:
             verdict = ShardVerdict.FUTILE
-        # what it says of itself twice it will say again; but that it lost its lease may
-        # have been so, both times
+        # a failure reported twice will recur; but the lease may really have been lost
+        # both times
         if verdict is None and is_same and event.exit_code != INTERRUPTED:
             verdict = ShardVerdict.GIVEN_UP
         if verdict is not None:
@@ -257,7 +257,7 @@ class Supervisor:
     def _again(
         self, shard: SupervisedShard, now: float, *, is_near: bool
     ) -> list[SupervisorAction]:
-        """Have a shard placed once more, later the more often it has just ended."""
+        """Place a shard again, with a delay that grows with its quick ends."""
         if self.is_ending:
             return self._end(shard, ShardVerdict.INTERRUPTED)
         policy = self.policy
@@ -288,7 +288,7 @@ class Supervisor:
     def _leave(
         self, shard: SupervisedShard, _event: SupervisorEvent, _now: float
     ) -> list[SupervisorAction]:
-        """Nothing of it is at work, or can be reached: it is over as it is."""
+        """End a shard that has no reachable process."""
         return self._end(shard, ShardVerdict.INTERRUPTED)
 
     @staticmethod
@@ -297,7 +297,7 @@ class Supervisor:
         shard.verdict = verdict
         return []
 
-    # what is not in here changes nothing
+    # other events have no effect
     _TABLE: ClassVar[
         Mapping[PlacementPhase, Mapping[type[SupervisorEvent], _React]]
     ] = {

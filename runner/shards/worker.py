@@ -35,27 +35,27 @@ async def work_on(
     accept_changes: bool = False,
     accept_loss: bool = False,
 ) -> RunOutcome:
-    """Take a shard of a run to its end, from wherever its log stands.
+    """Run a shard to its end, from the current state of its log.
 
     Args:
-        folder: the shard's, of the run's folder.
-        shard: which part.
+        folder: the shard's folder in the run's folder.
+        shard: the shard.
         work: the run's job, settings and data.
-        options: how calls are sent.
-        context: what surrounds the process.
-        startup_limits: names of the limits that were given for this process.
-        shipping: where its log is carried; None: it stays where it is.
-        accept_changes: whether inputs and prompts may differ from what they were.
-        accept_loss: whether it goes on although acknowledged events are missing, here
-            or in a log with some of the same items.
+        options: run options.
+        context: context of the process.
+        startup_limits: names of limits given for this process.
+        shipping: where its log is shipped; None: nowhere.
+        accept_changes: allow changed inputs and prompts.
+        accept_loss: continue although acknowledged events are missing, here or in a log
+            with some of the same items.
 
     Raises:
-        UsageError: it stops when something is decided, or is of another run, or what
-            is in the place is.
-        PlaceAway: nothing can be kept in the place.
+        UsageError: there is a stopping rule, or the folder or the place belongs to
+            another run.
+        PlaceAway: the place cannot be written.
         RunChanged: the run has other inputs.
         EventsLost: such events are missing, and that was not accepted.
-        RunnerError: another process is at work on the same items.
+        RunnerError: another process works on the same items.
     """
     if options.stopping is not None:
         raise UsageError(
@@ -82,7 +82,7 @@ async def work_on(
         if started is not None
     }
     if options.budget is None or options.budget in recorded_budgets:
-        # the words of a submission are repeated; the cap may have been raised since
+        # a resubmission repeats the options; the budget may have been raised since
         cap_usd = other_logs.cap_usd if first is None else None
         options = options.model_copy(update={"budget": cap_usd})
     if first is None:
@@ -91,7 +91,7 @@ async def work_on(
         part = ShardPart(shard=shard, shipping=shipping, others=other_logs)
         ended = await launch.start(folder, work, options, context, part=part)
         if later and ended.outcome == "finished":
-            # what is to be asked again had to be taken over first
+            # tasks to retry had to be adopted first
             ended = await work_on(
                 folder,
                 shard,
@@ -125,7 +125,7 @@ async def work_on(
 
 
 def _retries(run: RunFolder) -> frozenset[str]:
-    """Requests to ask tasks of a run again that none of its logs has answered."""
+    """Return ids of `retry` commands that no log of the run has answered."""
     if not run.log.exists():
         return frozenset()
     return frozenset(command.id for command in waiting(run) if command.kind == "retry")

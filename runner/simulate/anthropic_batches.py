@@ -34,10 +34,10 @@ from runner.simulate.requests import (
 )
 
 MOST_REQUESTS: Final = 100_000
-"""Of a batch (API reference, "Create a Message Batch")."""
+"""Maximum requests per batch (API reference, "Create a Message Batch")."""
 
 MOST_BYTES: Final = 256_000_000
-"""Of a batch (API reference, "Create a Message Batch")."""
+"""Maximum bytes per batch (API reference, "Create a Message Batch")."""
 
 WINDOW_US: Final = 24 * 60 * 60 * 1_000_000
 
@@ -49,7 +49,7 @@ _STATUSES: Final[Mapping[BatchPhase, str]] = {
     BatchPhase.FINALIZING: "in_progress",
     BatchPhase.CANCELLING: "canceling",
 }
-"""Anthropic's words for the phases; all others have ended."""
+"""Anthropic's names of the phases; all others have ended."""
 
 _KINDS: Final[Mapping[int, str]] = {
     401: "authentication_error",
@@ -58,7 +58,7 @@ _KINDS: Final[Mapping[int, str]] = {
     429: "rate_limit_error",
     529: "overloaded_error",
 }
-"""Anthropic's words for errors; all others are the request's or the server's."""
+"""Anthropic's names of errors, by status; others are request or server errors."""
 
 _SERVER = 500
 
@@ -73,7 +73,7 @@ class _CreateParams(msgspec.Struct):
 
 
 class AnthropicForm:
-    """The batches of Anthropic's form."""
+    """Batches in Anthropic's format."""
 
     def __init__(
         self, options: SimulateOptions, provider: Provider, ledger: Ledger
@@ -87,21 +87,21 @@ class AnthropicForm:
             ("GET", "/messages/batches/*/results"): self._results,
         }
         self.headers: Mapping[tuple[str, ...], int] = {
-            # newer clients send a key as a bearer's token too
+            # newer clients send the key as a bearer token too
             ("x-api-key", "authorization"): 401,
             ("anthropic-version",): 400,
         }
 
     def advance(self, now_us: int) -> None:
-        """Get on with all batches."""
+        """Advance all batches."""
         self._office.advance(now_us)
 
     def complaint(self, refusal: BatchRefusal) -> bytes:
-        """The body that tells of *refusal*."""
+        """Return the body of a *refusal*."""
         return encoded(_error_body(refusal.status, str(refusal)))
 
     def _create(self, batch_request: BatchRequest) -> BatchResponse:
-        """The ids are checked at once; the params show what they are in the results."""
+        """Check the ids at once; errors in params show only in the results."""
         if len(batch_request.body) > MOST_BYTES:
             raise BatchRefusal(f"A batch has at most {MOST_BYTES} bytes.", status=413)
         requests = read(batch_request.body, _CreateParams).requests
@@ -176,7 +176,7 @@ class AnthropicForm:
 def _described(
     stored_batch: StoredBatch, batch_request: BatchRequest
 ) -> dict[str, Any]:
-    """A batch as Anthropic tells of it: no item counts as done before all are."""
+    """Describe a batch as Anthropic does: counts are zero until all have ended."""
     batch = stored_batch.batch
     entered = batch.entered
     created_us = entered[BatchPhase.VALIDATING]
@@ -223,7 +223,7 @@ def _error_body(status: int, message: str) -> dict[str, Any]:
 
 
 def _rfc3339(at_us: int | None) -> str | None:
-    """A time as RFC 3339 writes it."""
+    """Format a time according to RFC 3339."""
     if at_us is None:
         return None
     at = datetime.fromtimestamp(at_us / 1_000_000, UTC)

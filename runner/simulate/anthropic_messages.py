@@ -21,7 +21,7 @@ UNSUPPORTED: Final = (
     *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
     *("minLength", "maxLength", "maxItems", "uniqueItems"),
 )
-"""Keywords that the schema of a format may not have (Anthropic's documentation,
+"""Keywords not allowed in the schema of a format (Anthropic's documentation,
 "Structured outputs"; a tool's schema may)."""
 
 
@@ -65,7 +65,7 @@ class _Body(msgspec.Struct):
 
 
 def read_message(body: bytes) -> SimulatedRequest:
-    """The chat in *body*; raise `BadRequest` where there is none."""
+    """Parse the chat in *body*; raise `BadRequest` if it is invalid."""
     payload = decoded(body, _Body, "a messages")
     if not payload.messages:
         raise BadRequest("messages: at least one message is required")
@@ -92,7 +92,7 @@ def _parts(content: str | list[_Text]) -> tuple[TextPart, ...]:
 
 
 def _schema_and_tool(payload: _Body) -> tuple[Schema | None, str]:
-    """The schema of the answer, and the tool that it goes to."""
+    """Return the schema of the answer, and the name of its tool, if any."""
     choice = payload.tool_choice
     if choice is not None and choice.type == "tool":
         for tool in payload.tools:
@@ -105,7 +105,7 @@ def _schema_and_tool(payload: _Body) -> tuple[Schema | None, str]:
 
 
 def _checked(raw: msgspec.Raw) -> msgspec.Raw:
-    """The schema of a format; raise `BadRequest` where none may look so."""
+    """Check the schema of a format; raise `BadRequest` if it is not allowed."""
     try:
         _check(msgspec.json.decode(raw))
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -114,7 +114,7 @@ def _checked(raw: msgspec.Raw) -> msgspec.Raw:
 
 
 def _check(node: object) -> None:
-    """Raise for a part of a schema that a format may not have."""
+    """Raise for a part of a schema that is not allowed in a format."""
     if isinstance(node, list):
         for element in node:
             _check(element)
@@ -150,7 +150,7 @@ def write_message(
     draft: ReplyDraft,
     served: ServedAnswer,
 ) -> WrittenReply:
-    """A message of Anthropic's, or its events."""
+    """Encode a message of Anthropic's, or its events."""
     body = _anthropic_message(incoming, digest, draft, served)
     if not incoming.is_streamed:
         return WrittenReply(body=msgspec.json.encode(body))
@@ -203,7 +203,7 @@ def _anthropic_message(
 
 
 def _message_events(body: Mapping[str, Any]) -> Iterator[bytes]:
-    """The events of a message."""
+    """Yield the events of a message."""
 
     def typed_event(kind: str, **values: Any) -> bytes:
         return event({"type": kind, **values}, kind)
@@ -258,7 +258,7 @@ def _message_events(body: Mapping[str, Any]) -> Iterator[bytes]:
 
 
 def _is_object(text: str) -> bool:
-    """Whether it can be the input of a tool."""
+    """Return whether it is valid as the input of a tool."""
     try:
         return isinstance(msgspec.json.decode(text.encode()), dict)
     except msgspec.DecodeError:

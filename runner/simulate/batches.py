@@ -24,33 +24,33 @@ from runner.simulate.requests import NOT_FOUND, BatchRefusal, SimulatedRequest
 
 
 class BatchPhase(enum.StrEnum):
-    """Where a batch stands, in OpenAI's words; Anthropic knows three of them."""
+    """Phase of a batch, in OpenAI's terms; Anthropic knows three of them."""
 
-    VALIDATING = "validating"  #: accepted, its lines not yet looked at
-    IN_PROGRESS = "in_progress"  #: items are worked on
-    FINALIZING = "finalizing"  #: all are done, the results are being written
-    CANCELLING = "cancelling"  #: asked to stop; what was begun may still be done
+    VALIDATING = "validating"  #: accepted, its lines not checked yet
+    IN_PROGRESS = "in_progress"  #: items are processed
+    FINALIZING = "finalizing"  #: all items have ended, the results are being written
+    CANCELLING = "cancelling"  #: cancelled; items in progress may still finish
     COMPLETED = "completed"  #: every item was answered or refused
-    EXPIRED = "expired"  #: the window closed before some items were done
+    EXPIRED = "expired"  #: the window closed before some items had ended
     CANCELLED = "cancelled"
-    FAILED = "failed"  #: its lines are no batch: nothing was worked on
+    FAILED = "failed"  #: its lines are invalid: nothing was processed
 
     @property
     def is_terminal(self) -> bool:
-        """Whether nothing happens to it any more."""
+        """Whether the phase is final."""
         return not any(phase is self for phase, _ in TRANSITIONS)
 
 
 class BatchStep(enum.Enum):
-    """What moves a batch on."""
+    """A transition of a batch."""
 
-    ADMIT = enum.auto()  #: its lines are fine
-    REJECT = enum.auto()  #: they are not
-    WORK_OFF = enum.auto()  #: the last item is done
+    ADMIT = enum.auto()  #: its lines are valid
+    REJECT = enum.auto()  #: its lines are invalid
+    WORK_OFF = enum.auto()  #: the last item has ended
     RUN_OUT = enum.auto()  #: the window closed
     FILE = enum.auto()  #: the results are written
-    CANCEL = enum.auto()  #: somebody asked for it
-    WIND_DOWN = enum.auto()  #: what was begun is done
+    CANCEL = enum.auto()  #: cancelled by a request
+    WIND_DOWN = enum.auto()  #: items in progress have ended
 
 
 TRANSITIONS: Final[Mapping[tuple[BatchPhase, BatchStep], BatchPhase]] = {
@@ -63,11 +63,11 @@ TRANSITIONS: Final[Mapping[tuple[BatchPhase, BatchStep], BatchPhase]] = {
     (BatchPhase.FINALIZING, BatchStep.FILE): BatchPhase.COMPLETED,
     (BatchPhase.CANCELLING, BatchStep.WIND_DOWN): BatchPhase.CANCELLED,
 }
-"""Every move there is; anything else changes nothing."""
+"""Allowed transitions; anything else has no effect."""
 
 
 class ItemEnding(enum.StrEnum):
-    """What became of an item, in Anthropic's words; only success is billed."""
+    """Outcome of an item, in Anthropic's terms; only success is billed."""
 
     SUCCEEDED = "succeeded"
     ERRORED = "errored"
@@ -77,30 +77,30 @@ class ItemEnding(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatedItem:
-    """One request of a batch, and what becomes of it if nobody cancels."""
+    """One request of a batch, and its outcome unless it is cancelled."""
 
     custom_id: str
-    digest: str  #: SHA-256 of its body, hex: what its answer depends on
+    digest: str  #: SHA-256 of its body, hex; determines its answer
     ending: ItemEnding
-    due_us: int  #: when that happens
+    due_us: int  #: time of the outcome
     incoming: SimulatedRequest | None = None  #: None: the body is no request
-    status: int = 200  #: of the reply, as a single call would have had it
-    problem: str = ""  #: what is wrong with it, where it is errored
+    status: int = 200  #: status of the reply, as of a single call
+    problem: str = ""  #: error message, if it is errored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchSchedule:
-    """When a batch gets on if nobody cancels, in microseconds since 1970 UTC."""
+    """Times of a batch unless it is cancelled, in microseconds since 1970 UTC."""
 
     created_us: int
     admitted_us: int
-    worked_us: int  #: nothing is worked on any more
+    worked_us: int  #: end of processing
     filed_us: int  #: its end
-    winding_us: int  #: how long a cancellation takes
+    winding_us: int  #: duration of a cancellation
 
 
 class SimulatedBatch:
-    """One batch; it gets on where `advance` is told the time."""
+    """One batch; `advance` moves it to a time."""
 
     def __init__(
         self,
@@ -118,14 +118,14 @@ class SimulatedBatch:
         self.entered: dict[BatchPhase, int] = {
             BatchPhase.VALIDATING: schedule.created_us
         }
-        """From each phase it was in to when that began, microseconds."""
+        """Start of each phase so far, microseconds."""
         self.ended: list[SimulatedItem] = []
-        """The items that are done, in the order of their ends."""
+        """Items that have ended, in that order."""
 
     def advance(self, now_us: int) -> list[SimulatedItem]:
-        """Get on to *now_us*; the items that ended since the last time.
+        """Advance to *now_us*; return the items that ended since the last call.
 
-        Time does not go back: an earlier time than before does nothing.
+        An earlier time than before has no effect.
         """
         ended_before = len(self.ended)
         while (due := self._next()) is not None and due[0] <= now_us:
@@ -138,9 +138,9 @@ class SimulatedBatch:
         return self.ended[ended_before:]
 
     def cancel(self, now_us: int) -> bool:
-        """Ask it to stop; False: it is beyond that.
+        """Cancel the batch; return False if it is too late.
 
-        Asking again while it is stopping is no mistake and does nothing.
+        A repeated cancellation has no effect.
         """
         if self.phase is BatchPhase.CANCELLING:
             return True
@@ -150,11 +150,11 @@ class SimulatedBatch:
         return True
 
     def count(self, ending: ItemEnding) -> int:
-        """How many of its items ended so."""
+        """Count its items with that outcome."""
         return sum(item.ending is ending for item in self.ended)
 
     def _next(self) -> tuple[int, BatchStep] | None:
-        """When which step comes by itself, in the phase it is in."""
+        """Return the time and step of the next transition without events."""
         schedule = self._schedule
         match self.phase:
             case BatchPhase.VALIDATING:
@@ -174,14 +174,14 @@ class SimulatedBatch:
                 return None
 
     def _work(self, until_us: int) -> None:
-        """End the items that are due, where any are worked on."""
+        """End the items that are due, if the batch is being processed."""
         if BatchPhase.IN_PROGRESS not in self.entered:
             return
         while self._waiting and self._waiting[-1].due_us <= until_us:
             self.ended.append(self._waiting.pop())
 
     def _abandon(self) -> None:
-        """End the items that nobody got to."""
+        """Cancel the items that were not processed."""
         while self._waiting:
             self.ended.append(replace(self._waiting.pop(), ending=ItemEnding.CANCELED))
 
@@ -191,32 +191,32 @@ class SimulatedBatch:
 
 
 FAILING: Final = (500, 429, 529)
-"""The statuses of items that fail by chance: all worth another try."""
+"""Statuses of random item failures: all worth a retry."""
 
 MALFORMED: Final = 400
-"""The status of an item that is no request: it never succeeds."""
+"""Status of an invalid item: it never succeeds."""
 
 _ADMITTED, _WORKED = 0.05, 0.95
-"""Shares of a batch's time that have gone by when its phases end."""
+"""Fractions of a batch's duration at which its phases end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchOrder:
-    """One request of a batch as it came."""
+    """One request of a batch as received."""
 
     custom_id: str
-    body: bytes  #: what a single call would have sent
+    body: bytes  #: body of the equivalent single call
     digest: str  #: its SHA-256, hex
 
     @classmethod
     def of(cls, custom_id: str, body: bytes) -> BatchOrder:
-        """The request with that body."""
+        """Create the request with that body."""
         digest = hashlib.sha256(body).hexdigest()
         return cls(custom_id=custom_id, body=body, digest=digest)
 
 
 def schedule(options: SimulateOptions, number: int, now_us: int) -> BatchSchedule:
-    """When batch *number* gets on: it takes between half and all of the time set."""
+    """Return the times of batch *number*: it takes half to all of the set duration."""
     share = 0.5 + Chance("batch", options.seed, number).unit() / 2
     lasts_us = options.batch_seconds * share * 1e6
     return BatchSchedule(
@@ -235,10 +235,10 @@ def items(
     seen: Counter[str],
     reader: Callable[[bytes], SimulatedRequest],
 ) -> list[SimulatedItem]:
-    """What becomes of *orders*.
+    """Return the outcomes of *orders*.
 
-    As with single calls that depends on seed, body and how often that body came before
-    (counted on in *seen*), so what failed can succeed in another batch.
+    As with single calls, they depend on the seed, the body and how often that body was
+    seen before (counted in *seen*), so a failed request can succeed in another batch.
     """
     simulated_items = []
     for order in orders:
@@ -284,25 +284,25 @@ CONFLICT: Final = 409
 
 @dataclass(slots=True, kw_only=True)
 class StoredBatch:
-    """A batch, and the replies to its items that succeeded."""
+    """A batch, and the replies to its successful items."""
 
     id: str
-    model: str  #: of its first item
+    model: str  #: model of its first item
     batch: SimulatedBatch
-    path: str  #: of the single calls that its items are
-    replies: dict[str, bytes] = field(default_factory=dict)  #: by custom id
-    tokens_in: int = 0  #: of the items that succeeded
+    path: str  #: path of the equivalent single calls
+    replies: dict[str, bytes] = field(default_factory=dict)  #: replies by custom id
+    tokens_in: int = 0  #: input tokens of successful items
     tokens_out: int = 0
 
 
 class BatchOffice:
-    """The batches of one form, each known by its id.
+    """The batches of one format, by id.
 
     Args:
-        prefix: What the ids begin with.
-        options: How batches get on, and how many of their items fail.
+        prefix: Prefix of ids.
+        options: Duration of batches, and failure rates of items.
         provider: Answers and bills the items.
-        ledger: Remembers what was done, and what was billed.
+        ledger: Records operations and bills.
     """
 
     def __init__(
@@ -329,7 +329,7 @@ class BatchOffice:
         *,
         is_sound: bool = True,
     ) -> StoredBatch:
-        """A new batch of *orders* to *path*, whose bodies *reader* reads."""
+        """Create a batch of *orders* for *path*; *reader* parses the bodies."""
         number = len(self._batches)
         times = schedule(self._options, number, now_us)
         accept = partial(self._accept, reader, path)
@@ -351,7 +351,7 @@ class BatchOffice:
     def _accept(
         self, reader: Callable[[bytes], SimulatedRequest], path: str, body: bytes
     ) -> SimulatedRequest:
-        """The request in *body*; raise `BadRequest` where a single call would fail."""
+        """Parse *body*; raise `BadRequest` if a single call would fail."""
         incoming = reader(self._provider.heeded(path, body))
         digest = hashlib.sha256(body).hexdigest()
         row = self._provider.row(digest, 0)
@@ -364,7 +364,7 @@ class BatchOffice:
         return incoming
 
     def has_room(self, more: int) -> bool:
-        """Whether *more* items may wait in batches beside those that do."""
+        """Return whether the queue has room for *more* items."""
         most = self._options.batch_queue
         waiting = (
             stored_batch.batch.total - len(stored_batch.batch.ended)
@@ -373,7 +373,7 @@ class BatchOffice:
         return most is None or sum(waiting) + more <= most
 
     def find(self, batch_id: str, now_us: int) -> StoredBatch:
-        """The batch of that id; a `BatchRefusal` where none is shown."""
+        """Return a batch by id; raise `BatchRefusal` if none is visible."""
         stored_batch = self._batches.get(batch_id)
         if stored_batch is None or not self._is_visible(stored_batch, now_us):
             raise BatchRefusal(
@@ -382,7 +382,7 @@ class BatchOffice:
         return stored_batch
 
     def newest(self, now_us: int) -> list[str]:
-        """The ids of all batches that are shown, the last one first."""
+        """Return the ids of all visible batches, newest first."""
         return [
             stored_batch.id
             for stored_batch in reversed(self._batches.values())
@@ -390,14 +390,14 @@ class BatchOffice:
         ]
 
     def _is_visible(self, stored_batch: StoredBatch, now_us: int) -> bool:
-        """Whether whoever looks is told of a batch: not at once, if that is set."""
+        """Return whether a batch is visible yet; the lag is an option."""
         visible_us = stored_batch.batch.entered[BatchPhase.VALIDATING] + int(
             self._options.batch_lag_seconds * 1e6
         )
         return now_us >= visible_us
 
     def cancel(self, batch_id: str, now_us: int) -> StoredBatch:
-        """Ask a batch to stop; a `BatchRefusal` where it is beyond that."""
+        """Cancel a batch; raise `BatchRefusal` if it is too late."""
         stored_batch = self.find(batch_id, now_us)
         if not stored_batch.batch.cancel(now_us):
             raise BatchRefusal(
@@ -410,7 +410,7 @@ class BatchOffice:
         return stored_batch
 
     def advance(self, now_us: int) -> list[StoredBatch]:
-        """Get on with all batches; those that came to their end."""
+        """Advance all batches; return those that ended."""
         for stored_batch in self._open.values():
             for item in stored_batch.batch.advance(now_us):
                 if item.ending is ItemEnding.SUCCEEDED:
@@ -462,5 +462,5 @@ class BatchOffice:
 
 
 def fresh(seed: int, number: int, now_us: int) -> str:
-    """An id that neither this server nor an earlier one with its seed gave before."""
+    """Return an id that no server with this seed returned before."""
     return hashlib.sha256(f"{seed} {number} {now_us}".encode()).hexdigest()[:24]

@@ -1,4 +1,4 @@
-"""Bills calls by a price list and keeps the endpoint's own ledger of what it served.
+"""Bills calls by a price list and keeps the endpoint's ledger of served calls.
 
 Runs are compared with this bill, so it imports nothing of `runner.money` or
 `runner.clients`: a shared bug would go undetected.
@@ -34,8 +34,8 @@ TIER_FACTORS: Final[Mapping[str, Decimal]] = {
     "flex": Decimal("0.5"),
     "priority": Decimal(2),
 }
-"""What a tier costs compared with the standard one (OpenAI's price page: batch and flex
-half; priority is 1.75 to 2.5 times, by model)."""
+"""Price factors of tiers relative to the standard one (OpenAI's price page: batch and
+flex half; priority 1.75 to 2.5, by model)."""
 
 _LETTERS: Final = (string.ascii_letters + " ").encode()
 
@@ -44,26 +44,26 @@ _LETTERS: Final = (string.ascii_letters + " ").encode()
 class BilledTokens:
     """The tokens of one call, each counted in exactly one field."""
 
-    fresh: int = 0  #: of the prompt, neither read from a cache nor written to one
-    cached: int = 0  #: of the prompt, read from the cache
-    written_5m: int = 0  #: of the prompt, written to the cache for five minutes
-    written_1h: int = 0  #: of the prompt, written to the cache for an hour
-    visible: int = 0  #: of the answer
-    reasoning: int = 0  #: generated before the answer, billed like it
+    fresh: int = 0  #: prompt tokens, neither read from nor written to a cache
+    cached: int = 0  #: prompt tokens read from the cache
+    written_5m: int = 0  #: prompt tokens written to the cache for five minutes
+    written_1h: int = 0  #: prompt tokens written to the cache for an hour
+    visible: int = 0  #: tokens of the answer
+    reasoning: int = 0  #: tokens before the answer, billed like it
 
     @property
     def written(self) -> int:
-        """All that was written to the cache."""
+        """All tokens written to the cache."""
         return self.written_5m + self.written_1h
 
     @property
     def prompt(self) -> int:
-        """All of the prompt."""
+        """All prompt tokens."""
         return self.fresh + self.cached + self.written
 
     @property
     def out(self) -> int:
-        """All that was generated."""
+        """All generated tokens."""
         return self.visible + self.reasoning
 
     @property
@@ -74,7 +74,7 @@ class BilledTokens:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PriceList:
-    """Dollars a million tokens."""
+    """Dollars per million tokens."""
 
     fresh: Decimal = Decimal(0)
     out: Decimal = Decimal(0)
@@ -85,13 +85,13 @@ class PriceList:
 
     @classmethod
     def read(cls, text: str, tiers: Mapping[str, Decimal] | None = None) -> PriceList:
-        """Reads `IN,OUT[,CACHED[,WRITE[,WRITE_1H]]]`.
+        """Parse `IN,OUT[,CACHED[,WRITE[,WRITE_1H]]]`.
 
-        A price that is left out is that of fresh input, that of one-hour writes is
-        that of writes.
+        A missing price defaults to that of fresh input, for one-hour writes to that of
+        writes.
 
         Raises:
-            UsageError: The text holds anything but two to five prices.
+            UsageError: The text does not have two to five prices.
         """
         try:
             prices = [Decimal(part.strip()) for part in text.split(",")]
@@ -117,7 +117,7 @@ class PriceList:
         )
 
     def cost(self, tokens: BilledTokens, tier: str | None = None) -> Decimal:
-        """Exact dollars of a call served in *tier*."""
+        """Return the exact price in dollars of a call served in *tier*."""
         at_standard = (
             tokens.fresh * self.fresh
             + tokens.cached * self.cached
@@ -129,7 +129,7 @@ class PriceList:
 
 
 def dollars(option: str, text: str) -> Decimal:
-    """Reads a number that is at least 0; raise `UsageError` where there is none."""
+    """Parse a non-negative number; raise `UsageError` otherwise."""
     try:
         number = Decimal(text)
     except InvalidOperation:
@@ -140,30 +140,30 @@ def dollars(option: str, text: str) -> Decimal:
 
 
 def exact(dollars: Decimal) -> str:
-    """Writes *dollars* without an exponent and without zeros at the end."""
+    """Format *dollars* without an exponent and without trailing zeros."""
     text = f"{dollars:f}"
     return (text.rstrip("0").rstrip(".") if "." in text else text) or "0"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tokenizer:
-    """Counts tokens by bytes: prose is cheap, digits and symbols are dear.
+    """Counts tokens by bytes: cheap for prose, expensive for digits and symbols.
 
-    Number tables and SMILES have little more than one byte a token in real
-    vocabularies; no vocabulary has less than one.
+    Number tables and SMILES have little more than one byte per token in real
+    vocabularies; none has less than one.
     """
 
-    letters: float  #: bytes a token, of ASCII letters and spaces
-    others: float  #: bytes a token, of everything else
+    letters: float  #: bytes per token, of ASCII letters and spaces
+    others: float  #: bytes per token, of everything else
 
     def count(self, text: str) -> int:
-        """Tokens of *text*, at most one a byte."""
+        """Count the tokens of *text*, at most one per byte."""
         data = text.encode(errors="replace")
         others = len(data.translate(None, _LETTERS))
         return math.ceil((len(data) - others) / self.letters + others / self.others)
 
     def cut(self, text: str, most: int) -> str:
-        """The longest beginning of *text* that has at most *most* tokens."""
+        """Return the longest prefix of *text* with at most *most* tokens."""
         low, high = 0, len(text)
         while low < high:
             middle = (low + high + 1) // 2
@@ -176,27 +176,27 @@ class Tokenizer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerLine:
-    """One request, and what became of it."""
+    """One request and its outcome."""
 
     n: int  #: order of arrival, from 1
     request: str  #: SHA-256 of its body, hex
     model: str
-    seen: int  #: how often the same body had come before
+    seen: int  #: how often the same body was received before
     outcome: RequestOutcome
-    status: int  #: 0: no reply was begun
+    status: int  #: 0: no reply was started
     received_ms: int  #: wall clock, since 1970-01-01 UTC
     finished_ms: int  #: when this line was written
-    authorized: bool  #: whether an authorization header came with it
-    tokens: int = 0  #: of prompt and reply, as far as they count against a limit
-    path: str = ""  #: below the base URL
-    tokens_in: int = 0  #: billed: all of the prompt; this and the following
-    tokens_out: int = 0  #: all that was generated
+    authorized: bool  #: whether it had an authorization header
+    tokens: int = 0  #: tokens of prompt and reply that count against a limit
+    path: str = ""  #: relative to the base URL
+    tokens_in: int = 0  #: all prompt tokens; this and the following are billed
+    tokens_out: int = 0  #: all generated tokens
     tokens_cached: int = 0  #: part of tokens_in
     tokens_cache_write: int = 0  #: part of tokens_in
     tokens_cache_write_1h: int = 0  #: part of tokens_cache_write
     tokens_reasoning: int = 0  #: part of tokens_out
     cost_usd: str = "0"  #: exact, as a decimal number
-    tells_usage: bool = False  #: whether the reply said what is billed
+    tells_usage: bool = False  #: whether the reply reported usage
     finish: str = ""  #: "stop", "length" or "content_filter"; empty: no answer
     tier: str | None = None  #: None: the standard one
     request_id: str | None = None
@@ -206,24 +206,24 @@ class LedgerLine:
 
 
 class BatchAct(enum.StrEnum):
-    """What was done at a batch endpoint."""
+    """An operation at a batch endpoint."""
 
     UPLOADED = "uploaded"
     CREATED = "created"
     CANCELLED = "cancelled"
-    LOST = "lost"  #: the reply that told of a new batch did not get out whole
+    LOST = "lost"  #: the reply about a new batch was not delivered
     BILLED = "billed"  #: an item succeeded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchLine:
-    """One thing that was done; only what is billed has tokens."""
+    """One operation; only billed items have tokens."""
 
     act: BatchAct
-    id: str  #: of the batch, or of the file that was uploaded
+    id: str  #: id of the batch or of the uploaded file
     at_ms: int  #: wall clock, since 1970-01-01 UTC
-    requests: int = 0  #: of the batch, where it was created or cancelled
-    custom_id: str = ""  #: of the item that is billed, as all that follows
+    requests: int = 0  #: number of requests, if the batch was created or cancelled
+    custom_id: str = ""  #: custom id of the billed item; the rest is about that item
     request: str = ""  #: SHA-256 of its body, hex
     model: str = ""
     tokens_in: int = 0
@@ -234,7 +234,7 @@ class BatchLine:
     tokens_cache_write_1h: int = 0  #: part of tokens_cache_write
     tokens_reasoning: int = 0  #: part of tokens_out
     cost_usd: str = "0"  #: exact, as a decimal number
-    tells_usage: bool = False  #: whether the result says what is billed
+    tells_usage: bool = False  #: whether the result reported usage
     finish: str = ""
     tier: str | None = None
     request_id: str | None = None
@@ -245,10 +245,10 @@ class BatchLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bill:
-    """What the provider charges for everything in a ledger."""
+    """The provider's charge for everything in a ledger."""
 
-    requests: int = 0  #: single calls that came, billed or not
-    billed: int = 0  #: calls and items of batches that cost something or nothing
+    requests: int = 0  #: single calls, billed or not
+    billed: int = 0  #: billed calls and batch items, free ones included
     tokens_in: int = 0
     tokens_out: int = 0
     tokens_cached: int = 0
@@ -257,8 +257,8 @@ class Bill:
     tokens_reasoning: int = 0
     cost_usd: Decimal = Decimal(0)
     reported_usd: Decimal = Decimal(0)
-    """The part of it that went out in whole replies with their usage: what a client
-    can know to the last digit. The rest it can only bound."""
+    """The part delivered in complete replies with usage: a client can know it exactly.
+    It can only bound the rest."""
 
 
 GENERATED = frozenset(
@@ -269,11 +269,11 @@ GENERATED = frozenset(
         RequestOutcome.GONE,
     }
 )
-"""The outcomes of calls that a model may have worked for: these alone are billed."""
+"""Outcomes after which a model may have worked: only these are billed."""
 
 
 def bill(lines: Iterable[LedgerLine], batch_lines: Iterable[BatchLine] = ()) -> Bill:
-    """Adds up a ledger: the last line of each call, and the billed items of batches."""
+    """Sum a ledger: the last line of each call, and billed batch items."""
     calls = list(lines)
     items = [item for item in batch_lines if item.act is BatchAct.BILLED]
     billed: list[LedgerLine | BatchLine] = [
@@ -306,8 +306,7 @@ class Ledger:
     """Writes a ledger to a file, keeps it in memory, or neither.
 
     Args:
-        path: the file, which must be new; None: no file.
-        keeps: whether `lines`, `batch_lines` and `bill` are to be had from memory.
+        path: a new file; None: no file.
     """
 
     def __init__(self, path: Path | None, *, keeps: bool = False) -> None:
@@ -315,7 +314,7 @@ class Ledger:
         self._lines: dict[int, LedgerLine] = {}
         self._batch_lines: list[BatchLine] = []
         try:
-            # Unbuffered: a line is in the kernel's hands before its reply is.
+            # Unbuffered: a line is written before its reply is sent.
             self._file = None if path is None else path.open("xb", buffering=0)
         except FileExistsError:
             raise UsageError(
@@ -337,16 +336,16 @@ class Ledger:
 
     @property
     def lines(self) -> list[LedgerLine]:
-        """What is known at last of each call, in order of arrival."""
+        """Return the last line of each call, in order of arrival."""
         return [line for _, line in sorted(self._lines.items())]
 
     @property
     def batch_lines(self) -> list[BatchLine]:
-        """What was done at the batch endpoints."""
+        """Return the operations at the batch endpoints."""
         return list(self._batch_lines)
 
     def bill(self) -> Bill:
-        """What all of it costs so far."""
+        """Return the bill so far."""
         return bill(self.lines, self._batch_lines)
 
     def close(self) -> None:

@@ -137,7 +137,7 @@ def simulate(
     Prints its base URL in one line as soon as it listens, and serves until it is
     interrupted or terminated.
     """
-    # A process that never simulates must not pay for the web server.
+    # Other commands must not pay for importing the web server.
     import asyncio  # noqa: PLC0415
 
     from runner.simulate.billing import TIER_FACTORS, dollars  # noqa: PLC0415

@@ -26,25 +26,25 @@ TEXT: Final = "text/plain"
 
 
 class RefusalKind(enum.StrEnum):
-    """Why a request is turned away."""
+    """Reason of a refusal."""
 
-    KEY = "key"  #: none was sent
-    PATH = "path"  #: this endpoint is not served here
-    MODEL = "model"  #: there is none of that name
-    NO_MODEL = "no model"  #: the request names none
+    KEY = "key"  #: no key was sent
+    PATH = "path"  #: the endpoint has no such path
+    MODEL = "model"  #: there is no such model
+    NO_MODEL = "no model"  #: the request names no model
     NO_MESSAGES = "no messages"
-    BODY = "body"  #: the request cannot be read
-    FILTER = "filter"  #: a filter before the model refuses the prompt
+    BODY = "body"  #: the request is invalid
+    FILTER = "filter"  #: a filter in front of the model refuses the prompt
     RATE = "rate"
-    QUOTA = "quota"  #: the account has spent what it may
+    QUOTA = "quota"  #: the account has used up its quota
     SERVER = "server"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefusalWords:
-    """A provider's own words for one kind of trouble.
+    """A provider's wording for one kind of refusal.
 
-    `{model}`, `{path}`, `{wait}` and `{detail}` in the message are filled in.
+    `{model}`, `{path}`, `{wait}` and `{detail}` in the message are placeholders.
     """
 
     status: int
@@ -56,46 +56,46 @@ class RefusalWords:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefusedRequest:
-    """A request that gets an error instead of an answer."""
+    """A request that gets an error."""
 
     status: int
     message: str
     type: str | None = "invalid_request_error"
     code: str | int | None = None
     param: str | None = None
-    wait_s: float = 0.0  #: how long a client should wait; 0.0: not said
-    body: object = None  #: written as it is instead of in the dialect's own form
+    wait_s: float = 0.0  #: requested wait; 0.0: not reported
+    body: object = None  #: replaces the dialect's error body
     media: str = JSON
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServedAnswer:
-    """What served one answer, and what was counted."""
+    """The server of one answer, and its usage."""
 
     request_id: str
-    model: str  #: may be a dated name behind the one that was asked for
+    model: str  #: may be the dated name of the requested model
     fingerprint: str | None
     provider: str | None
-    tier: str | None  #: None: the standard one, not mentioned
+    tier: str | None  #: None: standard, not reported
     tokens: BilledTokens
-    cost: Decimal  #: in dollars
+    cost: Decimal  #: cost in dollars
     at_s: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reasoning:
-    """What a model generates before its answer."""
+    """Generated content before the answer."""
 
-    most: int = 0  #: tokens, drawn for each request; 0: the model does not reason
-    is_capped: bool = True  #: whether the limit on the output bounds it
+    most: int = 0  #: maximum tokens, drawn per request; 0: no reasoning
+    is_capped: bool = True  #: whether the output limit bounds it
     message_field: str = (
-        ""  #: the message's field that shows it; "think": inside the content
+        ""  #: field of the message with the reasoning; "think": inside the content
     )
 
 
 UsageWriter: TypeAlias = Callable[[BilledTokens, Decimal], object]
 ParameterRule: TypeAlias = Callable[[SimulatedRequest, str], RefusedRequest | None]
-"""Whether a dialect refuses a request, by its fields and path."""
+"""Refuses a request because of its fields and path, or returns None."""
 
 CHAT, EMBEDDINGS, RERANK = "/chat/completions", "/embeddings", "/rerank"
 RESPONSES, MESSAGES, MODELS = "/responses", "/messages", "/models"
@@ -106,49 +106,47 @@ ANTHROPIC_PATHS: Final = frozenset({MESSAGES, MESSAGE_BATCHES})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
-    """How one provider speaks."""
+    """Format and behaviour of one provider."""
 
     name: str
-    summary: str  #: what it is, and what sets it apart, in one line
-    source: str  #: where its shapes are from
-    paths: frozenset[str]  #: the endpoints it has, below the base URL
+    summary: str  #: description in one line
+    source: str  #: source of its formats
+    paths: frozenset[str]  #: its endpoints, relative to the base URL
     words: Mapping[RefusalKind, RefusalWords]
     error: Callable[[RefusedRequest, ServedAnswer | None], object]
     usage: UsageWriter
     rules: tuple[ParameterRule, ...] = ()
     needs_key: bool = True
     caps: tuple[str, ...] = ("max_completion_tokens", "max_tokens")
-    #: the fields that limit the output; a name that is missing here is ignored
-    ignored: frozenset[str] = frozenset()  #: fields of a chat accepted without effect
+    #: fields that limit the output; others are ignored
+    ignored: frozenset[str] = frozenset()  #: chat fields without effect
     reasoning: Reasoning = Reasoning()
     ends: Mapping[str, object] = field(default_factory=dict)
-    #: from "stop", "length" and "content_filter" to other words for them
+    #: names of "stop", "length" and "content_filter"
     is_in_parts: bool = False  #: content is a list of parts
-    empty: str | None = ""  #: what stands for no content
-    dated: str = ""  #: added to the model's name in replies
-    fingerprints: tuple[str, ...] = ()  #: the first one is usual
-    providers: tuple[str, ...] = ()  #: who may have served it, behind a router
+    empty: str | None = ""  #: value for missing content
+    dated: str = ""  #: suffix of the model's name in replies
+    fingerprints: tuple[str, ...] = ()  #: the first one is the most frequent
+    providers: tuple[str, ...] = ()  #: possible providers behind a router
     reports_tier: bool = False
-    tiers: frozenset[str] = frozenset()  #: that may be asked for
+    tiers: frozenset[str] = frozenset()  #: tiers that may be requested
     more: Callable[[ServedAnswer], Mapping[str, object]] = lambda _served: {}
     ids: Callable[[ServedAnswer], Mapping[str, str]] = lambda _served: {}
     limits: Callable[[Mapping[str, LimitGauge], float], Mapping[str, str]] = (
         lambda _gauges, _now_s: {}
     )
     waits: Callable[[float], Mapping[str, str]] = lambda _wait_s: {}
-    statuses: tuple[int, ...] = (500, 502, 503)  #: of its server errors
-    html: frozenset[int] = frozenset()  #: server errors answered by a proxy's page
-    cache_least: int = 0  #: tokens of the shortest prompt that is cached; 0: no cache
-    cache_step: int = 1  #: cached tokens come in multiples of this
-    cache_writes: bool = False  #: whether writing to the cache is billed
-    cut_schema: RefusalWords | None = (
-        None  #: answers an output that ends inside its JSON
-    )
+    statuses: tuple[int, ...] = (500, 502, 503)  #: statuses of server errors
+    html: frozenset[int] = frozenset()  #: server errors with an HTML page
+    cache_least: int = 0  #: minimum tokens of a cached prompt; 0: no cache
+    cache_step: int = 1  #: granularity of cached tokens
+    cache_writes: bool = False  #: whether cache writes are billed
+    cut_schema: RefusalWords | None = None  #: error if an output ends inside its JSON
 
     def refusal(
         self, kind: RefusalKind, *, wait_s: float = 0.0, **values: object
     ) -> RefusedRequest:
-        """The trouble of that kind in this dialect's words."""
+        """Return a refusal of that kind in this dialect's wording."""
         words = self.words[kind]
         filled = {"model": "", "path": "", "detail": "", **values}
         return RefusedRequest(
@@ -161,7 +159,7 @@ class Dialect:
         )
 
     def failure(self, status: int) -> RefusedRequest:
-        """A server error with that status."""
+        """Return a server error with that status."""
         if status in self.html:
             page = f"<html><head><title>{status}</title></head><body>{status}</body>"
             return RefusedRequest(status=status, message="", body=page, media=HTML)
@@ -173,7 +171,7 @@ class Dialect:
     def body(
         self, refusal: RefusedRequest, served: ServedAnswer | None = None
     ) -> bytes:
-        """The body that tells of *refusal*."""
+        """Encode the body of a *refusal*."""
         body = self.error(refusal, served) if refusal.body is None else refusal.body
         return body.encode() if isinstance(body, str) else msgspec.json.encode(body)
 
@@ -182,7 +180,7 @@ class Dialect:
 
 
 def inside(tokens: BilledTokens, _cost: Decimal = Decimal(0)) -> dict[str, Any]:
-    """OpenAI: completion includes reasoning, prompt includes cached."""
+    """Return usage like OpenAI: completion with reasoning, prompt with cached."""
     return {
         "prompt_tokens": tokens.prompt,
         "completion_tokens": tokens.out,
@@ -198,7 +196,7 @@ def inside(tokens: BilledTokens, _cost: Decimal = Decimal(0)) -> dict[str, Any]:
 
 
 def three(tokens: BilledTokens, _cost: Decimal = Decimal(0)) -> dict[str, Any]:
-    """Three numbers and nothing else."""
+    """Return the three counts only."""
     return {
         "prompt_tokens": tokens.prompt,
         "completion_tokens": tokens.out,
@@ -207,7 +205,7 @@ def three(tokens: BilledTokens, _cost: Decimal = Decimal(0)) -> dict[str, Any]:
 
 
 def outside(tokens: BilledTokens, cost: Decimal) -> dict[str, Any]:
-    """XAI: reasoning stands beside completion; a tick is a 10^-10 of a dollar."""
+    """Return usage like xAI: completion without reasoning; a tick is 10^-10 dollars."""
     return {
         "prompt_tokens": tokens.prompt,
         "completion_tokens": tokens.visible,
@@ -230,7 +228,7 @@ def outside(tokens: BilledTokens, cost: Decimal) -> dict[str, Any]:
 
 
 def only_in_total(tokens: BilledTokens, _cost: Decimal = Decimal(0)) -> dict[str, Any]:
-    """Gemini's OpenAI form: thoughts are in the total, and nowhere else."""
+    """Return usage like Gemini's OpenAI form: thoughts only in the total."""
     cached = {"prompt_tokens_details": {"cached_tokens": tokens.cached}}
     return {
         "prompt_tokens": tokens.prompt,
@@ -241,7 +239,7 @@ def only_in_total(tokens: BilledTokens, _cost: Decimal = Decimal(0)) -> dict[str
 
 
 def hit_and_miss(tokens: BilledTokens, _cost: Decimal = Decimal(0)) -> dict[str, Any]:
-    """DeepSeek: the prompt is hits and misses; a miss is no write."""
+    """Return usage like DeepSeek: prompt as hits and misses; a miss is no write."""
     return {
         **three(tokens),
         "prompt_tokens_details": {"cached_tokens": tokens.cached},
@@ -252,7 +250,7 @@ def hit_and_miss(tokens: BilledTokens, _cost: Decimal = Decimal(0)) -> dict[str,
 
 
 def timed(tokens: BilledTokens, _cost: Decimal = Decimal(0)) -> dict[str, Any]:
-    """Groq: three numbers among times."""
+    """Return usage like Groq: three counts among times."""
     return {
         "queue_time": 0.018,
         "prompt_tokens": tokens.prompt,
@@ -265,7 +263,7 @@ def timed(tokens: BilledTokens, _cost: Decimal = Decimal(0)) -> dict[str, Any]:
 
 
 def charged(tokens: BilledTokens, cost: Decimal) -> dict[str, Any]:
-    """OpenRouter: what it charges stands beside the tokens."""
+    """Return usage like OpenRouter: tokens and the charged cost."""
     return {
         **three(tokens),
         "cost": float(cost),
@@ -281,11 +279,11 @@ def charged(tokens: BilledTokens, cost: Decimal) -> dict[str, Any]:
 
 
 def without_usage(_tokens: BilledTokens, _cost: Decimal = Decimal(0)) -> None:
-    """No usage at all."""
+    """Return no usage."""
 
 
 def native(tokens: BilledTokens, tier: str | None) -> dict[str, Any]:
-    """Anthropic's own: input excludes what is read from or written to the cache."""
+    """Return usage like Anthropic: input excludes cache reads and writes."""
     return {
         "input_tokens": tokens.fresh,
         "cache_creation_input_tokens": tokens.written,
@@ -301,7 +299,7 @@ def native(tokens: BilledTokens, tier: str | None) -> dict[str, Any]:
 
 
 def of_responses(tokens: BilledTokens, _cost: Decimal = Decimal(0)) -> dict[str, Any]:
-    """OpenAI's Responses API, and its batches."""
+    """Return usage like OpenAI's Responses API and its batches."""
     return {
         "input_tokens": tokens.prompt,
         "input_tokens_details": {
@@ -320,7 +318,7 @@ def of_responses(tokens: BilledTokens, _cost: Decimal = Decimal(0)) -> dict[str,
 def openai_error(
     refusal: RefusedRequest, _served: ServedAnswer | None = None
 ) -> object:
-    """`error` with message, type, param and code."""
+    """Return `error` with message, type, param and code."""
     return {
         "error": {
             "message": refusal.message,
@@ -334,7 +332,7 @@ def openai_error(
 def anthropic_error(
     refusal: RefusedRequest, served: ServedAnswer | None = None
 ) -> object:
-    """Anthropic's `error` inside of a value of type `error`."""
+    """Return Anthropic's `error` inside an object of type `error`."""
     return {
         "type": "error",
         "error": {"type": refusal.type, "message": refusal.message},
@@ -343,7 +341,7 @@ def anthropic_error(
 
 
 def azure_error(refusal: RefusedRequest, served: ServedAnswer | None = None) -> object:
-    """Limits in two fields with the status as a text, all else as OpenAI."""
+    """Return errors like Azure: limits as code and message, others like OpenAI."""
     if refusal.code == str(refusal.status):
         return {"error": {"code": refusal.code, "message": refusal.message}}
     return openai_error(refusal, served)
@@ -352,7 +350,7 @@ def azure_error(refusal: RefusedRequest, served: ServedAnswer | None = None) -> 
 def google_error(
     refusal: RefusedRequest, _served: ServedAnswer | None = None
 ) -> object:
-    """A list of one error, with the wait among its details."""
+    """Return a list of one error, with the wait in its details."""
     wait = {
         "@type": "type.googleapis.com/google.rpc.RetryInfo",
         "retryDelay": f"{math.ceil(refusal.wait_s)}s",
@@ -370,12 +368,12 @@ def google_error(
 
 
 def xai_error(refusal: RefusedRequest, _served: ServedAnswer | None = None) -> object:
-    """The error is a text, and the code another one."""
+    """Return errors like xAI: error and code are strings."""
     return {"code": refusal.type, "error": refusal.message}
 
 
 def flat_error(refusal: RefusedRequest, _served: ServedAnswer | None = None) -> object:
-    """Mistral, and older vLLM: all fields at the top."""
+    """Return errors like Mistral and older vLLM: all fields at the top level."""
     return {
         "object": "error",
         "message": refusal.message,
@@ -388,7 +386,7 @@ def flat_error(refusal: RefusedRequest, _served: ServedAnswer | None = None) -> 
 def openrouter_error(
     refusal: RefusedRequest, served: ServedAnswer | None = None
 ) -> object:
-    """The status as a number in the body, and who failed."""
+    """Return errors like OpenRouter: numeric status, and the provider."""
     provider = served.provider if served else None
     return {
         "error": {
@@ -403,7 +401,7 @@ def openrouter_error(
 def numbered_error(
     refusal: RefusedRequest, _served: ServedAnswer | None = None
 ) -> object:
-    """llama.cpp: the status as a number, then message and type."""
+    """Return errors like llama.cpp: numeric status, message and type."""
     return {
         "error": {
             "code": refusal.status,
@@ -414,12 +412,12 @@ def numbered_error(
 
 
 def tgi_error(refusal: RefusedRequest, _served: ServedAnswer | None = None) -> object:
-    """A text, and its type."""
+    """Return errors like TGI: a string and its type."""
     return {"error": refusal.message, "error_type": refusal.type}
 
 
 def proxy_error(refusal: RefusedRequest, _served: ServedAnswer | None = None) -> object:
-    """LiteLLM's proxy: numbers and missing values as texts."""
+    """Return errors like LiteLLM's proxy: numbers and nulls as strings."""
     return {
         "error": {
             "message": refusal.message,
@@ -434,7 +432,7 @@ def proxy_error(refusal: RefusedRequest, _served: ServedAnswer | None = None) ->
 
 
 def anthropic_limits(gauges: Mapping[str, LimitGauge], now_s: float) -> dict[str, str]:
-    """`anthropic-ratelimit-*`, with resets as RFC 3339 writes times."""
+    """Return `anthropic-ratelimit-*`, with RFC 3339 resets."""
     headers: dict[str, str] = {}
     for name, gauge in gauges.items():
         both = ("tokens", "input-tokens") if name == "tokens" else (name,)
@@ -447,7 +445,7 @@ def anthropic_limits(gauges: Mapping[str, LimitGauge], now_s: float) -> dict[str
 
 
 def groq_limits(gauges: Mapping[str, LimitGauge], now_s: float) -> dict[str, str]:
-    """OpenAI's names, but requests are those of a day."""
+    """Return OpenAI's header names, but requests per day."""
     headers = openai_headers(gauges, now_s)
     if "requests" in gauges:
         gauge = gauges["requests"]
@@ -459,13 +457,13 @@ def groq_limits(gauges: Mapping[str, LimitGauge], now_s: float) -> dict[str, str
 
 
 def without_resets(gauges: Mapping[str, LimitGauge], now_s: float) -> dict[str, str]:
-    """Limits and what remains of them, without times."""
+    """Return limits and remainders, without resets."""
     headers = openai_headers(gauges, now_s)
     return {name: value for name, value in headers.items() if "reset" not in name}
 
 
 def milliseconds(gauges: Mapping[str, LimitGauge], now_s: float) -> dict[str, str]:
-    """OpenRouter: requests alone, the reset in milliseconds since 1970."""
+    """Return requests only, with a reset in milliseconds since 1970, as OpenRouter."""
     if "requests" not in gauges:
         return {}
     gauge = gauges["requests"]
@@ -477,13 +475,13 @@ def milliseconds(gauges: Mapping[str, LimitGauge], now_s: float) -> dict[str, st
 
 
 def proxied_limits(gauges: Mapping[str, LimitGauge], now_s: float) -> dict[str, str]:
-    """LiteLLM's proxy: the limits behind it, once more under a prefix."""
+    """Return limits like LiteLLM's proxy, repeated with a prefix."""
     headers = openai_headers(gauges, now_s)
     return headers | {f"llm_provider-{name}": value for name, value in headers.items()}
 
 
 def draft_limits(gauges: Mapping[str, LimitGauge], _now_s: float) -> dict[str, str]:
-    """The IETF's drafts: seconds until the reset."""
+    """Return the headers of the IETF drafts: seconds until the reset."""
     if "requests" not in gauges:
         return {}
     gauge = gauges["requests"]
@@ -495,11 +493,11 @@ def draft_limits(gauges: Mapping[str, LimitGauge], _now_s: float) -> dict[str, s
 
 
 def whole_seconds(wait_s: float) -> dict[str, str]:
-    """`retry-after` alone."""
+    """Return `retry-after` only."""
     return {"retry-after": str(math.ceil(wait_s))}
 
 
 def rfc3339(at_s: float) -> str:
-    """A time as RFC 3339 writes it, in whole seconds."""
+    """Format a time according to RFC 3339, in whole seconds."""
     at = datetime.fromtimestamp(math.ceil(at_s), UTC)
     return at.isoformat(timespec="seconds").replace("+00:00", "Z")

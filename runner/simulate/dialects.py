@@ -349,7 +349,7 @@ DIALECTS: Final[Mapping[str, Dialect]] = MappingProxyType(
         )
     }
 )
-"""From a name to its dialect."""
+"""All dialects by name."""
 
 
 # -- hostile -------------------------------------------------------------------
@@ -378,12 +378,12 @@ def _texts(tokens: BilledTokens, cost: Decimal) -> dict[str, object]:
 UNREADABLE: Final[frozenset[UsageWriter]] = frozenset(
     {without_usage, _no_usage, _nulls, _only_total}
 )
-"""Forms of usage of which nobody can tell what is billed."""
+"""Forms of usage from which billing cannot be determined."""
 
 REPORTS_CACHE: Final[frozenset[UsageWriter]] = frozenset(
     {inside, outside, only_in_total, hit_and_miss, charged}
 )
-"""Forms that tell what was cached."""
+"""Forms that report cached tokens."""
 
 _USAGES: Final[tuple[UsageWriter, ...]] = (
     *(inside, three, outside, only_in_total, hit_and_miss, timed, charged),
@@ -399,7 +399,7 @@ _ENDS: Final[tuple[Mapping[str, object], ...]] = (
 
 
 def settled(dialect: Dialect, seed: int) -> Dialect:
-    """The dialect of a server: a hostile one refuses the parameters of another's."""
+    """Return a server's dialect: a hostile one borrows the parameters it refuses."""
     if dialect.name != HOSTILE.name:
         return dialect
     other = Chance("hostile", seed).pick(_IMITATED)
@@ -407,7 +407,7 @@ def settled(dialect: Dialect, seed: int) -> Dialect:
 
 
 def of_request(dialect: Dialect, seed: int, digest: str, seen: int) -> Dialect:
-    """The dialect of one reply: a hostile one takes each of its parts from another."""
+    """Return a reply's dialect: a hostile one mixes parts of several."""
     if dialect.name != HOSTILE.name:
         return dialect
     chance = Chance("row", seed, digest, seen)
@@ -433,7 +433,7 @@ def of_request(dialect: Dialect, seed: int, digest: str, seen: int) -> Dialect:
         ids=served.ids,
         limits=limits.limits,
         waits=limits.waits,
-        # a write that no field of this form tells of cannot be billed as one
+        # this form does not report cache writes, so they cannot be billed as such
         cache_writes=usage is charged,
         cache_least=1 if usage in {inside, outside, hit_and_miss, charged} else 0,
     )

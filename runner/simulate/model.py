@@ -1,12 +1,12 @@
 """Simulates a model whose replies depend only on the seed and the request.
 
 Words with a digit are the important ones in papers (rs9923231, CYP2C9*3, PMC123, 0.03),
-so answers made of them are sometimes right. A list of lists of texts is a search query,
-groups of synonyms: it is made of words of the question, so a search has hits. Pure, and
-a function of text, schema and chance alone.
+so answers built from them are sometimes right. A list of lists of strings is a search
+query with groups of synonyms: it is built from words of the question, so a search has
+hits. Pure: depends on text, schema and chance only.
 
 Vectors are a pure function of seed and texts. A word has a position and a sign in every
-vector, so the cosine of two texts grows with the words that they share.
+vector, so the cosine of two texts grows with the number of shared words.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ from runner.simulate.requests import SimulatedRequest, chat_text
 _DIGIT = re.compile(r"\d")
 _ANSWER_WORD = re.compile(r"\w[\w*.:/-]*")
 _LONGEST: Final = 40
-"""Characters of a word on either side of its first digit found."""
+"""Maximum characters of a word on either side of its first digit."""
 
 _BLOCK = re.compile(r"<([a-z]+-[0-9a-f]+)>\n(.*?)\n</\1>", re.DOTALL)
-"""Data between marks, as the jobs' prompts have it."""
+"""Data between delimiters, as in the jobs' prompts."""
 
 _LABEL = re.compile(r"^[A-Z][^:\n]*: ", re.MULTILINE)
 _TOPIC = re.compile(r"[^\W\d_]{4,}")
@@ -49,28 +49,28 @@ _EMPTY: Final = frozenset(
         *("those", "were", "what", "when", "where", "which", "while", "with", "would"),
     }
 )
-"""Words of four letters and more on which no search should depend."""
+"""Words of four or more letters that are too common for a search."""
 
 _GROUPS: Final = 2
-"""Most groups of a query: each further one, of words drawn by chance, excludes more."""
+"""Maximum groups of a query: each further group of random words excludes more."""
 
 _DEEPEST: Final = 8
-"""A schema may refer to itself; deeper down only what it requires is filled in."""
+"""A schema may be recursive; below this depth only required fields are filled."""
 
 
 def plain_text(text: str, chance: Chance) -> str:
-    """An answer in prose."""
+    """Return an answer in prose."""
     words = [_word(text, chance) for _ in range(1 + chance.below(4))]
     return f"The text speaks of {', '.join(words)}."
 
 
 def fitting(schema: Mapping[str, Any], text: str, chance: Chance) -> Any:  # noqa: ANN401 - JSON
-    """A value that fits a JSON schema, of the kind that strict mode allows."""
+    """Return a value that matches a JSON schema of the kind allowed in strict mode."""
     return _Filler(schema, text, chance).fill(schema, 0)
 
 
 def _topics(text: str) -> list[str]:
-    """The words of the first block of data, or of all, in their order."""
+    """Return the words of the first data block, or of the text, in order."""
     block = _BLOCK.search(text)
     data = _LABEL.sub("", text if block is None else block[2])
     words = (word.lower() for word in _TOPIC.findall(data))
@@ -78,7 +78,7 @@ def _topics(text: str) -> list[str]:
 
 
 def _is_query(schema: Mapping[str, Any]) -> bool:
-    """Whether a schema is a list of lists of texts, of any length."""
+    """Return whether a schema is a list of lists of strings, of any length."""
     inner = schema.get("items", {})
     return inner.get("items") == {"type": "string"} and not any(
         bound in subschema
@@ -88,7 +88,7 @@ def _is_query(schema: Mapping[str, Any]) -> bool:
 
 
 def _word(text: str, chance: Chance) -> str:
-    """A telling word, found from a place drawn by chance; wraps around once."""
+    """Return a salient word after a random position; wraps around once."""
     start = chance.below(len(text) + 1)
     digit = _DIGIT.search(text, start) or _DIGIT.search(text)
     if digit is None:
@@ -153,7 +153,7 @@ class _Filler:
         required = schema.get("required", ())
         properties = schema.get("properties", {})
         if any(map(_is_query, properties.values())):
-            # further lists are exclusions, which must not name what is searched
+            # further lists are exclusions, which must not contain the search words
             lists = {
                 name
                 for name, subschema in properties.items()
@@ -190,7 +190,7 @@ class _Filler:
         return any(map(_is_query, schema.get("properties", {}).values()))
 
     def _query(self) -> list[list[str]]:
-        """One or two groups of two to four words of the question."""
+        """Return one or two groups of two to four words of the question."""
         words = _topics(self._text) or [_word(self._text, self._chance)]
         return [
             list(
@@ -219,23 +219,23 @@ class _Filler:
 
 
 DIMENSIONS: Final = 64
-"""Of a vector, where the request does not say: enough for tests, and small."""
+"""Default length of a vector: enough for tests, and small."""
 
 _WORD = re.compile(r"\w+")
 
 
 def vectors(request: EmbedRequest, seed: int) -> Vectors:
-    """One vector of length 1 a text."""
+    """Return one unit vector per text."""
     width = request.dimensions or DIMENSIONS
     return Vectors.of(_vector(text, seed, width) for text in request.texts)
 
 
 def ranking(request: RerankRequest, seed: int) -> Ranking:
-    """Documents by the share of the query's words that they hold, the best first."""
+    """Rank documents by the share of the query's words in them, best first."""
     query_words = _words(request.query)
     scores = [
         len(query_words & _words(text)) / max(1, len(query_words)) * 0.9
-        # chance breaks ties: equal scores are rare among real ones
+        # random tie-break: equal scores are rare in practice
         + 0.1 * Chance("score", seed, request.query, text).unit()
         for text in request.documents
     ]
@@ -250,7 +250,7 @@ def ranking(request: RerankRequest, seed: int) -> Ranking:
 
 def _vector(text: str, seed: int, width: int) -> list[float]:
     sums = [0.0] * width
-    # every vector holds the text's own word, so none is zero and no two are equal
+    # the text itself counts as a word, so no vector is zero and no two are equal
     for word in (*sorted(_words(text)), f" {text}"):
         chance = Chance("word", seed, word)
         sums[chance.below(width)] += 1.0 if chance.unit() < 0.5 else -1.0  # noqa: PLR2004
@@ -263,12 +263,12 @@ def _words(text: str) -> set[str]:
 
 
 WORST_SHARE: Final = 0.4
-"""With a job, up to this share of a model's answers is spoiled, the share drawn by its
-name: models then differ, as real ones do."""
+"""With a job, up to this share of a model's answers is wrong, drawn by its name, so
+that models differ as real ones do."""
 
 
 class SimulatedModel:
-    """Answers requests, with a job's baseline where one is given."""
+    """Answers requests, from a job's baseline if there is one."""
 
     def __init__(self, seed: int, job: Job | None) -> None:
         self._seed = seed
@@ -277,14 +277,14 @@ class SimulatedModel:
     def answer(
         self, incoming: SimulatedRequest, digest: str, choice: int = 0
     ) -> Content:
-        """What the reply to *incoming* says, whose body has the hash *digest*.
+        """Return the content of the reply to *incoming*, whose body has hash *digest*.
 
-        As with a job's baseline: a text, vectors or scores, as was asked.
+        Like a job's baseline, it is a text, vectors or scores, as requested.
 
         Args:
             incoming: the request.
-            digest: what chance depends on.
-            choice: which of several answers to the same request, from 0.
+            digest: seeds the randomness.
+            choice: index of several answers to the same request, from 0.
         """
         chance = Chance("answer", self._seed, digest, *([choice] if choice else ()))
         if self._job is not None:
@@ -305,17 +305,17 @@ class SimulatedModel:
 
 
 def _baseline(job: Job, request: Request) -> Content | None:
-    """The job's own answer; None: the request is none of this job's."""
+    """Return the job's baseline answer; None: the request is not of this job."""
     try:
         answer = job.baseline(request)
-    except Exception:  # noqa: BLE001 - a baseline may fail anyhow on foreign requests
+    except Exception:  # noqa: BLE001 - may raise anything on foreign requests
         return None
     is_chat = isinstance(request, ChatRequest)
     return answer if isinstance(answer, str) is is_chat else None
 
 
 def _text(request: ChatRequest, chance: Chance) -> str:
-    """A text that fits the request's schema, if it has one."""
+    """Return a text that matches the request's schema, if there is one."""
     if request.schema is None:
         return plain_text(chat_text(request), chance)
     schema = msgspec.json.decode(request.schema.json)
@@ -323,7 +323,7 @@ def _text(request: ChatRequest, chance: Chance) -> str:
 
 
 def malformed(body: bytes, shape: float) -> bytes:
-    """A body that is no reply; *shape* in [0, 1) chooses how it is spoiled."""
+    """Return an invalid body; *shape* in [0, 1) selects the kind."""
     kinds = (
         b"",
         b"<html><body>502 Bad Gateway</body></html>",

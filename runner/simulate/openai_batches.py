@@ -1,4 +1,4 @@
-"""Simulates OpenAI's batch endpoints: a file of requests in, files of results out."""
+"""Simulates OpenAI's batch endpoints with their files of requests and results."""
 
 from __future__ import annotations
 
@@ -34,22 +34,22 @@ from runner.simulate.requests import (
 )
 
 LONGEST_ID: Final = 64
-"""Characters of a custom id, of either provider."""
+"""Maximum characters of a custom id, of either provider."""
 
 MOST_REQUESTS: Final = 50_000
-"""Of a file (API reference, "Create batch")."""
+"""Maximum requests per file (API reference, "Create batch")."""
 
 MOST_BYTES: Final = 200_000_000
-"""Of a file (API reference, "Create batch")."""
+"""Maximum bytes per file (API reference, "Create batch")."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineProblem:
-    """What is wrong with an input file, in the form of a batch's `errors`."""
+    """An error in an input file, in the format of a batch's `errors`."""
 
     code: str
     message: str
-    line: int | None = None  #: from 1
+    line: int | None = None  #: line number, from 1
     param: str | None = None
 
 
@@ -57,7 +57,7 @@ TOO_MANY_WAITING: Final = LineProblem(
     code="token_limit_exceeded",
     message="Too much waits in other batches; try again when some have ended.",
 )
-"""OpenAI counts the tokens that wait, the simulation items."""
+"""OpenAI limits queued tokens, the simulation queued items."""
 
 
 class _Model(msgspec.Struct):
@@ -74,7 +74,7 @@ class _Line(msgspec.Struct):
 def read_orders(
     content: bytes, endpoint: str
 ) -> tuple[list[BatchOrder], list[LineProblem]]:
-    """The requests of an input file, and what is wrong with it."""
+    """Parse the requests of an input file; return them and its errors."""
     if len(content) > MOST_BYTES:
         return [], [
             LineProblem(
@@ -128,7 +128,7 @@ def read_orders(
 def _rules(
     line: _Line, line_model: str, *, endpoint: str, model: str, is_duplicate: bool
 ) -> tuple[tuple[bool, str, str, str], ...]:
-    """Rules for a line: whether it breaks them, code, field, and what to say then."""
+    """Return rules of a line: whether it is violated, code, field, and message."""
     return (
         (
             not 1 <= len(line.custom_id) <= LONGEST_ID,
@@ -159,7 +159,7 @@ def _rules(
 
 
 def output_lines(stored_batch: StoredBatch) -> list[Mapping[str, Any]]:
-    """The answers, in the order in which they were ready."""
+    """Return successful results, in the order of completion."""
     return [
         _line(stored_batch, item, response=_response(item, msgspec.Raw(reply)))
         for item in stored_batch.batch.ended
@@ -169,7 +169,7 @@ def output_lines(stored_batch: StoredBatch) -> list[Mapping[str, Any]]:
 
 
 def error_lines(stored_batch: StoredBatch) -> list[Mapping[str, Any]]:
-    """What was not answered, and why."""
+    """Return results without an answer, with errors."""
     return [
         _line(stored_batch, item, response=_failed(item))
         if item.ending is ItemEnding.ERRORED
@@ -209,7 +209,7 @@ def _failed(item: SimulatedItem) -> Mapping[str, Any]:
 def error_body(
     status: int, message: str, param: str | None = None
 ) -> Mapping[str, Any]:
-    """The body of an error with *status*."""
+    """Return the body of an error with *status*."""
     return {
         "error": {
             "message": message,
@@ -236,7 +236,7 @@ _UNDONE: Final[Mapping[ItemEnding, Mapping[str, str]]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredFile:
-    """One file."""
+    """An uploaded or generated file."""
 
     id: str
     name: str
@@ -245,7 +245,7 @@ class StoredFile:
     content: bytes
 
     def described(self) -> dict[str, Any]:
-        """What OpenAI tells of it."""
+        """Return OpenAI's description of the file."""
         return {
             "id": self.id,
             "object": "file",
@@ -260,7 +260,7 @@ class StoredFile:
 
 
 class StoredFiles:
-    """All files, each known by its id."""
+    """All files by id."""
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
@@ -275,7 +275,7 @@ class StoredFiles:
         *,
         purpose: Literal["batch", "batch_output"],
     ) -> StoredFile:
-        """Keep a new file."""
+        """Store a new file."""
         file = StoredFile(
             id=f"file-{fresh(self._seed, self._created_n, now_us)}",
             name=name,
@@ -288,7 +288,7 @@ class StoredFiles:
         return file
 
     def find(self, file_id: str) -> StoredFile:
-        """The file of that id; a `BatchRefusal` where there is none."""
+        """Return a file by id; raise `BatchRefusal` if there is none."""
         try:
             return self._files[file_id]
         except KeyError:
@@ -297,7 +297,7 @@ class StoredFiles:
             ) from None
 
     def newest(self, purpose: str | None) -> list[str]:
-        """The ids of all files, or of those with one purpose, the last one first."""
+        """Return the ids of all files, or of one purpose, newest first."""
         return [
             file.id
             for file in reversed(self._files.values())
@@ -305,7 +305,7 @@ class StoredFiles:
         ]
 
     def delete(self, file_id: str) -> None:
-        """Forget a file; a `BatchRefusal` where there is none."""
+        """Delete a file; raise `BatchRefusal` if there is none."""
         del self._files[self.find(file_id).id]
 
 
@@ -313,12 +313,12 @@ ENDPOINTS: Final = {
     f"/v1{path}": READERS[path]
     for path in ("/chat/completions", "/embeddings", "/responses")
 }
-"""What batches can be for, and what reads their bodies."""
+"""Supported batch endpoints, and the parsers of their bodies."""
 
 WINDOW_S: Final = 24 * 60 * 60
 
 _MOST_TAGS, _LONGEST_NAME, _LONGEST_VALUE = 16, 64, 512
-"""Of a batch's metadata (API reference, "Create batch")."""
+"""Limits of a batch's metadata (API reference, "Create batch")."""
 
 
 class _CreateParams(msgspec.Struct):
@@ -330,7 +330,7 @@ class _CreateParams(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Bought:
-    """What is known of a batch beside its course."""
+    """Data of a batch besides its progress."""
 
     params: _CreateParams
     problems: tuple[LineProblem, ...]
@@ -338,14 +338,14 @@ class _Bought:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Results:
-    """The ids of the files that an ended batch left."""
+    """Ids of the files of an ended batch."""
 
     output: str | None = None
     error: str | None = None
 
 
 class OpenAIForm:
-    """The files and batches of OpenAI's form."""
+    """Files and batches in OpenAI's format."""
 
     def __init__(
         self, options: SimulateOptions, provider: Provider, ledger: Ledger
@@ -366,11 +366,11 @@ class OpenAIForm:
             ("GET", "/batches/*"): self._batch,
             ("POST", "/batches/*/cancel"): self._cancel,
         }
-        # no key is asked for, as with single calls
+        # no key is required, as with single calls
         self.headers: Mapping[tuple[str, ...], int] = {}
 
     def advance(self, now_us: int) -> None:
-        """Get on with all batches, and write the results of those that ended."""
+        """Advance all batches, and write the results of those that ended."""
         for stored_batch in self._office.advance(now_us):
             self._results[stored_batch.id] = _Results(
                 output=self._file_results(
@@ -382,11 +382,11 @@ class OpenAIForm:
             )
 
     def complaint(self, refusal: BatchRefusal) -> bytes:
-        """The body that tells of *refusal*."""
+        """Return the body of a *refusal*."""
         return encoded(error_body(refusal.status, str(refusal), refusal.param))
 
     def _upload(self, batch_request: BatchRequest) -> BatchResponse:
-        """`POST /files`: a form with the file and its purpose."""
+        """Handle `POST /files`: a form with the file and its purpose."""
         file, purpose = (
             batch_request.fields.get("file"),
             batch_request.fields.get("purpose"),
@@ -426,7 +426,7 @@ class OpenAIForm:
         return BatchResponse(body=self._files.find(file_id).content, is_download=True)
 
     def _create(self, batch_request: BatchRequest) -> BatchResponse:
-        """`POST /batches`: what is wrong with the file shows only later."""
+        """Handle `POST /batches`: errors in the file show only later."""
         params = read(batch_request.body, _CreateParams)
         file = self._checked(params)
         orders, problems = read_orders(file.content, params.endpoint)
@@ -445,7 +445,7 @@ class OpenAIForm:
         )
 
     def _checked(self, params: _CreateParams) -> StoredFile:
-        """The file of a batch that may be created."""
+        """Return the input file of a valid request."""
         if params.endpoint not in ENDPOINTS:
             endpoints = ", ".join(ENDPOINTS)
             raise BatchRefusal(
@@ -495,7 +495,7 @@ class OpenAIForm:
     def _file_results(
         self, stored_batch: StoredBatch, kind: str, lines: list[Mapping[str, Any]]
     ) -> str | None:
-        """Keep *lines* as a file of results; OpenAI makes no empty one."""
+        """Store *lines* as a file of results; OpenAI creates no empty one."""
         if not lines:
             return None
         return self._files.add(
@@ -506,9 +506,9 @@ class OpenAIForm:
         ).id
 
     def _described(self, stored_batch: StoredBatch) -> dict[str, Any]:
-        """A batch as OpenAI tells of it.
+        """Describe a batch as OpenAI does.
 
-        What expired or was cancelled counts neither as completed nor as failed.
+        Expired and cancelled items count neither as completed nor as failed.
         """
         batch, bought = stored_batch.batch, self._bought[stored_batch.id]
         results = self._results.get(stored_batch.id, _Results())

@@ -45,7 +45,7 @@ ANTHROPIC_FIELDS: Final = frozenset(
         *("user_profile_id", "workspace_id"),
     )
 )
-"""Those of a message (types of the anthropic package, and what older models took)."""
+"""Fields of a message (types of the anthropic package, and fields for older models)."""
 
 MISTRAL_FIELDS: Final = frozenset(
     (
@@ -56,11 +56,11 @@ MISTRAL_FIELDS: Final = frozenset(
         *("tool_choice", "tools", "top_p"),
     )
 )
-"""Those of a chat (Mistral's API reference)."""
+"""Fields of a chat (Mistral's API reference)."""
 
 
 def only_default(name: str) -> ParameterRule:
-    """OpenAI's reasoning models: any value but the default is unsupported."""
+    """Refuse values other than the default, as OpenAI's reasoning models."""
 
     def rule(incoming: SimulatedRequest, _path: str) -> RefusedRequest | None:
         value = incoming.fields.get(name)
@@ -78,7 +78,7 @@ def only_default(name: str) -> ParameterRule:
 
 
 def unsupported(name: str, instead: str = "") -> ParameterRule:
-    """OpenAI's reasoning models: the parameter itself is unsupported."""
+    """Refuse the parameter, as OpenAI's reasoning models."""
     hint = f" Use '{instead}' instead." if instead else ""
 
     def rule(incoming: SimulatedRequest, _path: str) -> RefusedRequest | None:
@@ -96,7 +96,7 @@ def unsupported(name: str, instead: str = "") -> ParameterRule:
 
 
 def extra_forbidden(known: Collection[str]) -> ParameterRule:
-    """Mistral: every field that it does not know, in one error of its validator."""
+    """Refuse all unknown fields in one validation error, as Mistral."""
 
     def rule(incoming: SimulatedRequest, path: str) -> RefusedRequest | None:
         if path != CHAT:
@@ -126,11 +126,11 @@ def extra_forbidden(known: Collection[str]) -> ParameterRule:
 
 
 def unknown_field(known: Collection[str]) -> ParameterRule:
-    """Anthropic: the first field that it does not know."""
+    """Refuse the first unknown field, as Anthropic."""
 
     def rule(incoming: SimulatedRequest, path: str) -> RefusedRequest | None:
         if path != MESSAGES:
-            return None  # its OpenAI form ignores what it does not know
+            return None  # its OpenAI form ignores unknown fields
         name = next((name for name in incoming.fields if name not in known), None)
         if name is None:
             return None
@@ -144,7 +144,7 @@ def unknown_field(known: Collection[str]) -> ParameterRule:
 def temperature_range(
     low: float, high: float, message: str, **words: Any
 ) -> ParameterRule:
-    """The temperature has to lie above *low* and not above *high*."""
+    """Refuse a temperature outside (*low*, *high*]."""
 
     def rule(incoming: SimulatedRequest, _path: str) -> RefusedRequest | None:
         value = incoming.fields.get("temperature")
@@ -158,7 +158,7 @@ def temperature_range(
 def no_schema(
     status: int, message: str, *, media: str = JSON, **words: Any
 ) -> ParameterRule:
-    """Structured output by a JSON schema is refused."""
+    """Refuse structured output with a JSON schema."""
 
     def rule(incoming: SimulatedRequest, _path: str) -> RefusedRequest | None:
         form = incoming.fields.get("response_format")
@@ -173,7 +173,7 @@ def no_schema(
 
 
 def no_system_role(words: RefusalWords) -> ParameterRule:
-    """Templates like Gemma's, by the model's name: there is no system role."""
+    """Refuse system messages for models with templates like Gemma's, by name."""
 
     def rule(incoming: SimulatedRequest, _path: str) -> RefusedRequest | None:
         request = incoming.request
@@ -194,7 +194,7 @@ def no_system_role(words: RefusalWords) -> ParameterRule:
 
 
 def one_choice(message: str, **words: Any) -> ParameterRule:
-    """More than one answer is refused."""
+    """Refuse more than one answer."""
 
     def rule(incoming: SimulatedRequest, _path: str) -> RefusedRequest | None:
         if incoming.choices == 1:
@@ -205,7 +205,7 @@ def one_choice(message: str, **words: Any) -> ParameterRule:
 
 
 def penalties(names: Collection[str]) -> ParameterRule:
-    """XAI's reasoning models: arguments that they do not take."""
+    """Refuse penalties, as xAI's reasoning models."""
 
     def rule(incoming: SimulatedRequest, _path: str) -> RefusedRequest | None:
         name = next((name for name in names if incoming.fields.get(name)), None)
@@ -226,7 +226,7 @@ _NEW_CLAUDE: Final = re.compile(r"claude-(\w+-)*(4-[7-9]|[5-9])\b")
 def sampling_is_deprecated(
     incoming: SimulatedRequest, _path: str
 ) -> RefusedRequest | None:
-    """Anthropic's models since Opus 4.7: a default temperature, no top_p, no top_k."""
+    """Refuse sampling parameters, as Anthropic's models since Opus 4.7."""
     if _NEW_CLAUDE.search(incoming.model) is None:
         return None
     refused = {"temperature": (None, 1), "top_p": (None,), "top_k": (None,)}
@@ -241,7 +241,7 @@ def sampling_is_deprecated(
 def thinking_needs_room(
     incoming: SimulatedRequest, _path: str
 ) -> RefusedRequest | None:
-    """Anthropic: thinking wants the default temperature, and room below the limit."""
+    """Require default temperature and room for thinking, as Anthropic."""
     thinking = incoming.fields.get("thinking")
     if not isinstance(thinking, dict) or thinking.get("type") != "enabled":
         return None
@@ -319,7 +319,7 @@ OPENAI_WORDS: Final[Mapping[RefusalKind, RefusalWords]] = MappingProxyType(
 def words(
     changes: Mapping[RefusalKind, RefusalWords],
 ) -> Mapping[RefusalKind, RefusalWords]:
-    """OpenAI's words with some of them changed."""
+    """Return OpenAI's wording with changes."""
     return MappingProxyType({**OPENAI_WORDS, **changes})
 
 

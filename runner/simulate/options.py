@@ -1,9 +1,9 @@
 """Defines options of the simulated endpoint, its faults and its rate limits.
 
 A fault depends on the seed, the request and how often that request was seen before, so
-that a run of faults can be repeated, and a request that failed can succeed later. The
-limits deliberately share no code with `runner.limits`: the limiter is tested against
-them, and a shared bug would go undetected.
+a series of faults can be repeated, and a failed request can succeed later. The limits
+deliberately share no code with `runner.limits`: the limiter is tested against them, and
+a shared bug would go undetected.
 """
 
 from __future__ import annotations
@@ -22,39 +22,39 @@ from runner.errors import UsageError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulateOptions:
-    """How the endpoint behaves; the rates are shares of requests, 0 to 1."""
+    """Behaviour of the endpoint; rates are shares of requests, 0 to 1."""
 
-    port: int = 0  #: 0: any free one
+    port: int = 0  #: 0: any free port
     seed: int = 0
     latency_ms: float = 0.0
-    jitter_ms: float = 0.0  #: at most this is added to the latency, evenly
+    jitter_ms: float = 0.0  #: maximum random addition to the latency, uniform
     rate_429: float = 0.0
     rate_5xx: float = 0.0
     rate_malformed: float = 0.0
     rate_drop: float = 0.0
     rate_hang: float = 0.0
-    rps: float | None = None  #: requests a second that are served
-    rps_after: tuple[float, float] | None = None  #: after so many seconds, this rps
-    tpm: float | None = None  #: tokens a minute that are served
-    limit_headers: bool = False  #: tell the limits in `x-ratelimit-*`
+    rps: float | None = None  #: maximum requests per second
+    rps_after: tuple[float, float] | None = None  #: (seconds, later rps)
+    tpm: float | None = None  #: maximum tokens per minute
+    limit_headers: bool = False  #: report the limits in `x-ratelimit-*`
     ledger: Path | None = None
-    job: str | None = None  #: whose baseline writes the answers
-    batch_seconds: float = 0.0  #: at most so long until a batch ends; 0: at once
-    batch_lag_seconds: float = 0.0  #: until a new batch is listed, and known by its id
-    batch_queue: int | None = None  #: items that may wait in batches at a time
-    batch_error_rate: float = 0.0  #: of the items of batches, as the next
+    job: str | None = None  #: job whose baseline answers
+    batch_seconds: float = 0.0  #: maximum duration of a batch; 0: none
+    batch_lag_seconds: float = 0.0  #: delay until a new batch is visible
+    batch_queue: int | None = None  #: maximum number of queued batch items
+    batch_error_rate: float = 0.0  #: share of failing batch items
     batch_expire_rate: float = 0.0
-    batch_lost_create_rate: float = 0.0  #: of the replies that tell of a new batch
+    batch_lost_create_rate: float = 0.0  #: share of lost replies about new batches
     dialect: str = "plain"  #: a name in `dialects.DIALECTS`
     bill_price: str | None = None  #: IN,OUT[,CACHED[,WRITE[,WRITE_1H]]], dollars/Mtok
     bill_tiers: Mapping[str, Decimal] | None = None  #: factors of prices, by tier
-    quota_usd: Decimal | None = None  #: what the account may spend
-    models: tuple[str, ...] = ()  #: the only ones there are; none: any
+    quota_usd: Decimal | None = None  #: quota of the account
+    models: tuple[str, ...] = ()  #: available models; empty: any
     bytes_per_token: float | None = None  #: None: drawn by seed and dialect
-    reasoning: int | None = None  #: tokens at most, instead of the dialect's
-    max_output: int | None = None  #: tokens that a model can generate
-    cache_least: int | None = None  #: tokens of the shortest prompt that is cached
-    ignored: tuple[str, ...] = ()  #: fields of a chat without effect
+    reasoning: int | None = None  #: maximum tokens; overrides the dialect
+    max_output: int | None = None  #: maximum tokens that a model can generate
+    cache_least: int | None = None  #: minimum tokens of a cached prompt
+    ignored: tuple[str, ...] = ()  #: ignored fields of chats
     rate_refuse: float = 0.0  #: share of prompts that are never answered
 
     def __post_init__(self) -> None:
@@ -63,7 +63,7 @@ class SimulateOptions:
                 raise UsageError(complaint)
 
     def _rules(self) -> Iterator[tuple[bool, str]]:
-        """What must not be, and what to say of it."""
+        """Yield each rule: whether it is violated, and the message."""
         rates = (
             self.rate_429,
             self.rate_5xx,
@@ -127,10 +127,10 @@ _WORD_BYTES = 8
 
 
 class Chance:
-    """A stream of draws that depends on *parts* and nothing else.
+    """A stream of random draws that depends only on *parts*.
 
-    Unlike a shared generator, what one request draws cannot depend on which requests
-    came before it.
+    Unlike with a shared generator, the draws of one request do not depend on earlier
+    requests.
     """
 
     __slots__ = ("_bytes", "_seed")
@@ -140,50 +140,50 @@ class Chance:
         self._bytes = self._seed
 
     def unit(self) -> float:
-        """A number in [0, 1)."""
+        """Draw a number in [0, 1)."""
         if not self._bytes:
             self._seed = hashlib.blake2b(self._seed).digest()
             self._bytes = self._seed
         word, self._bytes = self._bytes[:_WORD_BYTES], self._bytes[_WORD_BYTES:]
-        # 53 bits: all that a float holds, so that 1.0 is never reached
+        # 53 bits: the precision of a float, so that 1.0 is never reached
         return (int.from_bytes(word, "big") >> 11) / (1 << 53)
 
     def below(self, bound: int) -> int:
-        """A whole number in [0, *bound*)."""
+        """Draw a whole number in [0, *bound*)."""
         return int(self.unit() * bound)
 
     def pick(self, choices: Sequence[_T]) -> _T:
-        """One of *choices*."""
+        """Draw one of *choices*."""
         return choices[self.below(len(choices))]
 
 
 SERVER_ERRORS: Final = (500, 502, 503, 529)
 
 FAULT_WAIT_S: Final = 0.1
-"""What a 429 by chance asks to wait: long enough to be seen, short enough for tests."""
+"""Wait requested by a random 429: long enough to notice, short enough for tests."""
 
 
 class RequestOutcome(enum.StrEnum):
-    """How a request ended, as the ledger tells it."""
+    """Outcome of a request in the ledger."""
 
-    ANSWERED = "answered"  #: the whole reply was handed to the connection
+    ANSWERED = "answered"  #: the complete reply was written to the connection
     RATE_LIMITED = "429"
     SERVER_ERROR = "5xx"
-    MALFORMED = "malformed"  #: status 200 and a body that is no reply
-    DROPPED = "dropped"  #: the connection was cut before or in the reply
+    MALFORMED = "malformed"  #: status 200 and an invalid body
+    DROPPED = "dropped"  #: the connection was closed before or during the reply
     HANG = "hang"  #: no byte was ever sent
     REFUSED = "refused"  #: 4xx: the request itself, or one of its parameters
-    GONE = "gone"  #: the client left, or the server stopped, before the reply was out
+    GONE = "gone"  #: the client or the server left before the reply was sent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedOutcome:
-    """What is going to happen to a request, if its client stays."""
+    """Outcome of a request, unless its client leaves."""
 
     outcome: RequestOutcome
-    status: int  #: of the reply; 0 where none is sent
+    status: int  #: status of the reply; 0: none is sent
     latency_s: float
-    shape: float  #: in [0, 1): which of the kinds of its fault
+    shape: float  #: in [0, 1): selects the kind of the fault
 
 
 def planned_outcome(
@@ -192,7 +192,7 @@ def planned_outcome(
     seen: int,
     statuses: Sequence[int] = SERVER_ERRORS,
 ) -> PlannedOutcome:
-    """The fate of *request*, a hash, that was seen *seen* times before.
+    """Return the outcome of *request*, a hash seen *seen* times before.
 
     A server error has one of *statuses*.
     """
@@ -217,7 +217,7 @@ def planned_outcome(
 
 
 class SimulatedBucket:
-    """Fills at *rate* a second up to *capacity*; what it holds may be taken."""
+    """A token bucket that fills at *rate* per second up to *capacity*."""
 
     def __init__(self, *, rate: float, capacity: float, now: float) -> None:
         self._rate = rate
@@ -226,19 +226,19 @@ class SimulatedBucket:
         self._now = now
 
     def wait_s(self, amount: float, now: float) -> float:
-        """Seconds until *amount* can be taken; 0.0: now.
+        """Return the seconds until *amount* can be taken; 0.0: now.
 
-        More than the bucket can ever hold is served from a full one.
+        An amount above the capacity is served from a full bucket.
         """
         missing = min(amount, self._capacity) - self.level(now)
         return max(0.0, missing / self._rate)
 
     def take(self, amount: float, now: float) -> None:
-        """Take *amount*; the level may fall below zero by what was too large."""
+        """Take *amount*; the level may become negative."""
         self._level = self.level(now) - amount
 
     def level(self, now: float) -> float:
-        """What the bucket holds."""
+        """Return the current level."""
         self._level = min(
             self._capacity, self._level + max(0.0, now - self._now) * self._rate
         )
@@ -246,31 +246,31 @@ class SimulatedBucket:
         return self._level
 
     def change(self, *, rate: float, capacity: float, now: float) -> None:
-        """Fill at another rate up to another capacity from now on."""
+        """Change the rate and the capacity."""
         self._level = min(capacity, self.level(now))
         self._rate, self._capacity = rate, capacity
 
     def full_in_s(self, now: float) -> float:
-        """Seconds until it is full again."""
+        """Return the seconds until the bucket is full."""
         return (self._capacity - self.level(now)) / self._rate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitGauge:
-    """One limit at a moment."""
+    """State of one limit."""
 
-    per_minute: float  #: what it allows
-    remaining: float  #: what may be taken at once
-    full_in_s: float  #: until all of it is there again
+    per_minute: float  #: the limit
+    remaining: float  #: currently available
+    full_in_s: float  #: seconds until it is full again
     served: int = 0  #: requests admitted so far
 
 
 class SimulatedLimits:
-    """Both limits of an endpoint; a limit that is not set never refuses.
+    """Both limits of an endpoint; an unset limit never refuses.
 
-    Requests may come in bursts of one second's worth, tokens of one minute's: OpenAI
-    counts requests over short windows, and one prompt may take a good part of the
-    tokens.
+    Bursts may have one second's worth of requests and one minute's worth of tokens:
+    OpenAI counts requests over short windows, and one prompt may need a large part of
+    the tokens.
     """
 
     def __init__(self, options: SimulateOptions, now: float) -> None:
@@ -290,7 +290,7 @@ class SimulatedLimits:
             )
 
     def admit(self, tokens: int, now: float) -> float:
-        """Take a request of *tokens*: 0.0, or the seconds to wait, nothing taken."""
+        """Admit a request of *tokens*: 0.0, or the seconds to wait if it is refused."""
         self._change(now)
         amounts = {"requests": 1, "tokens": tokens}
         wait_s = max(
@@ -307,7 +307,7 @@ class SimulatedLimits:
         return wait_s
 
     def _change(self, now: float) -> None:
-        """Another limit on requests, where its time has come."""
+        """Apply the later request limit when it is due."""
         if self._rps_after is None:
             return
         after_s, rps = self._rps_after
@@ -320,12 +320,12 @@ class SimulatedLimits:
             self._buckets["requests"] = (rps * 60, bucket)
 
     def charge(self, tokens: int, now: float) -> None:
-        """Count the tokens of a reply too; they are known only once it is there."""
+        """Count the tokens of a reply, which are known only afterwards."""
         if "tokens" in self._buckets:
             self._buckets["tokens"][1].take(tokens, now)
 
     def gauges(self, now: float) -> dict[str, LimitGauge]:
-        """Every limit, where they are to be told."""
+        """Return the state of every limit, if headers are sent."""
         if not self._sends_headers:
             return {}
         return {
@@ -339,12 +339,12 @@ class SimulatedLimits:
         }
 
     def headers(self, now: float) -> dict[str, str]:
-        """`x-ratelimit-*` of every limit, where they are to be told."""
+        """Return `x-ratelimit-*` for every limit, if headers are sent."""
         return openai_headers(self.gauges(now), now)
 
 
 def openai_headers(gauges: Mapping[str, LimitGauge], _now_s: float) -> dict[str, str]:
-    """`x-ratelimit-*` as OpenAI writes them."""
+    """Format `x-ratelimit-*` as OpenAI does."""
     headers: dict[str, str] = {}
     for name, gauge in gauges.items():
         headers[f"x-ratelimit-limit-{name}"] = f"{gauge.per_minute:.0f}"
@@ -354,7 +354,7 @@ def openai_headers(gauges: Mapping[str, LimitGauge], _now_s: float) -> dict[str,
 
 
 def retry_after(wait_s: float) -> dict[str, str]:
-    """The two headers that say how long to wait; the first knows whole seconds only."""
+    """Return two headers with the wait; the first one in whole seconds."""
     return {
         "retry-after": str(math.ceil(wait_s)),
         "retry-after-ms": str(math.ceil(wait_s * 1000)),
@@ -362,12 +362,12 @@ def retry_after(wait_s: float) -> dict[str, str]:
 
 
 def _burst(rps: float) -> float:
-    """Requests that are served at once: one second's worth."""
+    """Return the size of a burst: one second's worth of requests."""
     return max(1.0, rps)
 
 
 def duration(seconds: float) -> str:
-    """A time as OpenAI writes it: `120ms`, `1.5s`, `6m0s`."""
+    """Format a duration as OpenAI does: `120ms`, `1.5s`, `6m0s`."""
     if seconds < 1:
         return f"{math.ceil(seconds * 1000)}ms"
     minutes, rest = divmod(seconds, 60)

@@ -51,13 +51,13 @@ from runner.simulate.requests import (
 )
 
 MESSAGE_TOKENS: Final = 4
-"""Around a message (OpenAI's cookbook, "How to count tokens": 3 or 4)."""
+"""Overhead per message (OpenAI's cookbook, "How to count tokens": 3 or 4)."""
 
 REPLY_TOKENS: Final = 3
-"""Before the reply (the same)."""
+"""Overhead before the reply (same source)."""
 
 ADAPTIVE: Final = 1500
-"""Most tokens of thinking where the model may decide itself."""
+"""Maximum thinking tokens if the model decides."""
 
 REFUSAL: Final = "I'm sorry, but I can't help with that."
 
@@ -67,27 +67,27 @@ WRITERS: Final[Mapping[str, ReplyWriter]] = {
     RESPONSES: write_responses,
     MESSAGES: write_message,
 }
-"""From a path to what writes the answers to its chats."""
+"""Encoders of chat replies, by path."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderReply:
-    """An answer on the wire, and what it costs."""
+    """An encoded answer, and its cost."""
 
     body: bytes
     media: str
     served: ServedAnswer
-    finish: str  #: "stop", "length" or "content_filter", whatever the dialect calls it
-    tells_usage: bool  #: whether the body says what is billed
+    finish: str  #: "stop", "length" or "content_filter" in any dialect
+    tells_usage: bool  #: whether the body reports usage
     headers: Mapping[str, str]
 
 
 class Provider:
-    """Answers requests in one dialect, and adds up what it bills.
+    """Answers requests in one dialect, and sums its bills.
 
     Args:
         options: The dialect, the seed, prices and shares.
-        job: Whose baseline answers, if any.
+        job: Its baseline answers, if given.
     """
 
     def __init__(self, options: SimulateOptions, job: Job | None) -> None:
@@ -110,13 +110,13 @@ class Provider:
         """Dollars billed so far."""
 
     def row(self, digest: str, seen: int) -> Dialect:
-        """The dialect in which that request is answered."""
+        """Return the dialect of the reply to that request."""
         return of_request(self.dialect, self._options.seed, digest, seen)
 
     def turned_away(
         self, row: Dialect, path: str, *, has_key: bool
     ) -> RefusedRequest | None:
-        """Why a request is refused before it is read."""
+        """Return why a request is refused before it is parsed."""
         if path not in self.dialect.paths:
             return row.refusal(RefusalKind.PATH, path=f"/v1{path}")
         if not has_key and (self.dialect.needs_key or path == MESSAGES):
@@ -124,13 +124,13 @@ class Provider:
         return None
 
     def heeded(self, path: str, body: bytes) -> bytes:
-        """The body without the fields of a chat that are accepted without effect."""
+        """Return the body without the ignored fields of chats."""
         return without(body, self.dialect.ignored) if path == CHAT else body
 
     def unreadable(
         self, row: Dialect, body: bytes, error: BadRequest
     ) -> RefusedRequest:
-        """What to say of a request that could not be read for *error*."""
+        """Return the refusal of a request that failed to parse with *error*."""
         fields = fields_of(body)
         if fields and not fields.get("model"):
             return row.refusal(RefusalKind.NO_MODEL)
@@ -139,7 +139,7 @@ class Provider:
     def refused(
         self, row: Dialect, incoming: SimulatedRequest, path: str
     ) -> RefusedRequest | None:
-        """Why a request that was read is refused, apart from limits."""
+        """Return why a parsed request is refused, apart from limits."""
         models, quota = self._options.models, self._options.quota_usd
         if not incoming.model:
             return row.refusal(RefusalKind.NO_MODEL)
@@ -156,7 +156,7 @@ class Provider:
         return None
 
     def tokens_in(self, incoming: SimulatedRequest) -> int:
-        """Tokens of the prompt."""
+        """Return the tokens of the prompt."""
         if self._tokenizer is None:
             return incoming.tokens
         pieces = len(incoming.texts)
@@ -171,7 +171,7 @@ class Provider:
     def draft(
         self, row: Dialect, incoming: SimulatedRequest, digest: str
     ) -> ReplyDraft | RefusedRequest:
-        """What is generated for a request, or the error that comes of its content."""
+        """Generate the answer to a request, or an error caused by its content."""
         answers = tuple(
             self._model.answer(incoming, digest, choice)
             for choice in range(incoming.choices)
@@ -202,7 +202,7 @@ class Provider:
         seen: int = 0,
         is_batch: bool = False,
     ) -> ProviderReply:
-        """Write *draft* down as the reply, and bill it."""
+        """Encode *draft* as the reply, and bill it."""
         chance = Chance("reply", self._options.seed, digest, seen)
         tokens = self._cached(row, incoming, draft.tokens, chance, path)
         tier = "batch" if is_batch else self._tier(row, incoming, chance)
@@ -237,7 +237,7 @@ class Provider:
         answers: tuple[Content, ...],
         digest: str,
     ) -> ReplyDraft | RefusedRequest:
-        """What is generated: reasoning first, then answers, both below the limit."""
+        """Generate reasoning and answers, within the output limit."""
         fresh = self.tokens_in(incoming)
         texts = [answer for answer in answers if isinstance(answer, str)]
         if not texts:
@@ -281,11 +281,11 @@ class Provider:
 
     @staticmethod
     def _cap(row: Dialect, incoming: SimulatedRequest) -> int | None:
-        """The limit on the output, by the names that the dialect knows."""
+        """Return the output limit, from the fields that the dialect knows."""
         return incoming.cap(("max_output_tokens", *row.caps)) if row.caps else None
 
     def _reasoning(self, row: Dialect, incoming: SimulatedRequest, digest: str) -> int:
-        """Reasoning tokens, spread over orders of magnitude as real ones are."""
+        """Draw reasoning tokens over several orders of magnitude, as real ones."""
         thinking, effort = (
             incoming.fields.get(k) for k in ("thinking", "reasoning_effort")
         )
@@ -307,7 +307,7 @@ class Provider:
         chance: Chance,
         path: str,
     ) -> BilledTokens:
-        """Splits the prompt into what is fresh, cached and written."""
+        """Split the prompt into fresh, cached and written tokens."""
         draw, share = chance.unit(), chance.unit()
         least, step = row.cache_least, row.cache_step
         if self._options.cache_least is not None and least:
@@ -336,13 +336,13 @@ class Provider:
     def _tier(
         self, row: Dialect, incoming: SimulatedRequest, chance: Chance
     ) -> str | None:
-        """The tier that served it: now and then not the one that was asked for."""
+        """Return the serving tier: sometimes not the requested one."""
         requested = incoming.fields.get("service_tier")
         draw = chance.unit()
         if not isinstance(requested, str):
             return None
         if row.name == "anthropic":
-            # Anthropic grants priority by capacity; nobody can ask for it alone
+            # Anthropic grants priority by capacity; it cannot be requested alone
             return "priority" if requested == "auto" and draw < 0.5 else None  # noqa: PLR2004
         if requested not in row.tiers or draw < 0.1:  # noqa: PLR2004 - a share
             return None
@@ -360,7 +360,7 @@ class Provider:
 
 
 def billed_fields(reply: ProviderReply) -> dict[str, Any]:
-    """The fields of a ledger's line that say what was served and billed."""
+    """Return the fields of a ledger line about serving and billing."""
     served, tokens = reply.served, reply.served.tokens
     return {
         "tokens_in": tokens.prompt,
@@ -381,7 +381,7 @@ def billed_fields(reply: ProviderReply) -> dict[str, Any]:
 
 
 def _tokenizer(options: SimulateOptions) -> Tokenizer | None:
-    """The dialect's own way to count; None: as the plain dialect does, by length."""
+    """Return the dialect's tokenizer; None: by length, as the plain dialect."""
     if options.bytes_per_token is not None:
         bytes_per_token = options.bytes_per_token
         return Tokenizer(letters=bytes_per_token, others=bytes_per_token)
@@ -392,14 +392,14 @@ def _tokenizer(options: SimulateOptions) -> Tokenizer | None:
 
 
 def _is_cut(incoming: SimulatedRequest, draft: ReplyDraft) -> bool:
-    """Whether an answer in a given form ends before its end."""
+    """Return whether a structured answer is truncated."""
     request = incoming.request
     has_schema = isinstance(request, ChatRequest) and request.schema is not None
     return has_schema and draft.finish == "length"
 
 
 def _thoughts(row: Dialect, digest: str, tokens: int) -> str:
-    """The reasoning as it is shown, if it is."""
+    """Return the visible reasoning, if any."""
     if not row.reasoning.message_field or not tokens:
         return ""
     chance = Chance("thoughts", digest)
@@ -408,12 +408,12 @@ def _thoughts(row: Dialect, digest: str, tokens: int) -> str:
 
 
 def _dated(row: Dialect, model: str) -> str:
-    """The name that served it; one that has a date already is kept."""
+    """Return the name of the serving model; a dated name is kept."""
     return model if model[-1:].isdigit() and "-20" in model else model + row.dated
 
 
 def _usually_first(choices: tuple[str, ...], chance: Chance) -> str | None:
-    """The first of *choices*; now and then another."""
+    """Return the first of *choices*, sometimes another."""
     if not choices:
         return None
     return choices[0] if chance.unit() < 0.9 else chance.pick(choices)  # noqa: PLR2004

@@ -1,7 +1,7 @@
 """Writes replies of all kinds, whole or as a stream of events, and sends them.
 
-A body has no time in it (`created` is 0), so that it never varies. A stream is written
-at once: its events are those of a provider, its timing is not.
+A body has no time (`created` is 0), so it never varies. A stream is written at once:
+its events, but not its timing, match a provider's.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from runner.simulate.requests import SimulatedRequest
 EVENTS: Final = "text/event-stream"
 
 _PIECE: Final = 24
-"""Characters of a piece of a stream."""
+"""Characters per chunk of a stream."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplyDraft:
-    """What a model generated, before a dialect writes it down."""
+    """Generated content, before it is encoded in a dialect."""
 
-    answers: tuple[Content, ...]  #: one for each that was asked for
+    answers: tuple[Content, ...]  #: one for each requested choice
     finish: str  #: "stop", "length" or "content_filter"
     tokens: BilledTokens
-    thoughts: str = ""  #: the reasoning, where it is shown
+    thoughts: str = ""  #: visible reasoning
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -48,7 +48,7 @@ class WrittenReply:
 
     body: bytes
     media: str = JSON
-    tells_usage: bool = True  #: False: a stream of which no usage was asked for
+    tells_usage: bool = True  #: False: a stream without requested usage
 
 
 ReplyWriter: TypeAlias = Callable[
@@ -57,13 +57,13 @@ ReplyWriter: TypeAlias = Callable[
 
 
 def pieces(text: str) -> Iterator[str]:
-    """The pieces in which a stream brings *text*."""
+    """Yield the chunks of *text* in a stream."""
     for start in range(0, len(text), _PIECE):
         yield text[start : start + _PIECE]
 
 
 def event(value: object, name: str = "") -> bytes:
-    """One server-sent event."""
+    """Encode one server-sent event."""
     head = f"event: {name}\n".encode() if name else b""
     return head + b"data: " + msgspec.json.encode(value) + b"\n\n"
 
@@ -78,7 +78,7 @@ def write_chat(
     draft: ReplyDraft,
     served: ServedAnswer,
 ) -> WrittenReply:
-    """A chat completion, or its chunks."""
+    """Encode a chat completion, or its chunks."""
     body = _completion(row, incoming, digest, draft, served)
     if not incoming.is_streamed:
         return WrittenReply(body=msgspec.json.encode(body))
@@ -98,7 +98,7 @@ def _completion(
     draft: ReplyDraft,
     served: ServedAnswer,
 ) -> dict[str, Any]:
-    """A chat completion in OpenAI's form, as the dialect varies it."""
+    """Return a chat completion in OpenAI's form, with the dialect's variations."""
     end = row.ends.get(draft.finish, draft.finish)
     if draft.finish == "content_filter" and _refuses_in_a_field(row, incoming):
         end = row.ends.get("stop", "stop")
@@ -122,7 +122,7 @@ def _completion(
     if usage is not None:
         body["usage"] = usage
     if row.reports_tier:
-        # a batch's results are told from others by where they come from
+        # results of a batch are identified by their origin
         tier = None if served.tier == "batch" else served.tier
         body["service_tier"] = tier or "default"
     if served.fingerprint is not None:
@@ -131,7 +131,7 @@ def _completion(
 
 
 def _refuses_in_a_field(row: Dialect, incoming: SimulatedRequest) -> bool:
-    """Whether a refusal has its own field: OpenAI's, where a schema was sent."""
+    """Return whether refusals have a field: OpenAI's, with a schema."""
     request = incoming.request
     return (
         row.name.startswith("openai")
@@ -161,7 +161,7 @@ def _message(
 
 
 def _chunks(body: Mapping[str, Any], *, wants_usage: bool) -> Iterator[bytes]:
-    """The chunks of a stream: role, pieces, end, and the usage if it is wanted."""
+    """Yield the chunks of a stream: role, pieces, end, and usage if requested."""
     shared = {
         name: value
         for name, value in body.items()
@@ -198,7 +198,7 @@ def write_responses(
     draft: ReplyDraft,
     served: ServedAnswer,
 ) -> WrittenReply:
-    """A response, or its events."""
+    """Encode a response, or its events."""
     body = _response(row, incoming, digest, draft, served)
     if not incoming.is_streamed:
         return WrittenReply(body=msgspec.json.encode(body))
@@ -212,7 +212,7 @@ def _response(
     draft: ReplyDraft,
     served: ServedAnswer,
 ) -> dict[str, Any]:
-    """A response as OpenAI writes it."""
+    """Return a response as OpenAI formats it."""
     is_cut = draft.finish == "length"
     status = "incomplete" if is_cut else "completed"
     output: list[dict[str, Any]] = []
@@ -267,7 +267,7 @@ def _response(
 
 
 def _response_events(body: Mapping[str, Any]) -> Iterator[bytes]:
-    """The events of a response, numbered from 0."""
+    """Yield the events of a response, numbered from 0."""
     number = 0
 
     def numbered(kind: str, **values: Any) -> bytes:
@@ -313,7 +313,7 @@ def write_vectors(
     draft: ReplyDraft,
     served: ServedAnswer,
 ) -> WrittenReply:
-    """Vectors in OpenAI's form, or ranks in that of Cohere, Jina and vLLM."""
+    """Encode vectors in OpenAI's form, or rankings in that of Cohere, Jina and vLLM."""
     tokens, answer = served.tokens.prompt, draft.answers[0]
     match answer:
         case Vectors():
@@ -349,7 +349,7 @@ def write_vectors(
 
 
 def model_body(name: str) -> dict[str, Any]:
-    """A model as it is listed."""
+    """Return the listing of a model."""
     return {"id": name, "object": "model", "created": 0, "owned_by": "simulated"}
 
 
@@ -359,14 +359,14 @@ async def deliver(
     planned: PlannedOutcome,
     note: Callable[[RequestOutcome], None],
 ) -> None:
-    """Send *reply* and tell what became of it.
+    """Send *reply* and report its outcome.
 
     Args:
-        request: What is answered.
-        reply: The answer, at best.
-        planned: Whether it is to arrive, and after how long.
-        note: Told the outcome before the first byte leaves, and `GONE` in the end
-            where the client left.
+        request: The request.
+        reply: The reply, unless a fault is planned.
+        planned: The planned fault and delay.
+        note: Receives the outcome before the first byte is sent, and `GONE` at the end
+            if the client left.
     """
     outcome = planned.outcome
     try:
@@ -380,7 +380,7 @@ async def deliver(
         if outcome is RequestOutcome.DROPPED:
             await _cut(request, reply, planned.shape)
             return
-        # Draining then waits for the last byte: "answered" means all of it.
+        # Drain waits for the last byte: "answered" means the complete reply.
         transport.set_write_buffer_limits(high=0)
         await reply.prepare(request)
         await reply.write_eof()
@@ -394,7 +394,7 @@ async def deliver(
 
 
 async def _cut(request: web.BaseRequest, reply: web.Response, shape: float) -> None:
-    """Break the connection: before the reply, or in its middle."""
+    """Close the connection before the reply or in its middle."""
     body = reply.body
     if shape < 0.5 and isinstance(body, bytes):  # noqa: PLR2004 - half of the cut ones
         half = web.StreamResponse(headers={"content-length": str(len(body))})

@@ -1,4 +1,4 @@
-"""Parses requests for the endpoint: bodies by path, and those about batches."""
+"""Parses requests to the endpoint: bodies by path, and batch requests."""
 
 from __future__ import annotations
 
@@ -22,39 +22,39 @@ from runner.messages import (
 _T = TypeVar("_T")
 
 CHARACTERS_PER_TOKEN: Final = 4
-"""English prose in the common tokenizers; the plain dialect needs no better figure."""
+"""English prose in common tokenizers; precise enough for the plain dialect."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatedRequest:
-    """What came over the wire."""
+    """A parsed request."""
 
     model: str
     request: Request
-    tokens: int  #: of what was sent, by its length
-    packed: bool = False  #: vectors are asked for in base64
-    tool: str = ""  #: whose input the answer is to be, in Anthropic's form
-    texts: tuple[str, ...] = ()  #: all that the model reads, the schema included
-    fields: Mapping[str, Any] = field(default_factory=dict)  #: the body, as JSON
+    tokens: int  #: input tokens, by length
+    packed: bool = False  #: vectors are requested in base64
+    tool: str = ""  #: tool that takes the answer as input, in Anthropic's form
+    texts: tuple[str, ...] = ()  #: all model input, the schema included
+    fields: Mapping[str, Any] = field(default_factory=dict)  #: parsed body
 
     @property
     def is_streamed(self) -> bool:
-        """Whether the reply is to be a stream of events."""
+        """Whether a stream of events is requested."""
         return self.fields.get("stream") is True
 
     @property
     def choices(self) -> int:
-        """The number of answers asked for."""
+        """Number of requested answers."""
         requested = self.fields.get("n")
         return requested if isinstance(requested, int) and requested > 1 else 1
 
     def cap(self, names: tuple[str, ...]) -> int | None:
-        """The limit on the output, from the first of *names* that is set."""
+        """Return the output limit, from the first of *names* that is set."""
         caps = (self.fields.get(name) for name in names)
         return next((cap for cap in caps if isinstance(cap, int) and cap > 0), None)
 
     def cache_marks(self) -> list[str]:
-        """How long each marked part of the prompt is to be kept in a cache."""
+        """Return the cache lifetime of each marked part of the prompt."""
         marks: list[str] = []
         waiting: list[object] = [self.fields.get("system"), self.fields.get("messages")]
         while waiting:
@@ -70,7 +70,7 @@ class SimulatedRequest:
 
 
 ANY_OBJECT: Final = Schema(name="json_object", json='{"type":"object"}')
-"""What a reply follows where JSON is asked for and no schema is given."""
+"""Schema of a reply if JSON is requested without a schema."""
 
 
 class _Text(msgspec.Struct):
@@ -135,7 +135,7 @@ class _ResponsesBody(msgspec.Struct):
 
 
 def without(body: bytes, names: Collection[str]) -> bytes:
-    """The JSON object in *body* without the fields *names*; else the same."""
+    """Remove the fields *names* from the JSON object in *body*, if it is one."""
     fields = fields_of(body) if names else {}
     if fields.keys().isdisjoint(names):
         return body
@@ -144,7 +144,7 @@ def without(body: bytes, names: Collection[str]) -> bytes:
 
 
 def decoded(body: bytes, form: type[_T], name: str) -> _T:
-    """The *body* of *name* request; raise `BadRequest` where it has not that form."""
+    """Parse the body of *name* request; raise `BadRequest` if it is invalid."""
     try:
         return msgspec.json.decode(body, type=form)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -152,7 +152,7 @@ def decoded(body: bytes, form: type[_T], name: str) -> _T:
 
 
 def fields_of(body: bytes) -> dict[str, Any]:
-    """The JSON object in *body*, or nothing where it holds none."""
+    """Parse the JSON object in *body*; empty if it is none."""
     try:
         fields = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -161,7 +161,7 @@ def fields_of(body: bytes) -> dict[str, Any]:
 
 
 def read_request(body: bytes) -> SimulatedRequest:
-    """The chat in *body*; raise `BadRequest` where there is none."""
+    """Parse the chat in *body*; raise `BadRequest` if it is invalid."""
     payload = decoded(body, _Body, "a chat completion")
     request = ChatRequest(
         messages=tuple(_message(message) for message in payload.messages),
@@ -173,7 +173,7 @@ def read_request(body: bytes) -> SimulatedRequest:
 
 
 def read_responses(body: bytes) -> SimulatedRequest:
-    """The input of OpenAI's Responses API; raise `BadRequest` where there is none."""
+    """Parse a request of the Responses API; raise `BadRequest` if invalid."""
     payload = decoded(body, _ResponsesBody, "a responses")
     content = payload.input
     messages = [
@@ -194,12 +194,12 @@ def read_responses(body: bytes) -> SimulatedRequest:
 
 
 def chat_text(request: ChatRequest) -> str:
-    """Everything that was said in a chat so far."""
+    """Return the text of all messages of a chat."""
     return "\n".join(message.text for message in request.messages)
 
 
 def read_embed(body: bytes) -> SimulatedRequest:
-    """The texts to embed in *body*; raise `BadRequest` where there are none."""
+    """Parse the texts to embed in *body*; raise `BadRequest` if it is invalid."""
     payload = decoded(body, _EmbedBody, "an embeddings")
     texts = (payload.input,) if isinstance(payload.input, str) else tuple(payload.input)
     request = EmbedRequest(texts=texts, dimensions=payload.dimensions)
@@ -208,7 +208,7 @@ def read_embed(body: bytes) -> SimulatedRequest:
 
 
 def read_rerank(body: bytes) -> SimulatedRequest:
-    """The documents to rank in *body*; raise `BadRequest` where there are none."""
+    """Parse the documents to rank in *body*; raise `BadRequest` if it is invalid."""
     payload = decoded(body, _RerankBody, "a rerank")
     request = RerankRequest(
         query=payload.query, documents=tuple(payload.documents), top_n=payload.top_n
@@ -223,13 +223,13 @@ READERS: Final[Mapping[str, Callable[[bytes], SimulatedRequest]]] = {
     "/rerank": read_rerank,
     "/responses": read_responses,
 }
-"""From a path below the base URL to what reads its requests."""
+"""Parsers of requests, by path relative to the base URL."""
 
 
 def sized(
     model: str, request: Request, body: bytes, *texts: str, packed: bool = False
 ) -> SimulatedRequest:
-    """What was asked of *model* by *body*, in all of *texts*."""
+    """Build a parsed request, with tokens counted over *texts*."""
     return SimulatedRequest(
         model=model,
         request=request,
@@ -243,11 +243,11 @@ def sized(
 def sized_chat(
     model: str, request: ChatRequest, body: bytes, tool: str = ""
 ) -> SimulatedRequest:
-    """The chat that *body* asks *model* for."""
+    """Build a parsed chat request."""
     incoming = sized(model, request, body, chat_text(request))
     texts = [message.text for message in request.messages]
     if request.schema is not None and request.schema != ANY_OBJECT:
-        # providers put a schema into the prompt, and bill it
+        # providers include the schema in the prompt, and bill it
         texts.append(request.schema.json)
     return replace(incoming, texts=tuple(texts), tool=tool)
 
@@ -270,40 +270,40 @@ def _schema(form: _ResponseFormat | None) -> Schema | None:
 
 
 NOT_FOUND: Final = 404
-"""The status that tells of what there is not."""
+"""Status for missing resources."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormUpload:
-    """A part of a form that was filled in."""
+    """A field of a form."""
 
-    name: str  #: of the file, empty for a plain field
+    name: str  #: name of the file, empty for a plain field
     content: bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchRequest:
-    """What came over the wire."""
+    """A request to a batch endpoint."""
 
     now_us: int
-    base_url: str  #: what the addresses of results begin with
+    base_url: str  #: base of result URLs
     query: Mapping[str, str] = field(default_factory=dict)
-    headers: Mapping[str, str] = field(default_factory=dict)  #: names in small letters
+    headers: Mapping[str, str] = field(default_factory=dict)  #: names in lower case
     body: bytes = b""
-    fields: Mapping[str, FormUpload] = field(default_factory=dict)  #: of a form
+    fields: Mapping[str, FormUpload] = field(default_factory=dict)  #: fields of a form
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchResponse:
-    """What goes back, with status 200."""
+    """A response with status 200."""
 
     body: bytes
-    is_download: bool = False  #: of lines that may be cut off anywhere
-    created: str = ""  #: the batch that this tells of for the first time
+    is_download: bool = False  #: lines that may be cut off anywhere
+    created: str = ""  #: id of a new batch, first reported by this response
 
 
 class BatchRefusal(Exception):
-    """The request is turned away, with a status and a message for its sender."""
+    """A refused request, with a status and a message for its sender."""
 
     def __init__(
         self, message: str, *, status: int = 400, param: str | None = None
@@ -314,39 +314,39 @@ class BatchRefusal(Exception):
 
 
 BatchHandler = Callable[..., BatchResponse]
-"""Takes an `Asking`, and the id in its path, where the route has one."""
+"""Takes a `BatchRequest`, and the id in its path, if the route has one."""
 
 
 class BatchForm(Protocol):
     """One provider's batch endpoints."""
 
     routes: Mapping[tuple[str, str], BatchHandler]
-    """From a method and a path, in which `*` stands for an id, to what answers."""
+    """Handlers by method and path, in which `*` matches an id."""
 
     headers: Mapping[tuple[str, ...], int]
-    """Headers of which every request has one, and the status where it has none."""
+    """Alternative required headers, and the status if all are missing."""
 
     def advance(self, now_us: int) -> None:
-        """Get on with all batches."""
+        """Advance all batches."""
         ...
 
     def complaint(self, refusal: BatchRefusal) -> bytes:
-        """The body that tells of *refusal*."""
+        """Return the body of a *refusal*."""
         ...
 
 
 def encoded(value: object) -> bytes:
-    """*value* as JSON."""
+    """Encode *value* as JSON."""
     return msgspec.json.encode(value)
 
 
 def joined(lines: Sequence[object]) -> bytes:
-    """*lines* as JSON Lines."""
+    """Encode *lines* as JSON Lines."""
     return b"".join(encoded(line) + b"\n" for line in lines)
 
 
 def read(body: bytes, form: type[_T]) -> _T:
-    """The JSON in *body*; a `BatchRefusal` where it has not that form."""
+    """Parse the JSON in *body*; raise `BatchRefusal` if it is invalid."""
     try:
         return msgspec.json.decode(body, type=form)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -355,13 +355,13 @@ def read(body: bytes, form: type[_T]) -> _T:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListPage:
-    """A part of a list, as both providers deal it out."""
+    """A page of a list, in the format of both providers."""
 
     ids: Sequence[str]
     has_more: bool
 
     def body(self, data: Sequence[object], **more: object) -> bytes:
-        """The page that holds *data*, one value for each of its ids."""
+        """Encode the page with *data*, one value for each of its ids."""
         return encoded(
             {
                 **more,
@@ -382,18 +382,18 @@ def page(
     usual: int = 20,
     before: str = "",
 ) -> ListPage:
-    """The page of *ids* that *batch_request* names.
+    """Return the page of *ids* that *batch_request* selects.
 
     Args:
-        ids: All there are, the first one first.
-        batch_request: Its query says how many, and behind or before which id.
-        after: The name of the parameter for the id behind which the page begins.
-        most: The longest page there is.
-        usual: How long it is where nobody says.
-        before: The parameter for the id before which it ends, if there is one.
+        ids: All ids in order.
+        batch_request: Its query has the length, and an id before or after the page.
+        after: Name of the parameter with the id before the page.
+        most: Maximum length of a page.
+        usual: Default length.
+        before: Name of the parameter with the id after the page, if there is one.
 
     Raises:
-        Refusal: The parameters are none.
+        BatchRefusal: The parameters are invalid.
     """
     query = batch_request.query
     try:

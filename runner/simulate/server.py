@@ -1,19 +1,19 @@
-"""Serves an endpoint on loopback that speaks one dialect, with faults by seed.
+"""Serves an endpoint on loopback in one dialect, with faults by seed.
 
 The shell around the pure parts: `planned_outcome` decides, `Provider` answers and
 bills, `SimulatedLimits` refuses, `Ledger` records. aiohttp's low-level server does the
 HTTP.
 
-Tests start it in their own process and compare with its bill:
+Tests start it in-process and compare with its bill:
 
     async with simulated(SimulateOptions(dialect="xai", bill_price="1,8")) as endpoint:
         ...  # send requests to endpoint.base_url
         assert endpoint.ledger.bill().cost_usd <= budget
 
 A request that is rate-limited, gets a server error or hangs has no effect. One whose
-reply is cut off or corrupted has: a batch may exist without its creator's knowledge,
-and a download may end anywhere. Limits on requests and tokens apply to single calls, as
-at providers.
+reply is cut off or corrupted does have an effect: a batch may exist without its
+creator's knowledge, and a download may end anywhere. Limits on requests and tokens
+apply to single calls, as with real providers.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ UNHEARD: Final = {
 
 
 class BatchEndpoints:
-    """Handles the requests to both forms."""
+    """Handles the requests to both batch formats."""
 
     def __init__(
         self,
@@ -103,14 +103,14 @@ class BatchEndpoints:
         self._seen: Counter[str] = Counter()
 
     def form(self, path: str) -> BatchForm | None:
-        """Whose *path* below the base URL it is; None: nobody's in this dialect."""
+        """Return the batch format of *path*; None: not in this dialect."""
         for root, form in self._forms.items():
             if root in self._dialect.paths and f"{path}/".startswith(f"{root}/"):
                 return form
         return None
 
     def advance(self) -> None:
-        """Get on with all batches to the present time, and bill what is done."""
+        """Advance all batches to the current time, and bill ended items."""
         now_us = self._clock.now_us()
         for form in self._forms.values():
             form.advance(now_us)
@@ -145,12 +145,12 @@ class BatchEndpoints:
         return reply
 
     def _is_lost(self, key: str) -> bool:
-        """Whether the reply that tells of a new batch is not to be sent at all."""
+        """Return whether the reply about a new batch is dropped."""
         chance = Chance("lost", self._options.seed, key, self._seen[key])
         return chance.unit() < self._options.batch_lost_create_rate
 
     def _note(self, answer: BatchResponse | None, outcome: RequestOutcome) -> None:
-        """Write down that nobody heard of a new batch."""
+        """Record that a new batch was not reported to its creator."""
         if answer is None or not answer.created or outcome is RequestOutcome.ANSWERED:
             return
         self._ledger.write(
@@ -165,7 +165,7 @@ class BatchEndpoints:
 def _route(
     form: BatchForm, method: str, path: str
 ) -> tuple[str, BatchHandler, tuple[str, ...]]:
-    """The pattern that *path* follows, what answers it, and the id in it."""
+    """Return the pattern that *path* matches, its handler, and the id in it."""
     parts = path.split("/")
     for (routed, pattern), handler in form.routes.items():
         pattern_parts = pattern.split("/")
@@ -186,7 +186,7 @@ def _batch_reply(
     planned: PlannedOutcome,
     answered: Callable[[], BatchResponse],
 ) -> tuple[web.Response, BatchResponse | None]:
-    """The reply as it is sent, and the answer if the request was heard."""
+    """Return the reply to send, and the response if the request was handled."""
     if planned.outcome in UNHEARD:
         refusal = BatchRefusal("The simulated endpoint failed.", status=planned.status)
         headers = (
@@ -225,7 +225,7 @@ def _json(
 
 
 def _key(method: str, pattern: str, batch_request: BatchRequest) -> str:
-    """What the faults of a request depend on: not on ids, which never come again."""
+    """Return the seed of a request's faults: not its ids, which never recur."""
     digest = hashlib.sha256(f"{method} {pattern}".encode())
     for content in (
         batch_request.body,
@@ -236,11 +236,11 @@ def _key(method: str, pattern: str, batch_request: BatchRequest) -> str:
 
 
 async def _fields(request: web.BaseRequest) -> dict[str, FormUpload]:
-    """The fields of a form, as far as the request is one."""
+    """Parse the fields of a form; empty if the request is none."""
     fields: dict[str, FormUpload] = {}
     if not request.content_type.startswith("multipart/"):
         return fields
-    # what is no form is told by the fields that are missing
+    # an invalid form is reported through its missing fields
     with suppress(ValueError, HttpProcessingError):
         # the request's own reader refuses files of more than 1 MiB
         async for part in MultipartReader(request.headers, request.content):
@@ -258,35 +258,35 @@ READERS: Final[Mapping[str, Callable[[bytes], SimulatedRequest]]] = {
 }
 
 KEY_HEADERS: Final = frozenset({"authorization", "x-api-key", "api-key"})
-"""OpenAI's header for keys, Anthropic's, Azure's."""
+"""Headers with keys: OpenAI's, Anthropic's, Azure's."""
 
 SERVER: Final = 500
-"""Statuses from here on are the server's fault."""
+"""First status of server errors."""
 
 HOST: Final = "127.0.0.1"
 
 STOP_S: Final = 0.1
-"""How long a stopping server waits for replies under way."""
+"""How long a stopping server waits for replies in progress."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Simulated:
-    """A simulated endpoint that serves."""
+    """A running simulated endpoint."""
 
     base_url: str
     dialect: Dialect
-    ledger: Ledger  #: kept in memory: `ledger.bill()` is what the provider charges
+    ledger: Ledger  #: kept in memory: `ledger.bill()` returns the provider's charge
 
 
 @asynccontextmanager
 async def simulated(
     options: SimulateOptions, clock: Clock | None = None
 ) -> AsyncIterator[Simulated]:
-    """Serve while the context is open, and keep the ledger in memory too.
+    """Serve while the context is open, with the ledger in memory too.
 
     Raises:
-        UsageError: The port or the ledger cannot be had, or there is no such job or
-            dialect.
+        UsageError: The port or the ledger is unavailable, or the job or dialect
+            unknown.
     """
     ledger = Ledger(options.ledger, keeps=True)
     async with _serving(options, ledger, clock) as (base_url, provider):
@@ -297,7 +297,7 @@ async def simulated(
 async def running(
     options: SimulateOptions, clock: Clock | None = None
 ) -> AsyncIterator[str]:
-    """Serve while the context is open; yields the base URL and keeps nothing.
+    """Serve while the context is open; yield the base URL, keep nothing in memory.
 
     Raises:
         UsageError: As `simulated`.
@@ -348,7 +348,7 @@ LIMITED: Final = PlannedOutcome(
 
 
 class _Endpoint:
-    """Handles one request after another, of any number of connections."""
+    """Handles requests of all connections."""
 
     def __init__(
         self,
@@ -383,7 +383,7 @@ class _Endpoint:
         return await self._answer(request, await request.content.read(), path)
 
     def _models(self, name: str) -> web.Response:
-        """`GET /models`: those that there are, or one of them."""
+        """Handle `GET /models`: list the models, or show one."""
         row, served_models = self._provider.dialect, self._options.models
         if name and served_models and name not in served_models:
             return _error_response(row, row.refusal(RefusalKind.MODEL, model=name))
@@ -416,7 +416,7 @@ class _Endpoint:
     def _plan_reply(
         self, body: bytes, path: str, line: LedgerLine
     ) -> tuple[PlannedOutcome, web.Response, LedgerLine]:
-        """What will become of a request, the reply it gets at best, and its line."""
+        """Return the planned outcome of a request, its reply and its ledger line."""
         provider, digest, seen = self._provider, line.request, line.seen
         row = provider.row(digest, seen)
         refusal = provider.turned_away(row, path, has_key=line.authorized)
@@ -435,7 +435,7 @@ class _Endpoint:
     def _worked(
         self, row: Dialect, incoming: SimulatedRequest, path: str, line: LedgerLine
     ) -> tuple[PlannedOutcome, web.Response, LedgerLine]:
-        """What becomes of a request that nothing speaks against."""
+        """Return the same for a request that passed all checks."""
         now = self._clock.monotonic()
         tokens = self._provider.tokens_in(incoming)
         wait_s = self._limits.admit(tokens, now)
@@ -480,7 +480,7 @@ class _Endpoint:
     def _refused(
         row: Dialect, refusal: RefusedRequest, line: LedgerLine
     ) -> tuple[PlannedOutcome, web.Response, LedgerLine]:
-        """A request that gets *refusal* and costs nothing."""
+        """Return the same for a request that gets *refusal* and is not billed."""
         is_server = refusal.status >= SERVER
         outcome = RequestOutcome.SERVER_ERROR if is_server else RequestOutcome.REFUSED
         planned = replace(REFUSED, outcome=outcome, status=refusal.status)
@@ -497,7 +497,7 @@ class _Endpoint:
 def _error_response(
     row: Dialect, refusal: RefusedRequest, headers: Mapping[str, str] | None = None
 ) -> web.Response:
-    """The reply that tells of *refusal* in the form of *row*."""
+    """Return the response for *refusal* in the format of *row*."""
     return _reply(refusal.status, row.body(refusal), headers, refusal.media)
 
 
@@ -511,7 +511,7 @@ def _reply(
 
 
 async def serve(options: SimulateOptions, announce: Callable[[str], object]) -> None:
-    """Serve as *options* say, from one call of *announce* to SIGINT or SIGTERM."""
+    """Serve with *options*, from one call of *announce* to SIGINT or SIGTERM."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for signum in (signal.SIGINT, signal.SIGTERM):

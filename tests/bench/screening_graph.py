@@ -90,7 +90,7 @@ def _statistics(corpus: Corpus) -> Measured:
     return Measured(
         edges=len(corpus.citations.review),
         seconds=time.process_time() - began,
-        candidates=seen.total,
+        candidates=seen["total"],
         peak_mb=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
     )
 

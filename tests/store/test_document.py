@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import math
+import pickle
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,10 +17,10 @@ from store.document import (
     Quote,
     TableBlock,
     Words,
-    as_json,
-    as_markdown,
     as_text,
+    fitted_lines,
     text_lines,
+    wide_table,
 )
 from store.printable import cut, display_width, one_line, padded, printable
 
@@ -51,11 +51,6 @@ def test_no_text_acts_on_a_terminal_or_breaks_a_line(blocks: list[Block]) -> Non
 def test_headings_facts_and_tables_fit_the_page(blocks: list[Block]) -> None:
     fitted = [block for block in blocks if not isinstance(block, str | Quote)]
     assert all(display_width(line) <= WIDTH for line in text_lines(fitted))
-
-
-@given(BLOCKS)
-def test_json_has_no_value_that_json_does_not_know(blocks: list[Block]) -> None:
-    json.dumps(as_json(blocks), allow_nan=False)
 
 
 @given(st.lists(st.tuples(st.text(), st.text()), min_size=1, max_size=5))
@@ -130,30 +125,83 @@ def test_a_long_text_is_wrapped_whole() -> None:
     assert sum(line.count("word") for line in text_lines([Fact("", text)])) == 1000
 
 
-def test_markdown_escapes_what_is_markup_and_joins_facts() -> None:
-    page: list[Block] = [
-        Heading("a*b"),
-        Fact("label", "x_y"),
-        Fact("other", "z"),
-        "  a line",
-        Quote("<b>\nnext"),
-        TableBlock([Words("w"), Numbers("n")], [("a|b", 0.5)], total=3),
-    ]
-    assert as_markdown(page) == (
-        "## a\\*b\n\n- label: x\\_y\n- other: z\n\na line\n\n> \\<b\\>\n> next\n\n"
-        "| w | n |\n| :--- | ---: |\n| a\\|b | 0.5000 |\n\nand 2 more"
-    )
+TABLE = wide_table(
+    ["model", "recall", "paper score", "precision"],
+    [
+        ["baseline/lexical", "0.912 [0.79, 1.00]", "0.598 [0.38, 0.80]", "0.919"],
+        ["some-model", "", "n/a", "0.558"],
+    ],
+)
 
 
-def test_json_keeps_types() -> None:
-    page: list[Block] = [
-        Heading("a", level=1),
-        "",
-        Quote("q\nr"),
-        TableBlock([Words("w"), Numbers("n")], [("a", 0.5), (None, 3)], total=9),
+def test_a_table_that_fits_is_left_alone() -> None:
+    assert list(fitted_lines(as_text([TABLE]), 67)) == as_text([TABLE]).split("\n")
+
+
+def test_a_table_that_is_too_wide_is_split_and_repeats_its_first_column() -> None:
+    assert list(fitted_lines(as_text([TABLE]), 60)) == [
+        "model             recall              paper score",
+        "baseline/lexical  0.912 [0.79, 1.00]  0.598 [0.38, 0.80]",
+        "some-model                            n/a",
+        "model             precision",
+        "baseline/lexical  0.919",
+        "some-model        0.558",
     ]
-    assert as_json(page) == [
-        {"heading": "a", "level": 1},
-        {"quote": "q\nr"},
-        {"columns": ["w", "n"], "rows": [["a", 0.5], [None, 3]], "total": 9},
+
+
+def test_rows_without_titles_are_wrapped_below_their_last_cell() -> None:
+    text = as_text([wide_table(("", ""), [("seed", "of every draw"), ("x", "y")])])
+    assert text == "seed  of every draw\nx     y"
+    lines = ["seed  of every", "      draw", "x     y"]
+    assert list(fitted_lines(text, 16)) == lines
+
+
+def test_a_wide_fact_is_continued_below_its_text() -> None:
+    fact = Fact("cost", "$1.00, model-a $0.60, budget $5.00", width=10, is_wide=True)
+    assert as_text([fact]) == "cost      $1.00, model-a $0.60, budget $5.00"
+    assert list(fitted_lines(as_text([fact]), 40)) == [
+        "cost      $1.00, model-a $0.60, budget",
+        "          $5.00",
     ]
+
+
+def test_quoted_text_keeps_its_margin() -> None:
+    assert list(fitted_lines(as_text([Quote("one two three four")]), 18)) == [
+        "      | one two",
+        "      | three four",
+    ]
+
+
+def test_a_command_or_path_is_never_broken() -> None:
+    path = "/".join(["folder"] * 20)
+    assert list(fitted_lines(f"files: {path}", 40)) == ["files:", f"  {path}"]
+
+
+LINES = st.text(st.sampled_from("ab,|  "), max_size=80)
+
+
+@given(st.lists(LINES, min_size=1).map("\n".join), st.integers(20, 60))
+def test_no_word_is_lost_and_a_line_is_too_long_only_for_one_word(
+    text: str, width: int
+) -> None:
+    shown = list(fitted_lines(text, width))
+    assert " ".join(shown).split() == text.split()
+    for line in shown:
+        assert len(line.rstrip()) <= width or len(line.split()) == 1
+    # what is continued is indented: it cannot pass for a line of its own
+    begun = [line for line in shown if line[:1].strip()]
+    firsts = {line.split()[0] for line in text.split("\n") if line[:1].strip()}
+    assert {line.split()[0] for line in begun} <= firsts
+
+
+@given(BLOCKS, st.integers(20, 100))
+def test_a_fitted_page_has_no_line_that_a_terminal_acts_on(
+    blocks: list[Block], width: int
+) -> None:
+    assert all(line == printable(line) for line in fitted_lines(as_text(blocks), width))
+
+
+def test_a_text_is_the_same_page_in_another_process() -> None:
+    text = as_text([TABLE])
+    copy = pickle.loads(pickle.dumps(text))  # noqa: S301 - made here
+    assert (copy, copy.blocks) == (text, text.blocks)

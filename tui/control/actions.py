@@ -1,8 +1,8 @@
-"""Lists what can be asked of a run, and what has to be typed for it.
+"""Lists the commands that can be sent to a run, and their input fields.
 
-An action offers what makes sense in the state that the run is in; one that offers
-nothing is greyed. A choice becomes a request by its kind and payload, to which the
-value of its field is added.
+An action offers the choices that make sense in the run's state; an action without
+choices is greyed out. A choice becomes a command by its kind and payload, plus the
+value of its field.
 """
 
 from __future__ import annotations
@@ -21,30 +21,30 @@ Value: TypeAlias = str | int | float | None
 
 
 class NotAValue(Exception):
-    """What was typed cannot be used; the message says what can."""
+    """The input is invalid; the message says what is valid."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
-    """Something to be typed."""
+    """An input field."""
 
-    key: str  #: of the payload
+    key: str  #: key of the payload
     label: str
     read: Callable[[str], Value]  #: raises `NotAValue`
-    value: str = ""  #: to begin with
-    is_number: bool = True  #: a digit is meant for it, wherever one is in the dialog
+    value: str = ""  #: initial value
+    is_number: bool = True  #: a digit typed anywhere in the dialog goes to this field
 
 
 def as_typed(typed: str) -> Value:
-    """Words, without the blanks around them."""
+    """Return the text without surrounding blanks."""
     return typed.strip()
 
 
 def whole(typed: str) -> Value:
-    """A count of 1 or more.
+    """Parse a count of 1 or more.
 
     Raises:
-        NotAValue: it is none.
+        NotAValue: it is invalid.
     """
     if not re.fullmatch(r"[1-9]\d{0,8}", typed.strip(), re.ASCII):
         raise NotAValue("type a whole number from 1 on")
@@ -52,10 +52,10 @@ def whole(typed: str) -> Value:
 
 
 def positive(typed: str) -> Value:
-    """An amount above 0.
+    """Parse an amount above 0.
 
     Raises:
-        NotAValue: it is none.
+        NotAValue: it is invalid.
     """
     number = re.fullmatch(r"\d{1,12}(\.\d{1,6})?", typed.strip(), re.ASCII)
     if number is None or float(typed) == 0:
@@ -64,10 +64,10 @@ def positive(typed: str) -> Value:
 
 
 def ceiling(typed: str) -> Value:
-    """An amount above 0; None: no limit.
+    """Parse an amount above 0, or none: no limit.
 
     Raises:
-        NotAValue: it is neither.
+        NotAValue: it is invalid.
     """
     if typed.strip() == "none":
         return None
@@ -79,19 +79,19 @@ def ceiling(typed: str) -> Value:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandChoice:
-    """One request that can be made, up to what is still to be typed."""
+    """One possible command, except for its input field."""
 
     words: str
-    kind: str  #: of `runner.run.control`
+    kind: str  #: a kind of `runner.run.control`
     payload: Payload = field(default_factory=dict)
     field: Field | None = None
-    effect: str | None = None  #: what it comes to, where no figures are needed for that
+    effect: str | None = None  #: its effect, if that needs no figures
 
     def payload_with(self, typed: str) -> Payload:
-        """The payload of the request.
+        """Return the payload of the command.
 
         Raises:
-            NotAValue: what was typed cannot be used.
+            NotAValue: the input is invalid.
         """
         if self.field is None:
             return self.payload
@@ -103,12 +103,12 @@ class Action:
     """An entry of the table."""
 
     name: str
-    key: str | None  #: None: in the palette alone
+    key: str | None  #: None: only in the palette
     title: str
     about: str
-    is_in_key_line: bool = True  #: in the line of keys
+    is_in_key_line: bool = True  #: shown in the line of keys
     choices: Callable[[RunSnapshot, str], tuple[CommandChoice, ...]]
-    """What it offers of a run, to whoever looks at the tasks of a filter."""
+    """Returns the choices for a run and the current task filter."""
 
 
 def _pausing(seen: RunSnapshot, task_filter: str) -> tuple[CommandChoice, ...]:
@@ -225,7 +225,7 @@ def _scoring(seen: RunSnapshot, task_filter: str) -> tuple[CommandChoice, ...]:
     del task_filter
     answers = seen.status.tasks.completed
     if seen.is_alive or not answers:
-        return ()  # a run under way is scored in part, and nothing of that is kept
+        return ()  # a live run is scored in part, and nothing is recorded
     effect = (
         f"{answers:,} answers would be scored again with the installed "
         "versions of siftlog and the job, and the scoring added to the "
@@ -237,7 +237,7 @@ def _scoring(seen: RunSnapshot, task_filter: str) -> tuple[CommandChoice, ...]:
 
 
 def withdrawing(request: CommandRecord) -> Action:
-    """To take back a request that still waits."""
+    """Return the action that withdraws a pending command."""
     choice = CommandChoice(
         words=f"withdraw: {request.words}",
         kind="withdraw",

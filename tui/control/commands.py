@@ -1,10 +1,10 @@
-"""Writes commands to a run, and follows what becomes of them.
+"""Sends commands to a run, and follows their outcome.
 
-It appends lines to `control.jsonl`, and has the command record a scoring.
-Where nothing may be asked, there is no `CommandSender` at all: what does not exist
-cannot be forgotten by a key, a palette command or a screen that is added later.
+It appends lines to `control.jsonl`, and starts the command that records a scoring. If
+no commands are allowed, there is no `CommandSender`, so no key, palette command or
+later screen can send one by mistake.
 
-Nothing waits for it: a run may take its time, or not be there.
+Nothing waits for the outcome: a run may be slow, or not alive.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ from tui.sources.run_snapshot import RunSnapshot
 
 
 class CommandSender(Protocol):
-    """Asks things of one run."""
+    """Sends commands to one run."""
 
     def ask(self, kind: str, payload: Payload, expected_state: str | None) -> str:
-        """Append one request; the id that its answers will name.
+        """Append one command; return the id that its answers will have.
 
         Args:
-            kind: of `runner.run.control`.
-            payload: what it names.
-            expected_state: refused if the run is in another state by then.
+            kind: a kind of `runner.run.control`.
+            payload: its parameters.
+            expected_state: refuse it if the run is in another state by then.
 
         Raises:
             OSError: the file cannot be written.
@@ -50,20 +50,20 @@ class CommandSender(Protocol):
         ...
 
     async def score(self) -> str:
-        """Score the stored answers once more; what came of it, in a few words.
+        """Score the stored answers again; return the result in a few words.
 
         Raises:
-            ChildFailed: they were not scored; the message says why.
+            CommandFailed: the scoring failed; the message says why.
         """
         ...
 
     def close(self) -> None:
-        """End a scoring that is under way."""
+        """Stop a running scoring."""
         ...
 
 
 class FolderCommandSender:
-    """Writes for whoever runs the monitor."""
+    """Sends commands by writing to the run's folder."""
 
     def __init__(self, folder: RunFolder, clock: Clock) -> None:
         self._folder = folder
@@ -71,7 +71,7 @@ class FolderCommandSender:
         self._child = ChildProcess()
 
     def ask(self, kind: str, payload: Payload, expected_state: str | None) -> str:
-        """Append one request; the id that its answers will name."""
+        """Append one command; return the id that its answers will have."""
         command = Command.new(
             kind,
             payload,
@@ -82,41 +82,41 @@ class FolderCommandSender:
         return command.id
 
     async def score(self) -> str:
-        """Score the stored answers once more, in a process of its own."""
+        """Score the stored answers again, in a separate process."""
         (scored,) = await self._child.records("score", str(self._folder.path), "--json")
         return f"recorded as scoring {scored['scoring']}"
 
     def close(self) -> None:
-        """End a scoring that is under way."""
+        """Stop a running scoring."""
         self._child.close()
 
 
 def control_of(
     folder: RunFolder, clock: Clock, *, is_read_only: bool = False
 ) -> CommandSender | None:
-    """Who asks things of a run; None where only looking is wanted, or allowed."""
+    """Return the sender of a run; None if commands are unwanted or not allowed."""
     if is_read_only or not os.access(folder.path, os.W_OK):
         return None
     return FolderCommandSender(folder, clock)
 
 
 FREE_USD = 10.0
-"""A retry that costs more is confirmed by the run's name: the price of a slip."""
+"""A retry that costs more must be confirmed with the run's name."""
 FREE_TASKS = 1000
-"""The same where its cost is not known."""
+"""The same number of tasks if the cost is unknown."""
 
 
 def expected_state(seen: RunSnapshot) -> str:
-    """The state that the run must be in for a decision of now to count.
+    """Return the state that the run must be in for a command of now.
 
-    A process that is only slow to say so is live by the time that it reads the request.
+    A process with a late heartbeat is live when it reads the command.
     """
     is_slow = seen.state == "quiet" or (seen.state == "lost" and seen.is_alive)
     return "live" if is_slow else seen.state
 
 
 def requires_name(kind: str, preview: CommandPreview) -> bool:
-    """Whether the run's name must be typed: what it does cannot be taken back."""
+    """Return whether the run's name must be typed: the effect is irreversible."""
     if kind == "retry":
         if preview.usd is None:
             return preview.tasks > FREE_TASKS
@@ -125,7 +125,7 @@ def requires_name(kind: str, preview: CommandPreview) -> bool:
 
 
 def is_futile(kind: str, preview: CommandPreview) -> bool:
-    """Whether nothing would happen."""
+    """Return whether the command would have no effect."""
     return kind == "retry" and not preview.tasks
 
 
@@ -142,11 +142,11 @@ _FLAGS: Mapping[str, str] = {
     "id": "--withdraw",
 }
 _NONE = frozenset({"rpm", "tpm"})
-"""Where nothing is a value: no limit."""
+"""Fields in which None is a value: no limit."""
 
 
 def command_line(kind: str, payload: Payload, run_id: str) -> str:
-    """What does the same without the monitor.
+    """Return the equivalent shell command.
 
     >>> command_line("limits", {"model": "m", "rpm": None}, "r1")
     'siftlog limits r1 --model m --rpm none'
@@ -164,38 +164,38 @@ def command_line(kind: str, payload: Payload, run_id: str) -> str:
 
 
 TIMEOUT_S = 5.0
-"""From here on a run that has not answered is said not to have."""
+"""After this time a run without an answer is reported."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandNotice:
-    """Something to be told about a request."""
+    """A notice about a command."""
 
     sentence: str
     is_bad: bool = False
-    is_passing: bool = False  #: more is soon to come
+    is_passing: bool = False  #: another notice follows soon
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FollowedCommand:
-    """A request, and how much of its fate was told."""
+    """A command, and the part of its outcome that was shown."""
 
     id: str
     words: str
     run_id: str
     requested_us: int
-    answer: CommandOutcome = CommandOutcome.WAITING  #: the last that was told
-    is_missed: bool = False  #: it was told that nobody answers
+    answer: CommandOutcome = CommandOutcome.WAITING  #: the last one shown
+    is_missed: bool = False  #: the missing answer was shown
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more is to be told."""
+        """Whether no further notice will follow."""
         return self.answer not in OPEN
 
     def see(
         self, requests: CommandRequests, now_us: int
     ) -> tuple[FollowedCommand, CommandNotice | None]:
-        """It with what is known by now, and what is new about that."""
+        """Return the updated command, and a notice if there is news."""
         request = next(
             (record for record in requests.records if record.id == self.id), None
         )

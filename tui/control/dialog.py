@@ -1,7 +1,7 @@
 """Asks for confirmation, with a preview, before a command is sent.
 
-The focus is on No, so that a key too many does no harm. A choice, a value and the
-run's name are plain fields; `y` counts only once the figures are there.
+The focus is on No, so that an extra key does no harm. A choice, a value and the run's
+name are plain fields; `y` counts only once the preview is shown.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ from tui.widgets.panel import TextBlock
 
 DEBOUNCE_S = 0.15
 _CELLS = 70
-"""Of a choice's line; a dialog is no wider."""
+"""Maximum width of a choice's line and of the dialog."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfirmedCommand:
-    """What somebody decided to ask."""
+    """A confirmed command."""
 
     kind: str
     payload: Payload
-    words: str  #: for whoever is told what becomes of it
+    words: str  #: for notices about its outcome
 
 
 class Dialog(Modal[ConfirmedCommand | None]):
-    """Asks whether it is meant; the answer is a wish, or nothing."""
+    """Asks for confirmation; returns a command, or None."""
 
     DEFAULT_CSS = """
     Dialog { align: center middle; }
@@ -90,15 +90,15 @@ class Dialog(Modal[ConfirmedCommand | None]):
         source: RequestSource,
         glyphs: Glyphs,
     ) -> None:
-        """A dialog that has not begun.
+        """Create the dialog.
 
         Args:
-            action: what it is about.
+            action: the action.
             choices: at least one.
-            run_id: the run's; typed by whoever means something grave.
-            state: of the run, as it was when this was decided.
-            source: where figures are read; it belongs to whoever made it.
-            glyphs: the signs that the terminal can show.
+            run_id: the run's id, which must be typed for irreversible commands.
+            state: state of the run at the time of the decision.
+            source: reads the figures of previews; owned by the caller.
+            glyphs: the characters that the terminal supports.
         """
         super().__init__()
         self._action = action
@@ -108,9 +108,9 @@ class Dialog(Modal[ConfirmedCommand | None]):
         self._source = source
         self._glyphs = glyphs
         self._at = 0
-        self._payload: Payload | None = None  # None: what was typed is no value
-        self._reckoned = ""  # what was typed, as far as it was looked at
-        self._is_previewed = False  # whether what it comes to is shown
+        self._payload: Payload | None = None  # None: the input is invalid
+        self._reckoned = ""  # the input that the preview is for
+        self._is_previewed = False  # whether the preview is shown
         self._debounce: Timer | None = None
         self._effect, self._line, self._label, self._name_prompt = (
             TextBlock(name, glyphs)
@@ -119,7 +119,7 @@ class Dialog(Modal[ConfirmedCommand | None]):
         self.set_class(bool(glyphs.plain), "-ascii")
 
     def compose(self) -> ComposeResult:
-        """Choices, a field, what it comes to, and the two answers."""
+        """Yield choices, a field, the preview, and the two answers."""
         with VerticalScroll(id="dialog", can_focus=False) as box:
             title = f"{self._action.title}: {self._run_id}, {self._run_state}"
             box.border_title = Content(one_line(title, _CELLS))
@@ -145,13 +145,13 @@ class Dialog(Modal[ConfirmedCommand | None]):
         return substitute_glyphs(self._glyphs, Content(f"{sign} {words}"))
 
     def on_mount(self) -> None:
-        """The first choice, and the harmless answer."""
+        """Focus the first choice, and the harmless answer."""
         self._name_prompt.say(f"Type {printable(self._run_id)} to confirm, then enter:")
         self.query_one("#choices", OptionList).highlighted = 0
         self.query_one("#no", Button).focus()
         self._take(0)
 
-    # What is chosen and typed
+    # Choice and input
 
     @property
     def _choice(self) -> CommandChoice:
@@ -177,7 +177,7 @@ class Dialog(Modal[ConfirmedCommand | None]):
 
     @on(OptionList.OptionHighlighted, "#choices")
     def _chosen(self) -> None:
-        # where it is by now: several keys may have come before this message
+        # its current position: several keys may have preceded this message
         at = self.query_one("#choices", OptionList).highlighted
         if at is not None and at != self._at:
             self._take(at)
@@ -185,11 +185,11 @@ class Dialog(Modal[ConfirmedCommand | None]):
     @on(OptionList.OptionSelected, "#choices")
     @on(Input.Submitted, "#value")
     def _go_on(self) -> None:
-        """To the answers: a choice or a value alone is none."""
+        """Focus the answers: a choice or a value alone is none."""
         self.set_focus(self.query_one("#no", Button))
 
     def on_key(self, event: Key) -> None:
-        """A digit begins the value, whatever has the focus."""
+        """Start the value with a digit, whatever has the focus."""
         field = self._choice.field
         is_digit = event.character is not None and event.character.isdecimal()
         is_free = not isinstance(self.focused, Input)
@@ -202,16 +202,16 @@ class Dialog(Modal[ConfirmedCommand | None]):
     @on(Input.Changed, "#value")
     def _changed(self, message: Input.Changed) -> None:
         if message.value == self._reckoned:
-            return  # put there by a choice, and reckoned with
+            return  # set by a choice, already handled
         self._is_previewed = False
         if self._debounce is not None:
             self._debounce.stop()
         self._debounce = self.set_timer(DEBOUNCE_S, self._reckon)
 
-    # What it comes to
+    # Preview
 
     def _reckon(self) -> None:
-        """Find out what it comes to; what was being found out no longer counts."""
+        """Compute the preview; cancels an earlier computation."""
         self._is_previewed, self._payload = False, None
         self._ask_name(is_required=False)
         choice, self._reckoned = self._choice, self._typed
@@ -258,11 +258,11 @@ class Dialog(Modal[ConfirmedCommand | None]):
         self._name_prompt.set_class(not is_required, "-off")
         self.query_one("#name", Input).set_class(not is_required, "-off")
 
-    # The answer
+    # Answer
 
     @property
     def _is_sure(self) -> bool:
-        """Whether a yes counts: it is shown what it means, and the name is typed."""
+        """Whether yes is allowed: previewed, and the name typed if required."""
         name = self.query_one("#name", Input)
         is_typed = name.has_class("-off") or name.value.strip() == self._run_id
         return self._is_previewed and is_typed
@@ -270,7 +270,7 @@ class Dialog(Modal[ConfirmedCommand | None]):
     @on(Button.Pressed, "#yes")
     @on(Input.Submitted, "#name")
     def action_yes(self) -> None:
-        """Ask it, if it is clear what that means."""
+        """Confirm, if allowed."""
         if self._is_sure and self._payload is not None:
             choice, payload = self._choice, self._payload
             words = (
@@ -286,11 +286,11 @@ class Dialog(Modal[ConfirmedCommand | None]):
 
     @on(Button.Pressed, "#no")
     def action_no(self) -> None:
-        """Ask nothing."""
+        """Dismiss the dialog without a command."""
         self.dismiss(None)
 
     def action_choose(self, by: int) -> None:
-        """Another of the choices."""
+        """Select another choice."""
         options = self.query_one("#choices", OptionList)
         at = self._at if options.highlighted is None else options.highlighted
         options.highlighted = min(max(at + by, 0), len(self._choices) - 1)

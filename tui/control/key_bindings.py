@@ -1,9 +1,9 @@
-"""Binds the keys that command the run in front, and carries them out.
+"""Binds the keys that send commands to the run in front, and carries them out.
 
-What they amount to is in `dialog`; the table of them is in `actions`.
+Previews are in `dialog`; the table of actions is in `actions`.
 
-The dialog decides, the run's `CommandSender` writes, and the outcome is shown over
-whatever screen is in front by then. Without a control nothing of this happens.
+The dialog decides, the run's `CommandSender` writes, and the outcome is shown over the
+current screen. Without a sender, none of this happens.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ if TYPE_CHECKING:
 
 
 POLL_S = 0.5
-"""Between two looks at what became of a request, while an answer is due."""
+"""Interval of checks for an outcome while one is pending."""
 FINAL_NOTICE_S, PASSING_S = 8.0, 3.0
-"""How long the last word on a request is shown, and any before it."""
+"""Display times of the final notice of a command, and of earlier ones."""
 
 
 class CommandController:
-    """Asks things of one run that is watched."""
+    """Sends commands to one watched run."""
 
     def __init__(
         self, app: App[str], watched: WatchedRun, control: CommandSender
@@ -60,7 +60,7 @@ class CommandController:
         self._is_closed = False
 
     def close(self) -> None:
-        """Follow nothing any more; what was asked stays asked."""
+        """Stop following; commands already sent stay valid."""
         self._is_closed = True
         self._source.close()
         self._control.close()
@@ -69,9 +69,9 @@ class CommandController:
         """Open the dialog of an action.
 
         Args:
-            action: what is to be asked.
-            seen: the run, as whoever decides sees it.
-            task_filter: the filter of the tasks that are looked at; empty: of none.
+            action: the action.
+            seen: the run as displayed.
+            task_filter: the current task filter; empty: none.
         """
         from tui.control.dialog import Dialog  # noqa: PLC0415 - not for the first paint
 
@@ -99,7 +99,7 @@ class CommandController:
             self._work(self._score(command))
             return
         try:
-            # to take something back is right in whatever state
+            # withdrawing is right in any state
             expected = None if command.kind == "withdraw" else state
             name = self._control.ask(command.kind, command.payload, expected)
         except OSError as error:
@@ -138,7 +138,7 @@ class CommandController:
             try:
                 requests = await self._source.poll()
             except (StoreError, sqlite3.Error, OSError):
-                pass  # the screen in front says what is wrong with the log
+                pass  # the screen in front reports problems with the log
             else:
                 followed, news = followed.see(requests, self._clock.now_us())
                 if news is not None:
@@ -155,7 +155,7 @@ class CommandController:
 
 
 class TerminalControlApp(TerminalApp):
-    """A shell around one run at a time, of which things can be asked."""
+    """An application for one run at a time, to which commands can be sent."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding(
@@ -169,10 +169,10 @@ class TerminalControlApp(TerminalApp):
         for action in ACTIONS
         if action.key is not None
     ]
-    _controller: CommandController | None = None  #: None: nothing may be asked
+    _controller: CommandController | None = None  #: None: commands are not allowed
 
     def ask_of(self, watched: WatchedRun) -> None:
-        """From now on that run is asked, where anybody may."""
+        """Send later commands to that run, if allowed."""
         if self._controller is not None:
             self._controller.close()
         control = watched.control
@@ -182,16 +182,16 @@ class TerminalControlApp(TerminalApp):
 
     @property
     def seen(self) -> RunSnapshot | None:
-        """The run in front, as it was seen last; None: the list of runs is."""
+        """The run in front, as last displayed; None: the list of runs."""
         if isinstance(self.screen, RunsScreen):
             return None
         screens = [s for s in self.screen_stack if isinstance(s, RunScreen)]
         return screens[0].snapshot if screens else None
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Keys that ask something are grey where nothing may be asked, or makes sense.
+        """Disable command keys if commands are not allowed or make no sense.
 
-        They are hidden where no run is in front.
+        They are hidden if no run is in front.
         """
         if action != "ask":
             return super().check_action(action, parameters)
@@ -203,13 +203,13 @@ class TerminalControlApp(TerminalApp):
         return True if is_open else None
 
     def keyless(self) -> Iterator[SystemCommand]:
-        """What can be asked by the palette alone."""
+        """Yield commands that are only in the palette."""
         if self.check_action("ask", (SCORE.name,)):
             ask = partial(self.action_ask, SCORE.name)
             yield SystemCommand(f"{SCORE.title}{CONTROL}", SCORE.about, ask)
 
     def action_ask(self, name: str) -> None:
-        """Say what an action would come to, and ask it of the run if it is meant."""
+        """Preview an action, and send it if confirmed."""
         chosen = next(action for action in ACTIONS if action.name == name)
         task_filter = (
             self.screen.task_filter if isinstance(self.screen, SelectingScreen) else ""
@@ -217,13 +217,13 @@ class TerminalControlApp(TerminalApp):
         self._begin(chosen, task_filter)
 
     def on_commands_screen_withdrawn(self, message: CommandsScreen.Withdrawn) -> None:
-        """Say what taking a request back means, and do it if it is meant."""
+        """Preview the withdrawal of a command, and send it if confirmed."""
         self._begin(withdrawing(message.request), "")
 
     def _begin(self, action: Action, task_filter: str) -> None:
         for screen in self.screen_stack:
             if isinstance(screen, RunScreen):
-                screen.poll()  # another one may have been in front for long
+                screen.poll()  # it may have been in the background for long
         seen = self.seen
         if self._controller is not None and seen is not None:
             self._controller.begin(action, seen, task_filter)

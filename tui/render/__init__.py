@@ -1,1 +1,1 @@
-"""Renders what was read: pure functions of a snapshot and of the room it may fill."""
+"""Renders data as pure functions of a snapshot and the available space."""

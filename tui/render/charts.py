@@ -1,10 +1,10 @@
 """Draws charts as lines of text: bars, sparklines, curves with axes.
 
-Pure. Times are whole minutes since 1970 and are shown in UTC; a value that is not known
-leaves a gap, which is not the same as a value of zero.
+Pure. Times are whole minutes since 1970 and are shown in UTC; an unknown value leaves a
+gap, unlike a value of zero.
 
-Pure, and linear in the cells drawn: whoever has more values than columns joins them
-into buckets first (`bucketed`), so that a chart is always of all data.
+Linear in the cells drawn: more values than columns are first combined into buckets
+(`bucketed`), so a chart always shows all data.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _ROWS = 4
 
 
 def bucketed(values: Sequence[float | None], count: int) -> list[float | None]:
-    """The largest of *values* in each of at most *count* buckets of nearly equal size.
+    """Return the maximum of *values* in each of at most *count* equal buckets.
 
-    Unknown values are left out; a bucket of nothing else is unknown.
+    Unknown values are ignored; a bucket with no others is unknown.
     """
     size = len(values)
     if size <= count:
@@ -45,9 +45,9 @@ def bucketed(values: Sequence[float | None], count: int) -> list[float | None]:
 
 
 def bar(fraction: float, width: int, glyphs: Glyphs, mark: float | None = None) -> str:
-    """A bar of *width* cells, filled to *fraction*, with a *mark* at another one.
+    """Return a bar of *width* cells, filled to *fraction*, with an optional *mark*.
 
-    What is not nothing shows, and only what is whole looks so.
+    A nonzero fraction is always visible, and only 1 looks full.
     """
     if width < 1:
         return ""
@@ -73,13 +73,13 @@ def sparkline(
     glyphs: Glyphs,
     top: float | None = None,
 ) -> str:
-    """One line of *width* cells, the last values at its right end; unknown: a blank.
+    """Return one line of *width* cells, right-aligned; unknown values are blank.
 
     Args:
-        values: ascending in time; more than *width* are joined.
+        values: ascending in time; more than *width* are combined.
         width: cells.
-        glyphs: the signs to draw with.
-        top: the value of a full cell; None: the largest of *values*.
+        glyphs: the characters to draw with.
+        top: the value of a full cell; None: the maximum of *values*.
     """
     buckets = bucketed(values, width)
     highest = _top(buckets, top)
@@ -96,7 +96,7 @@ def _level(value: float | None, top: float, levels: str) -> str:
     if value is None:
         return " "
     if value <= 0 or top <= 0:
-        return levels[1]  # known to be nothing, which is not unknown
+        return levels[1]  # known to be zero, unlike unknown
     return levels[max(1, min(len(levels) - 1, round(value / top * (len(levels) - 1))))]
 
 
@@ -107,9 +107,9 @@ def curve(
     glyphs: Glyphs,
     top: float | None = None,
 ) -> list[str]:
-    """*height* lines of *width* cells: a filled curve, two values to a cell.
+    """Return *height* lines of *width* cells: a filled curve, two values per cell.
 
-    Without braille a cell is one value high in the levels that there are.
+    Without braille a cell shows one value in the available levels.
     """
     if not glyphs.has_braille:
         return _steps(values, width, height, glyphs, top)
@@ -121,7 +121,7 @@ def curve(
 
 
 def _dots(value: float | None, top: float, dots: int) -> int:
-    """How high a column is; what is known and nothing has one dot."""
+    """Return the height of a column; a known zero has one dot."""
     if value is None:
         return 0
     return max(1, min(dots, round(value / top * dots))) if top > 0 else 1
@@ -131,7 +131,7 @@ def _braille_line(heights: Sequence[int], row: int) -> str:
     ground = row * _ROWS
     filled = [max(0, min(_ROWS, n - ground)) for n in heights]
     pairs = zip(filled[::2], filled[1::2], strict=True)
-    # the blank of braille is no blank to every terminal, nor to who copies it
+    # not every terminal shows the braille blank as a blank, nor do copies
     return "".join(
         chr(_BRAILLE + _LEFT[left] + _RIGHT[right]) if left or right else " "
         for left, right in pairs
@@ -157,35 +157,35 @@ def _steps(
 
 
 LABEL = 8
-"""Cells of the figures at the left, and of the blank after them."""
+"""Width of the labels at the left, with a blank after them."""
 _LOW = 6
-"""Lines of a plot below which its times stand in the line of its marks."""
+"""Height of a plot below which times are written into the axis line."""
 _HALF_FROM = 5
-"""Lines of a curve from which on the half of its height is labelled too."""
+"""Height of a curve from which its middle is labelled too."""
 _STEPS = (1, 2, 3, 5)
 _DAY = 1440
 _TICKS = (1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, _DAY, 2 * _DAY, 7 * _DAY)
-"""Minutes between two times that are written out; they are round on the clock."""
+"""Possible minutes between two labelled times; round on the clock."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlotAxis:
-    """What a plot's values are values of, from left to right."""
+    """The time axis of a plot, from left to right."""
 
-    first: int  #: the minute that the first begins with
-    width: int  #: minutes that each stands for
-    count: int  #: how many there are
-    cursor: int | None = None  #: the one that is read off
-    flagged: frozenset[int] = frozenset()  #: those in which something happened
+    first: int  #: start minute of the first value
+    width: int  #: minutes per value
+    count: int  #: number of values
+    cursor: int | None = None  #: the selected value
+    flagged: frozenset[int] = frozenset()  #: values with events
 
 
 def columns_in(width: int, glyphs: Glyphs) -> int:
-    """How many values a plot of that many cells can tell apart."""
+    """Return the number of values that a plot of that many cells can show."""
     return max(1, width - LABEL) * _in_cell(glyphs)
 
 
 def nice_top(highest: float) -> float:
-    """The round figure that a scale ends with: it changes seldom as values do.
+    """Return a round upper end of a scale, which rarely changes as values do.
 
     >>> nice_top(4105), nice_top(0.21), nice_top(3), nice_top(0)
     (5000.0, 0.3, 3.0, 1.0)
@@ -193,7 +193,7 @@ def nice_top(highest: float) -> float:
     if highest <= 0:
         return 1.0
     power = math.floor(math.log10(highest))
-    # from the text, as ten to a power below zero is no round binary fraction
+    # parsed from text, because negative powers of ten are not exact floats
     steps = [float(f"{step}e{power}") for step in _STEPS] + [float(f"1e{power + 1}")]
     return next(step for step in steps if step >= highest or step == steps[-1])
 
@@ -205,14 +205,14 @@ def plot(
     figure: Callable[[float], str],
     ceiling: Sequence[float | None] = (),
 ) -> Content:
-    """A curve that fills a room, its scale at the left and its times below.
+    """Draw a curve that fills a room, its scale at the left and its times below.
 
     Args:
-        values: one for each of the axis; None: a gap.
+        values: one per column of the axis; None: a gap.
         axis: the times.
-        room: at least two lines, and some cells more than the figures need.
-        figure: how a value is written.
-        ceiling: what the values cannot exceed, drawn as a line; empty: nothing does.
+        room: at least two lines, and some cells more than the labels need.
+        figure: formats a value.
+        ceiling: upper limits of the values, drawn as a line; empty: none.
     """
     cells = max(1, room.width - LABEL)
     is_low = room.height < _LOW
@@ -249,24 +249,24 @@ def _in_cell(glyphs: Glyphs) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _CurveColumns:
-    """Where values stand in a curve's columns: all are used, from end to end."""
+    """Maps values to columns of a curve, using the whole width."""
 
     count: int
     capacity: int
 
     def left(self, number: int) -> int:
-        """The first column of a value."""
+        """Return the first column of a value."""
         return -(-number * self.capacity // self.count)
 
     def middle(self, number: int) -> int:
-        """The column that stands for it."""
+        """Return the column that represents a value."""
         first = self.left(number)
         last = max(first, self.left(number + 1) - 1)
-        # of more values than columns the last one begins beyond them
+        # with more values than columns the last one starts beyond them
         return min(self.capacity - 1, (first + last) // 2)
 
     def spread(self, values: Sequence[float | None]) -> list[float | None]:
-        """A value for each column; where there are too few, `curve` joins values."""
+        """Return a value per column; `curve` combines values if columns are few."""
         if self.count > self.capacity:
             return list(values)
         columns = range(self.capacity)
@@ -276,7 +276,7 @@ class _CurveColumns:
 def _with_ceiling(
     lines: list[str], ceiling: Sequence[float | None], top: float, glyphs: Glyphs
 ) -> list[str]:
-    """A line where the ceiling is, seen through what is drawn below it."""
+    """Draw the ceiling as a line, behind the curve."""
     width, height, per_cell = len(lines[0]), len(lines), _in_cell(glyphs)
     cells = [list(line) for line in lines]
     ends = bucketed(ceiling, per_cell * width)[::-1][::per_cell]
@@ -307,7 +307,7 @@ def _row(label: str, line: str, cursor: int | None, glyphs: Glyphs) -> Content:
 
 
 def _styled_line(line: str, glyphs: Glyphs) -> Content:
-    """A line of a curve; what it stays below has another colour."""
+    """Style a line of a curve; the ceiling has another colour."""
     content = Content.styled(line, "$state-done")
     begin = line.find(glyphs.rule)
     while begin >= 0:
@@ -325,7 +325,7 @@ def _times(
     glyphs: Glyphs,
     taken: AbstractSet[int],
 ) -> tuple[str, str]:
-    """The line under a curve, and its times where cells are not taken."""
+    """Return the line under a curve, and its times where cells are free."""
     rule, words = [glyphs.rule] * cells, [" "] * cells
     free = 0
     for minute in _ticks(axis, cells):
@@ -340,7 +340,7 @@ def _times(
 
 
 def _inscribed(rule: str, words: str) -> str:
-    """The line with the times in it, each behind its tick."""
+    """Return the line with the times in it, each after its tick."""
     late = f" {words}"[: len(rule)]
     return "".join(
         sign if word == " " else word for sign, word in zip(rule, late, strict=True)
@@ -363,7 +363,7 @@ def _axis_rule(
 
 
 def _ticks(axis: PlotAxis, cells: int) -> range:
-    """Minutes to be written out, as many as there is room for."""
+    """Return the minutes to label, as many as fit."""
     span = axis.count * axis.width
     most = max(1, cells // (len(_clock(axis.first, axis)) + 3))
     step = next((t for t in _TICKS if t >= axis.width and span <= t * most), span)
@@ -371,7 +371,7 @@ def _ticks(axis: PlotAxis, cells: int) -> range:
 
 
 def _clock(minute: int, axis: PlotAxis) -> str:
-    """A time of day; with its date where the axis is longer than that."""
+    """Format a time of day; with its date on an axis longer than a day."""
     timestamp = datetime.fromtimestamp(minute * 60, UTC)
     is_long = axis.count * axis.width > _DAY
     return timestamp.strftime("%m-%d %H:%M" if is_long else "%H:%M")

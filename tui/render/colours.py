@@ -1,12 +1,12 @@
 """Defines the colour themes of the monitor, and drawing without colours.
 
 A colour is the third sign of a state, after its glyph and its word; blue is good and
-orange-red is bad, never green and red. Every set keeps a contrast of 4.5 on its ground
-(WCAG 2.2, 1.4.3) and any two of its states apart for people with protanopia,
+orange-red is bad, never green and red. Every theme has a contrast of 4.5 on its
+background (WCAG 2.2, 1.4.3) and distinguishable states for people with protanopia,
 deuteranopia and tritanopia: a test computes both.
 
-Textual's own way is greys, which are colours to a terminal and hide its ground. Here
-what stood on a ground of its own, such as the row that keys act on, is reversed.
+Textual replaces colours by greys, which are colours to a terminal and hide its
+background. Here text with a separate background, such as the current row, is reversed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class StateColours:
     queued: str
 
     def variables(self) -> dict[str, str]:
-        """The names that style sheets know them by, such as `$state-done`."""
+        """Return the style sheet variables, such as `$state-done`."""
         return {
             f"state-{field.name}": getattr(self, field.name) for field in fields(self)
         }
@@ -42,18 +42,18 @@ class StateColours:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColourTheme:
-    """A theme of ours."""
+    """A theme of the monitor."""
 
     name: str
     is_dark: bool
     background: str
     foreground: str
-    panel: str  #: the ground of headers and of the row that keys act on
+    panel: str  #: background of headers and of the current row
     accent: str
     states: StateColours
 
     def theme(self) -> Theme:
-        """It as Textual's."""
+        """Return the Textual theme."""
         return Theme(
             name=self.name,
             dark=self.is_dark,
@@ -141,7 +141,7 @@ MONOCHROME = ColourTheme(
         done=_GREY, running=_GREY, waiting=_GREY, failed=_GREY, queued=_GREY
     ),
 )
-"""One grey on black: what is left to tell things apart is bold and reverse."""
+"""One grey on black: only bold and reverse distinguish things."""
 
 COLOUR_THEMES = (DARK, LIGHT, CONTRAST, MONOCHROME)
 
@@ -152,34 +152,34 @@ _TERMINAL = StateColours(
     failed="ansi_red",
     queued="ansi_default",
 )
-"""For themes that leave colours to the terminal: it alone knows its ground."""
+"""For themes that leave colours to the terminal, which knows its background."""
 
 
 def state_variables(theme: Theme) -> Mapping[str, str]:
-    """Colours of the states for a theme that is not ours."""
+    """Return the colours of states for a theme of Textual's."""
     if theme.ansi:
         return _TERMINAL.variables()
     return (DARK if theme.dark else LIGHT).states.variables()
 
 
 _MIDDLE = 0.4
-"""Brightness between the grounds of a dark theme and what is marked on them."""
+"""Brightness between the backgrounds of a dark theme and its highlights."""
 
 
 class NoColours(LineFilter):
-    """Takes every colour out of a line."""
+    """Removes all colours from a line."""
 
     def __init__(self, *, is_dark: bool) -> None:
-        """A filter for a theme.
+        """Create a filter for a theme.
 
         Args:
-            is_dark: whether the theme's ground is.
+            is_dark: whether the theme is dark.
         """
         super().__init__()
         self._is_dark = is_dark
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
-        """The same text in the terminal's own colours."""
+        """Return the same text in the terminal's default colours."""
         del background
         return [
             segment
@@ -202,7 +202,7 @@ def _plain(style: Style, *, is_dark: bool) -> Style:
 
 
 def _is_bright(colour: RichColor | None, *, is_dark: bool) -> bool:
-    """Whether a ground is bright; one that is not known is the theme's."""
+    """Return whether a background is bright; unknown ones are the theme's."""
     if colour is None or colour.is_default:
         return not is_dark
     return Color.from_rich_color(colour).brightness > _MIDDLE

@@ -22,16 +22,17 @@ from tui.sources.comparison import (
 )
 
 PER = 1_000
-"""Tasks that a cost is said of: one alone often costs a hundredth of a cent."""
+"""Number of tasks in displayed costs: a single one often costs a hundredth of a
+cent."""
 COST = f"$ per {PER:,} tasks"
 _LARGE = 99.995
-"""Dollars from which on nobody asks for cents."""
+"""Dollars from which cents are omitted."""
 _MANY = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparisonCosts:
-    """What the tasks of both sides cost."""
+    """Costs of the tasks of both sides."""
 
     a: TaskCost
     b: TaskCost
@@ -39,20 +40,20 @@ class ComparisonCosts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparisonRow:
-    """A line of the comparison: two models, or one of their metrics, or their costs."""
+    """A line of the comparison: two models, or a metric or the costs of both."""
 
     pair: ComparedPair
-    name: str  #: of the metric; of the pair: both models
-    figures: MetricPair | ComparisonCosts | None  #: None: it heads what follows
+    name: str  #: name of the metric, or both models
+    figures: MetricPair | ComparisonCosts | None  #: None: a heading of the next lines
 
     @property
     def heading(self) -> str:
-        """What stands on the whole line; empty where it has columns."""
+        """Text of a heading; empty for a line with columns."""
         return self.name if self.figures is None else ""
 
 
 def rows(comparison: PricedComparison) -> Iterator[ComparisonRow]:
-    """The lines, in the order of the command; the costs of each two models end them."""
+    """Yield the lines in the order of the command; each pair ends with its costs."""
     none = TaskCost(usd=None, tasks=0)
     for pair in comparison.compared.pairs:
         yield ComparisonRow(pair=pair, name=_pair(pair), figures=None)
@@ -68,7 +69,7 @@ def rows(comparison: PricedComparison) -> Iterator[ComparisonRow]:
 def filter_rows(
     numbered_rows: Mapping[int, ComparisonRow], part: str
 ) -> dict[int, ComparisonRow]:
-    """The metrics whose names have *part*, below the two models they are of."""
+    """Return the metrics whose names contain *part*, below their models."""
     matching_rows: dict[int, ComparisonRow] = {}
     head: dict[int, ComparisonRow] = {}
     for number, row in numbered_rows.items():
@@ -83,12 +84,12 @@ def filter_rows(
 def filter_items(
     numbered_items: Mapping[int, ItemPair], part: str
 ) -> dict[int, ItemPair]:
-    """The items whose keys have *part*."""
+    """Return the items whose keys contain *part*."""
     return {n: gap for n, gap in numbered_items.items() if has(gap.item, part)}
 
 
 def has(text: str, part: str) -> bool:
-    """Whether what was typed is a part of *text*, in letters of either case."""
+    """Return whether *text* contains *part*, ignoring case."""
     return part.lower() in text.lower()
 
 
@@ -101,7 +102,7 @@ def _side(side: ComparedModel) -> str:
 
 
 def number(value: float | None, *, is_signed: bool = False) -> str:
-    """A metric's value, or a difference of two, in at most six characters.
+    """Format a metric's value, or a difference, in at most six characters.
 
     >>> number(0.91249), number(-0.35, is_signed=True), number(12_345.6), number(None)
     ('0.912', '−0.350', '12 k', '-')
@@ -109,23 +110,23 @@ def number(value: float | None, *, is_signed: bool = False) -> str:
     if value is None:
         return UNKNOWN
     size = abs(value)
-    # what is larger needs fewer places: the first digits are those that count
+    # larger values need fewer decimals: the leading digits matter
     decimals = sum(size < limit for limit in (9.9995, 99.995, 999.95))
     figure = f"{size:,.{decimals}f}" if size < _MANY - 0.5 else amount(size)
     if not figure.strip("0."):
-        return figure  # what is rounded to nothing has no side
+        return figure  # a value rounded to zero has no sign
     if value < 0:
         return f"−{figure}"
     return f"+{figure}" if is_signed else figure
 
 
 def _dollars(usd: float | None) -> str:
-    """Dollars in at most seven characters; `?` where unknown."""
+    """Format dollars in at most seven characters; `?` if unknown."""
     return f"${usd:,.0f}" if usd is not None and usd >= _LARGE else money(usd)
 
 
 def _some(n: int) -> str:
-    """How many, from ten thousand on by the thousand."""
+    """Format a count; from ten thousand on in thousands."""
     return count(n) if n < _MANY else amount(n)
 
 
@@ -140,7 +141,7 @@ def _value(row: ComparisonRow, *, is_b: bool) -> str:
 
 
 def per_thousand(cost: TaskCost) -> float | None:
-    """Dollars for a thousand tasks; None: not known, or there is none yet."""
+    """Return dollars per thousand tasks; None: unknown, or no tasks yet."""
     return None if cost.usd is None or not cost.tasks else PER * cost.usd / cost.tasks
 
 
@@ -169,7 +170,7 @@ def _interval(row: ComparisonRow) -> str:
 
 
 _DECIDED = {"better", "worse"}
-"""Verdicts that name a winner."""
+"""Verdicts with a winner."""
 
 
 def _verdict(row: ComparisonRow) -> str:
@@ -183,7 +184,7 @@ def _verdict(row: ComparisonRow) -> str:
 
 
 def _verdict_tone(row: ComparisonRow) -> str:
-    """Only a verdict that names a winner stands out."""
+    """Highlight only verdicts with a winner."""
     match row.figures:
         case MetricPair(verdict=verdict) if verdict in _DECIDED:
             return ""
@@ -235,7 +236,7 @@ METRIC_COLUMNS: tuple[TableColumn[ComparisonRow], ...] = (
 
 
 def about(row: ComparisonRow) -> str:
-    """What is worth knowing of a line beyond its columns."""
+    """Describe a line beyond its columns."""
     match row.figures:
         case MetricPair() as metric:
             return " · ".join((row.name, *_about_metric(metric)))
@@ -278,11 +279,11 @@ def _about_pair(pair: ComparedPair) -> Iterator[str]:
 
 
 def about_items(row: ComparisonRow, n: int) -> str:
-    """What a list of items is of.
+    """Describe a list of items.
 
     Args:
-        row: the metric that they differ in.
-        n: how many are listed.
+        row: the metric in which they differ.
+        n: number of items.
     """
     return (
         f"{row.name} · {_pair(row.pair)} · {count(n)} items differ · enter: its tasks"
@@ -303,11 +304,11 @@ ITEM_COLUMNS: tuple[TableColumn[ItemPair], ...] = (
 
 
 _REASON = 600
-"""Cells of a reason that are shown: some lines, with the next keys below."""
+"""Maximum cells of a reason: some lines, with the next keys below."""
 
 
 def sides(words: Words) -> str:
-    """What is compared.
+    """Describe the compared sides.
 
     >>> sides(("first", "second:m")), sides(("first",))
     ('A first  ↔  B second:m', 'the models of first')
@@ -319,7 +320,7 @@ def sides(words: Words) -> str:
 
 
 def waiting(activity: str, seconds: float) -> str:
-    """That a process works on it, since when, and what it does to the runs: nothing."""
+    """Describe a running computation, with its duration and priority."""
     return (
         f"{activity}: {duration(seconds)} so far.\n\nA separate "
         "low-priority process reads the logs, so the runs are not "
@@ -328,12 +329,12 @@ def waiting(activity: str, seconds: float) -> str:
 
 
 def stopped(activity: str, seconds: float) -> str:
-    """That nobody works on it any more."""
+    """Describe a stopped computation."""
     return f"{activity}: stopped after {duration(seconds)}"
 
 
 def failed(sentence: str) -> str:
-    """Why there is nothing to show, and the next keys."""
+    """Describe why there is nothing to show, and the next keys."""
     reason = one_line(sentence, _REASON)
     return (
         f"{reason}.\n\nTry again with r, choose another one with b, or go back "
@@ -342,13 +343,13 @@ def failed(sentence: str) -> str:
 
 
 def no_choice(job: str, runs_dir: str, typed: str, *, is_whole: bool) -> str:
-    """Why there is nothing to choose, and what to do about it.
+    """Describe why there is nothing to choose, and the next step.
 
     Args:
-        job: of the run that is watched.
+        job: job of the watched run.
         runs_dir: the folder whose runs are offered.
-        typed: what was typed; empty: nothing.
-        is_whole: whether all runs of the folder have been read.
+        typed: the input; empty: none.
+        is_whole: whether all runs of the folder were read.
     """
     if typed:
         return f"No listed side matches {typed}: enter compares with it as typed."
@@ -361,7 +362,7 @@ def no_choice(job: str, runs_dir: str, typed: str, *, is_whole: bool) -> str:
 
 
 def method(compared: ComparisonResult) -> str:
-    """How intervals and p-values came about."""
+    """Describe the method of intervals and p-values."""
     metrics = [metric for pair in compared.pairs for metric in pair.metrics.values()]
     clusters = ", ".join(sorted({metric.cluster for metric in metrics}))
     tests = sum(metric.test is not None for metric in metrics)
@@ -371,18 +372,18 @@ def method(compared: ComparisonResult) -> str:
 
 
 def amount_compared(compared: ComparisonResult) -> str:
-    """How many metrics of how many pairs of models are shown."""
+    """Describe the number of metrics and pairs of models."""
     pairs = compared.pairs
     metrics = f"{count(sum(len(pair.metrics) for pair in pairs))} metrics"
     return metrics if len(pairs) == 1 else f"{metrics} of {len(pairs)} pairs of models"
 
 
 def as_of(compared: ComparisonResult, now: Mapping[str, int]) -> str:
-    """How far the logs were written, and what has come since.
+    """Describe the last compared events, and newer ones.
 
     Args:
-        compared: what is shown.
-        now: the last event of each run by its id, where it is known.
+        compared: the displayed comparison.
+        now: the last event of each run by id, if known.
     """
     first = compared.pairs[0]
     sides = {"A": first.a} | ({"B": first.b} if first.b.run != first.a.run else {})
@@ -393,14 +394,14 @@ def as_of(compared: ComparisonResult, now: Mapping[str, int]) -> str:
 
 
 def notes(compared: ComparisonResult) -> str:
-    """What bears on the comparison and does not show in its numbers."""
+    """Return notes that affect the comparison but not its numbers."""
     several = f"{len(compared.notes)} notes, enter on the first line shows them: "
     lead = several if len(compared.notes) > 1 else "note: "
     return lead + " · ".join(compared.notes) if compared.notes else ""
 
 
 def pair_details(compared: ComparisonResult, pair: ComparedPair) -> str:
-    """All that is to be said of two models and has no place in a table."""
+    """Describe two models beyond the table."""
     lines = [
         f"A  {pair.a.run}  {pair.a.model}",
         f"B  {pair.b.run}  {pair.b.model}",
@@ -419,9 +420,9 @@ def pair_details(compared: ComparisonResult, pair: ComparedPair) -> str:
 
 
 def tasks_of(pair: ComparedPair, item: str) -> tuple[str, ...]:
-    """Filters for the tasks of A's run that have to do with an item, the best first.
+    """Return filters for the tasks of an item in A's run, the best first.
 
-    A task that was asked in a batch has the batch's key; its document begins both.
+    A task for several items has another key, which starts with the same document.
     """
     models = f" model:{_quoted(pair.a.model)}" if pair.a.run != pair.b.run else ""
     keys = dict.fromkeys((item, item.partition("/")[0]))
@@ -429,7 +430,7 @@ def tasks_of(pair: ComparedPair, item: str) -> tuple[str, ...]:
 
 
 def _quoted(value: str) -> str:
-    """*value* for a filter, which knows no quote in quotes: the longest part without.
+    """Quote *value* for a filter; only its longest part without quotes is used.
 
     >>> _quoted('a "b'), _quoted("PMC1/q:1")
     ('"a "', 'PMC1/q:1')
@@ -441,7 +442,7 @@ def _quoted(value: str) -> str:
 def filter_choices(
     numbered_choices: Mapping[int, ComparisonChoice], part: str
 ) -> dict[int, ComparisonChoice]:
-    """The choices whose runs or models have *part*."""
+    """Return the choices whose runs or models contain *part*."""
     return {
         n: choice
         for n, choice in numbered_choices.items()
@@ -450,7 +451,7 @@ def filter_choices(
 
 
 def about_choice(choice: ComparisonChoice) -> str:
-    """What would be compared, whole."""
+    """Describe in full what would be compared."""
     return f"enter compares {sides(choice.words)} · {_state(choice)}"
 
 

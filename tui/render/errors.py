@@ -1,4 +1,4 @@
-"""Renders failures: by class, lately and in all, and what becomes of them."""
+"""Renders failures: by class, recent and total, and their outcome."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ _WORDS = {
     FailureOutcome.REASKED: "re-ask",
     FailureOutcome.UNPARSED: "kept",
 }
-"""What becomes of it; a reply that could not be read is kept as it is."""
+"""Outcomes of a failure; an unparsed reply is kept unchanged."""
 LEAST = 5
-"""Lines that are kept for failures where there are findings too."""
+"""Minimum lines for failures if there are findings too."""
 _KEYS = {FailureOutcome.UNPARSED: "parse", FailureOutcome.REASKED: "reason"}
 
 
 @dataclass(slots=True, kw_only=True)
 class ErrorRow:
-    """One class of failure, or one reason why replies are refused or not read."""
+    """One class of failure, or one reason of refused or unparsed replies."""
 
     error: str
     all: int = 0
     outcomes: Counter[FailureOutcome] = field(
         default_factory=Counter
-    )  #: of the whole run
-    lately: int | None = None  #: in the last `LATELY` minutes; None: not known
+    )  #: in the whole run
+    lately: int | None = None  #: in the last `LATELY` minutes; None: unknown
     a_minute: float | None = None
     task: int | None = None  #: an example
 
     @property
     def next(self) -> str:
-        """What becomes of it, the most frequent first."""
+        """Describe its outcomes, the most frequent first."""
         counts = [(outcome, n) for outcome, n in self.outcomes.most_common() if n]
         if not counts:
             return UNKNOWN
@@ -50,13 +50,13 @@ class ErrorRow:
 
     @property
     def goal(self) -> str:
-        """The filter that lists its tasks."""
+        """Return the filter that lists its tasks."""
         first = next(iter(self.outcomes.most_common(1)), (FailureOutcome.RETRIED, 0))[0]
         return term(_KEYS.get(first, "err"), self.error)
 
 
 def error_rows(snapshot: RunSnapshot) -> list[ErrorRow]:
-    """The classes, those first that came most often lately."""
+    """Return the classes, the most frequent recent ones first."""
     rows_by_error: dict[str, ErrorRow] = {}
 
     def row(error: str) -> ErrorRow:
@@ -92,22 +92,22 @@ def error_rows(snapshot: RunSnapshot) -> list[ErrorRow]:
 
 
 def _minutes(snapshot: RunSnapshot) -> float:
-    """How long a rate of late is taken over: less for a run that has just begun."""
-    # the present minute is in it, and not over yet
+    """Return the duration of a recent rate: shorter for a new run."""
+    # it includes the current, incomplete minute
     into = snapshot.now_us / US_PER_S / 60 % 1
     since = (snapshot.now_us - snapshot.created_us) / US_PER_S / 60
     return max(1.0, min(LATELY - 1 + into, since))
 
 
 def error_goals(snapshot: RunSnapshot) -> list[str]:
-    """The filter of each row."""
+    """Return the filter of each row."""
     return [row.goal for row in error_rows(snapshot)]
 
 
 def errors(snapshot: RunSnapshot, room: Room) -> Content:
-    """A row for each class, the last failure in its own words, and findings.
+    """Draw a row for each class, the last failure's message, and findings.
 
-    Findings are about replies that came: who served them, and what they may cost.
+    Findings are about received replies: their server and possible cost.
     """
     findings = list(snapshot.status.findings)
     if not error_rows(snapshot):
@@ -122,7 +122,7 @@ def errors(snapshot: RunSnapshot, room: Room) -> Content:
 
 
 def _failures(snapshot: RunSnapshot, room: Room) -> Content:
-    """A row for each class, and the last failure in its own words."""
+    """Draw a row for each class, and the last failure's message."""
     failures = error_rows(snapshot)
     figures = [PanelColumn("10 min", 6), PanelColumn("/min", 5), PanelColumn("all", 7)]
     used = sum(column.width + 2 for column in figures) + 2 + 9
@@ -150,7 +150,7 @@ def _failures(snapshot: RunSnapshot, room: Room) -> Content:
 
 
 def last_words(snapshot: RunSnapshot) -> str:
-    """The last failure as the endpoint said it, and how often in a row it did."""
+    """Describe the last failure with the endpoint's message and its repetitions."""
     failure = snapshot.facts.last_failure
     if failure is None:
         return ""

@@ -54,13 +54,13 @@ from tui.render.format import (
 from tui.render.json_text import readable
 
 DECIDED = {"better": "better than", "worse": "worse than", "close": "as good as"}
-"""What the verdict of a comparison is in a sentence."""
+"""Verdicts of a comparison in a sentence."""
 MAX_NAMED_TASKS = 5
-"""Tasks that are named one by one; the others are counted."""
+"""Maximum tasks that are named; more are counted."""
 
 
 def event_line(event: Event | UnknownEvent) -> str:  # noqa: C901, PLR0911, PLR0912 - one for a kind
-    """An event's facts in one line; it may hold anything that came from outside."""
+    """Describe an event in one line; it may contain anything from outside."""
     match event:
         case RunStarted():
             models = ", ".join(dict.fromkeys(chain(*event.models.values())))
@@ -161,7 +161,7 @@ def event_line(event: Event | UnknownEvent) -> str:  # noqa: C901, PLR0911, PLR0
 
 
 def _batch(event: BatchEventBase) -> str:
-    """What happened to a batch."""
+    """Describe a batch event."""
     match event:
         case BatchPrepared():
             summary = (
@@ -240,7 +240,7 @@ def _joined(*parts: str) -> str:
 
 
 def facts_text(event: Event | UnknownEvent) -> str:
-    """Every fact of an event under the name that it is stored by."""
+    """Return every field of an event under its stored name."""
     if isinstance(event, UnknownEvent):
         return readable(event.facts)
     facts = {name: _display_value(value) for name, value in asdict(event).items()}
@@ -248,7 +248,7 @@ def facts_text(event: Event | UnknownEvent) -> str:
 
 
 def _display_value(value: object) -> object:
-    """A fact's value; JSON in a text is opened, and nothing known is no `null`."""
+    """Return a field's value, with nested JSON decoded and `-` for null."""
     if value is None:
         return UNKNOWN
     if isinstance(value, str) and value.startswith("{"):

@@ -1,7 +1,7 @@
-"""Formats figures: short, of one width, `-` where nothing is known.
+"""Formats figures: short, of constant width, `-` for unknown values.
 
-The verbs print sentences and have figures of their own (`runner/cli/console.py`); a
-screen has columns, whose figures must not change their width with every second.
+The commands print sentences and format figures differently (`runner/cli/console.py`); a
+screen has columns, whose figures must not change width every second.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _UNITS = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
 def count(value: int | None) -> str:
-    """A number of things.
+    """Format a count.
 
     >>> count(1204), count(None)
     ('1,204', '-')
@@ -25,7 +25,7 @@ def count(value: int | None) -> str:
 
 
 def amount(value: float | None) -> str:
-    """A figure in at most five characters, from a thousand on by its unit.
+    """Format a figure in at most five characters, with a unit from a thousand on.
 
     >>> amount(7.31), amount(820), amount(118_400), amount(3_100), amount(None)
     ('7.3', '820', '118 k', '3.1 k', '-')
@@ -33,14 +33,14 @@ def amount(value: float | None) -> str:
     if value is None:
         return UNKNOWN
     for size, unit in _UNITS:
-        # what rounds up to a thousand of a unit belongs to the next one
+        # a figure that rounds up to a thousand of a unit uses the next one
         if value >= size * 0.9995:
             return f"{_three(value / size)} {unit}"
     return _three(value)
 
 
 def tight(value: float | None, width: int | None = None) -> str:
-    """A figure without the blank before its unit, or in full where *width* lets it.
+    """Format a figure without the blank before its unit, or in full if *width* allows.
 
     >>> tight(3_100), tight(160_112, 7), tight(1_000_000, 7)
     ('3.1k', '160,112', '1M')
@@ -51,13 +51,13 @@ def tight(value: float | None, width: int | None = None) -> str:
 
 
 def _three(value: float) -> str:
-    """A tenth below ten where there is one, whole above."""
+    """Format with one decimal below ten if needed, else without."""
     is_small = value < TEN and value != int(value)
     return f"{value:.1f}" if is_small else f"{value:.0f}"
 
 
 def duration(seconds: float | None) -> str:
-    """A time, in the two largest units that suit it.
+    """Format a duration in the two largest suitable units.
 
     >>> duration(0.41), duration(41), duration(125), duration(840), duration(None)
     ('0.4 s', '41 s', '2 min 05', '14 min', '-')
@@ -80,7 +80,7 @@ def duration(seconds: float | None) -> str:
 
 
 def latency(milliseconds: float | None) -> str:
-    """How long an answer took.
+    """Format the latency of an answer.
 
     >>> latency(1840), latency(None)
     ('1.8 s', '-')
@@ -89,7 +89,7 @@ def latency(milliseconds: float | None) -> str:
 
 
 def percent(share: float | None, *, tenths: bool = False) -> str:
-    """A share of 1, rounded down: 100 % means all of it.
+    """Format a share of 1, rounded down: 100 % means all.
 
     >>> percent(0.9999, tenths=True), percent(0.9999), percent(None)
     ('99.9 %', '99 %', '-')
@@ -97,13 +97,13 @@ def percent(share: float | None, *, tenths: bool = False) -> str:
     if share is None:
         return UNKNOWN
     steps = 1000 if tenths else 100
-    # what a binary fraction falls short by is not a step
+    # tolerate the error of binary fractions
     whole = int(share * steps + 1e-9)
     return f"{whole / 10:.1f} %" if tenths else f"{whole} %"
 
 
 def money(usd: float | None) -> str:
-    """Dollars: to the cent from one dollar on, finer below; `?` where unknown.
+    """Format dollars: with cents from one dollar on, finer below; `?` if unknown.
 
     >>> money(212.4), money(0.0021), money(None)
     ('$212.40', '$0.0021', '?')
@@ -112,7 +112,7 @@ def money(usd: float | None) -> str:
 
 
 def task_name(task: int) -> str:
-    """How a task is called; filters and retries understand it.
+    """Return the name of a task, which filters and retries accept.
 
     >>> task_name(41_882)
     'T-0041882'

@@ -1,7 +1,7 @@
-"""Defines the signs of the monitor, and their ASCII replacements.
+"""Defines the characters of the monitor, and their ASCII replacements.
 
-A state is a sign and a word first and a colour third. Where the terminal or the locale
-cannot show them, plain ASCII takes the place of all signs at once.
+A state has a glyph, a word and a colour. If the terminal or the locale does not support
+the glyphs, ASCII replaces all of them.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from store.task import TaskState
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Glyphs:
-    """A set of signs; each takes one cell."""
+    """A set of characters; each takes one cell."""
 
     states: Mapping[TaskState, str]
     paused: str
     stalled: str
-    cursor: str  #: marks the row that keys act on
-    loading: str  #: of a row that has not been read yet
+    cursor: str  #: marks the current row
+    loading: str  #: for a row that is not read yet
     rule: str
     levels: str  #: from empty to full: eight steps in one cell, or fewer
-    eighths: str  #: parts of a bar's last cell, ascending; "" where bars are whole
+    eighths: str  #: parts of a bar's last cell, ascending; "" for whole cells only
     full: str
     blank: str
-    mark: str  #: a place on a bar, such as a projection
-    flag: str  #: on a time axis, where something happened
-    tick: str  #: on a time axis, above its time
+    mark: str  #: a position on a bar, such as a projection
+    flag: str  #: an event on a time axis
+    tick: str  #: a tick on a time axis, above its time
     has_braille: bool
-    plain: Mapping[int, int]  #: for `str.translate`: what stands for our own signs
+    plain: Mapping[int, int]  #: for `str.translate`: replacements
 
 
 UNICODE = Glyphs(
@@ -89,17 +89,17 @@ ASCII = Glyphs(
     plain=str.maketrans("·…≥–−↔", "|~>--="),
 )
 
-#: Terminals that have no signs beyond ASCII, or too few.
+#: Terminals with no characters beyond ASCII, or too few.
 _PLAIN_TERMINALS = frozenset({"dumb", "linux"})
 
 
 def glyphs_for(environment: Mapping[str, str]) -> Glyphs:
-    """The signs that a terminal can show, by its `TERM` and its locale.
+    """Return the characters that a terminal supports, by `TERM` and locale.
 
     >>> glyphs_for({"TERM": "xterm", "LANG": "en_GB.UTF-8"}) is UNICODE
     True
     """
-    # the first that is set decides, as in setlocale(3)
+    # the first one set decides, as in setlocale(3)
     names = (environment.get(name) for name in ("LC_ALL", "LC_CTYPE", "LANG"))
     locale = next((name for name in names if name), "")
     is_plain = environment.get("TERM") in _PLAIN_TERMINALS
@@ -115,11 +115,11 @@ STATE_WORDS: Mapping[TaskState, str] = {
     TaskState.FAILED: "failed",
     TaskState.SKIPPED: "skipped",
 }
-"""What a state is called on the screen; filters understand each of them."""
+"""Names of states on the screen; filters accept each of them."""
 
 
 _OTHER = "?"
-#: Frames and bars that Textual draws: its notices, scroll bars and the palette.
+#: Frames and bars drawn by Textual: notices, scroll bars and the palette.
 _FRAMES = str.maketrans(
     {
         **dict.fromkeys("─━▔▁", "-"),
@@ -131,7 +131,7 @@ _FRAMES = str.maketrans(
 
 
 def substitute_glyphs(glyphs: Glyphs, content: Content) -> Content:
-    """*content* in signs that the terminal has: one for each, in the same style."""
+    """Replace unsupported characters in *content*, keeping the style."""
     if not glyphs.plain or content.plain.isascii():
         return content
     text = content.plain.translate(glyphs.plain)
@@ -140,7 +140,7 @@ def substitute_glyphs(glyphs: Glyphs, content: Content) -> Content:
 
 
 def displayable_text(glyphs: Glyphs, text: str) -> str:
-    """*text* in signs that the terminal has, in as many cells."""
+    """Replace unsupported characters in *text*, keeping its width."""
     if not glyphs.plain or text.isascii():
         return text
     return "".join(
@@ -152,14 +152,14 @@ def displayable_text(glyphs: Glyphs, text: str) -> str:
 
 
 class OnlyAscii(LineFilter):
-    """The last word on what a terminal gets: frames of Textual's own widgets, too."""
+    """A last filter of all output, including frames of Textual's widgets."""
 
     def __init__(self, glyphs: Glyphs) -> None:
         super().__init__()
         self._glyphs = glyphs
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
-        """Segments of the same width without other signs."""
+        """Return segments of the same width in ASCII."""
         del background
         return [
             segment

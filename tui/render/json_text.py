@@ -1,11 +1,10 @@
 """Renders JSON for people: as paths, as a tree, found in prose.
 
-A reply is kept as the endpoint sent it, and endpoints differ; this shows any of them
-whole, without knowing its form.
+Replies are stored as received, and endpoints differ; this shows any of them in full,
+without knowing its form.
 
-What a job makes of a reply is the job's business and stands in the log. This shows a
-person what is there: the object in a text that goes furthest and, where it breaks off,
-the place and all that stood before it.
+The job's parser result is in the log. This shows the raw content: the longest JSON
+object in a text and, if it breaks off, the position and everything before it.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ _BLOCK_INDENT = "    "
 
 
 def readable(body: bytes) -> str:
-    """*body* as text: JSON by its paths, anything else as it is."""
+    """Return *body* as text: JSON by its paths, anything else unchanged."""
     text = body.decode(errors="replace")
     try:
         value = json.loads(text)
@@ -51,19 +50,19 @@ def _path_lines(path: str, value: Any) -> Iterator[str]:  # noqa: ANN401 - any J
 
 
 MOST = 20_000
-"""Lines of a tree; nobody reads further."""
+"""Maximum lines of a tree."""
 _INDENT = "  "
 _DEEPEST = 200
 
 
 def tree(value: Any, *, fault: str = "", sign: str = "✗") -> str:  # noqa: ANN401 - any JSON
-    """*value* by its fields, one a line.
+    """Render *value* by its fields, one per line.
 
     Args:
         value: JSON.
-        fault: what is wrong, as `path: message` with the steps of the path between
-            dots; it is put beside that field, or beside what the field is missing in.
-        sign: stands before it.
+        fault: an error as `path: message` with a dotted path; it is shown beside that
+            field, or beside the parent of a missing one.
+        sign: precedes the message.
 
     >>> print(tree({"a": [1, {"b": "x"}]}, fault="a.1.b: not a number"))
     a
@@ -83,7 +82,7 @@ def tree(value: Any, *, fault: str = "", sign: str = "✗") -> str:  # noqa: ANN
 
 
 def _deepest(value: Any, steps: list[str]) -> tuple[str, ...]:  # noqa: ANN401 - any JSON
-    """As much of a path as there is in *value*."""
+    """Return the longest prefix of a path that exists in *value*."""
     path: list[str] = []
     for step in steps:
         match value:
@@ -98,7 +97,7 @@ def _deepest(value: Any, steps: list[str]) -> tuple[str, ...]:  # noqa: ANN401 -
 
 
 def _lines(path: tuple[str, ...], value: Any) -> Iterator[tuple[tuple[str, ...], str]]:  # noqa: ANN401 - any JSON
-    """The lines below a value, each with its path; those of a plain one are none."""
+    """Yield the lines below a value, each with its path; none for a scalar."""
     indent = _INDENT * len(path)
     match value:
         case dict() if value or path:
@@ -127,27 +126,27 @@ def _plain(value: Any) -> str:  # noqa: ANN401 - any JSON
 
 
 _STARTS = 40
-"""Brackets tried as the beginning: prose cites [1], [2] before the answer comes."""
+"""Maximum brackets tried as a start: prose cites [1], [2] before the answer."""
 _LONGEST = 1_000_000
-"""Characters looked at."""
+"""Maximum characters searched."""
 _DECODER = json.JSONDecoder()
 _OPENER = re.compile(r"[{\[]")
-#: What makes the outline of JSON; a quote alone is a text that is not closed.
+#: Structural tokens of JSON; a single quote is an unclosed string.
 _OUTLINE = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],"]', re.DOTALL)
 _CLOSERS = {"{": "}", "[": "]"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbeddedJson:
-    """The JSON of a text."""
+    """JSON found in a text."""
 
     value: Any
-    broken_at: int | None = None  #: index in the text; None: it is whole
-    reason: str = ""  #: why it breaks off there, in a parser's words
+    broken_at: int | None = None  #: index in the text; None: complete
+    reason: str = ""  #: the parser's error message
 
 
 def find_json(text: str) -> EmbeddedJson | None:
-    """The JSON in *text* that goes furthest, an object if there is one.
+    """Return the longest JSON value in *text*, preferably an object.
 
     >>> find_json('As asked [1]: {"a": [1, 2').value
     {'a': [1]}
@@ -172,14 +171,14 @@ def find_json(text: str) -> EmbeddedJson | None:
             )
             candidates.append((is_object, error.pos - begin, broken))
         except (ValueError, RecursionError):
-            break  # a number without end, or levels without end
-    # of two that go as far the first
+            break  # a huge number, or too many levels
+    # the first of equally long ones
     best = max(candidates, key=lambda candidate: candidate[:2], default=None)
     return best and best[2]
 
 
 def _as_far(begun: str) -> Any:  # noqa: ANN401 - any JSON
-    """What JSON that breaks off has said in full: its last, half-said item goes."""
+    """Parse JSON that breaks off, without its incomplete last item."""
     opened: list[str] = []
     end, closers = 0, ""
     for token in _OUTLINE.finditer(begun):
@@ -203,25 +202,25 @@ def _as_far(begun: str) -> Any:  # noqa: ANN401 - any JSON
 
 Path: TypeAlias = tuple[str | int, ...]
 
-#: Names under which endpoints put the model's words; other texts are longer at times.
+#: Names of fields with the model's text; other texts may be longer.
 _NAMES = ("content", "text", "output_text")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplyText:
-    """A reply and, within it, the model's own words."""
+    """A reply and the model's text in it."""
 
-    reply: Any  #: JSON; of a reply that is none: its text
+    reply: Any  #: JSON, or the text of another reply
     path: Path
     text: str
 
     def marked(self, at: int, mark: str) -> Any:  # noqa: ANN401 - any JSON
-        """The reply with *mark* put into the words before character *at*."""
+        """Return the reply with *mark* inserted before character *at* of the text."""
         return _put(self.reply, self.path, self.text[:at] + mark + self.text[at:])
 
 
 def reply_text(body: bytes) -> ReplyText:
-    """The words in a reply: the longest text that is called one, else the longest."""
+    """Find the model's text in a reply: by field name, else the longest."""
     text = body.decode(errors="replace")
     try:
         reply = json.loads(text)

@@ -1,11 +1,11 @@
 """Fits text into cells: clips, wraps, and lays out lines and columns.
 
-`store.printable` decides what a terminal may be given; this adds what a screen of cells
-needs: no newline, a width counted in cells and not in characters, and a bound on marks
-that take no cell at all, of which one letter can carry thousands.
+`store.printable` makes text safe for terminals; this module adds what a screen needs:
+no newlines, widths in cells instead of characters, and a bound on combining marks, of
+which one letter can have thousands.
 
-Pure, and lazy: a text of a megabyte costs what is in view. Its time grows with the text
-alone, whatever stands in it: no line is looked at twice.
+Pure and lazy: a text of a megabyte costs only its visible part. Time is linear in the
+text, whatever its content.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from store.printable import printable
 from tui.render.glyphs import Glyphs
 
 ELLIPSIS = "…"
-#: Characters looked at for each cell: letters with their marks, and some to spare.
+#: Characters read per cell: letters with their marks, and some to spare.
 _DENSITY = 4
 _NEWLINE = "\N{SYMBOL FOR LINE FEED}"
 
 
 def one_line(text: str, cells: int) -> str:
-    """The beginning of *text* as one harmless line of at most *cells* cells.
+    """Return the start of *text* as one safe line of at most *cells* cells.
 
-    What does not fit is cut, with an ellipsis in the last cell. The length of *text*
-    does not matter: only its beginning is looked at.
+    Longer text is cut, with an ellipsis in the last cell. Only the start of *text* is
+    read, whatever its length.
     """
     if cells <= 0:
         return ""
@@ -43,7 +43,7 @@ def one_line(text: str, cells: int) -> str:
 
 
 def fitting(safe: str, cells: int) -> str:
-    """The beginning of *safe* that fits into *cells*; nothing wide is halved."""
+    """Return the prefix of *safe* that fits *cells*; wide characters stay whole."""
     used = 0
     for position, character in enumerate(safe):
         used += get_character_cell_size(character)
@@ -53,11 +53,11 @@ def fitting(safe: str, cells: int) -> str:
 
 
 def clip(text: str, cells: int, *, is_right: bool = False) -> str:
-    """*text* as one harmless line of exactly *cells* cells."""
+    """Return *text* as one safe line of exactly *cells* cells."""
     return _clipped(text[: _DENSITY * (cells + 1) + 1], cells, is_right=is_right)
 
 
-# a table draws the same cells again and again; short ones, so that little is kept
+# a table draws the same short cells repeatedly
 @lru_cache(maxsize=2048)
 def _clipped(text: str, cells: int, *, is_right: bool) -> str:
     line = one_line(text, cells)
@@ -67,24 +67,24 @@ def _clipped(text: str, cells: int, *, is_right: bool) -> str:
 
 PANEL_GAP = "  "
 LEAD = 1
-"""Cells before each line of a panel with a cursor, where its sign stands."""
+"""Cells before each line of a panel with a cursor, for its sign."""
 MUTED = "$state-queued"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Room:
-    """What a panel may fill, and the signs it may use."""
+    """Size and characters available to a panel."""
 
-    width: int  #: beside the lead, where there is one
+    width: int  #: without the lead, if there is one
     height: int
     glyphs: Glyphs
-    has_lead: bool = False  #: each line begins with `LEAD` cells for the cursor
-    cursor: int | None = None  #: the row that keys act on; None: they act elsewhere
+    has_lead: bool = False  #: each line starts with `LEAD` cells for the cursor
+    cursor: int | None = None  #: the current row; None: the focus is elsewhere
 
 
 @dataclass(frozen=True, slots=True)
 class PanelColumn:
-    """A head and its width; figures stand at the right."""
+    """A heading and its width; figures are right-aligned."""
 
     head: str
     width: int
@@ -101,9 +101,9 @@ def table_lines(
     room: Room,
     gap: str = PANEL_GAP,
 ) -> Content:
-    """Columns with their heads, and the rows around the cursor.
+    """Draw headings, and the rows around the cursor.
 
-    What does not fit is counted in the last line.
+    The last line counts the rows that do not fit.
     """
     head = gap.join(_cell(column.head, column) for column in columns)
     lines = [_led(Content.styled(head, MUTED), " ", room)]
@@ -128,11 +128,11 @@ def table_lines(
 
 
 def visible(rows: int, room: Room) -> range:
-    """The rows of a table that its height shows, the cursor's among them."""
+    """Return the rows of a table that fit its height, including the cursor's."""
     fits = max(1, room.height - 1)
     if rows <= fits:
         return range(rows)
-    fits = max(1, fits - 1)  # a line says what is not there
+    fits = max(1, fits - 1)  # one line counts the other rows
     first = max(0, min(rows - fits, (room.cursor or 0) - fits // 2))
     return range(first, first + fits)
 
@@ -143,7 +143,7 @@ def _led(line: Content, sign: str, room: Room) -> Content:
 
 
 def lines_of(lines: Sequence[str | Content], room: Room, style: str = "") -> Content:
-    """Lines of text from anywhere, cut to the room; a drawing's own lines as well."""
+    """Draw lines of untrusted text, or rendered content, cut to the room."""
     contents = [
         Content.styled(one_line(line, room.width), style)
         if isinstance(line, str)
@@ -154,24 +154,24 @@ def lines_of(lines: Sequence[str | Content], room: Room, style: str = "") -> Con
 
 
 MAX_TEXT_CHARS = 1_000_000
-"""Characters of a text that a screen shows; nobody scrolls further."""
+"""Maximum characters of a text on a screen."""
 _CHUNK = 2_000
-"""Characters made harmless at once."""
+"""Characters escaped at once."""
 _LONGEST = 8
-"""Characters that stand for one at most, such as `<E0100>`."""
+"""Maximum characters that replace one, such as `<E0100>`."""
 
 
 class WrappedLine(NamedTuple):
-    """What stands on one line of the screen."""
+    """Text of one line of the screen."""
 
     text: str
-    first: str  #: the first character of the line that this is a piece of
+    first: str  #: first character of the whole line
 
 
 def wrapped(text: str, cells: int) -> Iterator[WrappedLine]:
-    """*text* in harmless lines of at most *cells* cells, two at least.
+    """Yield *text* in safe lines of at most *cells* cells, but at least two.
 
-    Nothing is lost up to `SHOWN` characters; what is cut is counted in a last line.
+    Up to `MAX_TEXT_CHARS` characters are shown; a last line counts the rest.
     """
     cells = max(2, cells)
     begin, end = 0, min(len(text), MAX_TEXT_CHARS)
@@ -189,7 +189,7 @@ def wrapped(text: str, cells: int) -> Iterator[WrappedLine]:
 
 
 def _broken(line: str, cells: int) -> Iterator[str]:
-    """*line* in pieces, after a blank where there is one in the second half."""
+    """Yield *line* in pieces, split after a blank in the second half if possible."""
     rest = ""
     for begin in range(0, len(line), _CHUNK):
         chunk = line[begin : begin + _CHUNK]
@@ -205,7 +205,7 @@ def _broken(line: str, cells: int) -> Iterator[str]:
 
 
 def _end(safe: str, at: int, cells: int) -> int:
-    """Where a line that begins at *at* ends, if nothing but its width counts."""
+    """Return the end of a line that starts at *at*, by its width only."""
     window = safe[at : at + _DENSITY * cells]
     return at + (cells if window.isascii() else len(fitting(window, cells)))
 
@@ -218,21 +218,21 @@ COLUMN_GAP = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableColumn(Generic[RowT]):
-    """One column; its texts may hold anything, the table makes them harmless."""
+    """One column; its texts may be unsafe, the table escapes them."""
 
     title: str
-    width: int  #: cells; of a column that grows: at least so many
+    width: int  #: cells; minimum for a column that grows
     text: Callable[[RowT], str]
-    tone: Callable[[RowT], str] | None = None  #: a colour of the table, such as failed
-    is_right: bool = False  #: figures
-    grows: bool = False  #: takes what the others leave
-    drops: int = 0  #: where room is scarce the highest go first; 0 stays
+    tone: Callable[[RowT], str] | None = None  #: a table colour, such as `failed`
+    is_right: bool = False  #: right-aligned, for figures
+    grows: bool = False  #: takes the remaining width
+    drops: int = 0  #: if space is scarce the highest are dropped first; 0 stays
 
 
 def fitted(columns: Sequence[TableColumn[RowT]], width: int) -> list[TableColumn[RowT]]:
-    """The columns that *width* cells have room for, with their final widths.
+    """Return the columns that fit into *width* cells, with their final widths.
 
-    Those that may go do, the highest `drops` first; what is left over is given to the
+    Columns with the highest `drops` are dropped first; the remaining width goes to the
     column that grows.
     """
     visible_columns = list(columns)

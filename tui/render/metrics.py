@@ -23,15 +23,15 @@ _MINUTES_PER_HOUR = 60
 
 @dataclass(frozen=True, kw_only=True)
 class ChartedHistory:
-    """A run's history, and the column that is read off; None: the last one."""
+    """A run's history, and the selected column; None: the last one."""
 
     history: RunHistory
     cursor: int | None
-    is_priced: bool  #: whether the price of every answer is known
+    is_priced: bool  #: whether all prices are known
 
     @property
     def column(self) -> HistoryColumn | None:
-        """The column that is read off."""
+        """The selected column."""
         columns = self.history.columns
         if not columns:
             return None
@@ -39,7 +39,7 @@ class ChartedHistory:
 
     @cached_property
     def flags(self) -> Mapping[int, list[RunMark]]:
-        """What happened to the run itself, by the position of its column."""
+        """Events of the run by the position of their column."""
         marks: dict[int, list[RunMark]] = {}
         columns = self.history.columns
         for mark in self.history.happenings if columns else ():
@@ -50,7 +50,7 @@ class ChartedHistory:
         return marks
 
     def nearest_flag(self, by: int) -> int | None:
-        """The nearest column with one, later (1) or earlier (-1); None: no further."""
+        """Return the nearest flagged column, later (1) or earlier (-1); None: none."""
         here = len(self.history.columns) if self.cursor is None else self.cursor
         candidates = [at for at in self.flags if (at - here) * by > 0]
         return min(candidates, key=lambda at: abs(at - here), default=None)
@@ -72,15 +72,15 @@ class Series:
     """One figure over time."""
 
     name: str
-    title: str  #: with its unit
-    value: Callable[[HistoryColumn], float | None]  #: None: a gap, or not known
+    title: str  #: title with unit
+    value: Callable[[HistoryColumn], float | None]  #: None: a gap, or unknown
     figure: Callable[[float | None], str]
     ceiling: Callable[[HistoryColumn], float | None] | None = None
-    unit: str = ""  #: behind the figure, where it is read off
-    lead: str = ""  #: before it
+    unit: str = ""  #: after the selected figure
+    lead: str = ""  #: before the selected figure
 
     def labelled_value(self, column: HistoryColumn) -> str:
-        """Its figure in a column, for a line of all figures."""
+        """Format its figure in a column, for the line of all figures."""
         value = self.figure(self.value(column))
         if self.ceiling is not None and (limit := self.ceiling(column)) is not None:
             value = f"{value} of {self.figure(limit)}"
@@ -88,7 +88,7 @@ class Series:
 
 
 def _rate(of: Callable[[BucketRow], float]) -> Callable[[HistoryColumn], float | None]:
-    """What happened in a minute in which a process was at work, on average."""
+    """Return a function for the mean per minute in which a process was alive."""
 
     def rate(column: HistoryColumn) -> float | None:
         if not column.lived:
@@ -156,11 +156,11 @@ SERIES = (
         lead="in flight ",
     ),
 )
-"""In the order that the eye goes through them: what comes out, in, and why not more."""
+"""In reading order: output, input, and bottlenecks."""
 
 
 def chart(series: Series, charted: ChartedHistory, room: Room) -> Content:
-    """A figure's course, or why there is none."""
+    """Draw a figure over time, or explain why there is none."""
     columns = charted.history.columns
     values = [series.value(column) for column in columns]
     reason = _emptiness(series, charted, values)
@@ -191,7 +191,7 @@ def _emptiness(
 
 
 def figures(charted: ChartedHistory, width: int) -> str:
-    """All figures of the column that is read off, on a line."""
+    """Describe all figures of the selected column on a line."""
     column = charted.column
     if column is None:
         return ""
@@ -208,7 +208,7 @@ def figures(charted: ChartedHistory, width: int) -> str:
 
 
 def column_caption(charted: ChartedHistory) -> str:
-    """When that column was, and what happened to the run then, or last before."""
+    """Describe the time of that column, and the last event up to it."""
     column = charted.column
     if column is None:
         return ""
@@ -238,15 +238,15 @@ _VALUE = 9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeadlineState:
-    """The headline as far as it is known, at a moment."""
+    """The headline metrics as far as known, at a time."""
 
     reckoning: HeadlineProgress
-    now_s: float  #: by the clock of the reckoning
+    now_s: float  #: by the clock of the computation
 
 
 def headline(headline_state: HeadlineState, room: Room) -> Content:
-    """A line of what it is made of, and a table of metrics."""
-    # a table leaves a cell free at its left, where others have a cursor
+    """Draw a line about the source, and a table of metrics."""
+    # a table leaves a blank cell at its left, where others have a cursor
     room = replace(room, width=room.width - 1)
     source_line = _aside(provenance(headline_state), room)
     scores = headline_state.reckoning.headline
@@ -274,7 +274,7 @@ def _aside(words: str, room: Room) -> Content:
 
 
 def _columns(scores: Headline, width: int) -> list[PanelColumn]:
-    """Names take what they need, and share what there is once that is too little."""
+    """Return columns; names get what they need, or share the space if scarce."""
     interval = "interval" if scores.level is None else f"{scores.level:.0%} interval"
     figures = [
         PanelColumn("value", _VALUE),
@@ -297,7 +297,7 @@ def _columns(scores: Headline, width: int) -> list[PanelColumn]:
         PanelColumn("model", model, is_right=False),
         *figures,
     ]
-    # keys stand behind all else, where they fit
+    # keys come last, if they fit
     is_named = any(metric.name for metric in scores.metrics)
     if is_named and space - metric - model >= keys + len(PANEL_GAP):
         columns.append(PanelColumn("key", keys, is_right=False))
@@ -305,7 +305,7 @@ def _columns(scores: Headline, width: int) -> list[PanelColumn]:
 
 
 def provenance(headline_state: HeadlineState) -> str:
-    """Of how many tasks, up to which event, how old; or what stands in its way."""
+    """Describe tasks, last event and age; or what prevents the computation."""
     reckoning, parts = headline_state.reckoning, []
     scores = reckoning.headline
     if scores is not None and reckoning.received_s is not None:
@@ -320,7 +320,7 @@ def provenance(headline_state: HeadlineState) -> str:
             f"computing for {duration(headline_state.now_s - reckoning.began_s)}"
         )
     elif reckoning.failure:
-        # first: where there is little room, it is what a person has to know
+        # first, because it matters most if space is scarce
         parts.insert(0, f"not computed: {reckoning.failure}; r tries again")
     elif scores is None:
         parts.append("not computed yet: r does")

@@ -1,4 +1,4 @@
-"""Renders the models of a run: limits, their use, what holds the run back."""
+"""Renders the models of a run: limits, their use, bottlenecks."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from tui.sources.run_snapshot import US_PER_MINUTE, RunSnapshot
 
 
 def term(key: str, value: str) -> str:
-    r"""A term of the filter language of `store.query`.
+    r"""Return a term of the filter language of `store.query`.
 
-    A name with a quote in it cannot be written there: every value of the key stands
-    for it.
+    A name with a quote cannot be expressed: the term then matches every value of the
+    key.
 
     >>> term("stage", "ask"), term("err", "two words")
     ('stage:ask', 'err:"two words"')
@@ -33,35 +33,35 @@ def term(key: str, value: str) -> str:
 
 
 FULL = 0.95
-"""Share of a limit from which on it is what holds a model back."""
+"""Share of a limit from which it counts as the bottleneck."""
 BAR, LONGEST = 3, 10
-"""The shortest bar, and the longest."""
+"""Minimum and maximum length of a bar."""
 NARROW = 52
-"""Cells below which refusals have no column."""
+"""Cells below which the column of refusals is omitted."""
 _WIDTHS = {"in flight": 9, "req/min": 9, "tok/min": 7, "429/m": 5, "next in": 7}
 REFUSED = "RateLimited"
-"""The class of `runner.errors` that a status 429 becomes."""
+"""Error class of status 429 in `runner.errors`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitUse:
-    """How much of a limit is used."""
+    """Use of a limit."""
 
-    used: float | None  #: None: no whole minute is over, or nobody works
+    used: float | None  #: None: no complete minute, or no process
     limit: float | None  #: None: there is no limit
 
     @property
     def share(self) -> float | None:
-        """0 to 1, or above for a moment; None where one of them is not known."""
+        """0 to 1, or briefly above; None if unknown."""
         return self.used / self.limit if self.limit and self.used is not None else None
 
     @property
     def is_full(self) -> bool:
-        """Whether it is what holds back."""
+        """Whether it is the bottleneck."""
         return self.share is not None and self.share >= FULL
 
     def usage_text(self, width: int, *, has_share: bool = False) -> str:
-        """What is used of how much; an exclamation mark where it holds back."""
+        """Format use and limit; an exclamation mark for a bottleneck."""
         sign = "!" if self.is_full else " " if self.limit else ""
         if has_share and self.limit:
             return f"{percent(self.share)}{sign}"
@@ -75,16 +75,16 @@ class ModelRow:
     """One model, over all stages."""
 
     model: str
-    name: str  #: without its provider where that leaves it distinct
+    name: str  #: without provider if unambiguous
     calls: LimitUse
-    requests: LimitUse  #: a minute
-    tokens: LimitUse  #: a minute
-    refused: int | None  #: in the last whole minute; None: not known
-    wait_s: float | None  #: its endpoint asks to be left alone for so long
+    requests: LimitUse  #: per minute
+    tokens: LimitUse  #: per minute
+    refused: int | None  #: in the last complete minute; None: unknown
+    wait_s: float | None  #: remaining pause requested by its endpoint
 
 
 def model_rows(snapshot: RunSnapshot) -> list[ModelRow]:
-    """The models that tasks are planned for."""
+    """Return the models that have planned tasks."""
     limits = {seen.model: seen for seen in snapshot.status.limits}
     minute = last_minute(snapshot)
     is_known = snapshot.rate is not None
@@ -118,12 +118,12 @@ def model_rows(snapshot: RunSnapshot) -> list[ModelRow]:
 
 
 def model_goals(snapshot: RunSnapshot) -> list[str]:
-    """The filter of each row."""
+    """Return the filter of each row."""
     return [term("model", model) for model in names_of(snapshot)]
 
 
 def models(snapshot: RunSnapshot, room: Room) -> Content:
-    """A row for each model."""
+    """Draw a row for each model."""
     planned_models = model_rows(snapshot)
     if not planned_models:
         return lines_of(["No model has been called yet."], room)
@@ -133,7 +133,7 @@ def models(snapshot: RunSnapshot, room: Room) -> Content:
         del widths["429/m"]
     space = room.width - sum(width + len(PANEL_GAP) for width in widths.values())
     name = PanelColumn("model", max(6, min(longest, space)), is_right=False)
-    # three bars, each a cell before its figures; too short ones are left out
+    # three bars, each with a cell before its figures; too short ones are omitted
     bars = min(LONGEST, (space - name.width) // 3 - 1)
     bars = bars if bars >= BAR else 0
     lead = bars + 1 if bars else 0
@@ -163,7 +163,7 @@ def models(snapshot: RunSnapshot, room: Room) -> Content:
 
 
 def _barred(use: LimitUse, usage: str, width: int, room: Room) -> Content:
-    """A bar and its figures; both in the colour of a warning where they are full."""
+    """Draw a bar and its figures, both in a warning colour if full."""
     style = "$state-waiting bold" if use.is_full else ""
     if not width:
         return Content.styled(usage, style)
@@ -173,7 +173,7 @@ def _barred(use: LimitUse, usage: str, width: int, room: Room) -> Content:
 
 
 def short_names(models: Iterable[str]) -> dict[str, str]:
-    """Models by name, without their providers where that leaves them distinct.
+    """Return models by name, without providers if unambiguous.
 
     >>> short_names(["openai/m", "openai/n"])
     {'openai/m': 'm', 'openai/n': 'n'}
@@ -184,12 +184,12 @@ def short_names(models: Iterable[str]) -> dict[str, str]:
 
 
 def names_of(snapshot: RunSnapshot) -> dict[str, str]:
-    """What the run's models are called on the screen."""
+    """Return the display names of the run's models."""
     return short_names(queue.model for queue in snapshot.status.queues)
 
 
 def limited_by(snapshot: RunSnapshot) -> str:
-    """What holds the run back at present, in a few words; empty where nothing does."""
+    """Describe the current bottleneck in a few words; empty if there is none."""
     rows = model_rows(snapshot)
     for row in rows:
         for name, use in (("tokens/min", row.tokens), ("requests/min", row.requests)):
@@ -200,13 +200,13 @@ def limited_by(snapshot: RunSnapshot) -> str:
 
 
 def last_minute(snapshot: RunSnapshot) -> list[MinuteRow]:
-    """The last minute that is over."""
+    """Return the rows of the last complete minute."""
     last = snapshot.now_us // US_PER_MINUTE - 1
     return [row for row in snapshot.facts.minutes if row.t == last]
 
 
 def _refused(snapshot: RunSnapshot) -> dict[str, int] | None:
-    """Answers of status 429 in the last minute that is over, by model."""
+    """Count answers with status 429 in the last complete minute, by model."""
     if snapshot.facts.failures is None:
         return None
     last = snapshot.now_us // US_PER_MINUTE - 1

@@ -30,10 +30,10 @@ from tui.render.models import names_of, short_names, term
 from tui.sources.run_snapshot import ENDED, RunSnapshot
 
 BAR = 4
-"""The shortest bar."""
+"""Minimum length of a bar."""
 LONGEST = 24
 ROOMY_STAGES = 80
-"""Cells from which on columns keep two cells' distance."""
+"""Cells from which columns have a gap of two cells."""
 _NEXT = 9
 _FIGURES = (
     ("run", 4, TaskState.RUNNING, "$state-running"),
@@ -49,20 +49,20 @@ class StageRow:
 
     stage: str
     states: Mapping[TaskState, int]
-    left: int  #: follow-ups that are not planned yet included, where they are foretold
+    left: int  #: includes forecast follow-ups that are not planned yet
     forecast: StageForecast | None
-    retry_s: float | None  #: until its next retry is due
+    retry_s: float | None  #: seconds until its next retry
 
     @property
     def share(self) -> float:
-        """How much of what is planned has ended, 0 to 1."""
+        """Ended share of planned tasks, 0 to 1."""
         total = sum(self.states.values()) - self.states[TaskState.SKIPPED]
         ended = self.states[TaskState.COMPLETED] + self.states[TaskState.FAILED]
         return ended / total if total else 1.0
 
     @property
     def eta(self) -> str:
-        """When it ends, or why that is not known."""
+        """Format its ETA, or why it is unknown."""
         if self.forecast is None or not self.left:
             return UNKNOWN
         if self.forecast.seconds is None:
@@ -71,7 +71,7 @@ class StageRow:
 
 
 def stage_rows(snapshot: RunSnapshot) -> list[StageRow]:
-    """The stages, in the order of the log."""
+    """Return the stages in the order of the log."""
     by_stage: dict[str, dict[TaskState, int]] = {}
     for queue in snapshot.status.queues:
         states = by_stage.setdefault(queue.stage, defaultdict(int))
@@ -97,7 +97,7 @@ def stage_rows(snapshot: RunSnapshot) -> list[StageRow]:
 
 
 def _due(snapshot: RunSnapshot) -> dict[str, float]:
-    """Seconds until the next retry of each stage; overdue ones wait for a slot."""
+    """Return seconds until the next retry of each stage; 0 if overdue."""
     due: dict[str, float] = {}
     for (stage, _), at_us in snapshot.facts.retries.items():
         seconds = max(0.0, (at_us - snapshot.now_us) / US_PER_S)
@@ -106,12 +106,12 @@ def _due(snapshot: RunSnapshot) -> dict[str, float]:
 
 
 def stage_goals(snapshot: RunSnapshot) -> list[str]:
-    """The filter of each row."""
+    """Return the filter of each row."""
     return [term("stage", row.stage) for row in stage_rows(snapshot)]
 
 
 def stages(snapshot: RunSnapshot, room: Room) -> Content:
-    """A row for each stage."""
+    """Draw a row for each stage."""
     planned_stages = stage_rows(snapshot)
     if not planned_stages:
         return lines_of(["Nothing is planned yet."], room)
@@ -128,7 +128,7 @@ def stages(snapshot: RunSnapshot, room: Room) -> Content:
     space = room.width - used
     name = PanelColumn("stage", max(6, min(longest, space)), is_right=False)
     space -= name.width + 2 * len(gap)
-    # the time to the next retry comes first, then a bar that can still be read
+    # the time to the next retry comes first, then a bar if it is legible
     has_next = space >= _NEXT + len(gap) + BAR
     bars = PanelColumn(
         "", min(LONGEST, space - (_NEXT if has_next else 0)), is_right=False
@@ -158,19 +158,19 @@ def stages(snapshot: RunSnapshot, room: Room) -> Content:
 
 
 def figure(n: int, width: int, style: str) -> Content:
-    """A count of tasks; none of them is told without colour."""
+    """Format a count of tasks; zero is muted."""
     text = tight(n, width).rjust(width)
     return Content.styled(text, style if n else "$state-queued")
 
 
 ROOMY_GOODPUT = 40
-"""Cells from which on a latency has room for minutes."""
+"""Cells from which a latency has space for minutes."""
 MIN_NAMES_WIDTH = 16
-"""The shortest column for both a stage and a model."""
+"""Minimum column width for both stage and model."""
 
 
 def goodput(snapshot: RunSnapshot, room: Room) -> Content:
-    """Tasks completed a minute: lately, at best, and over the last hour."""
+    """Draw tasks completed per minute: recent, best, and over the last hour."""
     window, best = snapshot.recent_minutes, snapshot.facts.best
     share = "" if snapshot.of_best is None else f", {percent(snapshot.of_best)} of best"
     if snapshot.rate is None:
@@ -193,7 +193,7 @@ def goodput(snapshot: RunSnapshot, room: Room) -> Content:
 
 
 def _no_rate_reason(snapshot: RunSnapshot) -> str:
-    """Why there is no rate."""
+    """Describe why there is no rate."""
     if snapshot.is_ended:
         return "no process works on it"
     return "no whole minute yet" if snapshot.state in AT_WORK else "nothing is started"
@@ -204,7 +204,7 @@ def _a_second(n: int, minutes: int) -> float | None:
 
 
 def latencies(snapshot: RunSnapshot, room: Room) -> Content:
-    """Percentiles of the models' answers: the latest, or all once it has ended."""
+    """Draw percentiles of answers by model: recent ones, or all at the end."""
     answers = snapshot.facts.answers
     model_latencies: Sequence[RecentLatencies | Latencies] = snapshot.facts.latencies
     window = "of all answers"
@@ -236,7 +236,7 @@ def latencies(snapshot: RunSnapshot, room: Room) -> Content:
 
 
 def cost(snapshot: RunSnapshot, room: Room) -> Content:
-    """What was spent, at what rate, and what it comes to."""
+    """Draw cost so far, cost per hour, and the projection."""
     status, hourly = snapshot.status, snapshot.present.cost_an_hour
     budget, spent = status.budget_usd, status.cost_usd
     lines = [f"{money(spent)} spent"]
@@ -259,7 +259,7 @@ def cost(snapshot: RunSnapshot, room: Room) -> Content:
 
 
 def oldest(snapshot: RunSnapshot, room: Room) -> Content:
-    """The calls that have been out longest."""
+    """Draw the calls that are in flight longest."""
     if not snapshot.facts.oldest:
         return lines_of(["No call is under way."], room)
     names = names_of(snapshot)
@@ -269,7 +269,7 @@ def oldest(snapshot: RunSnapshot, room: Room) -> Content:
         PanelColumn("try", 3),
         PanelColumn("where", max(0, room.width - 26), is_right=False),
     ]
-    # the model says more of a slow call than the stage does
+    # the model explains a slow call better than the stage
     is_narrow = columns[-1].width < MIN_NAMES_WIDTH
     rows = [
         [
@@ -286,5 +286,5 @@ def oldest(snapshot: RunSnapshot, room: Room) -> Content:
 
 
 def oldest_goals(snapshot: RunSnapshot) -> list[str]:
-    """The filter of each row."""
+    """Return the filter of each row."""
     return [task_name(call.task) for call in snapshot.facts.oldest]

@@ -1,8 +1,7 @@
 """Renders a run: its header, its panels, and an overview for small screens.
 
-A drawing is a pure function of a snapshot and of the room it may fill, and draws no
-more: what does not fit is counted. Text from outside goes through `tui.render.layout`;
-no markup is read.
+A drawing is a pure function of a snapshot and the available room; content that does not
+fit is counted. Untrusted text goes through `tui.render.layout`; markup is not parsed.
 """
 
 from __future__ import annotations
@@ -36,11 +35,11 @@ from tui.sources.run_snapshot import ENDED, RunSnapshot
 
 _NAME, _BAR = 10, 6
 _PACE = 5
-"""Lines of the pace; fewer are no list of calls either."""
+"""Minimum lines for goodput; with fewer, it is omitted."""
 
 
 def overview(snapshot: RunSnapshot, room: Room) -> Content:
-    """Stages, models, errors and the oldest call, a line each; then the pace."""
+    """Draw stages, models, errors and the oldest call in a line each; then goodput."""
     tail = [*_errors(snapshot), *_oldest(snapshot), *_money(snapshot)]
     stages = [_stage(row, room) for row in stage_rows(snapshot)]
     models = [_model(row, snapshot) for row in model_rows(snapshot)]
@@ -64,14 +63,14 @@ def overview(snapshot: RunSnapshot, room: Room) -> Content:
 
 
 def _pace(snapshot: RunSnapshot, room: Room) -> Content:
-    """What has a title of its own where there is room for panels."""
+    """Draw goodput with a title, as panels have one."""
     title = lines_of([Content.styled("completed a minute, last hour", MUTED)], room)
     pace = goodput(snapshot, replace(room, height=room.height - 1))
     return Content("\n").join([title, pace])
 
 
 def _some(lines: list[Content], height: int, noun: str) -> list[Content]:
-    """As many lines as fit; the last of them counts those that do not."""
+    """Return as many lines as fit; the last one counts the rest."""
     if len(lines) <= height:
         return lines
     visible_n = max(0, height - 1)
@@ -121,7 +120,7 @@ def _model(row: ModelRow, snapshot: RunSnapshot) -> Content:
 
 
 def _close(text: str) -> str:
-    """A figure without its blanks."""
+    """Remove the blanks of a figure."""
     return text.replace(" ", "")
 
 
@@ -166,20 +165,20 @@ Goals: TypeAlias = Callable[[RunSnapshot], Sequence[str]]
 
 
 def nowhere(snapshot: RunSnapshot) -> Sequence[str]:
-    """Of a part whose rows lead to no tasks."""
+    """Return no goals: the rows of this panel lead to no tasks."""
     del snapshot
     return ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunPanel:
-    """One part of the screen."""
+    """One panel of the screen."""
 
     name: str
     title: str
     draw: Draw
-    goals: Goals = nowhere  #: the filter that each row leads to, in their order
-    letter: str = ""  #: leads to it after the key that shows them all
+    goals: Goals = nowhere  #: the filter of each row, in order
+    letter: str = ""  #: selects the panel after the jump key
 
 
 OVERVIEW = RunPanel(name="overview", title="overview", draw=overview, letter="v")
@@ -224,13 +223,13 @@ RIGHT = (
     ),
 )
 RUN_PANELS = (OVERVIEW, *LEFT, *RIGHT)
-"""In the order of the key that leads through them."""
+"""In the order of the tab key."""
 
 
 DOT = " · "
 WIDE = 110
-"""Columns from which on the job stands beside the run."""
-#: Style of a state's word; the others are as running.
+"""Columns from which the job is shown beside the run."""
+#: Style of a state's word; others look like running.
 _STYLES = {
     "finished": "$state-done",
     "stalled": "$state-failed bold",
@@ -242,7 +241,7 @@ _STYLES = {
 }
 
 
-#: What a person may do next where the sentence names no command.
+#: The next step if the sentence names no command.
 _NEXT = {
     "quiet": "1 lists the other runs",
     "stalled": "t lists the tasks, e the events",
@@ -253,7 +252,7 @@ _NEXT = {
 
 
 def sign_of(state: str, glyphs: Glyphs) -> str:
-    """The glyph of a run's state."""
+    """Return the glyph of a run's state."""
     if state in {"stalled", "lost", "budget_stop"}:
         return glyphs.stalled
     if state in {"paused", "draining", "drained", "cancelled"}:
@@ -263,14 +262,14 @@ def sign_of(state: str, glyphs: Glyphs) -> str:
 
 
 def state_of(snapshot: RunSnapshot, glyphs: Glyphs) -> Content:
-    """A run's state: a sign, a word, and a colour."""
+    """Render a run's state: glyph, word, and colour."""
     state = snapshot.state
     word = f"{sign_of(state, glyphs)} {state.replace('_', ' ')}"
     return Content.styled(word, _STYLES.get(state, "$state-running bold"))
 
 
 def header(snapshot: RunSnapshot, room: Room) -> Content:
-    """Both lines; the second says what a person may have to act upon."""
+    """Draw both lines; the second has what may need the user's action."""
     status = snapshot.status
     heartbeat_s = snapshot.heartbeat_s
     share = snapshot.ended / snapshot.total_tasks if snapshot.total_tasks else None
@@ -303,7 +302,7 @@ def _second(snapshot: RunSnapshot, room: Room) -> Content:
         return Content.styled(one_line(notice, room.width), "$state-waiting")
     limit = limited_by(snapshot)
     share = snapshot.of_best
-    # what limits the run comes before how it compares, which stands below too
+    # the bottleneck comes before the comparison, which is also below
     is_compared = share is not None and room.width >= WIDE
     rate = f", {percent(share)} of best" if is_compared else ""
     window = "" if snapshot.rate is None else f" over {snapshot.recent_minutes} min"

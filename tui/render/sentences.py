@@ -1,6 +1,6 @@
-"""Describes a run in words, for a line as for a screen.
+"""Describes a run in words, for lines and screens.
 
-Every state that a person may have to act upon has a sentence with the next step.
+Every state that may need the user's action has a sentence with the next step.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tui.sources.run_snapshot import RunSnapshot
 
 
 def utc(at_us: int) -> str:
-    """A moment to the second, in UTC.
+    """Format a time to the second, in UTC.
 
     >>> utc(1_767_225_600_000_000)
     '2026-01-01T00:00:00Z'
@@ -26,11 +26,11 @@ def utc(at_us: int) -> str:
 
 
 def age(snapshot: RunSnapshot, frozen: RunSnapshot | None) -> str:
-    """How old what is shown is.
+    """Describe the age of the displayed data.
 
     Args:
-        snapshot: what was seen last.
-        frozen: what is shown instead; None: nothing is held.
+        snapshot: the latest snapshot.
+        frozen: the displayed snapshot if frozen; None: not frozen.
     """
     if frozen is None:
         seen = f"event {count(snapshot.status.last_seq)}"
@@ -41,23 +41,23 @@ def age(snapshot: RunSnapshot, frozen: RunSnapshot | None) -> str:
 
 
 def sentence(snapshot: RunSnapshot) -> str:
-    """What the run's state means and what to do about it; empty where all is well."""
+    """Explain the run's state and the next step; empty if all is well."""
     return _SENTENCES.get(snapshot.state, _live)(snapshot)
 
 
 def farewell(snapshot: RunSnapshot | None) -> str:
-    """What is said to somebody who leaves: that the run does not."""
+    """Describe that the run continues when the user leaves."""
     if snapshot is None or snapshot.is_ended:
         return ""
     return f"Detached; {printable(snapshot.status.run_id)} continues."
 
 
 def eta(snapshot: RunSnapshot, to: str = "–") -> str:
-    """When the run ends, with its interval, or why that cannot be said.
+    """Format the ETA with its interval, or why it is unknown.
 
     Args:
         snapshot: the run.
-        to: stands between the ends of the interval.
+        to: separates the ends of the interval.
     """
     forecast = snapshot.forecast
     if forecast is None:
@@ -69,7 +69,7 @@ def eta(snapshot: RunSnapshot, to: str = "–") -> str:
 
 
 def ending(snapshot: RunSnapshot) -> str:
-    """When a run ends, or how it stands instead, in as few words as a list has."""
+    """Describe the ETA or the state of a run, short enough for a list."""
     instead = _ENDINGS.get(snapshot.state)
     if instead is not None:
         return instead(snapshot)
@@ -108,20 +108,20 @@ _ENDINGS: Mapping[str, Callable[[RunSnapshot], str]] = {
 def span(
     value: ForecastInterval, format_value: Callable[[float], str], to: str = "–"
 ) -> str:
-    """An estimate and, in brackets, its interval."""
+    """Format an estimate and its interval in brackets."""
     high = "?" if value.high is None else format_value(value.high)
     return f"{format_value(value.expected)} ({format_value(value.low)}{to}{high})"
 
 
 def spent(snapshot: RunSnapshot) -> str:
-    """What was spent, of what may be."""
+    """Format spending, and the budget if there is one."""
     budget = snapshot.status.budget_usd
     cost = money(snapshot.status.cost_usd)
     return cost if budget is None else f"{cost} of {money(budget)}"
 
 
 def _live(snapshot: RunSnapshot) -> str:
-    """Of a run that goes on as it should."""
+    """Describe a healthy live run."""
     if not snapshot.status.tasks.planned:
         return "no tasks planned yet"
     pauses = " and ".join(map(str, snapshot.status.pauses))

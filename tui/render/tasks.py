@@ -31,18 +31,18 @@ TITLE_ORDERS = {
     "cost": TaskOrder.DEAREST,
     "when": TaskOrder.NEWEST,
 }
-"""How a click on a title sorts, where there is an order for it."""
+"""Sort orders of clickable column titles."""
 
 
 def state_words(line: TaskLine, glyphs: Glyphs) -> str:
-    """A task's state as a sign and a word."""
+    """Format a task's state as glyph and word."""
     row = line.row
     word = "held" if row.is_held else STATE_WORDS[row.state]
     return f"{glyphs.states[row.state]} {word}"
 
 
 def ailment(line: TaskLine) -> str:
-    """What is wrong with a task, as its error or its reason; empty if nothing is."""
+    """Return a task's error or reason; empty if there is none."""
     row = line.row
     if row.state is TaskState.COMPLETED:
         return f"unparsed: {row.reason}" if row.reason else ""
@@ -50,7 +50,7 @@ def ailment(line: TaskLine) -> str:
 
 
 def task_columns(glyphs: Glyphs, clock: Clock) -> tuple[TableColumn[TaskLine], ...]:
-    """The columns of the tasks."""
+    """Return the columns of tasks."""
 
     def age(line: TaskLine) -> str:
         if line.updated_us is None:
@@ -88,7 +88,7 @@ def task_columns(glyphs: Glyphs, clock: Clock) -> tuple[TableColumn[TaskLine], .
 
 
 def score(line: TaskLine) -> str:
-    """How the latest scoring judged a task: a word, or how many of its verdicts."""
+    """Format the latest scoring of a task: a word, or a count of verdicts."""
     match line.score:
         case None | Score(judged=0):
             return UNKNOWN
@@ -107,12 +107,12 @@ def _score_tone(line: TaskLine) -> str:
 
 
 def _error(line: TaskLine) -> str:
-    """The class or the reason alone: of a task that is done, why it is unparsed."""
+    """Return the error class or the reason, such as why a reply is unparsed."""
     return line.row.error or line.row.reason or ""
 
 
 def _alarm(line: TaskLine) -> str:
-    """The state's own colour; of a completed task an ailment is a warning."""
+    """Return the state's colour; a warning for a completed task with an ailment."""
     state = line.row.state
     return "waiting" if state is TaskState.COMPLETED else _TONES[state]
 
@@ -124,7 +124,7 @@ def _figure(
 
 
 def attempt_columns() -> tuple[TableColumn[AttemptLine], ...]:
-    """The columns of a task's attempts."""
+    """Return the columns of a task's attempts."""
     return (
         TableColumn(title="try", width=3, text=lambda line: count(line.row.attempt)),
         TableColumn(title="UTC", width=8, text=_started, drops=5),
@@ -139,7 +139,7 @@ def attempt_columns() -> tuple[TableColumn[AttemptLine], ...]:
 
 
 def time_of_day(at_us: int) -> str:
-    """A moment to the second, in UTC.
+    """Format a time to the second, in UTC.
 
     >>> time_of_day(1_767_225_661_000_000)
     '00:01:01'
@@ -149,7 +149,7 @@ def time_of_day(at_us: int) -> str:
 
 
 def next_reason(line: AttemptLine) -> str:
-    """What led from an attempt to the next one, or why there is none."""
+    """Describe what led from an attempt to the next one, or why there is none."""
     match line.row.outcome:
         case AttemptAnswered(reask=str()):
             return _with_fault("re-ask", line)
@@ -168,7 +168,7 @@ def _with_fault(text: str, line: AttemptLine) -> str:
 
 
 def _after_failure(failed: AttemptFailed) -> list[str]:
-    """The status, what the endpoint asked for, what was decided, and its words."""
+    """Return status, requested wait, decision, and the endpoint's message."""
     parts = [] if failed.status is None else [str(failed.status)]
     if failed.retry_after_s is not None:
         parts.append(f"retry-after {duration(failed.retry_after_s)}")
@@ -246,12 +246,12 @@ def _cost(line: AttemptLine) -> str:
 
 
 _CODE = 8
-"""Characters of a hash that tell one scorer's code from another's."""
+"""Displayed characters of the hash of a scorer's code."""
 _WORDS = {True: "right", False: "wrong", None: "not judged"}
 
 
 def score_text(detail: TaskDetail) -> str:
-    """The latest scoring's verdicts on a task, and the older ones' below."""
+    """Describe the latest scoring's verdicts on a task, then older ones."""
     if not detail.scored:
         return "The run has not been scored: siftlog score does."
     lines: list[str] = []

@@ -1,7 +1,7 @@
-"""Provides base classes of screens: modal, page of text, filtered list.
+"""Base classes of screens: modal, page of text, filtered list.
 
-A heading, the filter, a complaint under it, a table with one of its rows beside it, and
-a foot; and reading that may fail, which is a sentence and no end of the monitor.
+A filtered list has a heading, the filter, an error below it, a table with a detail
+pane, and a footer. A failed read shows a message and does not end the monitor.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ from tui.widgets.text_view import TextView
 
 
 class Modal(ModalScreen[ScreenResultType]):
-    """Of two answers that come in one go, as a held key gives, the first counts.
+    """A modal screen that accepts only the first of several quick answers.
 
-    Textual's own would close the screen behind with the second, and answer again.
+    Textual's would close the screen behind it with the second answer.
     """
 
     def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
-        """Answer and go, unless that was done."""
+        """Answer and close, unless that was done before."""
         return super().dismiss(result) if self.is_current else AwaitComplete()
 
 
 class PageScreen(Screen[None]):
-    """Shows one text; whoever makes it may exchange the text."""
+    """Shows one text, which may be replaced."""
 
     DEFAULT_CSS = """
     PageScreen #head { text-style: bold; }
@@ -55,7 +55,7 @@ class PageScreen(Screen[None]):
     ]
 
     class Write(Message):
-        """The text is to be written to a file."""
+        """Requests that the text is written to a file."""
 
         def __init__(self, label: str, text: str) -> None:
             super().__init__()
@@ -63,13 +63,13 @@ class PageScreen(Screen[None]):
             self.text = text
 
     def __init__(self, label: str, heading: str, text: str, glyphs: Glyphs) -> None:
-        """A page.
+        """Create a page.
 
         Args:
-            label: names its file.
-            heading: stands above it.
-            text: what is to be read.
-            glyphs: the signs that the terminal can show.
+            label: label of its file.
+            heading: heading.
+            text: the text.
+            glyphs: the characters that the terminal supports.
         """
         super().__init__()
         self._label = label
@@ -78,20 +78,20 @@ class PageScreen(Screen[None]):
         self._glyphs = glyphs
 
     def compose(self) -> ComposeResult:
-        """The heading, the text, the keys."""
+        """Yield the heading, the text, the keys."""
         yield TextLine(self._glyphs, id="head")
         yield TextView(self._glyphs)
         yield TooSmall(self._glyphs)
         yield KeyLine(self._glyphs)
 
     def on_mount(self) -> None:
-        """Show the text; keys scroll it."""
+        """Show the text, and focus it for scrolling."""
         self.query_one("#head", TextLine).say(self._heading)
         self.query_one(TextView).focus()
         self.show(self._text)
 
     def show(self, text: str) -> None:
-        """Show another text."""
+        """Replace the text."""
         self._text = text
         self.query_one(TextView).show(text)
 
@@ -106,18 +106,18 @@ class PageScreen(Screen[None]):
         self.post_message(self.Write(self._label, self._text))
 
     def action_back(self) -> None:
-        """To where one came from."""
+        """Go back."""
         self.app.pop_screen()
 
 
 PANE_COLUMNS = 140
-"""From this width on a row opens beside the table."""
+"""Width from which details open beside the table."""
 
 Work: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
 
 
 class FilteredScreen(Screen[None]):
-    """Works in the background, a group at a time, and says what cannot be read."""
+    """Runs background work by group, and shows read errors."""
 
     DEFAULT_CSS = """
     FilteredScreen { background: $background; layers: base above; }
@@ -132,7 +132,7 @@ class FilteredScreen(Screen[None]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._failing: set[str] = set()  #: what could not be read the last time
+        self._failing: set[str] = set()  #: groups whose last read failed
 
     def _is_at_work(self, group: str) -> bool:
         return any(
@@ -140,7 +140,7 @@ class FilteredScreen(Screen[None]):
         )
 
     def _work(self, work: Work, group: str) -> None:
-        """Begin a work; one of its group that is under way is given up."""
+        """Start work; cancels running work of its group."""
         safely = partial(self._safely, work, group)
         _: Worker[None] = self.run_worker(
             safely, group=group, exclusive=True, exit_on_error=False
@@ -158,7 +158,7 @@ class FilteredScreen(Screen[None]):
             self._failing.discard(group)
 
     def _complain(self, sentence: str, column: int | None = None) -> None:
-        """Say what is wrong, under the filter; an empty sentence: nothing is."""
+        """Show an error under the filter; an empty sentence clears it."""
         complaint = self.query_one("#said", Static)
         mark = "" if column is None else f"{' ' * (column - 1)}^\n"
         complaint.update(f"{mark}{printable(sentence)}")

@@ -1,4 +1,4 @@
-"""Shows the commands log: who asked what of a run, and what came of it."""
+"""Shows the commands log: commands sent to a run, with author and outcome."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from tui.widgets.keys import KeyLine
 from tui.widgets.panel import TextBlock, TooSmall
 
 _CELLS = (19, 18, 9, 8)
-"""Of all columns but the last, which takes what is left."""
+"""Widths of all columns but the last, which takes the rest."""
 _HEADERS = ("asked, UTC", "by", "answer", "after", "what")
 _TIMESTAMP = slice(0, 19)
-"""Of a moment in UTC, without the Z: the column says it."""
+"""The part of a UTC time without the Z, which the heading has."""
 _SENTENCES = {
     CommandOutcome.WAITING: "Nobody has answered it yet.",
     CommandOutcome.WITHDRAWN: "It was withdrawn; the run's next process notes that.",
@@ -43,12 +43,12 @@ _SENTENCES = {
 
 
 def header_line(width: int) -> str:
-    """The names of the columns."""
+    """Return the names of the columns."""
     return _line("  ", _HEADERS, width)
 
 
 def row(request: CommandRecord, width: int, glyphs: Glyphs, *, is_current: bool) -> str:
-    """A request on one line."""
+    """Format a command on one line."""
     cells = (
         _timestamp(request.asked_us),
         _author(request),
@@ -60,7 +60,7 @@ def row(request: CommandRecord, width: int, glyphs: Glyphs, *, is_current: bool)
 
 
 def about(request: CommandRecord) -> str:
-    """A request in full: what was asked, under which condition, what came of it."""
+    """Describe a command in full: request, condition, outcome."""
     condition = request.expected_state
     reply = request.said
     parts = (
@@ -74,12 +74,12 @@ def about(request: CommandRecord) -> str:
 
 
 def can_be_withdrawn(request: CommandRecord) -> bool:
-    """Whether taking it back can still come in time."""
+    """Return whether the command is still pending."""
     return request.answer is CommandOutcome.WAITING and request.kind != "withdraw"
 
 
 def summary(requests: Sequence[CommandRecord], *, is_alive: bool) -> str:
-    """How many there are and how many wait, and whether anybody will answer them."""
+    """Describe the number of commands and of pending ones."""
     waiting = sum(request.answer is CommandOutcome.WAITING for request in requests)
     counts = f"{len(requests):,} asked"
     if not waiting:
@@ -103,14 +103,14 @@ def _timestamp(at_us: int | None) -> str:
 
 
 def _after(request: CommandRecord, at_us: int | None) -> str:
-    """How long the answer took; clocks of two machines may differ."""
+    """Format the time until the answer; clocks of two machines may differ."""
     if at_us is None or request.asked_us is None:
         return UNKNOWN
     return duration(max(0.0, (at_us - request.asked_us) / US_PER_S))
 
 
 MAX_REQUESTS = 200
-"""The newest are shown: people make few, and a program's thousands help nobody."""
+"""Only the newest are shown: users send few, and a program's thousands do not help."""
 NO_REQUESTS = (
     "No control commands were sent. Unless grey, P pauses the run, L "
     "sets limits, R retries tasks and C ends it; esc goes back."
@@ -122,7 +122,7 @@ _PADDING = 2
 
 
 class CommandsScreen(Screen[None]):
-    """Requests to a run, the newest first."""
+    """Commands sent to a run, the newest first."""
 
     DEFAULT_CSS = """
     CommandsScreen #requests {
@@ -148,7 +148,7 @@ class CommandsScreen(Screen[None]):
     ]
 
     class Withdrawn(Message):
-        """A request is to be taken back."""
+        """Requests the withdrawal of a command."""
 
         def __init__(self, request: CommandRecord) -> None:
             super().__init__()
@@ -161,7 +161,7 @@ class CommandsScreen(Screen[None]):
         self._glyphs = watched.glyphs
         self._is_read_only = watched.control is None
         self._last_read: CommandRequests | None = None
-        self._requests: list[CommandRecord] = []  # as they are listed
+        self._requests: list[CommandRecord] = []  # in display order
         self._rendered_lines: list[Content] = []
         self._options = OptionList(id="requests", markup=False)
         self._heading, self._columns, self._full, self._empty = (
@@ -170,7 +170,7 @@ class CommandsScreen(Screen[None]):
         )
 
     def compose(self) -> ComposeResult:
-        """A heading, the list, one request in full, the keys."""
+        """Yield the heading, the list, one command in full, the keys."""
         yield self._heading
         yield self._columns
         yield self._options
@@ -180,26 +180,26 @@ class CommandsScreen(Screen[None]):
         yield KeyLine(self._glyphs)
 
     def on_mount(self) -> None:
-        """Begin to look."""
+        """Start reading."""
         self._explain("Reading control commands …")
         self.poll()
 
     def on_unmount(self) -> None:
-        """Let go of the log."""
+        """Close the log."""
         self._source.close()
 
     def on_screen_resume(self) -> None:
-        """What was missed while another screen was in front."""
+        """Update after another screen was in front."""
         self.poll()
 
     def on_resize(self) -> None:
-        """Lines are as long as the screen is wide."""
+        """Redraw lines for the new width."""
         self._draw()
 
-    # What is shown
+    # Display
 
     def poll(self) -> None:
-        """See whether anything was asked or answered; called by the app's timer."""
+        """Check for new commands or answers; called by the app's timer."""
         if not any(worker.group == "look" for worker in self.workers):
             _: Worker[None] = self.run_worker(
                 self._poll(), group="look", exit_on_error=False
@@ -218,7 +218,7 @@ class CommandsScreen(Screen[None]):
             self._arrange(list(reversed(requests.records))[:MAX_REQUESTS])
 
     def _arrange(self, requests: list[CommandRecord]) -> None:
-        """Take in what was read; the cursor stays on its request."""
+        """Update the list; the cursor stays on its command."""
         current = self.current
         ids = [request.id for request in requests]
         if ids != [request.id for request in self._requests]:
@@ -244,7 +244,7 @@ class CommandsScreen(Screen[None]):
         self._draw()
 
     def _draw(self) -> None:
-        """The lines that look otherwise than before."""
+        """Redraw changed lines."""
         width = max(0, self.size.width - _PADDING)
         mode = " · read-only" if self._is_read_only else ""
         counts = ""
@@ -274,21 +274,21 @@ class CommandsScreen(Screen[None]):
         current = self.current
         self._full.say("" if current is None else printable(about(current)))
 
-    # What happens
+    # Events
 
     @property
     def current(self) -> CommandRecord | None:
-        """The request under the cursor."""
+        """The command under the cursor."""
         at = self._options.highlighted
         return None if at is None or not self._requests else self._requests[at]
 
     def on_option_list_option_highlighted(self) -> None:
-        """The cursor moved: its sign, and the request in full."""
+        """Move the cursor's sign, and show the command in full."""
         self._draw()
         self.refresh_bindings()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Only what waits can be taken back, and only where anything may be asked."""
+        """Allow the withdrawal of pending commands, if commands are allowed."""
         if action != "withdraw":
             return super().check_action(action, parameters)
         current = self.current
@@ -296,7 +296,7 @@ class CommandsScreen(Screen[None]):
         return True if is_open and not self._is_read_only else None
 
     def action_withdraw(self) -> None:
-        """Take back the request under the cursor, if it is meant."""
+        """Withdraw the command under the cursor, after confirmation."""
         if self.current is not None:
             self.post_message(self.Withdrawn(self.current))
 
@@ -308,5 +308,5 @@ class CommandsScreen(Screen[None]):
             self._options.action_cursor_up()
 
     def action_back(self) -> None:
-        """To where one came from."""
+        """Go back."""
         self.app.pop_screen()

@@ -1,4 +1,4 @@
-"""A run against another, metric by metric, and the items on which they differ."""
+"""Compares a run with another, metric by metric, and lists items that differ."""
 
 from __future__ import annotations
 
@@ -38,20 +38,20 @@ from tui.widgets.table import GroupedTable, PagedTable
 from tui.widgets.text_view import TextView
 
 CHECK_S = 5.0
-"""How often the logs are asked whether something has come since."""
+"""Interval of checks for new events in the logs."""
 
 
 class CompareView(enum.Enum):
-    """What is shown; the value is the id of its widget."""
+    """The views; the value is the id of the widget."""
 
     CHOICES = "choices"
     METRICS = "metrics"
     ITEMS = "items"
-    MORE = "more"  #: about two models, what has no place in a line
+    MORE = "more"  #: details about two models
 
 
 class CompareScreen(Screen[None]):
-    """Chooses what to compare with, compares, and goes down to items."""
+    """Chooses a comparison, runs it, and shows metrics and items."""
 
     DEFAULT_CSS = """
     CompareScreen #head { text-style: bold; }
@@ -73,7 +73,7 @@ class CompareScreen(Screen[None]):
     CompareScreen.-said #notes, CompareScreen.-said #row { display: none; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        # before anybody else: of keys that come in one go, those after it are typed
+        # priority: of keys that arrive together, later ones are typed into the field
         Binding("slash", "filter", "Filter", id="compare.filter", priority=True),
         Binding("x", "clear", "Clear filter", show=False, id="compare.clear"),
         Binding("b", "other", "Choose B", id="compare.other"),
@@ -88,12 +88,12 @@ class CompareScreen(Screen[None]):
         self._glyphs = watched.glyphs
         self._clock = sources.clock
         self._source = ComparisonSource(runs_dir, sources.child(), sources.answers)
-        #: how the command is told of A
+        #: A as an argument of the command
         self._reference = path.name if path.parent == runs_dir else str(path)
-        self._words: Words = ()  #: that were asked for last
+        self._words: Words = ()  #: the last requested comparison
         self._comparison: PricedComparison | None = None
-        self._row: drawing.ComparisonRow | None = None  #: whose items are listed
-        self._now: Mapping[str, int] = {}  #: last events by run, as looked at last
+        self._row: drawing.ComparisonRow | None = None  #: row of the listed items
+        self._now: Mapping[str, int] = {}  #: last events by run, at the last check
         self._checked = self._clock.monotonic()
         self._view = CompareView.CHOICES
         self._head = TextLine(self._glyphs, id="head")
@@ -119,7 +119,7 @@ class CompareScreen(Screen[None]):
         self._more = TextView(self._glyphs, id=CompareView.MORE.value)
 
     def compose(self) -> ComposeResult:
-        """The heading, one of the views or a sentence, the foot."""
+        """Yield the heading, the views or a message, the footer."""
         yield self._head
         yield self._progress
         with Container(id="views"):
@@ -131,24 +131,24 @@ class CompareScreen(Screen[None]):
         yield KeyLine(self._glyphs)
 
     def on_mount(self) -> None:
-        """Begin with what there is to choose."""
+        """Start with the choices."""
         self._turn_to(CompareView.CHOICES)
 
     def on_unmount(self) -> None:
-        """End what is running."""
+        """Stop running computations."""
         self._source.close()
 
     def on_screen_resume(self) -> None:
-        """What was missed while another screen was in front."""
+        """Update after another screen was in front."""
         self.poll()
 
     def on_resize(self) -> None:
-        """Lines are as long as the screen is wide."""
+        """Redraw lines for the new width."""
         self._show_status()
 
     @property
     def _pane(self) -> FilteredTable[Any] | None:
-        """What is listed in this view; None: a text is shown."""
+        """The list of this view; None: it shows a text."""
         panes: Mapping[CompareView, FilteredTable[Any]] = {
             CompareView.CHOICES: self._choices,
             CompareView.METRICS: self._metrics,
@@ -158,13 +158,13 @@ class CompareScreen(Screen[None]):
 
     @property
     def _front(self) -> Widget:
-        """What keys go to in this view."""
+        """The widget of this view that takes the keys."""
         return self._more if self._pane is None else self._pane.table
 
-    # What is shown
+    # Display
 
     def poll(self) -> None:
-        """Show how long it takes, which runs there are, or what has come since."""
+        """Update the duration, the list of runs, or the number of new events."""
         now = self._clock.monotonic()
         if not self._progress.is_silent:
             self._progress.poll()
@@ -180,7 +180,7 @@ class CompareScreen(Screen[None]):
         try:
             now = await self._source.seqs(comparison.words)
         except CommandFailed:
-            return  # what is shown stays as true as it says; comparing again tells
+            return  # what is displayed stays valid; a retry shows the error
         if comparison is self._comparison:
             self._now = now
             self._show_status()
@@ -193,7 +193,7 @@ class CompareScreen(Screen[None]):
         self.poll()
 
     def _show_status(self) -> None:
-        """Say what is shown, how it was made and how old it is."""
+        """Show what is displayed, its method and its age."""
         head, right, foot, notes = (
             f"COMPARE  {self._reference} with …",
             f"{self._choices.count:,} to choose from",
@@ -213,7 +213,7 @@ class CompareScreen(Screen[None]):
         self._describe_row()
 
     def _describe_row(self) -> None:
-        """What there is to say of the row under the cursor, on two lines."""
+        """Describe the row under the cursor, on two lines."""
         words = ""
         if self._view is CompareView.CHOICES and self._choices.table.row is not None:
             words = about_choice(self._choices.table.row)
@@ -223,7 +223,7 @@ class CompareScreen(Screen[None]):
             words = drawing.about_items(self._row, self._items.count)
         self._about.say(one_line(words, 2 * (self.size.width - 4)))
 
-    # What is asked
+    # Requests
 
     def _compare(self, words: Words) -> None:
         self._words = words
@@ -235,7 +235,7 @@ class CompareScreen(Screen[None]):
         self._now = {}
         rows = dict(enumerate(drawing.rows(self._comparison)))
         if before is not None and before.words == words:
-            self._metrics.show(rows)  # the same again: the cursor stays
+            self._metrics.show(rows)  # same comparison: the cursor stays
         else:
             self._metrics.begin(rows)
         self._turn_to(CompareView.METRICS)
@@ -254,7 +254,7 @@ class CompareScreen(Screen[None]):
             expression = await self._source.fitting(self._comparison, filters)
             self.post_message(RunScreen.TasksRequested(expression))
 
-    # What happens
+    # Events
 
     @on(PagedTable.Moved)
     def _moved(self) -> None:
@@ -273,7 +273,7 @@ class CompareScreen(Screen[None]):
         has_progress = not self._progress.is_silent
         self.set_class(has_progress, "-said")
         if not has_progress:
-            self._front.focus()  # it was lost with what was hidden
+            self._front.focus()  # the focus was lost with a hidden widget
         self.poll()
 
     @on(PagedTable.Chosen)
@@ -297,35 +297,35 @@ class CompareScreen(Screen[None]):
                 pass
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """In the field its key is a character like any other."""
+        """Let the field receive its key as a character."""
         del parameters
         return action != "filter" or not isinstance(self.focused, Input)
 
     def action_filter(self) -> None:
-        """Type what to list."""
+        """Focus the filter."""
         if self._pane is not None:
             self._pane.type_in()
 
     def action_clear(self) -> None:
-        """List everything again."""
+        """Clear the filter."""
         if self._pane is not None:
             self._pane.clear()
 
     def action_other(self) -> None:
-        """Choose something else to compare with."""
+        """Choose another comparison."""
         self._progress.stop()
         self._progress.hush()
         self._turn_to(CompareView.CHOICES)
 
     def action_again(self) -> None:
-        """Compare what is shown as the logs are now, or try again."""
+        """Repeat the comparison with the current logs, or retry."""
         if self._words and not self._progress.is_silent:
             self._compare(self._words)
         elif self._comparison is not None:
             self._compare(self._comparison.words)
 
     def action_back(self) -> None:
-        """Leave what is computed, the filter, the view, the screen."""
+        """Leave the computation, the filter, the view, then the screen."""
         if self._progress.is_busy:
             self._progress.stop()
         elif not self._progress.is_silent:

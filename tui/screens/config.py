@@ -1,7 +1,7 @@
-"""Shows how a run was set up: job, models, inputs, settings, hashes.
+"""Shows the configuration of a run: job, models, inputs, settings, hashes.
 
-Secrets are masked once more here, although none should have been written: a
-configuration that a person made by hand may hold one.
+Secrets are masked again here, although none should be stored: a hand-written
+configuration may contain one.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ _SECRETS = re.compile(
     r"|\b(?:sk|pk|hf|ghp|gho|xox[abp])[-_][A-Za-z0-9_-]{8,}",
     re.IGNORECASE,
 )
-"""What a key looks like wherever it stands: in a header, an address, or by itself."""
+"""Patterns of keys anywhere: in a header, in an address, or alone."""
 
 
 def masked(value: Any, name: str = "") -> Any:  # noqa: ANN401 - as JSON and TOML have it
-    """*value* without what its name or its look says is a secret.
+    """Mask values that are secrets by name or pattern.
 
     >>> masked({"api_key": "abc", "max_tokens": 9, "header": "Bearer xyz"})
     {'api_key': '***', 'max_tokens': 9, 'header': 'Bearer ***'}
@@ -63,7 +63,7 @@ def masked(value: Any, name: str = "") -> Any:  # noqa: ANN401 - as JSON and TOM
 
 
 def mask_secrets(text: str) -> str:
-    """*text* without what looks like a key."""
+    """Mask text that looks like a key."""
     return _SECRETS.sub(
         lambda match: f"{match['lead'] or match['user'] or ''}{MASK}", text
     )
@@ -72,12 +72,12 @@ def mask_secrets(text: str) -> str:
 def configured(
     began: RunStarted, planned: Mapping[str, int], config: Mapping[str, Any] | None
 ) -> str:
-    """Everything about how a run was set up.
+    """Describe the configuration of a run.
 
     Args:
         began: the first event of its log.
-        planned: tasks by stage, as they are planned so far.
-        config: its `run.toml`; None: there is none that can be read.
+        planned: tasks planned so far, by stage.
+        config: its `run.toml`; None: missing or unreadable.
     """
     facts = [
         ("job", f"{began.job} {began.job_version}"),
@@ -131,7 +131,7 @@ def _section(name: str, rows: Sequence[tuple[str, str]]) -> Iterator[str]:
 
 
 class ConfigScreen(PageScreen):
-    """Read once: what a run was started with does not change while it is watched."""
+    """Shows the configuration; read once, as it does not change."""
 
     def __init__(self, watched: WatchedRun) -> None:
         self._source = watched.sources.config(watched.folder)
@@ -143,7 +143,7 @@ class ConfigScreen(PageScreen):
         )
 
     def on_mount(self) -> None:
-        """Read it, off the loop that draws."""
+        """Read it in the background."""
         self.run_worker(self._read(), exit_on_error=False)
 
     async def _read(self) -> None:
@@ -155,5 +155,5 @@ class ConfigScreen(PageScreen):
             self.show(configured(setup.began, setup.planned, setup.config))
 
     def on_unmount(self) -> None:
-        """Let go of the log."""
+        """Close the log."""
         self._source.close()

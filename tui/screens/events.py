@@ -1,4 +1,4 @@
-"""Shows the events of a run as its log grows, and one event by itself."""
+"""Shows the events of a run as its log grows, and single events."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from tui.widgets.text_view import TextView
 
 
 class EventScreen(Screen[None]):
-    """An event with all of its facts; it is what it is, so nothing is looked at."""
+    """An event with all of its fields; it never changes, so it is not polled."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("o", "task", "Its task", id="event.task"),
@@ -62,29 +62,29 @@ class EventScreen(Screen[None]):
         self._open_task = open_task
 
     def compose(self) -> ComposeResult:
-        """The event and its keys."""
+        """Yield the event and its keys."""
         yield self._pane
         yield TooSmall(self._glyphs)
         yield KeyLine(self._glyphs)
 
     def on_mount(self) -> None:
-        """Read it."""
+        """Read the event."""
         self._pane.show(self._line)
         self.query_one(TextView).focus()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """An event without a task leads to none."""
+        """Disable the task's key for an event without a task."""
         del parameters
         return action != "task" or task_number_of(self._line) is not None
 
     def action_task(self) -> None:
-        """Everything about the task that the event is about."""
+        """Open the event's task."""
         number = task_number_of(self._line)
         if number is not None:
             self._open_task(number)
 
     async def action_write(self) -> None:
-        """Keep it in a file of the current folder."""
+        """Write it to a file in the current folder."""
         await self._pane.write(self._line)
 
     def action_copy(self) -> None:
@@ -93,12 +93,12 @@ class EventScreen(Screen[None]):
         self.notify(problem or copied("line"), timeout=2, markup=False)
 
     def action_back(self) -> None:
-        """To where one came from."""
+        """Go back."""
         self.dismiss()
 
 
 class EventsScreen(FilteredScreen):
-    """The newest events at the bottom, or wherever somebody has gone."""
+    """Follows the newest events, or shows those around the cursor."""
 
     DEFAULT_CSS = """
     EventsScreen #events { height: 1fr; width: 3fr; }
@@ -107,8 +107,8 @@ class EventsScreen(FilteredScreen):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f", "follow", "Follow", id="events.follow"),
-        # before anybody else, so that of keys which come in one go, as over a slow
-        # line, those after it are the field's and act on nothing
+        # priority: of keys that arrive together, as over a slow line, later ones go to
+        # the field
         Binding("slash", "filter", "Filter", id="events.filter", priority=True),
         Binding("n", "match(1)", "Next match", show=False, id="events.next"),
         Binding("N", "match(-1)", "Match before", show=False, id="events.before"),
@@ -134,7 +134,7 @@ class EventsScreen(FilteredScreen):
         self._memory = FilterMemory()
 
     def compose(self) -> ComposeResult:
-        """The heading, the filter, the table with an event beside it, the foot."""
+        """Yield the heading, the filter, the table with details, the footer."""
         glyphs = self._watched.glyphs
         yield TextLine(glyphs, id="head")
         yield FilterField(self._memory, EVENTS, id="filter")
@@ -147,12 +147,12 @@ class EventsScreen(FilteredScreen):
         yield KeyLine(glyphs)
 
     def on_mount(self) -> None:
-        """Begin at the end."""
+        """Start at the end."""
         self.set_focus(self._table)
         self.poll()
 
     def on_unmount(self) -> None:
-        """Let go of the log."""
+        """Close the log."""
         self._source.close()
         if self._tasks is not None:
             self._tasks.close()
@@ -169,12 +169,12 @@ class EventsScreen(FilteredScreen):
     def _pane(self) -> EventPane:
         return self.query_one(EventPane)
 
-    # What is shown
+    # Display
 
     def poll(self) -> None:
-        """See whether anything has happened; called by the application's timer."""
+        """Check for new events; called by the application's timer."""
         if self._tail.is_loading and not self._is_at_work("read"):
-            # at first, and where the log could not be read the last time
+            # initially, and after a failed read
             self._work(self._to_end, "read")
         if not self._is_at_work("look"):
             self._work(self._poll, "look")
@@ -186,7 +186,7 @@ class EventsScreen(FilteredScreen):
         self._fill_gaps()
 
     def _fill_gaps(self) -> None:
-        """Where only some of the events were shown: all of them, around the cursor."""
+        """Replace a partial view by all events around the cursor."""
         if self._tail.has_gaps and not self._is_at_work("read"):
             self._work(partial(self._around, self._table.chosen or 0), "read")
 
@@ -195,7 +195,7 @@ class EventsScreen(FilteredScreen):
         return self._reader.tail
 
     def _show(self, *, is_bottom: bool = False) -> None:
-        """The lines of the tail; the one under the cursor does not move."""
+        """Show the loaded lines; the one under the cursor keeps its position."""
         with self.app.batch_update():
             rows = {line.recorded.seq: line for line in self._tail.window.lines}
             self._table.show(rows)
@@ -245,7 +245,7 @@ class EventsScreen(FilteredScreen):
         else:
             self._table.point_at(match_seq)
 
-    # What happens
+    # Events
 
     @on(PagedTable.Moved, "#events")
     def _moved(self) -> None:
@@ -291,7 +291,7 @@ class EventsScreen(FilteredScreen):
 
     @on(FilterField.Read)
     def _filtered(self, message: FilterField.Read) -> None:
-        """Show what fits, around the event under the cursor or at the end."""
+        """Show matching events around the cursor or at the end."""
         expression = message.expression
         self._reader.filter(parse_event_query(expression), expression)
         self.refresh_bindings()
@@ -306,22 +306,22 @@ class EventsScreen(FilteredScreen):
         self.set_focus(self._table)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """In the field its key is a character; without a filter nothing is cleared."""
+        """Let the field receive its key; clear only if there is a filter."""
         del parameters
         if action == "filter":
             return self.focused is not self._field
         return action != "clear" or bool(self._tail.expression)
 
     def action_filter(self) -> None:
-        """Type a filter."""
+        """Focus the filter."""
         self.set_focus(self._field)
 
     def action_clear(self) -> None:
-        """Show everything again, around the event under the cursor."""
+        """Clear the filter, keeping the event under the cursor."""
         self._field.value = ""
 
     def action_follow(self) -> None:
-        """Show what is new by itself, or not any more."""
+        """Turn following on or off."""
         self._reader.tail = self._tail.toggled()
         if self._tail.is_following:
             self._work(self._to_end, "read")
@@ -329,20 +329,20 @@ class EventsScreen(FilteredScreen):
         self._fill_gaps()
 
     def action_match(self, by: int) -> None:
-        """The next event that fits the filter, or fitted the one before."""
+        """Go to the next match of the filter, or of the last one."""
         if self._reader.last_query.terms:
             self._work(partial(self._seek, is_backward=by < 0), "read")
         else:
             self.notify("no search: / starts one", timeout=3, markup=False)
 
     def action_freeze(self) -> None:
-        """Let nothing change by itself, or go on; the run goes on all the time."""
+        """Freeze the display or continue; the run is not affected."""
         self._reader.tail = self._tail.frozen()
         self._say()
         self.poll()
 
     def action_task(self) -> None:
-        """Everything about the task that the event is about."""
+        """Open the event's task."""
         line = self._table.row
         number = None if line is None else task_number_of(line)
         if number is None:
@@ -358,13 +358,13 @@ class EventsScreen(FilteredScreen):
             self.notify(problem or copied("line"), timeout=2, markup=False)
 
     async def action_write(self) -> None:
-        """Keep the event in a file of the current folder."""
+        """Write the event to a file in the current folder."""
         line = self._table.row
         if line is not None:
             await self._pane.write(line)
 
     def action_back(self) -> None:
-        """Stop a search, then leave the filter, the event beside, the screen."""
+        """Stop a search, or leave the filter, the details, then the screen."""
         if self._tail.reached is not None:
             self.workers.cancel_group(self, "read")
             self._reader.stop()

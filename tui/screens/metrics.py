@@ -42,7 +42,7 @@ from tui.widgets.panel import TextBlock, TextLine, TitledPanel, TooSmall
 
 
 class HeadlinePanel(TitledPanel[HeadlineState]):
-    """Shows what is known, how old it is, and that it is being computed."""
+    """Shows the headline metrics, their age, and a running computation."""
 
     def __init__(
         self, source: HeadlineSource, clock: Clock, glyphs: Glyphs, name: str
@@ -53,11 +53,11 @@ class HeadlinePanel(TitledPanel[HeadlineState]):
         self._reckoning = HeadlineProgress()
 
     def on_unmount(self) -> None:
-        """End the child."""
+        """Stop the child process."""
         self._source.close()
 
     def poll(self, seq: int) -> None:
-        """Have it computed where that is due.
+        """Compute the metrics if due.
 
         Args:
             seq: the log's last event.
@@ -66,7 +66,7 @@ class HeadlinePanel(TitledPanel[HeadlineState]):
             self.compute()
 
     def compute(self) -> None:
-        """Have it computed, if that is not being done."""
+        """Compute the metrics, unless that is running."""
         if not self._reckoning.is_busy:
             self._reckoning = self._reckoning.started(self._clock.monotonic())
             _: Worker[None] = self.run_worker(self._compute, exit_on_error=False)
@@ -85,19 +85,19 @@ class HeadlinePanel(TitledPanel[HeadlineState]):
         self.redraw()
 
     def redraw(self) -> None:
-        """Show what is known, with its present age."""
+        """Show the metrics with their current age."""
         now = self._clock.monotonic()
         self.show(HeadlineState(reckoning=self._reckoning, now_s=now))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeCursor:
-    """Stands on a minute, or follows the present: the last column, whichever it is."""
+    """Marks a minute, or follows the present: the last column."""
 
-    minute: int | None = None  #: since 1970 UTC; None: it follows the present
+    minute: int | None = None  #: minutes since 1970 UTC; None: follows the present
 
     def position(self, history: RunHistory) -> int | None:
-        """The column that it is on; None: the last."""
+        """Return its column; None: the last."""
         columns = history.columns
         if self.minute is None or not columns:
             return None
@@ -105,7 +105,7 @@ class TimeCursor:
         return max(0, min(len(columns) - 1, position))
 
     def put(self, history: RunHistory, position: int) -> TimeCursor:
-        """On a column; past the last one it follows the present."""
+        """Move to a column; past the last one it follows the present."""
         columns = history.columns
         if not columns:
             return self
@@ -113,7 +113,7 @@ class TimeCursor:
         return TimeCursor(minute=None if is_past else columns[max(0, position)].first)
 
     def moved(self, history: RunHistory, by: int) -> TimeCursor:
-        """Some columns earlier or later."""
+        """Move by some columns."""
         position, last = self.position(history), len(history.columns) - 1
         return self.put(history, by + (last if position is None else position))
 
@@ -124,15 +124,15 @@ WINDOWS: tuple[tuple[int | None, str], ...] = (
     (360, "last 6 h"),
     (None, "whole run"),
 )
-"""Minutes, and what they are called."""
+"""Minutes and names of the windows."""
 _HOUR = 1
 REST_S = 5
-"""Between two readings within a minute: only marks can have come."""
+"""Interval of reads within a minute, in which only marks can change."""
 _HEADLINE = "headline"
 
 
 class MetricsScreen(Screen[None]):
-    """Charts of a run, all with the same times, and its headline metrics."""
+    """Charts of a run on one time axis, and its headline metrics."""
 
     DEFAULT_CSS = """
     MetricsScreen #head { text-style: bold; background: $panel; }
@@ -192,13 +192,13 @@ class MetricsScreen(Screen[None]):
         self._source = sources.history(watched.folder, sources.clock)
         self._snapshot: RunSnapshot | None = None
         self._frozen_snapshot: RunSnapshot | None = (
-            None  # what was seen when it was frozen
+            None  # snapshot at the time of freezing
         )
         self._history: RunHistory | None = None
         self._last_request: HistoryRequest | None = None
-        self._failing = ""  # why the log could not be read the last time
+        self._failing = ""  # error of the last read
         self._charted: ChartedHistory | None = None
-        self._read_at: RunSnapshot | None = None  # what was seen when it was last read
+        self._read_at: RunSnapshot | None = None  # snapshot at the last read
         self._window = _HOUR
         self._model: str | None = None
         self._cursor = TimeCursor()
@@ -224,7 +224,7 @@ class MetricsScreen(Screen[None]):
         self.set_class(bool(glyphs.plain), "-ascii")
 
     def compose(self) -> ComposeResult:
-        """The heading, the charts, what the cursor reads off, the headline."""
+        """Yield the heading, the charts, the selected figures, the headline."""
         yield self._head
         yield self._tabs
         yield self._problem
@@ -239,28 +239,28 @@ class MetricsScreen(Screen[None]):
         yield KeyLine(self._glyphs)
 
     def on_mount(self) -> None:
-        """The first of the parts is in front."""
+        """Show the first part."""
         self._turn_to(0)
 
     def on_unmount(self) -> None:
-        """Let go of the log."""
+        """Close the log."""
         self._run.close()
         self._source.close()
 
     def on_screen_resume(self, event: events.ScreenResume) -> None:
-        """What was missed while another screen was in front."""
+        """Update after another screen was in front."""
         del event
         self.poll()
 
     def on_resize(self, event: events.Resize) -> None:
-        """As many columns as there is room for."""
+        """Update the number of columns."""
         del event
         self.call_after_refresh(self.poll)
 
-    # What is shown
+    # Display
 
     def poll(self) -> None:
-        """Look, and show what has changed; called by the application's timer."""
+        """Read and show changes; called by the application's timer."""
         snapshot = self._run.poll()
         self.set_class(isinstance(snapshot, ReadProblem), "-trouble")
         if isinstance(snapshot, ReadProblem):
@@ -278,7 +278,7 @@ class MetricsScreen(Screen[None]):
         self._headline.poll(snapshot.status.last_seq)
 
     def _is_stale(self, snapshot: RunSnapshot) -> bool:
-        """Whether to read anew: a minute is over, or something else happened."""
+        """Return whether to read again: after a minute, or another change."""
         if any(worker.group == "read" for worker in self.workers):
             return False
         if self._history is None or not self._history.is_whole:
@@ -325,7 +325,7 @@ class MetricsScreen(Screen[None]):
         self._say()
 
     def _say(self) -> None:
-        """Show what is known, as it was where it is frozen."""
+        """Show the data, or the frozen ones."""
         snapshot = self._frozen_snapshot or self._snapshot
         if snapshot is None:
             return
@@ -371,7 +371,7 @@ class MetricsScreen(Screen[None]):
                 panel.show(charted)
         room = self.size.width - 2
         self._figures.say(figures(charted, room))
-        # what a person may have to do comes first, until a time is read off
+        # what needs the user's action comes first, unless a time is selected
         has_notice = self._cursor.minute is None and snapshot.state != "finished"
         notice = sentence(snapshot) if has_notice else ""
         self._caption.say(self._failing or notice or column_caption(charted))
@@ -381,40 +381,40 @@ class MetricsScreen(Screen[None]):
         if self._snapshot is not None:
             self._age.say(age(self._snapshot, self._frozen_snapshot))
 
-    # The cursor
+    # Cursor
 
     def _put(self, cursor: TimeCursor) -> None:
         self._cursor = cursor
         self._say()
 
     def action_move(self, by: int) -> None:
-        """A column earlier or later."""
+        """Move by a column."""
         if self._history is not None:
             self._put(self._cursor.moved(self._history, by))
 
     def action_end(self, end: int) -> None:
-        """To the first column, or back to the present."""
+        """Move to the first column, or back to the present."""
         if self._history is not None:
             past = len(self._history.columns)
             self._put(self._cursor.put(self._history, end * past))
 
     def action_mark(self, by: int) -> None:
-        """To the next column with a mark, or to the one before."""
+        """Move to the next or previous column with a mark."""
         if self._charted is None:
             return
         position = self._charted.nearest_flag(by)
         if position is not None:
             self._put(self._cursor.put(self._charted.history, position))
 
-    # What else keys do
+    # Other keys
 
     def action_window(self) -> None:
-        """The next longer window; after the whole run the shortest."""
+        """Select the next longer window; after the whole run the shortest."""
         self._window = (self._window + 1) % len(WINDOWS)
         self._read_now()
 
     def action_model(self) -> None:
-        """The next model; after the last one all of them."""
+        """Select the next model; after the last one all of them."""
         if self._snapshot is None:
             return
         names = sorted({queue.model for queue in self._snapshot.status.queues})
@@ -424,21 +424,21 @@ class MetricsScreen(Screen[None]):
         self._read_now()
 
     def _read_now(self) -> None:
-        """Another part of the run, also while the display is frozen."""
+        """Read another part of the run, also while the display is frozen."""
         self._say()
         self._read()
 
     def action_compute(self) -> None:
-        """Have the headline computed, if that is not being done."""
+        """Compute the headline, unless that is running."""
         self._headline.compute()
 
     def action_freeze(self) -> None:
-        """Hold what is shown, or go on; the run goes on anyhow."""
+        """Freeze the display or continue; the run is not affected."""
         self._frozen_snapshot = None if self._frozen_snapshot else self._snapshot
         self.poll()
 
     def action_part(self, by: int) -> None:
-        """The next part, where there is room for one at a time."""
+        """Show the next part, if there is space for one at a time."""
         self._turn_to((self._part + by) % (len(self._charts) + 1))
         self.call_after_refresh(self.poll)
 
@@ -456,5 +456,5 @@ class MetricsScreen(Screen[None]):
         )
 
     def action_back(self) -> None:
-        """To the run."""
+        """Go back to the run."""
         self.app.pop_screen()

@@ -1,8 +1,8 @@
-"""Shows everything that can be done: command palette and help.
+"""Shows all commands: command palette and help.
 
-One table in the order of `Monitor.get_system_commands`: what the keys of the screen in
-front do, where one can go, and what has no key. Names that a log gives are offered only
-where they are plain words: the palette reads its titles as markup.
+One table in the order of `Monitor.get_system_commands`: keys of the current screen,
+destinations, and commands without a key. Names from logs are offered only if they are
+plain words, because the palette parses titles as markup.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ from tui.widgets.keys import Key, help_lines
 
 
 class MonitorPalette(CommandPalette):
-    """Everything that can be done, to be found by typing."""
+    """A searchable list of all commands."""
 
     def __init__(self) -> None:
         placeholder = "an action, a run, a filter, a theme, or a task as T-123"
         super().__init__(placeholder=placeholder, id="--command-palette")
         self._has_line = False
-        self._early = ""  #: typed before its line was there
+        self._early = ""  #: typed before its input existed
 
     def on_mount(self) -> None:
-        """Go on with what was typed before."""
+        """Insert text typed before."""
         self._has_line = True
         self.type_in(self._early)
 
     def type_in(self, text: str) -> None:
-        """Take what was typed while the keys were not its own yet."""
+        """Insert text typed before the palette had the focus."""
         if self._has_line:
             self.query_one(Input).insert_text_at_cursor(text)
         else:
@@ -55,14 +55,14 @@ class MonitorPalette(CommandPalette):
     @on(Input.Submitted)
     @on(OptionList.OptionSelected)
     def _once(self, message: Message) -> None:
-        """What comes after a choice finds it gone, and chooses nothing again."""
+        """Ignore messages after a choice."""
         if not self.is_current:
             message.stop()
             message.prevent_default()
 
 
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,59}")
-"""As every class of `runner.errors` is called."""
+"""Pattern of the class names in `runner.errors`."""
 _TASK = re.compile(r"(?:[Tt]-?)?(\d{1,18})")
 _FILTERS = {
     "Tasks that failed": "state:failed",
@@ -73,10 +73,10 @@ _FILTERS = {
 
 
 class PaletteCommands(Provider):
-    """What the palette finds: the application's commands, and a task by its number."""
+    """Results of the palette: commands, and a task by its number."""
 
     async def discover(self) -> Hits:
-        """Everything, before anything was typed."""
+        """Yield all commands, before any input."""
         for title, about, do, is_discoverable in self.app.get_system_commands(
             self.screen
         ):
@@ -84,7 +84,7 @@ class PaletteCommands(Provider):
                 yield DiscoveryHit(title, do, help=about)
 
     async def search(self, query: str) -> Hits:
-        """What fits to that which was typed."""
+        """Yield the commands that match the input."""
         matcher = self.matcher(query)
         for title, about, do, _ in self.app.get_system_commands(self.screen):
             score = matcher.match(title)
@@ -94,21 +94,21 @@ class PaletteCommands(Provider):
             yield Hit(1.0, title, do, help=about)
 
     def _typed(self, query: str) -> Iterable[SystemCommand]:
-        """What the words themselves name."""
+        """Yield the commands that the input itself names."""
         app = self.app
         return app.commands_for(query) if isinstance(app, TypedCommands) else ()
 
 
 @runtime_checkable
 class TypedCommands(Protocol):
-    """An application that has a command for some words as they are typed."""
+    """An application with commands for typed text."""
 
     def commands_for(self, typed: str) -> Iterable[SystemCommand]:
-        """What those words name."""
+        """Return the commands for the typed text."""
 
 
 def task_number(typed: str) -> int | None:
-    """The number of the task that somebody means by "T-123", "t123" or "123".
+    """Parse a task's number from "T-123", "t123" or "123".
 
     >>> task_number("T-0123")
     123
@@ -118,7 +118,7 @@ def task_number(typed: str) -> int | None:
 
 
 def key_commands(app: App[Any], keys: Iterable[Key]) -> Iterator[SystemCommand]:
-    """A command for each key that does more than move a cursor."""
+    """Yield a command for each key that does more than move a cursor."""
     for key in keys:
         if key.is_enabled and not key.is_movement and key.id != "commands":
             yield SystemCommand(
@@ -131,7 +131,7 @@ def key_commands(app: App[Any], keys: Iterable[Key]) -> Iterator[SystemCommand]:
 def run_commands(
     folders: Sequence[RunFolder], show: Callable[[RunFolder], None]
 ) -> Iterator[SystemCommand]:
-    """A command for each run."""
+    """Yield a command for each run."""
     for folder in folders:
         if RunFolder.is_valid_id(folder.run_id):
             yield SystemCommand(
@@ -142,7 +142,7 @@ def run_commands(
 def task_commands(
     snapshot: RunSnapshot | None, show: Callable[[str], None]
 ) -> Iterator[SystemCommand]:
-    """A command for each filter that somebody who sees a run may want."""
+    """Yield commands for useful task filters of a run."""
     filters = dict(_FILTERS)
     for queue in snapshot.status.queues if snapshot else ():
         if queue.states.get(TaskState.FAILED) and _PLAIN.fullmatch(queue.stage):
@@ -158,9 +158,9 @@ def task_commands(
 def filter_commands(
     remembered: Filters, show: Callable[[str], None]
 ) -> Iterator[SystemCommand]:
-    """A command for each filter that was used before, those with a star first."""
+    """Yield a command for each remembered filter, starred ones first."""
     for expression in remembered.offered:
-        # the palette reads brackets as markup
+        # the palette parses brackets as markup
         if printable(expression) == expression and "[" not in expression:
             star = "* " if expression in remembered.starred else ""
             yield SystemCommand(
@@ -173,7 +173,7 @@ def filter_commands(
 def theme_commands(
     names: Iterable[str], preferred: Iterable[str], use: Callable[[str], None]
 ) -> Iterator[SystemCommand]:
-    """A command for each theme; those of others are found by typing only."""
+    """Yield a command for each theme; Textual's themes only when typed."""
     first = list(preferred)
     for name in [*first, *(name for name in sorted(names) if name not in first)]:
         yield SystemCommand(
@@ -182,7 +182,7 @@ def theme_commands(
 
 
 class HelpScreen(Modal[None]):
-    """A list of keys over the screen that they belong to."""
+    """A list of keys over the current screen."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,question_mark,q", "dismiss", "Close", id="help.close"),
@@ -195,12 +195,12 @@ class HelpScreen(Modal[None]):
         self._text = displayable_text(glyphs, "\n".join(help_lines(keys)))
 
     def compose(self) -> ComposeResult:
-        """The keys, and what they do."""
+        """Yield the keys and what they do."""
         with VerticalScroll(id="help") as box:
             box.border_title = "keys"
             box.border_subtitle = "esc closes"
             yield Static(self._text, markup=False)
 
     def action_scroll(self, by: int) -> None:
-        """Read on, where the window is lower than the list."""
+        """Scroll, if the list is longer than the window."""
         self.query_one(VerticalScroll).scroll_relative(y=by, animate=False)

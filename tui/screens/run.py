@@ -25,14 +25,14 @@ from tui.widgets.panel import TextBlock, TitledPanel, TooSmall
 
 
 class RowPanel(TitledPanel[RunSnapshot]):
-    """A part of the Run screen.
+    """A panel of the Run screen.
 
-    A cursor stands on one of its rows and stays on it where rows change their order; it
-    is shown while keys act on this panel.
+    A cursor follows one of its rows when their order changes; it is visible while the
+    panel has the focus.
     """
 
     class Picked(Message):
-        """A row was clicked, or the panel beside its rows."""
+        """A row was clicked, or the panel outside its rows."""
 
         def __init__(self, name: str, *, is_twice: bool) -> None:
             super().__init__()
@@ -48,11 +48,11 @@ class RowPanel(TitledPanel[RunSnapshot]):
 
     @property
     def goal(self) -> str | None:
-        """Where the row under the cursor leads; None: there is no row."""
+        """The filter of the row under the cursor; None: no row."""
         return self._goals[self._at] if self._goals else None
 
     def show(self, seen: RunSnapshot) -> None:
-        """Draw what was seen; the cursor stays on its row."""
+        """Draw a snapshot; the cursor stays on its row."""
         goal, self._goals = self.goal, self._part.goals(seen)
         if goal in self._goals:
             self._at = self._goals.index(goal)
@@ -60,22 +60,22 @@ class RowPanel(TitledPanel[RunSnapshot]):
         super().show(seen)
 
     def take_keys(self, *, takes: bool) -> None:
-        """Show the cursor, or hide it."""
+        """Show or hide the cursor."""
         self._has_keys = takes
         self._fit()
 
     def move(self, by: int) -> None:
-        """Move the cursor by some rows, as far as there are any."""
+        """Move the cursor by some rows, within limits."""
         self._at = max(0, min(self._at + by, len(self._goals) - 1))
         self._fit()
 
     def mark(self, letter: str) -> None:
-        """Show the letter that leads here, or none."""
+        """Show the jump letter, or none."""
         title = self._part.title
         self.border_title = Content(f"[{letter}] {title}" if letter else title)
 
     def on_click(self, event: Click) -> None:
-        """The cursor goes to the row that was clicked."""
+        """Move the cursor to the clicked row."""
         line = event.get_content_offset(self)
         if line is not None and line.y and self._goals:
             visible_rows = visible(len(self._goals), self._room())
@@ -83,11 +83,11 @@ class RowPanel(TitledPanel[RunSnapshot]):
         self.post_message(self.Picked(self._part.name, is_twice=event.chain > 1))
 
     def on_mouse_scroll_down(self, event: MouseScrollDown) -> None:
-        """The wheel moves the cursor, and what is in view with it."""
+        """Move the cursor, and with it the visible rows."""
         self._wheel(event, 1)
 
     def on_mouse_scroll_up(self, event: MouseScrollUp) -> None:
-        """Likewise."""
+        """Move the cursor, and with it the visible rows."""
         self._wheel(event, -1)
 
     def _wheel(self, event: MouseEvent, by: int) -> None:
@@ -113,7 +113,7 @@ class RowPanel(TitledPanel[RunSnapshot]):
 
 
 class RunScreen(Screen[None]):
-    """Shows what a source sees; keeps it still while it is frozen."""
+    """Shows a run, or a frozen snapshot of it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("space", "freeze", "Freeze", id="freeze"),
@@ -129,7 +129,7 @@ class RunScreen(Screen[None]):
     ]
 
     class TasksRequested(Message):
-        """Tasks are to be listed, those that a filter lets through."""
+        """Requests the list of tasks that match a filter."""
 
         def __init__(self, expression: str) -> None:
             super().__init__()
@@ -142,7 +142,7 @@ class RunScreen(Screen[None]):
         self._source = source
         self._glyphs = glyphs
         self._is_read_only = is_read_only
-        self._frozen_snapshot: RunSnapshot | None = None  # what is shown while frozen
+        self._frozen_snapshot: RunSnapshot | None = None  # shown while frozen
         self._last: RunSnapshot | None = None
         self._part = 0
         self._is_jumping = False
@@ -154,7 +154,7 @@ class RunScreen(Screen[None]):
         self.set_class(bool(glyphs.plain), "-ascii")
 
     def compose(self) -> ComposeResult:
-        """A header, the panels, the keys."""
+        """Yield the header, the panels, the keys."""
         yield self._header
         yield self._tabs
         yield self._problem
@@ -169,25 +169,25 @@ class RunScreen(Screen[None]):
         yield KeyLine(self._glyphs)
 
     def on_mount(self) -> None:
-        """The first of the parts is in front."""
+        """Show the first part."""
         self._turn_to(0)
 
     def on_unmount(self) -> None:
-        """Let go of the log."""
+        """Close the log."""
         self._source.close()
 
     def on_screen_resume(self, event: events.ScreenResume) -> None:
-        """What was missed while another screen was in front."""
+        """Update after another screen was in front."""
         del event
         self.poll()
 
     @property
     def snapshot(self) -> RunSnapshot | None:
-        """What was seen last."""
+        """The latest snapshot."""
         return self._last
 
     def poll(self) -> None:
-        """Look, and show what has changed."""
+        """Read and show changes."""
         snapshot = self._source.poll()
         self.set_class(isinstance(snapshot, ReadProblem), "-trouble")
         if isinstance(snapshot, ReadProblem):
@@ -197,10 +197,10 @@ class RunScreen(Screen[None]):
             )
             return
         if self._last is None or self._last.state != snapshot.state:
-            self.refresh_bindings()  # another state, other things that can be asked
+            self.refresh_bindings()  # the possible commands depend on the state
         before, self._last = self._last, snapshot
         if before is None or not snapshot.is_same_as(before):
-            # a step of its own: keys wait for the reading or for the drawing, not both
+            # a separate step: keys wait for the read or for the drawing, not both
             self.call_next(self._show, snapshot)
 
     def _show(self, snapshot: RunSnapshot) -> None:
@@ -210,7 +210,7 @@ class RunScreen(Screen[None]):
             self._show_age(snapshot)
 
     def _show_age(self, snapshot: RunSnapshot) -> None:
-        """How old what is shown is, and whether nothing can be asked from here."""
+        """Show the age of the displayed data, and whether the screen is read-only."""
         self.set_class(self._frozen_snapshot is not None, "-frozen")
         mode = (
             "read-only · "
@@ -220,22 +220,22 @@ class RunScreen(Screen[None]):
         self._age.say(f"{mode}{age(snapshot, self._frozen_snapshot)}")
 
     def action_freeze(self) -> None:
-        """Hold what is shown, or go on; the run and the looks at it go on anyhow."""
+        """Freeze the display or continue; polling continues."""
         self._frozen_snapshot = None if self._frozen_snapshot else self._last
         if self._last is not None:
             self._show(self._last)
 
     def action_part(self, by: int) -> None:
-        """The next panel takes the keys; on a small screen it is the one shown."""
+        """Focus the next panel; on a small screen, show it."""
         self._turn_to((self._part + by) % len(RUN_PANELS))
 
     def action_jump(self) -> None:
-        """Show the letter of each panel; the next key leads to one."""
+        """Show the letter of each panel; the next key selects one."""
         self._is_jumping = True
         self._mark()
 
     def on_key(self, event: events.Key) -> None:
-        """The letter of a panel, while they are shown; any other key ends that."""
+        """Select a panel by its letter; any other key cancels."""
         if not self._is_jumping:
             return
         event.stop()
@@ -247,16 +247,16 @@ class RunScreen(Screen[None]):
         self._turn_to(positions[0] if positions else self._part)
 
     def action_move(self, by: int) -> None:
-        """Move the cursor of the panel that takes the keys."""
+        """Move the cursor of the focused panel."""
         self._current.move(by)
 
     def action_open(self) -> None:
-        """List the tasks that the row under the cursor is about."""
+        """List the tasks of the row under the cursor."""
         if self._current.goal is not None:
             self.post_message(self.TasksRequested(self._current.goal))
 
     def on_row_panel_picked(self, message: RowPanel.Picked) -> None:
-        """A panel was clicked; a second click on a row opens it."""
+        """Focus the clicked panel; a second click on a row opens it."""
         self._turn_to(list(self._panels).index(message.name))
         if message.is_twice:
             self.action_open()
@@ -273,7 +273,7 @@ class RunScreen(Screen[None]):
         self._mark()
 
     def _mark(self) -> None:
-        """The titles, with their letters while one of them is waited for."""
+        """Draw the titles, with letters while a jump key is expected."""
         tabs = []
         for at, part in enumerate(RUN_PANELS):
             panel = self._panels[part.name]

@@ -1,4 +1,4 @@
-"""Shows all runs of a folder: those at work first, then the latest."""
+"""Shows all runs of a folder: live ones first, then the latest."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tui.widgets.keys import KeyLine
 from tui.widgets.panel import TextBlock, TooSmall, laid_out
 
 MIDDLE, WIDE, WIDEST = 98, 118, 150
-"""Columns of a screen from which on there is a bar, a course, and the job."""
+"""Screen widths from which a bar, a sparkline, and the job are shown."""
 _CURSOR, _STATE, _NAME, _DONE, _RATE = 2, 13, 32, 9, 9
 _SPENT, _COST, _END = 9, 19, 15
 _BAR, _SPARKLINE, _JOB = 12, 10, 20
@@ -50,13 +50,13 @@ _UNKNOWN = 5
 
 
 def rank(listed_run: ListedRun) -> int:
-    """Where a run stands in a list: those at work first, then what needs a person."""
+    """Return a run's position in the list: live first, then what needs the user."""
     snapshot = listed_run.snapshot
     return _RANKS[snapshot.state] if isinstance(snapshot, RunSnapshot) else _UNKNOWN
 
 
 def matches(listed_run: ListedRun, words: str) -> bool:
-    """Whether a run's name, job, state or group has each of some words in it."""
+    """Return whether a run's name, job, state or group contains all words."""
     snapshot = listed_run.snapshot
     searched = [listed_run.folder.run_id]
     if isinstance(snapshot, RunSnapshot):
@@ -68,7 +68,7 @@ def matches(listed_run: ListedRun, words: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRows:
-    """How the rows of a list are drawn: its width, and that of the longest id."""
+    """Layout of the list's rows: its width, and that of the longest id."""
 
     width: int
     longest: int
@@ -78,7 +78,7 @@ class RunRows:
     def of(
         cls, listed_runs: Sequence[ListedRun], width: int, glyphs: Glyphs
     ) -> RunRows:
-        """For the rows of one list."""
+        """Return the layout for the rows of one list."""
         longest = max(
             (len(listed_run.folder.run_id) for listed_run in listed_runs), default=0
         )
@@ -86,7 +86,7 @@ class RunRows:
 
     @property
     def name(self) -> int:
-        """The width of the ids, within reason and as far as there is room."""
+        """Width of the ids, within limits."""
         others = _CURSOR + _STATE + 2 + _DONE + _RATE + 2 + self.cost + 2 + _END
         for from_width, more in ((MIDDLE, _BAR), (WIDE, _SPARKLINE), (WIDEST, _JOB)):
             others += more + 2 if self.width >= from_width else 0
@@ -94,11 +94,11 @@ class RunRows:
 
     @property
     def cost(self) -> int:
-        """The width of what was spent; of a budget there is more room."""
+        """Width of the cost; wider for a budget."""
         return _SPENT if self.width < WIDE else _COST
 
     def header_line(self) -> str:
-        """What stands in the columns."""
+        """Return the column headings."""
         parts = [" " * _CURSOR, clip("state", _STATE), "  ", clip("run", self.name)]
         if self.width >= WIDEST:
             parts += ["  ", clip("job", _JOB)]
@@ -112,7 +112,7 @@ class RunRows:
         return clip("".join(parts), self.width)
 
     def row(self, listed_run: ListedRun, *, is_current: bool) -> Content:
-        """One run."""
+        """Draw one run."""
         cursor = clip(self.glyphs.cursor if is_current else "", _CURSOR)
         name = clip(listed_run.folder.run_id, self.name)
         snapshot = listed_run.snapshot
@@ -155,7 +155,7 @@ class RunRows:
 
 
 def about(listed_run: ListedRun) -> tuple[str, str]:
-    """What is worth knowing of a run beyond its row, in two lines."""
+    """Describe a run beyond its row, in two lines."""
     snapshot = listed_run.snapshot
     if not isinstance(snapshot, RunSnapshot):
         return listed_run.folder.run_id, _unseen(snapshot)
@@ -183,7 +183,7 @@ def _ago(seen: RunSnapshot, at_us: int) -> str:
 
 
 def summary(listed_runs: Sequence[ListedRun]) -> str:
-    """How many runs are in which state."""
+    """Describe the number of runs by state."""
     words = Counter(
         listed_run.snapshot.state
         if isinstance(listed_run.snapshot, RunSnapshot)
@@ -204,10 +204,10 @@ _PADDING = 2
 
 
 class RunsScreen(Screen[None]):
-    """The list of runs, and two lines about the one under the cursor.
+    """The list of runs, and two lines about the current one.
 
-    Rows keep their places while one looks at them; what would stand elsewhere by now is
-    sorted in when a person asks for it.
+    Rows keep their positions after the cursor was moved; they are sorted again on
+    request.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -216,7 +216,7 @@ class RunsScreen(Screen[None]):
         Binding("g", "move('first')", "First", show=False, id="move.first"),
         Binding("G", "move('last')", "Last", show=False, id="move.last"),
         Binding("enter,l,right", "open", "Open", key_display="enter", id="open"),
-        # before anybody else: of keys that come in one go, those after it are typed
+        # priority: of keys that arrive together, later ones are typed into the field
         Binding("slash", "find", "Find", id="filter", priority=True),
         Binding("r", "sort", "Sort anew", show=False, id="refresh"),
         Binding("space", "freeze", "Freeze", show=False, id="runs.freeze"),
@@ -237,11 +237,11 @@ class RunsScreen(Screen[None]):
         self._is_read_only = is_read_only
         self._listing = listing
         self._glyphs = glyphs
-        self._all: list[ListedRun] = []  # in the order of the rows
-        self._visible_runs: list[ListedRun] = []  # those that are shown
+        self._all: list[ListedRun] = []  # in row order
+        self._visible_runs: list[ListedRun] = []  # the visible ones
         self._rendered_rows: dict[int, Content] = {}
-        self._is_frozen = False  # nothing changes by itself
-        self._is_settled = False  # a person has moved: nothing changes its place
+        self._is_frozen = False  # display is frozen
+        self._is_settled = False  # the cursor was moved: rows keep their positions
         self._words = ""
         self._options = OptionList(id="runs", markup=False)
         self._input = Input(id="find", placeholder="name, job or state", compact=True)
@@ -250,7 +250,7 @@ class RunsScreen(Screen[None]):
         )
 
     def compose(self) -> ComposeResult:
-        """A heading, the list, what is to be said of one, the keys."""
+        """Yield the heading, the list, details of one run, the keys."""
         yield self._heading
         yield self._input
         yield self._columns
@@ -261,7 +261,7 @@ class RunsScreen(Screen[None]):
         yield KeyLine(self._glyphs)
 
     def on_mount(self) -> None:
-        """Rows are drawn when they come into sight."""
+        """Draw rows when they become visible."""
         self.watch(self._options, "scroll_y", self._draw, init=False)
         self._options.focus()
 
@@ -272,15 +272,15 @@ class RunsScreen(Screen[None]):
         return None if at is None else self._visible_runs[at].folder
 
     def on_resize(self) -> None:
-        """Lines are as long as the screen is wide."""
+        """Redraw lines for the new width."""
         self.poll()
 
     def on_screen_resume(self) -> None:
-        """What was missed while another screen was in front."""
+        """Update after another screen was in front."""
         self.poll()
 
     def poll(self) -> None:
-        """Look, and show what has changed."""
+        """Read and show changes."""
         with self.app.batch_update():
             if not self._is_frozen:
                 self._take_in(self._listing.poll())
@@ -289,7 +289,7 @@ class RunsScreen(Screen[None]):
             self._show_heading()
 
     def _take_in(self, listed_runs: list[ListedRun]) -> None:
-        """What was seen; rows stay in their order, new ones come on top."""
+        """Update the runs; rows keep their order, new ones come first."""
         if not self._is_settled:
             self._all = sorted(listed_runs, key=rank)
             return
@@ -299,7 +299,7 @@ class RunsScreen(Screen[None]):
         self._all = [*new.values(), *known_runs]
 
     def _arrange(self) -> None:
-        """Show the rows that are wanted; the cursor stays on its run."""
+        """Show the matching rows; the cursor stays on its run."""
         options = self._options
         at = options.highlighted
         current = "" if at is None else self._visible_runs[at].folder.run_id
@@ -320,7 +320,7 @@ class RunsScreen(Screen[None]):
                 options.highlighted = position if self._is_settled else 0
 
     def _draw(self) -> None:
-        """The lines in sight that look otherwise than before."""
+        """Redraw changed visible lines."""
         options = self._options
         rows = RunRows.of(self._visible_runs, self.size.width - _PADDING, self._glyphs)
         first = round(options.scroll_offset.y)
@@ -360,7 +360,7 @@ class RunsScreen(Screen[None]):
             f"in {folder}"
         )
         right = " · ".join(filter(None, (as_of, mode)))
-        # never cut: how old all this is, and that nothing can be asked
+        # never cut: age, and read-only mode
         self._heading.say(laid_out(words, right, self.size.width)[1:-1])
         self.set_class(not self._visible_runs, "-empty")
         if not self._all:
@@ -375,11 +375,11 @@ class RunsScreen(Screen[None]):
             )
 
     def on_option_list_option_highlighted(self) -> None:
-        """The cursor moved: its sign, and what is said of the run under it."""
+        """Move the cursor's sign, and describe the run under it."""
         self._draw()
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        """Open the run that was clicked or entered."""
+        """Open the selected run."""
         self.post_message(self.Opened(self._visible_runs[event.option_index].folder))
 
     def action_open(self) -> None:
@@ -399,38 +399,38 @@ class RunsScreen(Screen[None]):
         moves[direction]()
 
     def action_sort(self) -> None:
-        """Those at work first, then the latest, as of now."""
+        """Sort by the current state: live runs first, then the latest."""
         self._is_settled = False
         self.poll()
         self._is_settled = True
 
     def action_freeze(self) -> None:
-        """Hold what is shown, or go on; the runs go on anyhow."""
+        """Freeze the display or continue; the runs are not affected."""
         self._is_frozen = not self._is_frozen
         self.set_class(self._is_frozen, "-frozen")
         self.poll()
 
     def action_find(self) -> None:
-        """Show only runs with some words in their name, job or state."""
+        """Filter runs by words in their name, job or state."""
         self.add_class("-finding")
         self.set_focus(self._input)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """In the field its key is a character like any other."""
+        """Let the field receive its key as a character."""
         del parameters
         return action != "find" or self.focused is not self._input
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Other words."""
+        """Filter by the new words."""
         self._words = event.value
         self.poll()
 
     def on_input_submitted(self) -> None:
-        """The words stay; the keys go back to the list."""
+        """Keep the words; focus the list."""
         self._options.focus()
 
     def action_all(self) -> None:
-        """All runs again."""
+        """Show all runs again."""
         self._input.value = ""
         self.remove_class("-finding")
         self._options.focus()

@@ -1,4 +1,4 @@
-"""Shows the tasks of a run by filter and order, and one task by itself."""
+"""Shows the tasks of a run by filter and order, and single tasks."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tui.widgets.task_pane import TaskPane
 
 
 class TaskScreen(Screen[None]):
-    """Everything about one task; the source belongs to whoever opened it."""
+    """Everything about one task; the caller owns the source."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,h,left", "back", "Back", id="task.back"),
@@ -44,27 +44,27 @@ class TaskScreen(Screen[None]):
         self._number = task
 
     def compose(self) -> ComposeResult:
-        """The task and its keys."""
+        """Yield the task and its keys."""
         yield self._pane
         yield TooSmall(self._glyphs)
         yield KeyLine(self._glyphs)
 
     def on_mount(self) -> None:
-        """Read it."""
+        """Read the task."""
         self.query_one(PagedTable).focus()
         self.poll()
 
     def poll(self) -> None:
-        """Read it again if anything has happened; called by the application's timer."""
+        """Read it again after changes; called by the application's timer."""
         self._pane.poll(self._number)
 
     @property
     def task_filter(self) -> str:
-        """This task alone."""
+        """A filter for this task."""
         return f"task:{task_name(self._number)}"
 
     def action_back(self) -> None:
-        """Out of a comparison, to the attempts, then to where one came from."""
+        """Leave a comparison, go to the attempts, then back."""
         if not self._pane.step_back():
             self.dismiss()
 
@@ -80,7 +80,7 @@ _WIDTH = max(len(order.value) for order in TaskOrder)
 
 
 class SortMenu(Modal[TaskOrder | None]):
-    """Asks for an order; None: as before."""
+    """Asks for an order; None: unchanged."""
 
     DEFAULT_CSS = """
     SortMenu { align: center middle; background: $background 60%; }
@@ -103,7 +103,7 @@ class SortMenu(Modal[TaskOrder | None]):
         self._order = order
 
     def compose(self) -> ComposeResult:
-        """One line for each order."""
+        """Yield one line for each order."""
         options = OptionList(
             *(f"{order.value:<{_WIDTH}}   {ABOUT[order]}" for order in TaskOrder),
             markup=False,
@@ -114,7 +114,7 @@ class SortMenu(Modal[TaskOrder | None]):
         yield options
 
     def action_move(self, by: int) -> None:
-        """Another line."""
+        """Select another line."""
         options = self.query_one(OptionList)
         if by > 0:
             options.action_cursor_down()
@@ -128,11 +128,11 @@ class SortMenu(Modal[TaskOrder | None]):
 
 
 AGE_S = 5.0
-"""How often ages are drawn anew while nothing else happens."""
+"""Interval of redrawing ages without other changes."""
 
 
 class TasksScreen(FilteredScreen):
-    """The tasks that a filter lets through, as a table."""
+    """A table of the tasks that match a filter."""
 
     DEFAULT_CSS = """
     TasksScreen #tasks { height: 1fr; width: 1fr; }
@@ -140,8 +140,8 @@ class TasksScreen(FilteredScreen):
     TasksScreen.-detail TaskPane { display: block; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        # before anybody else, so that of keys which come in one go, as over a slow
-        # line, those after it are the field's and act on nothing
+        # priority: of keys that arrive together, as over a slow line, later ones go to
+        # the field
         Binding("slash", "filter", "Filter", id="tasks.filter", priority=True),
         Binding("n", "match(1)", "Match", key_display="n/N", id="tasks.next"),
         Binding("N", "match(-1)", "Match before", show=False, id="tasks.before"),
@@ -156,7 +156,7 @@ class TasksScreen(FilteredScreen):
 
     def __init__(self, watched: WatchedRun) -> None:
         super().__init__()
-        self._first = ""  #: the filter to begin with
+        self._first = ""  #: the initial filter
         self._source = watched.sources.tasks(watched.folder)
         self._glyphs = watched.glyphs
         self._clock = watched.sources.clock
@@ -170,7 +170,7 @@ class TasksScreen(FilteredScreen):
         self._is_frozen = False
 
     def compose(self) -> ComposeResult:
-        """The heading, the filter, the table with a task beside it, the foot."""
+        """Yield the heading, the filter, the table with details, the footer."""
         yield TextLine(self._glyphs, id="head")
         yield FilterField(self._memory, TASKS, id="filter")
         yield Static(id="said", markup=False)
@@ -182,14 +182,14 @@ class TasksScreen(FilteredScreen):
         yield KeyLine(self._glyphs)
 
     def on_mount(self) -> None:
-        """Begin to list."""
+        """Start the list."""
         self.set_focus(self._table)
         self._begin(Query(), "", TaskOrder.NUMBER)
         self._type(self._first)
         self.poll()
 
     def on_unmount(self) -> None:
-        """Let go of the log."""
+        """Close the log."""
         self._source.close()
 
     @property
@@ -200,10 +200,10 @@ class TasksScreen(FilteredScreen):
     def _pane(self) -> TaskPane:
         return self.query_one(TaskPane)
 
-    # What is shown
+    # Display
 
     def poll(self) -> None:
-        """See whether anything has happened; called by the application's timer."""
+        """Check for changes; called by the application's timer."""
         if self._is_frozen:
             return
         if not any(worker.group == "look" for worker in self.workers):
@@ -236,11 +236,11 @@ class TasksScreen(FilteredScreen):
     # Lists
 
     def _begin(self, query: Query, expression: str, order: TaskOrder) -> None:
-        """Another list, shown as it grows."""
+        """Start another list, which is shown as it grows."""
         self._lister.begin(query, expression, order)
         self._work(self._lister.fill, "list")
 
-    # What happens
+    # Events
 
     @on(PagedTable.PageRequested)
     def _read(self, message: PagedTable.PageRequested) -> None:
@@ -267,7 +267,7 @@ class TasksScreen(FilteredScreen):
         self.open_task(message.number)
 
     def open_task(self, number: int) -> None:
-        """Show everything about one task: beside the table, or before it."""
+        """Show one task: beside the table, or in front of it."""
         if self.is_mounted and self.size.width >= PANE_COLUMNS:
             self.add_class("-detail")
             self._pane.show(number)
@@ -288,13 +288,13 @@ class TasksScreen(FilteredScreen):
 
     @property
     def task_filter(self) -> str:
-        """The task beside the table while one is in it, or all that are listed."""
+        """The task in the focused pane, or all listed tasks."""
         if self._pane.is_inside(self.focused) and self._table.chosen is not None:
             return f"task:{task_name(self._table.chosen)}"
         return self._lister.list.expression
 
     def filter_by(self, expression: str) -> None:
-        """Show other tasks, as if the filter had been typed."""
+        """Filter tasks as if the expression had been typed."""
         self._first = expression
         if self.is_mounted:
             self._type(expression)
@@ -304,20 +304,20 @@ class TasksScreen(FilteredScreen):
         self._field.read()
 
     def action_filter(self) -> None:
-        """Type a filter."""
+        """Focus the filter."""
         self.set_focus(self._field)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """In the field its key is a character like any other."""
+        """Let the field receive its key as a character."""
         del parameters
         return action != "filter" or self.focused is not self._field
 
     def action_clear(self) -> None:
-        """Show everything again."""
+        """Clear the filter."""
         self.filter_by("")
 
     def action_star(self) -> None:
-        """Give the filter a star, or take it away."""
+        """Star the filter, or remove its star."""
         words = self._lister.list.expression
         if not words:
             self._notify("There is no filter to give a star: / types one.")
@@ -327,7 +327,7 @@ class TasksScreen(FilteredScreen):
             self._notify(f"{words} has no star any more.")
 
     def action_match(self, step: int) -> None:
-        """The next task of the list that the last filter lets through."""
+        """Go to the next listed task that matches the last filter."""
         if self._lister.last_filtered.expression:
             self._work(partial(self._matching, step), "match")
         else:
@@ -355,11 +355,11 @@ class TasksScreen(FilteredScreen):
             self._begin(self._lister.list.query, self._lister.list.expression, order)
 
     def action_relist(self) -> None:
-        """Show the list as it is now; the cursor stays on its task."""
+        """Update the list; the cursor stays on its task."""
         self._work(self._lister.refresh, "list")
 
     def action_freeze(self) -> None:
-        """Let nothing change by itself, or go on; the run goes on all the time."""
+        """Freeze the display or continue; the run is not affected."""
         self._is_frozen = not self._is_frozen
         self._say()
         self.poll()
@@ -372,7 +372,7 @@ class TasksScreen(FilteredScreen):
             self._notify(copied(name))
 
     def action_back(self) -> None:
-        """Leave the filter, then the task beside, then the screen."""
+        """Leave the filter, then the details, then the screen."""
         if self.focused is self._field:
             self.set_focus(self._table)
         elif self._pane.is_inside(self.focused) and self._pane.step_back():

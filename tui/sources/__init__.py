@@ -1,1 +1,1 @@
-"""What the monitor reads: logs, over and over, and never anything else."""
+"""Data sources of the monitor: logs, read repeatedly, and nothing else."""

@@ -1,9 +1,9 @@
-"""Asks for computed results in a child process, and caches them.
+"""Requests computed results from a child process, and caches them.
 
-What needs a job's code, such as a comparison or a partial scorecard, is not computed
-here: the monitor imports neither jobs nor `runner`. A child process does it, through
-the entry that `runner.compute` declares: one JSON object as the request, lines of JSON
-as the response, of which the last ends it.
+Results that need a job's code, such as a comparison or a partial scorecard, are not
+computed here: the monitor imports neither jobs nor `runner`. A child process computes
+them through `runner.compute`: the request is one JSON object, the response lines of
+JSON, of which the last one ends it.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ T = TypeVar("T")
 Record: TypeAlias = dict[str, Any]
 
 ENTRY = ("-P", "-m", "runner.compute")
-"""How this Python starts the entry; `-P`: a folder called runner where the monitor was
-started is not imported."""
+"""Arguments of Python for the child; `-P`: do not import a folder named runner in the
+current directory."""
 _OUTPUT = 32 * 2**20
-"""Bytes that a child may print: a scorecard has some hundred kilobytes."""
+"""Maximum output of a child in bytes: a scorecard has some hundred kilobytes."""
 _STDERR_BYTES = 16 * 2**10
-"""Bytes kept of what it says to people: the last of them has the reason."""
+"""Bytes kept of its messages: the last line has the reason."""
 _CHUNK = 64 * 2**10
 
 
@@ -41,12 +41,12 @@ class CommandFailed(Exception):
 
 
 class CommandRunner(Protocol):
-    """Whom to ask: a process, or a test's answers."""
+    """Runs commands: in a process, or with a test's answers."""
 
     async def records(self, *arguments: str) -> list[Record]:
-        """What `siftlog ARGUMENTS` prints, a record for each line.
+        """Return the output of `siftlog ARGUMENTS`, a record per line.
 
-        One question at a time: a second one waits. Cancelling it ends the process.
+        Requests run one at a time. Cancelling one ends its process.
 
         Raises:
             CommandFailed: there is no answer; the message says why.
@@ -54,12 +54,12 @@ class CommandRunner(Protocol):
         ...
 
     def close(self) -> None:
-        """End what is running."""
+        """Stop the running process."""
         ...
 
 
 class ChildProcess:
-    """Runs the command; owns one process at most."""
+    """Runs commands in at most one process."""
 
     def __init__(self) -> None:
         self._turn = asyncio.Lock()
@@ -67,7 +67,7 @@ class ChildProcess:
         self._closings = 0
 
     async def records(self, *arguments: str) -> list[Record]:
-        """What `siftlog ARGUMENTS` prints, a record for each line.
+        """Return the output of `siftlog ARGUMENTS`, a record per line.
 
         Raises:
             CommandFailed: there is no answer; the message says why.
@@ -79,7 +79,7 @@ class ChildProcess:
             try:
                 process = await _whole(self._start(words))
                 if closings != self._closings:
-                    process.kill()  # it ran before there was anything to be closed
+                    process.kill()  # closed while it was starting
                 printed, stderr = await _read_output(process)
             except OSError as error:
                 raise CommandFailed(
@@ -102,27 +102,27 @@ class ChildProcess:
         return self._process
 
     async def _end(self) -> None:
-        """End it if it runs, and wait until it is gone."""
+        """Kill the process if it runs, and wait for its end."""
         if self._process is None:
             return  # it could not be started
         if self._process.returncode is None:
             self._process.kill()
-        # reads what is left in the pipes: they are closed only when they are empty
+        # drains the pipes: they are closed only when they are empty
         await self._process.communicate()
 
     def close(self) -> None:
-        """End what is running; whoever waits for it hears that it failed."""
+        """Stop the running process; its caller gets an error."""
         self._closings += 1
         if self._process is not None and self._process.returncode is None:
             self._process.kill()
 
 
 class _TooMuch(Exception):
-    """More was printed than is kept."""
+    """The output is larger than the limit."""
 
 
 async def _read_output(process: Process) -> tuple[bytes, bytes]:
-    """All that was printed, and the last of what was said, at the process's end."""
+    """Return the output, and the end of stderr, when the process ends."""
     try:
         async with asyncio.TaskGroup() as both:
             printed = both.create_task(_all(process.stdout))
@@ -150,9 +150,9 @@ async def _last(stream: asyncio.StreamReader | None) -> bytes:
 
 
 async def _whole(work: Coroutine[object, object, T]) -> T:
-    """Wait for the end of *work*; who is cancelled meanwhile is so after it.
+    """Wait for the end of *work*, even if cancelled meanwhile.
 
-    A start that is broken off leaves a process that runs and that nobody knows of.
+    An interrupted start would leave an unknown running process.
     """
     task = asyncio.get_running_loop().create_task(work)
     cancelled = None
@@ -164,14 +164,14 @@ async def _whole(work: Coroutine[object, object, T]) -> T:
     if cancelled is None:
         return task.result()
     if not task.cancelled():
-        task.exception()  # nobody else looks at it
+        task.exception()  # mark it as retrieved
     raise cancelled
 
 
 def _records(
     command: str, code: int | None, printed: bytes, stderr: bytes
 ) -> list[Record]:
-    """The records of a complete response."""
+    """Parse the records of a complete response."""
     if code:
         raise CommandFailed(_reason(command, code, stderr.decode(errors="replace")))
     try:
@@ -187,7 +187,7 @@ def _records(
 
 
 def _reason(command: str, code: int, stderr: str) -> str:
-    """Why a child ended before its response did: the last line that it wrote."""
+    """Return why a child ended before its response: the last line of stderr."""
     if stderr := stderr.strip():
         return stderr.rpartition("\n")[2].removesuffix(".")
     exit_status = f"signal {-code}" if code < 0 else f"code {code}"
@@ -198,15 +198,15 @@ def _reason(command: str, code: int, stderr: str) -> str:
 
 
 MAX_ANSWERS = 16
-"""Answers held: as many as a person may go to and fro between."""
+"""Maximum cached answers: enough for going back and forth between views."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogAt:
-    """A log as far as it was written; equal ones hold the same."""
+    """A log up to an event; equal values mean equal content."""
 
     run_id: str
-    file: tuple[int, int]  #: device and inode: another log may come to stand there
+    file: tuple[int, int]  #: device and inode: another log may replace it
     seq: int
 
 
@@ -214,9 +214,9 @@ LogPositions: TypeAlias = tuple[LogAt, ...]
 
 
 class CommandAnswers:
-    """Answers by what was asked and what the logs held; the last used are kept.
+    """Cache of answers by arguments and log positions; the last used are kept.
 
-    Pure: what is asked, and of which logs, is given.
+    Pure: arguments and log positions are given.
     """
 
     def __init__(self, max_answers: int = MAX_ANSWERS) -> None:
@@ -225,7 +225,7 @@ class CommandAnswers:
         self._answers = OrderedDict()
 
     def get(self, arguments: Sequence[str], logs: LogPositions) -> list[Record] | None:
-        """What was answered; None: nobody has asked this yet, or it is forgotten."""
+        """Return a cached answer, or None."""
         key = (tuple(arguments), logs)
         if key not in self._answers:
             return None
@@ -235,7 +235,7 @@ class CommandAnswers:
     def put(
         self, arguments: Sequence[str], logs: LogPositions, records: list[Record]
     ) -> None:
-        """Keep an answer."""
+        """Store an answer."""
         key = (tuple(arguments), logs)
         self._answers[key] = records
         self._answers.move_to_end(key)
@@ -244,7 +244,7 @@ class CommandAnswers:
 
 
 def log_at(folder: RunFolder) -> LogAt:
-    """How far a run's log is written now.
+    """Return the current position of a run's log.
 
     Raises:
         StoreError: it cannot be opened.

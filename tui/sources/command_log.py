@@ -1,4 +1,4 @@
-"""Reads the commands sent to a run: what became of each, what one more would do."""
+"""Reads the commands sent to a run, with outcomes, and previews further ones."""
 
 from __future__ import annotations
 
@@ -21,57 +21,58 @@ from tui.sources.connection import LogConnection
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandRequests:
-    """All requests to a run, and whether anybody is there to answer them."""
+    """All commands sent to a run, and whether a process can answer them."""
 
-    records: tuple[CommandRecord, ...]  #: in the order in which they were made
+    records: tuple[CommandRecord, ...]  #: in the order of sending
     heartbeat_us: int | None
     is_alive: bool  #: a process of this machine holds the log
 
 
 class RequestSource(Protocol):
-    """Where requests are read: a run's folder, or a test's list.
+    """Source of commands: a run's folder, or a test's list.
 
     Raises:
-        StoreError: the log cannot be read, or a request names what is not there.
-        sqlite3.Error: likewise.
+        StoreError: the log cannot be read, or a command names an unknown stage or
+            model.
+        sqlite3.Error: the log cannot be read.
         OSError: the file of requests cannot be read.
     """
 
     async def poll(self) -> CommandRequests:
-        """The requests as they are now."""
+        """Return the current commands."""
         ...
 
     async def preview(self, kind: str, payload: Payload) -> CommandPreview:
-        """What a request would come to."""
+        """Return the effect of a command."""
         ...
 
     def close(self) -> None:
-        """Let go of the log."""
+        """Close the log."""
         ...
 
 
 class FolderRequests:
-    """The requests of a run's folder, read in a thread."""
+    """The commands of a run's folder, read in a thread."""
 
     def __init__(self, folder: RunFolder) -> None:
         self._folder = folder
         self._reading = LogConnection(folder)
 
     async def poll(self) -> CommandRequests:
-        """The requests as they are now."""
+        """Return the current commands."""
         return await self._reading.ask(_requests, self._folder)
 
     async def preview(self, kind: str, payload: Payload) -> CommandPreview:
-        """What a request would come to."""
+        """Return the effect of a command."""
         return await self._reading.ask(preview_command, kind, payload)
 
     def close(self) -> None:
-        """Let go of the log."""
+        """Close the log."""
         self._reading.close()
 
 
 def _requests(conn: sqlite3.Connection, folder: RunFolder) -> CommandRequests:
-    # asked first: an answer that comes meanwhile is then seen with its request
+    # read first, so that later answers are found together with their commands
     commands = CommandTail(folder.control).read()
     heartbeat = status(conn).heartbeat
     return CommandRequests(

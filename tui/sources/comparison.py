@@ -1,9 +1,8 @@
 """Compares runs in a child process, and lists what can be compared.
 
-What the command prints is read into values here, once; what a cost comes to is read
-from the logs' projections.
+The command's output is parsed here, once; costs are read from the logs' projections.
 
-Pure: the runs of a folder are given as a list of them was seen.
+Choices are pure: the list of runs is given.
 """
 
 from __future__ import annotations
@@ -38,10 +37,10 @@ from tui.sources.run_snapshot import RunSnapshot
 _T = TypeVar("_T")
 
 MAX_ITEMS = 1_000
-"""Items that are listed of a metric, those that differ most."""
+"""Maximum items listed for a metric, those that differ most."""
 
 Words: TypeAlias = tuple[str, ...]
-"""What is compared, as the command is told: RUN or RUN:MODEL, once or twice."""
+"""The compared sides as arguments of the command: RUN or RUN:MODEL, once or twice."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,12 +49,12 @@ class ComparedModel:
 
     run: str
     model: str
-    seq: int  #: the last event of the run that was scored
+    seq: int  #: the last scored event of the run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WinLossTie:
-    """Items by outcome of B."""
+    """Counts of items by outcome of B."""
 
     wins: int
     losses: int
@@ -78,18 +77,18 @@ class MetricPair:
     a: float | None
     b: float | None
     difference: float | None  #: B minus A
-    lo: float | None  #: None: there is no interval
+    lo: float | None  #: None: no interval
     hi: float | None
-    verdict: str  #: on B: better, worse, undecided or too few
+    verdict: str  #: verdict on B: better, worse, undecided or too few
     few: bool  #: too few clusters for a winner
     test: SignificanceTest | None
     n: int  #: items with a value on both sides
     clusters: int
     only_a: int
     only_b: int
-    undefined: int  #: common items that a side has no value for
-    standing: WinLossTie | None  #: None: no item has a value by itself
-    cluster: str  #: what intervals are drawn by, such as "paper"
+    undefined: int  #: common items without a value on one side
+    standing: WinLossTie | None  #: None: items have no individual values
+    cluster: str  #: unit of resampling, such as "paper"
     definition: str
 
 
@@ -109,7 +108,7 @@ class ComparedPair:
     a: ComparedModel
     b: ComparedModel
     metrics: dict[str, MetricPair]
-    not_compared: dict[str, str]  #: why, by metric
+    not_compared: dict[str, str]  #: reason by metric
     only_a: tuple[str, ...]  #: metrics that B does not have
     only_b: tuple[str, ...]
     items: tuple[ItemPair, ...] = ()
@@ -117,22 +116,22 @@ class ComparedPair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparisonResult:
-    """What the command says of a comparison."""
+    """The command's result of a comparison."""
 
     job: str
-    notes: tuple[str, ...]  #: what bears on it and does not show in its numbers
-    level: float  #: of the intervals
+    notes: tuple[str, ...]  #: notes that affect the comparison but not its numbers
+    level: float  #: level of the intervals
     b: int  #: bootstrap replicates
-    family: str  #: what Holm's correction is over
+    family: str  #: the family of Holm's correction
     pairs: tuple[ComparedPair, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskCost:
-    """What the tasks of one model of a run have cost."""
+    """Cost of the tasks of one model of a run."""
 
     usd: float | None  #: None: the price of an answer is unknown
-    tasks: int  #: that were completed or failed
+    tasks: int  #: completed or failed tasks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,9 +144,9 @@ class PricedComparison:
 
 
 class ComparisonSource:
-    """Asks `siftlog compare`; what it answered is kept until a log goes on.
+    """Runs `siftlog compare`; results are cached until a log grows.
 
-    Whoever cancels a question thereby ends the process that works on it.
+    Cancelling a request ends its process.
     """
 
     def __init__(
@@ -158,10 +157,10 @@ class ComparisonSource:
         self._answers = answers
 
     async def compare(self, words: Words) -> PricedComparison:
-        """All metrics of what *words* name.
+        """Compare the sides that *words* name.
 
         Raises:
-            ChildFailed: they cannot be compared; the message says why.
+            CommandFailed: they cannot be compared; the message says why.
         """
         compared = await self._compared(words)
         costs = await self._ask(_costs, words)
@@ -170,14 +169,14 @@ class ComparisonSource:
     async def items(
         self, comparison: PricedComparison, pair: ComparedPair, path: str
     ) -> tuple[ItemPair, ...]:
-        """The items on which one metric of a pair differs, most first.
+        """Return the items on which one metric of a pair differs, most first.
 
         Raises:
-            ChildFailed: they cannot be told.
+            CommandFailed: the computation failed.
         """
         a, b = (run_of(comparison.words[at]) for at in (0, -1))
         both = (f"{a}:{pair.a.model}", f"{b}:{pair.b.model}")
-        # intervals are not shown of items, and are most of the work
+        # items have no intervals, which are most of the work
         more = ("--metric", path, "--items", path, "--top", str(MAX_ITEMS), "--b", "0")
         compared = await self._compared(both, more)
         return tuple(item for pair in compared.pairs for item in pair.items)
@@ -185,10 +184,10 @@ class ComparisonSource:
     async def fitting(
         self, comparison: PricedComparison, filters: Sequence[str]
     ) -> str:
-        """The first filter that lets a task of A's run through, or else the last.
+        """Return the first filter that matches a task of A's run, or the last one.
 
         Raises:
-            ChildFailed: the run cannot be read.
+            CommandFailed: the run cannot be read.
         """
 
         def view(folders: Sequence[RunFolder]) -> str:
@@ -201,15 +200,15 @@ class ComparisonSource:
         return await self._ask(view, comparison.words[:1])
 
     async def seqs(self, words: Words) -> Mapping[str, int]:
-        """The last event of each run's log now, by the run's id.
+        """Return the current last event of each run's log, by the run's id.
 
         Raises:
-            ChildFailed: one of them cannot be read.
+            CommandFailed: one of them cannot be read.
         """
         return {log.run_id: log.seq for log in await self._ask(_logs, words)}
 
     def close(self) -> None:
-        """End what is running."""
+        """Stop running computations."""
         self._child.close()
 
     async def _compared(self, words: Words, more: Words = ()) -> ComparisonResult:
@@ -239,7 +238,7 @@ class ComparisonSource:
             ) from error
 
     async def _ask(self, view: Callable[[Sequence[RunFolder]], _T], words: Words) -> _T:
-        """What *view* says of the runs that *words* name, in a thread of its own."""
+        """Run *view* on the runs that *words* name, in a separate thread."""
 
         def work() -> _T:
             folders = (resolve(self._runs_dir, run_of(word)) for word in words)
@@ -252,7 +251,7 @@ class ComparisonSource:
 
 
 def run_of(word: str) -> str:
-    """The run of RUN or RUN:MODEL, or a run's folder, as the command reads it.
+    """Return the run of RUN or RUN:MODEL, or a run's folder, as the command does.
 
     >>> run_of("first:openai/x:free"), run_of("first")
     ('first', 'first')
@@ -290,37 +289,37 @@ def _cost(seen: Status, model: str) -> TaskCost:
 
 
 SUBJECT = "subject"
-"""The role of the models whose answers are scored."""
+"""Role of the models whose answers are scored."""
 _SIDES = 2
 
 
 class NothingToCompare(Exception):
-    """What was typed names nothing to compare with; the message says what would."""
+    """The typed text is not comparable; the message says what is valid."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparisonChoice:
-    """Something to compare with, and how the command is told."""
+    """A possible comparison, and its arguments for the command."""
 
     words: Words
-    a: str  #: a model of the run, or how many
-    b: str  #: the other run and a model of it, or how those of both meet
-    state: str  #: of the other run, in one word
-    ended: int  #: its tasks that came to an end
+    a: str  #: a model of the run, or their number
+    b: str  #: the other run and its model, or how models are paired
+    state: str  #: state of the other run, in one word
+    ended: int  #: its ended tasks
     planned: int
 
 
 def comparison_choices(
     snapshot_a: RunSnapshot, name: str, listed_runs: Sequence[ListedRun]
 ) -> Iterator[ComparisonChoice]:
-    """All that the run *snapshot_a* can be compared with, the likeliest first.
+    """Yield all possible comparisons of a run, the likeliest first.
 
-    Its own models come before other runs, and a model with itself before others.
+    Its own models come before other runs, and pairs of the same model before others.
 
     Args:
         snapshot_a: the run that is A.
-        name: how the command is told of it: its id, or its folder.
-        listed_runs: the runs of the folder; those of other jobs are passed over.
+        name: A as an argument of the command: its id, or its folder.
+        listed_runs: the runs of the folder; those of other jobs are ignored.
     """
     models_a = _models(snapshot_a)
     if len(models_a) > 1:
@@ -346,7 +345,7 @@ def comparison_choices(
 def _others(
     snapshot_a: RunSnapshot, name: str, listed_runs: Sequence[ListedRun]
 ) -> Iterator[tuple[str, RunSnapshot]]:
-    """The other runs of its job that the command can be told of."""
+    """Yield other runs of the job that can be named to the command."""
     for listed_run in listed_runs:
         run, seen = listed_run.folder.run_id, listed_run.snapshot
         is_other = RunFolder.is_valid_id(run) and run != name
@@ -361,7 +360,7 @@ def _others(
 def _pair(
     seen: RunSnapshot, a: tuple[str, str], b: tuple[str, str]
 ) -> ComparisonChoice:
-    """Two models, each with its run."""
+    """Return the choice of two models, each with its run."""
     return _choice(seen, (":".join(a), ":".join(b)), a[1], "  ".join(b))
 
 
@@ -381,19 +380,19 @@ def _models(seen: RunSnapshot) -> list[str]:
 
 
 def choice_typed(name: str, text: str) -> Words:
-    """What a person means who types B, or A and B.
+    """Parse B, or A and B, as typed.
 
     Args:
-        name: how the command is told of the run that is A.
-        text: a run or its folder, with or without a model; before it perhaps A's.
+        name: A as an argument of the command.
+        text: a run or its folder, with or without a model; optionally after A's.
 
     Raises:
-        NoChoice: it is nothing that can be compared with.
+        NothingToCompare: the text is not comparable.
     """
     words = (text,) if Path(text).is_dir() else tuple(text.split())
     if len(words) == 1:
         words = (name, *words)
-    # whatever begins like this would be an option: the command has one that writes
+    # words like this would be options of the command, one of which writes files
     if len(words) != _SIDES or any(word.startswith("-") for word in words):
         raise NothingToCompare(f"{text!r} names no run: type RUN or RUN:MODEL")
     if run_of(words[0]) != name:

@@ -1,4 +1,4 @@
-"""How a run was set up: what its log and its folder say."""
+"""Reads the configuration of a run from its log and folder."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from tui.sources.connection import LogConnection
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSetup:
-    """What a run was started with."""
+    """The configuration of a run."""
 
     began: RunStarted
     planned: dict[str, int]  #: tasks by stage
-    config: dict[str, Any] | None  #: of `run.toml`; None: it cannot be read
+    config: dict[str, Any] | None  #: content of `run.toml`; None: unreadable
 
 
 class ConfigSource(Protocol):
-    """Where a setup comes from: a folder, or a test."""
+    """Source of a configuration: a folder, or a test."""
 
     @property
     def run_id(self) -> str:
@@ -31,16 +31,16 @@ class ConfigSource(Protocol):
         ...
 
     async def read(self) -> RunSetup:
-        """The run's setup."""
+        """Return the run's configuration."""
         ...
 
     def close(self) -> None:
-        """Let go of the log."""
+        """Close the log."""
         ...
 
 
 class FolderConfig:
-    """Reads a run's log and the file beside it."""
+    """Reads a run's log and its `run.toml`."""
 
     def __init__(self, folder: RunFolder) -> None:
         self._folder = folder
@@ -52,16 +52,16 @@ class FolderConfig:
         return self._folder.run_id
 
     async def read(self) -> RunSetup:
-        """The run's setup.
+        """Return the run's configuration.
 
         Raises:
             StoreError: the log cannot be read.
-            sqlite3.DatabaseError: likewise.
+            sqlite3.DatabaseError: the log cannot be read.
         """
         return await self._reading.ask(self._setup)
 
     def close(self) -> None:
-        """Let go of the log."""
+        """Close the log."""
         self._reading.close()
 
     def _setup(self, conn: sqlite3.Connection) -> RunSetup:

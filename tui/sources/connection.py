@@ -1,10 +1,10 @@
-"""Reads a log in a thread with a connection of its own.
+"""Reads a log in a thread with a separate connection.
 
-The loop that draws never waits for a database: it awaits an answer from here. Whoever
-stops waiting, because the question changed, thereby stops the query too.
+The drawing loop never waits for a database: it awaits an answer from here. Cancelling
+the wait also stops the query.
 
-A file that was deleted can be read on by whoever has it open, and one that stands in
-its place is another run: neither may look as if nothing had happened.
+A deleted file stays readable while it is open, and a file that replaced it is another
+run: both must be detected.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from store.runs import RunFolder
 
 
 class SameFile:
-    """A run's log, by what tells a file from another in its place."""
+    """Identity of a run's log file."""
 
     def __init__(self, folder: RunFolder) -> None:
         self._folder = folder
         self._seen: tuple[int, int] | None = None
 
     def check(self) -> None:
-        """See that it is there, and the same as before.
+        """Check that the file exists and is the same as before.
 
         Raises:
             StoreError: it is not.
@@ -60,13 +60,13 @@ class SameFile:
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
-#: Steps of SQLite's machine between two looks at whether anybody still waits: well
-#: below a millisecond. `Connection.interrupt` would be lost between two statements.
+#: Steps of SQLite's virtual machine between checks for cancellation: well below a
+#: millisecond. `Connection.interrupt` would be lost between two statements.
 _STEPS = 10_000
 
 
 class LogConnection:
-    """Answers questions to one log, one after another.
+    """Runs queries on one log, one after another.
 
     Example::
 
@@ -86,10 +86,10 @@ class LogConnection:
         *args: _P.args,
         **kwargs: _P.kwargs,
     ) -> _T:
-        """What *view* says of the log; cancelling this stops it.
+        """Run *view* on the log; cancelling this stops it.
 
         Raises:
-            StoreError: the log is gone or another file, cannot be opened, or read.
+            StoreError: the log is missing, replaced, or unreadable.
             sqlite3.DatabaseError: this was closed meanwhile.
         """
         stop = threading.Event()
@@ -112,18 +112,18 @@ class LogConnection:
             self._stops.discard(stop)
 
     def close(self) -> None:
-        """Stop what is running, and let go of the log."""
+        """Stop the running query, and close the log."""
         for stop in self._stops:
             stop.set()
         self._thread.submit(self._let_go)
         self._thread.shutdown()
 
     def _opened(self, stop: threading.Event) -> LogReader:
-        """A connection to the file that is there now."""
+        """Return a connection to the current file."""
         try:
             self._file.check()
         except StoreError:
-            self._let_go()  # what was deleted would keep its room on the disk
+            self._let_go()  # an open deleted file would keep its disk space
             raise
         if self._reader is not None and self._reader.is_outdated():
             self._let_go()

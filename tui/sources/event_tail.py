@@ -1,8 +1,7 @@
-"""Follows the tail of a log: what is shown, and how it moves.
+"""Follows the tail of a log: the displayed events, and how they change.
 
-The thin shell between a source and what is shown. It reads step by step, so that a
-search may be stopped at any time and says how far it has come; whoever calls it sees to
-it that one thing is read at a time.
+Connects a source with the display. It reads in steps, so that a search can be stopped
+at any time and reports its progress; the caller ensures that one read runs at a time.
 """
 
 from __future__ import annotations
@@ -29,32 +28,32 @@ ENDED: Mapping[str, str] = {
     "run_cancelled": "the run was cancelled: no further events",
     "run_drained": "the run was drained: no further events until it is resumed",
 }
-"""What is to be expected of a run whose last word was of that kind."""
+"""Description of a run by the kind of its last phase event."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventTail:
-    """A filter, the lines that fit it, and whether new ones are shown by themselves."""
+    """A filter, the matching lines, and whether new ones are followed."""
 
     query: EventQuery
-    expression: str = ""  #: the filter as it was typed
+    expression: str = ""  #: the filter as typed
     window: EventWindow
     tip: Tip
-    is_loading: bool = True  #: nothing has been read for this filter yet
+    is_loading: bool = True  #: nothing was read for this filter yet
     is_following: bool = True
-    has_left: bool = False  #: it followed until the cursor left the bottom
+    has_left: bool = False  #: following stopped when the cursor left the bottom
     frozen_at: int | None = None  #: the log's last event when it was frozen
-    share: int = 1  #: one of so many new events is shown
-    reached: int | None = None  #: where a search that is under way has come to
+    share: int = 1  #: one of this many new events is shown
+    reached: int | None = None  #: position of a running search
 
     @property
     def has_gaps(self) -> bool:
-        """Whether lines were left out that somebody who follows no more may miss."""
+        """Whether lines were omitted that are missed when following has stopped."""
         return self.window.is_sampled and not self.is_following
 
     @property
     def wants_feed(self) -> bool:
-        """Whether there are events that should be shown by themselves."""
+        """Whether new events should be shown now."""
         is_behind = len(self.window.newer(self.tip.seq)) > 0
         return (
             self.is_following
@@ -64,7 +63,7 @@ class EventTail:
         )
 
     def toggled(self) -> EventTail:
-        """Following or not, by a person's wish; who holds it still wants to go on."""
+        """Start or stop following; a frozen tail always continues."""
         return replace(
             self,
             is_following=not self.is_following or self.frozen_at is not None,
@@ -74,17 +73,17 @@ class EventTail:
         )
 
     def left(self) -> EventTail:
-        """The cursor is not at the bottom any more, and what follows would move it."""
+        """Stop following, because the cursor left the bottom."""
         return replace(self, is_following=False, has_left=True, share=1)
 
     def frozen(self) -> EventTail:
-        """Still, or going on."""
+        """Freeze or continue."""
         at = self.tip.seq if self.frozen_at is None else None
         return replace(self, frozen_at=at)
 
     @property
     def heading(self) -> str:
-        """What is shown, of how many events."""
+        """Describe the number of displayed and of all events."""
         total = f"{count(self.tip.seq)} events"
         if self.query.terms and not self.is_loading:
             total = f"{self._fitting} of {total}"
@@ -95,7 +94,7 @@ class EventTail:
 
     @property
     def _fitting(self) -> str:
-        """How many events the filter lets through, as far as they were looked at."""
+        """Describe the number of matches in the searched range."""
         searched = self.window.searched
         is_whole = searched.first <= 1 and searched.last >= self.tip.seq
         line_count = count(len(self.window.lines))
@@ -103,7 +102,7 @@ class EventTail:
 
     @property
     def foot(self) -> str:
-        """What is going on, and the key for it; empty where nothing is to be said."""
+        """Describe current activity and its key; empty if there is none."""
         if self.reached is not None:
             return f"searching, at event {count(self.reached)} …: esc stops"
         if self.frozen_at is not None:
@@ -113,7 +112,7 @@ class EventTail:
 
     @property
     def _follow(self) -> str:
-        """Whether what is new is shown, and if not, how much there is of it."""
+        """Describe whether new events are shown, and how many are not."""
         if self.is_following or self._ended:
             return self._ended
         newer = len(self.window.newer(self.tip.seq))
@@ -130,7 +129,7 @@ class EventTail:
 
     @property
     def _searched(self) -> str:
-        """How far back a filter has been looked for."""
+        """Describe how far back the filter was searched."""
         older = self.window.older
         if not self.query.terms or self.is_loading or not len(older):
             return ""
@@ -138,7 +137,7 @@ class EventTail:
 
     @property
     def emptiness(self) -> str:
-        """Why there is no line and what to do about it; empty if there is one."""
+        """Describe why there is no line and the next step; empty if there is one."""
         if self.window.lines:
             return ""
         if self.is_loading or self.reached is not None:
@@ -157,16 +156,16 @@ class EventTail:
 PAGE = 500
 """Events read at once: some screens."""
 SEARCH = 1_000_000
-"""Events that are looked at without being asked to: some tenths of a second, up to one
-for what has to be looked for in texts."""
+"""Events searched without a request: some tenths of a second, up to one for text
+searches."""
 RATE = 50.0
-"""New events a second that anybody can follow; of more, one of so many is shown."""
+"""New events per second that a user can follow; of more, only a sample is shown."""
 LONGEST_S = 10.0
-"""Longer ago nobody has looked: what has come since is not a rate."""
+"""After a longer pause, new events are not a rate."""
 
 
 class EventTailReader:
-    """Keeps `tail`, and reads what it lacks."""
+    """Keeps `tail`, and reads missing events."""
 
     def __init__(
         self,
@@ -176,13 +175,13 @@ class EventTailReader:
         is_at_bottom: Callable[[], bool],
         say: Callable[[], None],
     ) -> None:
-        """A tail of which nothing has been read.
+        """Start with an unread tail.
 
         Args:
             source: the log.
-            clock: for the rate of what is new.
-            is_at_bottom: whether the newest line is under the cursor, and seen.
-            say: called when a search has come further.
+            clock: for the rate of new events.
+            is_at_bottom: whether the newest line is under the cursor, and visible.
+            say: called when a search has advanced.
         """
         self.tail = EventTail(
             query=EventQuery(),
@@ -197,7 +196,7 @@ class EventTailReader:
         self._fed_s = clock.monotonic()
 
     def filter(self, query: EventQuery, expression: str) -> None:
-        """Another filter; what fits it is still to be read."""
+        """Set another filter; matches are still to be read."""
         if query.terms:
             self.last_query = query
         self.tail = replace(
@@ -210,20 +209,20 @@ class EventTailReader:
         )
 
     def stop(self) -> None:
-        """A search was given up where it had come to."""
+        """Stop a search at its current position."""
         self.tail = replace(self.tail, reached=None, is_loading=False)
 
     def notice(self) -> None:
-        """Whoever has left the bottom is not followed any more."""
+        """Stop following if the cursor left the bottom."""
         tail = self.tail
         if tail.is_following and not tail.is_loading and not self._is_at_bottom():
             self.tail = tail.left()
 
     async def poll(self, *, may_feed: bool) -> bool:
-        """See what is new, and take it in if it is followed; say whether it was.
+        """Check for new events, and show them if followed; return whether they were.
 
         Args:
-            may_feed: nothing else is being read.
+            may_feed: no other read is running.
         """
         tip = await self._source.tip()
         if tip != self.tail.tip:
@@ -232,7 +231,7 @@ class EventTailReader:
         return may_feed and self.tail.wants_feed and await self._feed()
 
     async def _feed(self) -> bool:
-        """Take in what is new; where nobody could read it, some of it."""
+        """Read new events; if they are too many, a sample."""
         tail, window = self.tail, self.tail.window
         now_s = self._clock.monotonic()
         since_s = now_s - self._fed_s
@@ -249,7 +248,7 @@ class EventTailReader:
             sampling_interval(total, RATE * since_s) if 0 < since_s < LONGEST_S else 1
         )
         if len(rest) and share == 1:
-            # too much has come while nobody looked: the lines begin anew
+            # too many events since the last refresh: start with new lines
             window = EventWindow.at(rest.last)
         window = window.with_newer(
             thinned(events, share), tail.tip.seq, is_sampled=share > 1
@@ -258,7 +257,7 @@ class EventTailReader:
         return True
 
     async def to_end(self) -> None:
-        """The last events of the log as it is now."""
+        """Read the last events of the log."""
         tip = await self._source.tip()
         self._fed_s = self._clock.monotonic()
         window = EventWindow.at(tip.seq)
@@ -267,24 +266,24 @@ class EventTailReader:
         self.tail = replace(self.tail, is_loading=False)
 
     async def to_beginning(self) -> None:
-        """The first events."""
+        """Read the first events."""
         self.tail = replace(self.tail, window=EventWindow.at(0))
         await self.read_on(is_backward=False)
         self.tail = replace(self.tail, is_loading=False)
 
     async def around(self, seq: int) -> None:
-        """The events on both sides of one."""
+        """Read the events on both sides of one."""
         self.tail = replace(self.tail, window=EventWindow.at(seq))
         await self.read_on(is_backward=True)
         await self.read_on(is_backward=False)
         self.tail = replace(self.tail, is_loading=False)
 
     async def read_on(self, *, is_backward: bool, most: int | None = SEARCH) -> None:
-        """More lines at one end; what was read stays, wherever it is stopped.
+        """Read more lines at one end; read lines stay if stopped.
 
         Args:
             is_backward: whether at the older end.
-            most: events to look at; None: as many as it takes.
+            most: maximum events to search; None: unlimited.
         """
         searched_n = fit = 0
         while fit < PAGE and (most is None or searched_n < most):
@@ -306,9 +305,9 @@ class EventTailReader:
         self.tail = replace(self.tail, reached=None)
 
     async def seek(self, seq: int, *, is_backward: bool) -> int | None:
-        """The next event that fits what was sought; None: the log has none there.
+        """Return the next event that matches the last filter; None: none.
 
-        The whole log is searched, since a person has asked for it; it can be stopped.
+        The whole log is searched, as the user requested it; it can be stopped.
         """
         if self.tail.query == self.last_query:
             return await self._next_line(seq, is_backward=is_backward)
@@ -327,7 +326,7 @@ class EventTailReader:
         return events[0].seq
 
     async def _next_line(self, seq: int, *, is_backward: bool) -> int | None:
-        """Where every line fits: the next one, which may have to be read."""
+        """Return the next line if all lines match, reading it if necessary."""
         neighbour = self._neighbour(seq, is_backward=is_backward)
         if neighbour is None:
             await self.read_on(is_backward=is_backward, most=None)
@@ -345,7 +344,7 @@ class EventTailReader:
     async def _collect(
         self, query: EventQuery, seqs: SeqRange, *, limit: int, is_backward: bool
     ) -> tuple[list[RecordedEvent], SeqRange]:
-        """Events of a stretch, ascending, and what of it was not looked at."""
+        """Return events of a range, ascending, and the range not searched."""
         events: list[RecordedEvent] = []
         rest = seqs
         while len(rest) and len(events) < limit:
@@ -362,7 +361,7 @@ class EventTailReader:
         return events, rest
 
     def _report(self, rest: SeqRange, query: EventQuery, *, is_backward: bool) -> None:
-        """How far a search has come; what reads only some pages is none."""
+        """Report the progress of a search; a plain read is none."""
         if len(rest) and query.terms:
             reached = rest.last + 1 if is_backward else rest.first - 1
             self.tail = replace(self.tail, reached=reached)

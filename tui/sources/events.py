@@ -1,9 +1,8 @@
 """Reads events: ranges of the log, its end, and a window of lines.
 
-Pure: knows neither a screen nor a database. Lines come from both ends, are kept up to a
-number, and what is too much goes from the other end. The ring knows between which
-events everything was looked at, so that whoever reads on leaves nothing out and reads
-nothing twice.
+The window is pure: it knows neither a screen nor a database. Lines are added at both
+ends up to a limit, beyond which they are dropped at the other end. The window knows the
+searched range, so that further reads neither skip nor repeat events.
 """
 
 from __future__ import annotations
@@ -27,17 +26,17 @@ from tui.sources.tasks import Names, names_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tip:
-    """Where the log ends at a moment."""
+    """The end of the log at a time."""
 
     seq: int  #: its last event
-    phase: str  #: kind of the last event that began or ended work
+    phase: str  #: kind of the last event that started or ended work
     is_alive: bool  #: a process of this machine holds the log
 
 
 class EventSource(Protocol):
-    """Where the Events screen reads: a log, or a test's list.
+    """Source of events: a log, or a test's list.
 
-    Whoever cancels a question thereby stops it.
+    Cancelling a request stops it.
     """
 
     @property
@@ -46,29 +45,29 @@ class EventSource(Protocol):
         ...
 
     async def tip(self) -> Tip:
-        """Where the log ends now.
+        """Return the current end of the log.
 
         Raises:
-            StoreError: the log is gone, or is another file by now.
+            StoreError: the log is missing, or was replaced.
         """
         ...
 
     async def find(
         self, query: EventQuery, seqs: SeqRange, *, limit: int, is_backward: bool
     ) -> EventMatches:
-        """The next events of a stretch that a filter lets through."""
+        """Return the next matching events of a range."""
         ...
 
     async def names(self) -> Names:
-        """What filters can name."""
+        """Return the names for filters."""
         ...
 
     async def body(self, event: RecordedEvent) -> str:
-        """The payload beside an event, as a person reads it; it may hold anything."""
+        """Return the readable payload of an event; it may contain anything."""
         ...
 
     def close(self) -> None:
-        """Let go of the log."""
+        """Close the log."""
         ...
 
 
@@ -86,8 +85,9 @@ class LogEvents:
         return self._folder.run_id
 
     async def tip(self) -> Tip:
-        """Where the log ends now."""
-        # asked before reading: what a dying writer committed last is not missed
+        """Return the current end of the log."""
+        # checked before reading, so that the last commit of a dying writer is not
+        # missed
         is_alive = self._folder.is_alive()
         seq, phase_ = await self._quick.ask(_end)
         return Tip(seq=seq, phase=phase_, is_alive=is_alive)
@@ -95,22 +95,22 @@ class LogEvents:
     async def find(
         self, query: EventQuery, seqs: SeqRange, *, limit: int, is_backward: bool
     ) -> EventMatches:
-        """The next events of a stretch that a filter lets through."""
+        """Return the next matching events of a range."""
         return await self._slow.ask(
             find_events, query, seqs, limit=limit, is_backward=is_backward
         )
 
     async def names(self) -> Names:
-        """What filters can name."""
+        """Return the names for filters."""
         return await self._quick.ask(names_of)
 
     async def body(self, event: RecordedEvent) -> str:
-        """The payload beside an event, as a person reads it."""
+        """Return the readable payload of an event."""
         is_request = isinstance(event.event, AttemptStarted)
         return await self._quick.ask(body_text, event.seq, is_request=is_request)
 
     def close(self) -> None:
-        """Let go of the log."""
+        """Close the log."""
         self._quick.close()
         self._slow.close()
 
@@ -120,11 +120,11 @@ def _end(conn: sqlite3.Connection) -> tuple[int, str]:
 
 
 LINES = 2_000
-"""Lines that a ring keeps."""
+"""Maximum lines of a window."""
 _US_PER_DAY = 86_400 * US_PER_S
 _SHARES = (1, 2, 5)
-"""One line of so many is shown, or ten, a hundred ... times as many: figures that hold
-still while a rate trembles."""
+"""One line of this many is shown, or of ten, a hundred ... times as many: round figures
+that do not change with every small change of the rate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,40 +132,40 @@ class EventLine:
     """An event as a line of the tail."""
 
     recorded: RecordedEvent
-    day: str  #: the date in UTC, where the line above is of another; else empty
+    day: str  #: the date in UTC, if the line above has another; else empty
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventWindow:
-    """Lines, ascending, and the stretch of the log that they were found in.
+    """Lines, ascending, and the searched range of the log.
 
     Example::
 
-        ring = Ring.at(812_000)
-        ring = ring.with_older(events, 811_000).with_newer(others, 813_000)
+        window = EventWindow.at(812_000)
+        window = window.with_older(events, 811_000).with_newer(others, 813_000)
     """
 
     lines: tuple[EventLine, ...]
-    searched: SeqRange  #: all that fits in it is a line, unless it is sampled
-    is_sampled: bool = False  #: lines were left out, since there were too many
+    searched: SeqRange  #: all matches in it are lines, unless sampled
+    is_sampled: bool = False  #: lines were omitted, because there were too many
     size: int = LINES
 
     @classmethod
     def at(cls, seq: int, *, size: int = LINES) -> Self:
-        """Between an event and the next one; nothing has been looked at."""
+        """Return an empty window after an event."""
         return cls(lines=(), searched=SeqRange(seq + 1, seq), size=size)
 
     @property
     def older(self) -> SeqRange:
-        """What comes before."""
+        """The range before the window."""
         return SeqRange(1, self.searched.first - 1)
 
     def newer(self, last: int) -> SeqRange:
-        """What comes after, in a log that ends with event *last*."""
+        """Return the range after the window, in a log that ends with *last*."""
         return SeqRange(self.searched.last + 1, last)
 
     def with_older(self, events: Sequence[RecordedEvent], first: int) -> Self:
-        """With lines before; everything from event *first* on was looked at."""
+        """Return the window with lines before; searched from event *first* on."""
         lines = _lines(events)
         joined = (*lines, *_following(lines, self.lines))
         searched = SeqRange(first, self.searched.last)
@@ -177,7 +177,7 @@ class EventWindow:
     def with_newer(
         self, events: Sequence[RecordedEvent], last: int, *, is_sampled: bool = False
     ) -> Self:
-        """With lines after; everything up to event *last* was looked at."""
+        """Return the window with lines after; searched up to event *last*."""
         joined = (*self.lines, *_following(self.lines, _lines(events)))
         searched = SeqRange(self.searched.first, last)
         if len(joined) > self.size:
@@ -192,7 +192,7 @@ class EventWindow:
 
 
 def day_of(at_us: int) -> str:
-    """A date in UTC.
+    """Format a date in UTC.
 
     >>> day_of(1_767_225_600_000_000)
     '2026-01-01'
@@ -201,7 +201,7 @@ def day_of(at_us: int) -> str:
 
 
 def _lines(events: Sequence[RecordedEvent]) -> tuple[EventLine, ...]:
-    """Lines of their own; the first of each day says which."""
+    """Return new lines; the first of each day has the date."""
     lines = []
     day: int | None = None
     for recorded in events:
@@ -215,7 +215,7 @@ def _lines(events: Sequence[RecordedEvent]) -> tuple[EventLine, ...]:
 def _following(
     before: Sequence[EventLine], lines: tuple[EventLine, ...]
 ) -> tuple[EventLine, ...]:
-    """*lines* behind others: the first says its day only where it is another."""
+    """Return *lines* after others: the first has a date only if it differs."""
     if not before or not lines:
         return lines
     first = lines[0].recorded
@@ -224,13 +224,13 @@ def _following(
 
 
 def _dated(lines: tuple[EventLine, ...]) -> tuple[EventLine, ...]:
-    """*lines* without others before them: the first says its day."""
+    """Return *lines* without others before: the first has a date."""
     first = lines[0].recorded
     return (EventLine(first, day_of(first.ts_us)), *lines[1:])
 
 
 def sampling_interval(total: float, room: float) -> int:
-    """The smallest round number such that one of so many fits into a room.
+    """Return the smallest round n such that one of n events fits.
 
     >>> [sampling_interval(total, 50) for total in (40, 51, 1_000, 1_001)]
     [1, 2, 20, 50]
@@ -244,5 +244,5 @@ def sampling_interval(total: float, room: float) -> int:
 
 
 def thinned(events: Sequence[RecordedEvent], share: int) -> Sequence[RecordedEvent]:
-    """One of so many events, the last of them among them."""
+    """Return every n-th event, including the last."""
     return events[::-1][::share][::-1]

@@ -1,7 +1,7 @@
-"""The filters that a person has used: the last ones, and those with a star.
+"""Remembers the user's filters: recent ones, and starred ones.
 
-They are the person's and not a run's: they lie in the folder for a user's state
-(`XDG_STATE_HOME`), and never in the folder of a run, which the monitor only reads.
+They belong to the user and not to a run: they are stored in the user's state folder
+(`XDG_STATE_HOME`), never in the folder of a run, which the monitor only reads.
 """
 
 from __future__ import annotations
@@ -15,30 +15,30 @@ from pathlib import Path
 from store.printable import printable
 
 RECENT = 20
-"""Filters that are remembered without a star."""
+"""Maximum number of filters remembered without a star."""
 _LONGEST = 500
-"""Characters of a filter that is remembered."""
+"""Maximum characters of a remembered filter."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filters:
-    """Filters as they were typed, the latest first."""
+    """Filters as typed, the latest first."""
 
     starred: tuple[str, ...] = ()
     recent: tuple[str, ...] = ()
 
     @property
     def offered(self) -> tuple[str, ...]:
-        """All of them, each once, those with a star first."""
+        """All filters once, starred ones first."""
         return tuple(dict.fromkeys((*self.starred, *self.recent)))
 
     def used(self, expression: str) -> Filters:
-        """After a filter was used."""
+        """Return the filters after one was used."""
         recent = tuple(dict.fromkeys((expression, *self.recent)))
         return replace(self, recent=recent[:RECENT])
 
     def turned(self, expression: str) -> Filters:
-        """After a filter was given its star, or lost it."""
+        """Return the filters after a star was set or removed."""
         if expression in self.starred:
             remaining = tuple(
                 starred for starred in self.starred if starred != expression
@@ -49,7 +49,7 @@ class Filters:
 
 @dataclass
 class FilterMemory:
-    """Remembers filters as long as the monitor is there."""
+    """Remembers filters while the monitor runs."""
 
     filters: Filters = field(default_factory=Filters)
 
@@ -59,17 +59,17 @@ class FilterMemory:
             self.filters = self.filters.used(expression)
 
     def turn(self, expression: str) -> bool:
-        """Give a filter its star or take it away; whether it has one now."""
+        """Set or remove a filter's star; return whether it has one now."""
         if 0 < len(expression) <= _LONGEST:
             self.filters = self.filters.turned(expression)
         return expression in self.filters.starred
 
 
 class FilterFile(FilterMemory):
-    """Remembers them in a file as well; of two monitors the later word counts."""
+    """Remembers filters in a file too; the last write of two monitors wins."""
 
     def __init__(self, path: Path) -> None:
-        """What *path* remembers; where it is not there, nothing yet."""
+        """Read *path*, if it exists."""
         super().__init__(_read(path))
         self._path = path
 
@@ -80,7 +80,7 @@ class FilterFile(FilterMemory):
         self._write()
 
     def turn(self, expression: str) -> bool:
-        """Give a filter its star or take it away; whether it has one now."""
+        """Set or remove a filter's star; return whether it has one now."""
         self.filters = _read(self._path, self.filters)
         is_starred = super().turn(expression)
         self._write()
@@ -89,7 +89,7 @@ class FilterFile(FilterMemory):
     def _write(self) -> None:
         contents = {"starred": self.filters.starred, "recent": self.filters.recent}
         fresh = self._path.with_suffix(f".{os.getpid()}")
-        # a history is no reason to disturb anybody: it is kept in memory all the same
+        # write errors are ignored: the history is still in memory
         with suppress(OSError):
             self._path.parent.mkdir(parents=True, exist_ok=True)
             fresh.write_text(json.dumps(contents, indent=2), encoding="utf-8")
@@ -100,7 +100,7 @@ _NONE = Filters()
 
 
 def _read(path: Path, otherwise: Filters = _NONE) -> Filters:
-    """What a file remembers; *otherwise* where it cannot be read."""
+    """Read a file; return *otherwise* if it is unreadable."""
     try:
         contents = json.loads(path.read_text(encoding="utf-8"))
         starred, recent = (_texts(contents[name]) for name in ("starred", "recent"))
@@ -111,7 +111,7 @@ def _read(path: Path, otherwise: Filters = _NONE) -> Filters:
 
 def _texts(stored: object) -> tuple[str, ...]:
     texts = stored if isinstance(stored, list) else []
-    # a file that somebody else wrote is no way into a terminal either
+    # the file is untrusted: unsafe text must not reach the terminal
     return tuple(
         text
         for text in texts

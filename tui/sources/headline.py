@@ -1,6 +1,6 @@
-"""The job's own headline metrics so far, as a child process reckons them.
+"""Computes the job's current headline metrics in a child process.
 
-What a scorecard is only the job knows, and the monitor imports none.
+Only the job can compute a scorecard, and the monitor imports no jobs.
 """
 
 from __future__ import annotations
@@ -19,49 +19,49 @@ from tui.sources.command import (
 )
 
 EVERY_S = 60.0
-"""Seconds from one reckoning to the next that nobody asked for, at least."""
+"""Minimum seconds between two automatic computations."""
 REST = 5
-"""Times as long as it took."""
+"""Minimum pause as a multiple of the computation's duration."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeadlineMetric:
-    """A metric of one model with what tells how sure it is."""
+    """A metric of one model with its uncertainty."""
 
     path: str
     model: str
     value: float | None  #: None: undefined
     n: int
-    lo: float | None  #: None: it has no interval
+    lo: float | None  #: None: no interval
     hi: float | None
-    name: str = ""  #: what a reader calls it; empty: nobody named it
+    name: str = ""  #: name for readers; empty: none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Headline:
-    """What a run's answers come to, as far as it has them."""
+    """The current metrics of a run."""
 
-    metrics: tuple[HeadlineMetric, ...]  #: the one it is judged by first
-    level: float | None  #: of the intervals, such as 0.95; None: the job has none
-    seq: int  #: the log's last event that was read
-    ended: int  #: tasks that came to an end by then
+    metrics: tuple[HeadlineMetric, ...]  #: main metric first
+    level: float | None  #: level of the intervals, such as 0.95; None: none
+    seq: int  #: the last event of the log that was read
+    ended: int  #: tasks that had ended by then
     is_partial: bool  #: the run is unfinished
 
 
 class HeadlineSource(Protocol):
-    """Where headlines come from: a child process, or a test."""
+    """Source of headlines: a child process, or a test."""
 
     async def read(self) -> Headline:
-        """The headline of the run as it stands; may take minutes."""
+        """Return the current headline; may take minutes."""
         ...
 
     def close(self) -> None:
-        """Stop whatever is being reckoned."""
+        """Stop a running computation."""
         ...
 
 
 class ChildHeadline:
-    """Has `siftlog score` reckon it, which records nothing; keeps what it said."""
+    """Computes it with `siftlog score`, without recording; caches the result."""
 
     def __init__(
         self, folder: RunFolder, child: CommandRunner, answers: CommandAnswers
@@ -72,15 +72,15 @@ class ChildHeadline:
 
     @property
     def command(self) -> tuple[str, ...]:
-        """The words of the command that reckons it."""
+        """The arguments of the command."""
         path = str(self._folder.path.absolute())
         return ("score", path, "--json", "--no-record", "--no-report")
 
     async def read(self) -> Headline:
-        """The headline of the run as it stands.
+        """Return the current headline.
 
         Raises:
-            ChildFailed: it cannot be scored; the message says why.
+            CommandFailed: it cannot be scored; the message says why.
             StoreError: the log cannot be opened.
             sqlite3.DatabaseError: it cannot be read.
         """
@@ -93,15 +93,15 @@ class ChildHeadline:
         return headline_of(records)
 
     def close(self) -> None:
-        """Stop whatever is being reckoned."""
+        """Stop a running computation."""
         self._child.close()
 
 
 def headline_of(records: list[Record]) -> Headline:
-    """What `siftlog score --json` printed.
+    """Parse the output of `siftlog score --json`.
 
     Raises:
-        ChildFailed: it printed something else.
+        CommandFailed: the output is invalid.
     """
     try:
         (record,) = records
@@ -133,24 +133,23 @@ _FIELDS = ("value", "n", "lo", "hi")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeadlineProgress:
-    """When a headline was asked for and came; a value for each step."""
+    """Times of requests and results; each step returns a new value."""
 
     headline: Headline | None = None
-    began_s: float | None = None  #: when the latest was asked for, by a steady clock
-    ended_s: float | None = None  #: when its answer came; None: it is under way
-    received_s: float | None = None  #: when the headline came
-    failure: str = ""  #: why the latest gave none
+    began_s: float | None = None  #: time of the last request, on a monotonic clock
+    ended_s: float | None = None  #: time of its answer; None: running
+    received_s: float | None = None  #: time of the headline
+    failure: str = ""  #: error of the last request
 
     @property
     def is_busy(self) -> bool:
-        """Whether a child reckons."""
+        """Whether a computation is running."""
         return self.began_s is not None and self.ended_s is None
 
     def is_due(self, now_s: float, seq: int) -> bool:
-        """Whether to ask again unasked: something happened, and enough time passed.
+        """Return whether to compute again: after new events and some time.
 
-        A child that takes long is asked the less often: its share of a processor stays
-        below a fifth.
+        Long computations run less often: they use less than a fifth of a core.
         """
         if self.is_busy or self.failure:
             return False
@@ -160,13 +159,13 @@ class HeadlineProgress:
         return self.headline.seq != seq and now_s - self.began_s >= rest
 
     def started(self, now_s: float) -> HeadlineProgress:
-        """A child begins."""
+        """Return the state after a start."""
         return replace(self, began_s=now_s, ended_s=None, failure="")
 
     def answered(self, now_s: float, headline: Headline) -> HeadlineProgress:
-        """It has come to an end."""
+        """Return the state after a result."""
         return replace(self, headline=headline, ended_s=now_s, received_s=now_s)
 
     def failed(self, now_s: float, failure: str) -> HeadlineProgress:
-        """It gave no answer; the one before stands."""
+        """Return the state after a failure; the previous headline stays."""
         return replace(self, ended_s=now_s, failure=failure)

@@ -1,8 +1,8 @@
-"""How a run went over time, as a chart takes it: columns of some whole minutes each.
+"""Provides a run's history for charts, in columns of whole minutes.
 
-All that happened is in a column; none is sampled. A minute in which no process worked
-on the run is no column of zeros but a gap. The minute that is not over is left out:
-every figure would seem to fall in it.
+Columns contain all events, without sampling. Minutes in which no process worked on the
+run are gaps, not zeros. The current minute is omitted, because every figure would seem
+to fall in it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from store.read.history import BucketRow, ConcurrencyLimit
 
 US_PER_MINUTE = 60_000_000
 WIDTHS = (1, 2, 3, 5, 10, 15, 20, 30, 60, 120, 180, 240, 360, 720, 1440)
-"""Minutes that a column may have: its edges lie on the clock's, and stay there."""
+"""Possible minutes per column: edges are aligned with the clock, so they are stable."""
 
 _BEGINNINGS = (RunStarted, RunResumed)
 _ENDS = (RunDrained, RunCancelled, RunFinished)
@@ -63,35 +63,35 @@ _MARK_TEXTS: Mapping[type[Event], Callable[[Any], str]] = {
     ),
     ScoringRecorded: lambda event: f"scored, number {event.number}",
 }
-"""Events of the run itself that its charts are marked with, in words."""
+"""Texts of run events that are marked in charts."""
 _TWICE = frozenset({"pause", "resume", "retry", "cancel"})
-"""Commands whose effect is another event of the run, which says who."""
+"""Commands whose effect is another event of the run, which names the author."""
 KINDS = tuple(
     kind_of(kind) for kind in (*_MARK_TEXTS, CommandAccepted, AttemptsAbandoned)
 )
-"""They, and what else its charts are made of."""
+"""Kinds of those events, and of others needed for charts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryRequest:
-    """Which part of a run is to be charted, and how finely."""
+    """The part of a run to chart, and its resolution."""
 
-    minutes: int | None  #: the last so many; None: all
-    columns: int  #: at most
+    minutes: int | None  #: the last minutes; None: all
+    columns: int  #: maximum number
     model: str | None  #: None: all models together
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunMark:
-    """Something that happened to the run itself."""
+    """An event of the run itself."""
 
     at_us: int
-    text: str  #: may hold names from outside
+    text: str  #: may contain untrusted names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkedMinutes:
-    """Minutes in which a process worked on the run."""
+    """A range of minutes in which a process worked on the run."""
 
     first: int
     last: int
@@ -99,27 +99,27 @@ class WorkedMinutes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryColumn:
-    """What happened in some minutes on end."""
+    """Figures of consecutive minutes."""
 
     first: int  #: minutes since 1970 UTC
-    lived: int  #: minutes of it with a process at work; 0: a gap
-    row: BucketRow | None  #: None: nothing happened
-    in_flight: int | None  #: calls under way at its end; None: not to be told
-    limit: int | None  #: calls at a time that were allowed at its end
+    lived: int  #: minutes with a live process; 0: a gap
+    row: BucketRow | None  #: None: no events
+    in_flight: int | None  #: calls in flight at its end; None: unknown
+    limit: int | None  #: concurrency limit at its end
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunHistory:
     """A part of a run, in columns."""
 
-    width: int  #: minutes a column
-    columns: tuple[HistoryColumn, ...]  #: all of the part, gaps included
-    happenings: tuple[RunMark, ...]  #: ascending, the run's beginning first
-    is_whole: bool = True  #: False: more limits will be known at the next reading
+    width: int  #: minutes per column
+    columns: tuple[HistoryColumn, ...]  #: all columns of the part, gaps included
+    happenings: tuple[RunMark, ...]  #: ascending, the start of the run first
+    is_whole: bool = True  #: False: the next read will find more limits
 
     @property
     def is_before_first_minute(self) -> bool:
-        """Whether no whole minute has passed since the run began."""
+        """Whether no whole minute has passed since the run started."""
         if not self.columns or not self.happenings:
             return True
         end = self.columns[-1].first + self.width
@@ -127,19 +127,19 @@ class RunHistory:
 
 
 class HistorySource(Protocol):
-    """Where histories come from: a log, or a test's list."""
+    """Source of histories: a log, or a test's list."""
 
     async def read(self, ask: HistoryRequest) -> RunHistory:
-        """A part of the run as it is now."""
+        """Return a part of the run's history."""
         ...
 
     def close(self) -> None:
-        """Let go of the log."""
+        """Close the log."""
         ...
 
 
 def run_marks(recorded: Iterable[RecordedEvent]) -> tuple[RunMark, ...]:
-    """The marks that events leave, each fact once."""
+    """Return the marks of events, each fact once."""
     accepted: dict[str, CommandAccepted] = {}
     marks = []
     for record in recorded:
@@ -161,13 +161,13 @@ def run_marks(recorded: Iterable[RecordedEvent]) -> tuple[RunMark, ...]:
 def worked_minutes(
     recorded: Sequence[RecordedEvent], lasts: dict[int, int], heartbeat_us: int | None
 ) -> tuple[WorkedMinutes, ...]:
-    """When processes worked on the run: ascending, no minute in two of them.
+    """Return when processes worked on the run: ascending, disjoint ranges.
 
     Args:
         recorded: its events of `KINDS`, ascending.
-        lasts: when the event before was recorded, by the seq of a beginning: a process
-            that was killed says no more than that of its end.
-        heartbeat_us: the last sign of life.
+        lasts: time of the previous event, by the seq of a start: the only trace of the
+            end of a killed process.
+        heartbeat_us: the last heartbeat.
     """
     spans: list[list[int]] = []
     is_open = False
@@ -193,51 +193,51 @@ def worked_minutes(
 
 
 def width_for(minutes: int, columns: int) -> int:
-    """The finest width with which *minutes* fit into so many columns."""
+    """Return the finest width with which *minutes* fit into the columns."""
     day = WIDTHS[-1]
     least = -(-minutes // max(1, columns))
     return next((width for width in WIDTHS if least <= width), -(-least // day) * day)
 
 
 def whole_until(worked: Sequence[WorkedMinutes], now: int) -> int:
-    """The first minute that is not charted: the present one, or one after the end."""
+    """Return the first minute not to chart: the current one, or after the end."""
     return min(now, worked[-1].last + 1) if worked else now
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnRange:
-    """Which columns a part of a run has."""
+    """The columns of a part of a run."""
 
-    numbers: range  #: they begin at so many widths after 1970
+    numbers: range  #: start of each, in widths since 1970
     width: int  #: minutes
     until: int  #: the first minute that is not charted
 
     @property
     def first(self) -> int:
-        """The minute that the first of them begins with."""
+        """The start minute of the first column."""
         return self.numbers.start * self.width
 
 
 def extent(
     ask: HistoryRequest, worked: Sequence[WorkedMinutes], until: int
 ) -> ColumnRange:
-    """The columns that show what is asked for.
+    """Return the columns for a request.
 
     Args:
-        ask: what is to be charted.
+        ask: the request.
         worked: when processes worked on the run.
         until: the first minute that is not charted.
     """
     begin = worked[0].first if worked else until
     since = begin if ask.minutes is None else until - ask.minutes
-    # a column that both ends cut is one more
+    # partial columns at both ends need one more
     width = width_for(until - since, ask.columns - 1)
     numbers = range(since // width, (until - 1) // width + 1)
     return ColumnRange(numbers=numbers, width=width, until=until)
 
 
 def lived(worked: Sequence[WorkedMinutes], first: int, until: int) -> int:
-    """In how many of the minutes from *first* to before *until* a process worked."""
+    """Count the minutes from *first* to before *until* with a live process."""
     return sum(
         max(0, min(span.last + 1, until) - max(span.first, first)) for span in worked
     )
@@ -246,16 +246,16 @@ def lived(worked: Sequence[WorkedMinutes], first: int, until: int) -> int:
 def under_way(
     before: int, nets: Sequence[int], abandoned: Sequence[int], now: int
 ) -> list[int] | None:
-    """Calls under way at the end of each column; None where the books do not balance.
+    """Return calls in flight at the end of each column; None if inconsistent.
 
-    An answer of the response cache completes a task that no call was made for.
+    An answer of the response cache completes a task without a call.
 
     Args:
-        before: calls under way when the first column began.
-        nets: by how many calls more there were at the end of each.
-        abandoned: calls that nobody waits for any more, of each column; the last
-            figure is of what came after all of them.
-        now: calls under way now, after one more net figure than there are columns.
+        before: calls in flight at the start of the first column.
+        nets: net change in each column.
+        abandoned: abandoned calls in each column; the last figure is for the time after
+            all of them.
+        now: calls in flight now, after one more net change than there are columns.
     """
     level, levels = before, []
     for net, lost in zip(nets, abandoned, strict=True):
@@ -269,12 +269,12 @@ def under_way(
 def limits_at(
     seen: Sequence[ConcurrencyLimit], ends_us: Sequence[int], known_since_us: int
 ) -> list[int | None]:
-    """The sum of all models' limits at each of some moments, ascending.
+    """Return the sum of all models' limits at some times, ascending.
 
     Args:
-        seen: limits with the moments from which on they held, ascending.
-        ends_us: the moments.
-        known_since_us: since when *seen* has all limits; earlier ones are unknown.
+        seen: limits with their start times, ascending.
+        ends_us: the times.
+        known_since_us: start of the range that *seen* covers; earlier ones are unknown.
     """
     totals: list[int | None] = []
     latest: dict[str, int] = {}

@@ -1,8 +1,8 @@
-"""The history of a run as its log has it, read in a thread.
+"""Reads the history of a run from its log, in a thread.
 
-Reading costs the same for a week as for an hour, but for one pass over the minutes:
-they are joined in SQL. Limits are kept by no projection; they are looked for in the
-log itself, from its end backwards and some thousand events at a time.
+A week costs the same as an hour, except for one pass over the minutes, which are
+aggregated in SQL. Limits have no projection; they are searched in the log, from its end
+backwards, some thousand events at a time.
 """
 
 from __future__ import annotations
@@ -45,29 +45,29 @@ from tui.sources.history import (
 )
 
 _STEP = 50_000
-"""Events that are looked through for limits at once: some 10 ms."""
+"""Events searched for limits at once: some 10 ms."""
 _STEPS = 5
-"""So often in one reading."""
+"""Maximum steps per read."""
 _REACH = 2_000_000
-"""Events that are looked through at most: some hours of a fast run."""
+"""Maximum events searched: some hours of a fast run."""
 _NEVER = 1 << 40
-"""A minute that does not come, and a number that no list reaches."""
+"""A minute that never comes, and a number that no list reaches."""
 
 
 class LogHistory:
-    """Reads one run's log, and remembers what cannot change any more."""
+    """Reads one run's log, and caches what cannot change."""
 
     def __init__(self, folder: RunFolder, clock: Clock) -> None:
         self._reading = LogConnection(folder)
         self._clock = clock
         self._recorded: list[RecordedEvent] = []
-        self._lasts: dict[int, int] = {}  # of a beginning: when the event before was
-        self._abandoned: dict[int, Counter[str]] = {}  # of an event: calls by model
+        self._lasts: dict[int, int] = {}  # time of the event before each start
+        self._abandoned: dict[int, Counter[str]] = {}  # calls by model, by event
         self._before: dict[tuple[int, str | None], int] = {}
         self._limits = _Limits()
 
     async def read(self, ask: HistoryRequest) -> RunHistory:
-        """A part of the run as it is now.
+        """Return a part of the run's history.
 
         Raises:
             StoreError: the log cannot be opened.
@@ -76,7 +76,7 @@ class LogHistory:
         return await self._reading.ask(self._read, ask)
 
     def close(self) -> None:
-        """Let go of the log."""
+        """Close the log."""
         self._reading.close()
 
     def _read(self, conn: sqlite3.Connection, ask: HistoryRequest) -> RunHistory:
@@ -113,7 +113,7 @@ class LogHistory:
         )
 
     def _take_in(self, conn: sqlite3.Connection) -> None:
-        """What happened to the run itself since the last reading."""
+        """Read the run's events since the last read."""
         after = self._recorded[-1].seq if self._recorded else 0
         fresh = events(conn, after=after, limit=_NEVER, kinds=KINDS)
         kinds = {
@@ -121,7 +121,7 @@ class LogHistory:
         }
         for record in fresh:
             if isinstance(record.event, RunResumed):
-                # who takes a run up again says first what the last one left
+                # a resumed run first records the abandoned calls of the last process
                 is_second = kinds.get(record.seq - 1) is AttemptsAbandoned
                 last = record.seq - (2 if is_second else 1)
                 self._lasts[record.seq] = event_times(conn, [last]).get(last, 0)
@@ -166,23 +166,23 @@ def _lived(
     number: int,
     rows: Mapping[int, BucketRow],
 ) -> int:
-    """Minutes of a column with a process; where something happened, there was one."""
+    """Return minutes of a column with a process; at least one if there are events."""
     first = number * part.width
     lived_minutes = lived(worked, first, min(first + part.width, part.until))
     return max(lived_minutes, 1) if number in rows else lived_minutes
 
 
 class _Limits:
-    """Limits that were found in a log so far, from its end backwards."""
+    """Limits found in a log so far, from its end backwards."""
 
     def __init__(self) -> None:
-        # the last of each minute and model: what a chart can tell apart
+        # the last one per minute and model: the resolution of charts
         self._seen: dict[tuple[int, str], ConcurrencyLimit] = {}
-        self._low = self._high = 0  # events above the one, up to the other, are known
-        self._known_since_us = 0  # when the earliest of them was recorded
+        self._low = self._high = 0  # events between these are known
+        self._known_since_us = 0  # time of the earliest of them
 
     def poll(self, conn: sqlite3.Connection, seq: int, since_us: int) -> bool:
-        """Look at what is new, and some steps further back; whether that was enough."""
+        """Read new events and some older ones; return whether that was enough."""
         if not self._high:
             self._low = self._high = seq
             self._known_since_us = self._time(conn, seq)
@@ -198,7 +198,7 @@ class _Limits:
         return self._is_known(since_us)
 
     def at(self, ends_us: list[int], model: str | None) -> list[int | None]:
-        """The limits of a model, or the sum of all, at each of some moments."""
+        """Return the limits of a model, or the sum of all, at some times."""
         limits = [
             limit for limit in self._seen.values() if model in {None, limit.model}
         ]
@@ -206,7 +206,7 @@ class _Limits:
         return limits_at(limits, ends_us, self._known_since_us)
 
     def _is_known(self, since_us: int) -> bool:
-        """Whether the limits of that moment were found, or will not be looked for."""
+        """Return whether the limits of that time were found, or are out of reach."""
         is_far = self._high - self._low >= _REACH
         # all models' limits are recorded together
         is_observed = any(limit.at_us <= since_us for limit in self._seen.values())

@@ -1,9 +1,8 @@
 """Lists the runs of a folder.
 
-A look costs nearly the same for ten runs and a thousand. The folder is read again where
-it has changed; runs at work are asked each time, and of the others some in turn, so
-that one that was taken up again is noticed after a while. What was never read is read a
-few at a time, the latest first.
+A refresh costs nearly the same for ten runs and a thousand. The folder is read again if
+it has changed; live runs are checked each time, and others in turn, so that a resumed
+one is noticed after a while. Unread runs are read a few at a time, the latest first.
 """
 
 from __future__ import annotations
@@ -21,9 +20,9 @@ from store.runs import RunFolder
 from tui.sources.run_snapshot import RunSnapshot, RunSource, SnapshotOrProblem
 
 BATCH = 4
-"""Runs opened by one look, so that it stays short: each takes one to two ms."""
+"""Maximum runs opened by one refresh: each takes one to two ms."""
 ROUND = 60
-"""Runs at rest that one look asks whether their files have changed."""
+"""Runs at rest whose files one refresh checks for changes."""
 
 Stamp: TypeAlias = tuple[tuple[int, int], ...]
 
@@ -37,7 +36,7 @@ class ListedRun:
 
 
 class RunListSource(Protocol):
-    """Where lists of runs come from: a folder, or a test."""
+    """Source of lists of runs: a folder, or a test."""
 
     @property
     def runs_dir(self) -> Path:
@@ -45,46 +44,46 @@ class RunListSource(Protocol):
         ...
 
     def poll(self) -> list[ListedRun]:
-        """Its runs, the latest first."""
+        """Return its runs, the latest first."""
         ...
 
 
 @dataclass(slots=True, kw_only=True)
 class _RunEntry:
-    """What is known of one folder."""
+    """State of one folder."""
 
     folder: RunFolder
-    stamp: Stamp | None = None  #: of its files when last asked; None: it has no log
-    read: Stamp | None = None  #: of its files when last read
+    stamp: Stamp | None = None  #: stamp of its files at the last check; None: no log
+    read: Stamp | None = None  #: stamp of its files at the last read
     snapshot: SnapshotOrProblem | None = None
-    is_at_rest: bool = False  #: no process works on it, and none should
+    is_at_rest: bool = False  #: no process works on it, as expected
 
 
 class FolderRuns:
-    """Looks at the runs of one folder."""
+    """Lists the runs of one folder."""
 
     def __init__(self, runs_dir: Path, clock: Clock) -> None:
         self.runs_dir = runs_dir
         self._clock = clock
-        self._changed: int | None = None  # when the folder was, by its own account
+        self._changed: int | None = None  # modification time of the folder
         self._entries: dict[str, _RunEntry] = {}
         self._turn = 0
 
     def poll(self) -> list[ListedRun]:
-        """Its runs, the latest first."""
+        """Return its runs, the latest first."""
         self._scan()
         for entry in self._due():
             entry.stamp = _stamp(entry.folder)
         runs = [entry for entry in self._entries.values() if entry.stamp]
         runs.sort(key=lambda k: (max(k.stamp or ()), k.folder.run_id), reverse=True)
         unread = [entry for entry in runs if entry.read != entry.stamp]
-        # what was never read comes first, or a busy folder would hide it for ever
+        # unread runs come first, or a busy folder would hide them forever
         for entry in sorted(unread, key=lambda k: k.snapshot is not None)[:BATCH]:
             self._read(entry)
         return [ListedRun(folder=k.folder, snapshot=self._present(k)) for k in runs]
 
     def _scan(self) -> None:
-        """Take in folders that came, and forget those that went."""
+        """Add new folders, and remove missing ones."""
         try:
             changed = os.stat(self.runs_dir).st_mtime_ns  # noqa: PTH116 - as below
         except OSError:
@@ -96,7 +95,7 @@ class FolderRuns:
             with os.scandir(self.runs_dir) as entries:
                 names = sorted(entry.name for entry in entries if entry.is_dir())
         except OSError:
-            return  # it may no longer be read: what is known of its runs stays
+            return  # it may have become unreadable: known runs stay
         self._changed = changed
         before, path = self._entries, self.runs_dir
         self._entries = {
@@ -105,12 +104,12 @@ class FolderRuns:
         }
 
     def _due(self) -> list[_RunEntry]:
-        """The runs to be asked by this look."""
+        """Return the runs to check in this refresh."""
         at_rest = [entry for entry in self._entries.values() if entry.is_at_rest]
         first = self._turn % len(at_rest) if at_rest else 0
         self._turn = first + ROUND
         some = (at_rest[first:] + at_rest[:first])[:ROUND]
-        # what waits to be read has been asked, and will be again
+        # runs waiting to be read were checked, and will be again
         return some + [
             entry
             for entry in self._entries.values()
@@ -125,7 +124,7 @@ class FolderRuns:
         entry.is_at_rest = not isinstance(seen, RunSnapshot) or seen.is_ended
 
     def _present(self, entry: _RunEntry) -> SnapshotOrProblem | None:
-        """What was read, as of now: clocks move on where the log does not."""
+        """Return the data as of now: time passes without events."""
         seen = entry.snapshot
         if not isinstance(seen, RunSnapshot) or entry.is_at_rest:
             return seen
@@ -140,11 +139,11 @@ class FolderRuns:
 
 
 def _stamp(folder: RunFolder) -> Stamp | None:
-    """What changes when the log does: time and size of its files; None without a log.
+    """Return times and sizes of the log's files; None without a log.
 
-    An empty WAL says nothing: whoever looks at a closed log makes one.
+    An empty WAL is ignored: opening a closed log creates one.
     """
-    with suppress(StoreError):  # told by who reads it
+    with suppress(StoreError):  # reported when it is read
         folder.refresh()
     log = str(folder.log)
     stamps = []

@@ -2,9 +2,9 @@
 
 Values only; `tui.sources.run_snapshot` reads them, and tests make them up.
 
-A look costs microseconds while nothing was committed, and otherwise the same for ten
-tasks and ten million: projections alone are read, in one short transaction, and no
-cursor stays open. That the log is gone, or is another file by now, is an answer too.
+A snapshot costs microseconds if nothing was committed, and otherwise the same for ten
+tasks and ten million: only projections are read, in one short transaction, and no
+cursor stays open. A missing or replaced log is a valid result too.
 """
 
 from __future__ import annotations
@@ -46,46 +46,46 @@ from tui.sources.connection import SameFile
 
 US_PER_MINUTE = 60 * US_PER_S
 LATELY = 10
-"""Minutes, the present one among them, over which failures are counted."""
+"""Minutes, including the current one, over which failures are counted."""
 
 ENDED = frozenset({"finished", "cancelled", "drained", "budget_stop"})
-"""States in which no process works on the run, as it should be."""
+"""States in which no process works on the run, as expected."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LastFailure:
-    """The failed attempt that was recorded last."""
+    """The last failed attempt."""
 
     at_us: int
     task: int
     error: str
-    message: str  #: as the endpoint said it: make it printable before it is shown
-    times: int  #: it came so often in a row with the same words, at least
+    message: str  #: the endpoint's message: must be escaped before display
+    times: int  #: minimum consecutive failures with the same message
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFacts:
-    """A run as its log has it, all at the same event."""
+    """A run's data from its log, all at the same event."""
 
     status: Status
-    minutes: tuple[MinuteRow, ...]  #: of the last hour
+    minutes: tuple[MinuteRow, ...]  #: minutes of the last hour
     oldest: tuple[InFlight, ...]
     errors: tuple[ErrorCount, ...]  #: most frequent first
     last_failure: LastFailure | None
-    #: tasks completed a minute, in the run's best 10 minutes; None: not that long yet
+    #: tasks completed per minute in the run's best 10 minutes; None: too short
     best: float | None = None
-    latencies: tuple[Latencies, ...] = ()  #: of the whole run
-    answers: RecentAnswers | None = None  #: the latest ones; None: not looked at
-    #: when the next retry is due, by stage and model
+    latencies: tuple[Latencies, ...] = ()  #: over the whole run
+    answers: RecentAnswers | None = None  #: the latest ones; None: not read
+    #: time of the next retry, by stage and model
     retries: Mapping[tuple[str, str], int] = field(default_factory=dict)
-    failures: tuple[FailureRow, ...] | None = None  #: of `LATELY`; None: not known
+    failures: tuple[FailureRow, ...] | None = None  #: of `LATELY`; None: unknown
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunSnapshot:
-    """A run at a moment: the log's facts, and what only the present can tell.
+    """A run at a time: the log's data, and what depends on the present.
 
-    Without slots, because what is reckoned from it is kept with it.
+    Without slots, because derived values are cached in it.
     """
 
     facts: RunFacts
@@ -99,7 +99,7 @@ class RunSnapshot:
 
     @cached_property
     def present(self) -> LiveStatus:
-        """What is reckoned from both, the same for every reader."""
+        """The data derived from both, the same for every reader."""
         return LiveStatus(
             status=self.status,
             rows=self.facts.minutes,
@@ -113,7 +113,7 @@ class RunSnapshot:
         return self.present.state
 
     def is_same_as(self, other: RunSnapshot) -> bool:
-        """Whether nothing to be shown differs: what moves alone is told in seconds."""
+        """Return whether nothing to show differs; ages are shown in seconds."""
         return (
             self.facts is other.facts
             and self.is_alive == other.is_alive
@@ -122,60 +122,60 @@ class RunSnapshot:
 
     @property
     def is_ended(self) -> bool:
-        """Whether nothing more will come unless a person resumes the run."""
+        """Whether nothing more will happen unless the user resumes the run."""
         return self.state in ENDED or (self.state == "lost" and not self.is_alive)
 
     @property
     def heartbeat_s(self) -> float | None:
-        """Age of the last sign of life."""
+        """Age of the last heartbeat."""
         heartbeat = self.status.heartbeat
         return None if heartbeat is None else self.age_s(heartbeat.at_us)
 
     def age_s(self, at_us: int) -> float:
-        """How long ago that was; never negative, whatever the clocks say."""
+        """Return the age of a time; never negative, whatever the clocks."""
         return max(0.0, (self.now_us - at_us) / US_PER_S)
 
     @property
     def ended(self) -> int:
-        """Tasks that came to an end."""
+        """Number of ended tasks."""
         tasks = self.status.tasks
         return tasks.completed + tasks.failed
 
     @property
     def total_tasks(self) -> int:
-        """Tasks that are or were to be asked, as far as they are planned."""
+        """Number of planned tasks without skipped ones."""
         return self.status.tasks.planned - self.status.tasks.skipped
 
     @property
     def forecast(self) -> Forecast | None:
-        """When it ends and what it costs; None where nothing moves, or is left."""
+        """Forecast of end and cost; None if nothing moves, or is left."""
         return self.present.forecast
 
     @property
     def comes_to_usd(self) -> ForecastInterval | None:
-        """Dollars that the whole run will have cost; None: that cannot be said."""
+        """Projected total cost in dollars; None: unknown."""
         return self.present.comes_to_usd
 
     @property
     def recent_minutes(self) -> int:
-        """Whole minutes that rates of the present are taken over; 0 at first."""
+        """Whole minutes over which current rates are taken; 0 at first."""
         return self.present.recent_minutes
 
     @property
     def recent(self) -> list[MinuteRow]:
-        """What happened in them."""
+        """The rows of these minutes."""
         return self.present.recent
 
     @property
     def rate(self) -> float | None:
-        """Tasks completed a minute, of late; None where nobody works, or not yet."""
+        """Recent tasks completed per minute; None if no process works, or too early."""
         return self.present.rate
 
     @property
     def of_best(self) -> float | None:
         """That rate as a share of the best 10 minutes; None before it is steady.
 
-        Where the last minutes are the best so far, they are all of it.
+        If the last minutes are the best so far, it is 1.
         """
         best = self.facts.best
         if self.rate is None or not best or self.recent_minutes < RECENT:
@@ -194,7 +194,7 @@ class RunSnapshot:
 
     @property
     def lately(self) -> list[FailureRow] | None:
-        """What went wrong in the last `LATELY` minutes; None: not known."""
+        """Failures in the last `LATELY` minutes; None: unknown."""
         first = self.now_us // US_PER_MINUTE - LATELY + 1
         failure_rows = self.facts.failures
         return (
@@ -205,7 +205,7 @@ class RunSnapshot:
 
     @property
     def created_us(self) -> int:
-        """When the run began, microseconds since 1970 UTC."""
+        """When the run started, microseconds since 1970 UTC."""
         return self.status.created_us
 
 
@@ -220,11 +220,11 @@ SnapshotOrProblem: TypeAlias = RunSnapshot | ReadProblem
 
 
 OLDEST = 20
-"""Calls under way that are named."""
+"""Maximum listed calls in flight."""
 
 
 class SnapshotSource(Protocol):
-    """Where sights come from: a log, or a test's list."""
+    """Source of snapshots: a log, or a test's list."""
 
     @property
     def run_id(self) -> str:
@@ -232,30 +232,30 @@ class SnapshotSource(Protocol):
         ...
 
     def poll(self) -> SnapshotOrProblem:
-        """The run as it is now."""
+        """Return the run's current snapshot."""
         ...
 
     def close(self) -> None:
-        """Let go of the log."""
+        """Close the log."""
         ...
 
 
 REFRESH_S = 1.0
-"""Between two merges of a split run's logs: as often as its processes give signs."""
+"""Interval of merging a split run's logs: that of heartbeats."""
 
 
 class RunSource:
-    """Looks at one run's log; nothing it does can be written."""
+    """Reads one run's log, read-only."""
 
     def __init__(
         self, folder: RunFolder, clock: Clock, *, is_brief: bool = False
     ) -> None:
-        """A source that has not looked yet.
+        """Create a source without a snapshot.
 
         Args:
-            folder: the run's.
-            clock: what tells the present.
-            is_brief: for a line in a list, which shows less and is read more quickly.
+            folder: the run's folder.
+            clock: the present time.
+            is_brief: for a line in a list, which shows less and is read faster.
         """
         self._folder = folder
         self._tail = None if is_brief else AnswerTail()
@@ -284,20 +284,21 @@ class RunSource:
         return self._folder.run_id
 
     def close(self) -> None:
-        """Let go of the log; another look opens it again."""
+        """Close the log; the next poll opens it again."""
         if self._reader is not None:
             self._reader.close()
         self._reader = self._version = self._facts = None
 
     def poll(self) -> SnapshotOrProblem:
-        """The run as it is now."""
+        """Return the run's current snapshot."""
         try:
             self._refresh()
             self._file.check()
         except StoreError as error:
             self.close()
             return ReadProblem(sentence=str(error))
-        # asked before reading: what a dying writer committed last is not missed
+        # checked before reading, so that the last commit of a dying writer is not
+        # missed
         is_held = self._folder.is_alive()
         try:
             facts = self._read()
@@ -314,7 +315,7 @@ class RunSource:
         )
 
     def _refresh(self) -> None:
-        """Have a split run's union follow its logs, now and then."""
+        """Merge a split run's logs at intervals."""
         now = self._clock.monotonic()
         if now >= self._refresh_at:
             self._refresh_at = now + REFRESH_S
@@ -338,7 +339,7 @@ class RunSource:
     def _facts_of(self, reader: LogReader) -> RunFacts:
         now = self._clock.now_us() // US_PER_MINUTE
         rows = tuple(minutes(reader, now - HOUR))
-        # by the name of its folder, which all commands take: it may be a copy's
+        # by the name of its folder, which all commands accept: it may be a copy
         run_status = replace(status(reader), run_id=self._folder.run_id)
         errors = sorted(error_counts(reader), key=lambda error: -error.n)
         if self._tail is None:
@@ -368,7 +369,7 @@ class RunSource:
 
 
 def _completed(rows: tuple[MinuteRow, ...], until: int) -> dict[int, int]:
-    """Tasks completed by minute, without the one that is not over."""
+    """Return tasks completed by minute, without the current one."""
     counted: dict[int, int] = {}
     for row in rows:
         if row.t < until:

@@ -1,4 +1,4 @@
-"""The texts of an attempt: what was asked, what came, and what can be read of it."""
+"""Reads the texts of an attempt: prompt, reply, and parsed result."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tui.render.json_text import (
 
 
 class TextKind(enum.Enum):
-    """Which text of an attempt."""
+    """The texts of an attempt."""
 
     PROMPT = "prompt"
     REPLY = "reply"
@@ -33,13 +33,11 @@ class TextKind(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptText:
-    """A text of an attempt; it may hold anything."""
+    """A text of an attempt; it may contain anything."""
 
-    text: str  #: as it is; empty: there is none
-    about: str = ""  #: what belongs to it, in a line
-    display_text: str | None = (
-        None  #: with a mark where it could not be read; None: as it is
-    )
+    text: str  #: unchanged; empty: there is none
+    about: str = ""  #: details, in one line
+    display_text: str | None = None  #: with a mark at the error; None: unchanged
 
 
 NO_TEXT = AttemptText(text="")
@@ -48,13 +46,13 @@ NO_TEXT = AttemptText(text="")
 def read_text(
     conn: sqlite3.Connection, attempt: AttemptRow, kind: TextKind, sign: str
 ) -> AttemptText:
-    """One of an attempt's texts, as a person reads it.
+    """Return one of an attempt's texts in readable form.
 
     Args:
         conn: a reader.
-        attempt: whose.
-        kind: which.
-        sign: stands where something could not be read.
+        attempt: the attempt.
+        kind: the kind of text.
+        sign: marks the position of an error.
     """
     is_prompt = kind is TextKind.PROMPT
     seq = attempt.started_seq if is_prompt else attempt.ended_seq
@@ -67,7 +65,7 @@ def read_text(
 
 
 def complaint(attempt: AttemptRow) -> str:
-    """Why a reply was not taken, as its events say; empty where it was."""
+    """Return why a reply was refused, from its events; empty if it was not."""
     match attempt.outcome:
         case AttemptAnswered(reask=str() as reason):
             problem = f"refused: {reason}"
@@ -102,7 +100,7 @@ _POSITION = re.compile(r"line (\d+), column (\d+): (.*)", re.DOTALL)
 def _locate_fault(
     text: str, fault: str | None, embedded: EmbeddedJson | None
 ) -> tuple[int, str] | None:
-    """The character that could not be read, and why: as the log says, else as seen."""
+    """Return position and reason of an error, from the log or the JSON."""
     match = _POSITION.fullmatch(fault or "")
     if match is not None:
         lines = text.split("\n")[: int(match[1])]
@@ -131,7 +129,7 @@ def _parsed(body: bytes, attempt: AttemptRow, sign: str) -> AttemptText:
 def _prompt(
     conn: sqlite3.Connection, skeleton: bytes, attempt: AttemptRow
 ) -> AttemptText:
-    """A request with its texts in the places of their hashes."""
+    """Return a request with its texts in place of their hashes."""
     try:
         request = json.loads(skeleton)
     except ValueError:
@@ -149,7 +147,7 @@ def _whole(conn: sqlite3.Connection, request: Any) -> str:  # noqa: ANN401 - any
 
 
 def body_text(conn: sqlite3.Connection, seq: int, *, is_request: bool) -> str:
-    """The payload beside an event, as a person reads it; empty where it has none."""
+    """Return the readable payload of an event; empty if it has none."""
     body = payload(conn, seq)
     if body is None:
         return ""
@@ -160,7 +158,7 @@ def body_text(conn: sqlite3.Connection, seq: int, *, is_request: bool) -> str:
 
 
 def _parameters(request: Any, attempt: AttemptRow) -> str:  # noqa: ANN401 - any JSON
-    """The parameters of a request and the name of its reply, in a line."""
+    """Describe a request's parameters and its reply format in a line."""
     if not isinstance(request, dict):
         return ""
     labels = [

@@ -37,14 +37,14 @@ class TaskLine:
     """A task as a line of the table."""
 
     row: TaskRow
-    updated_us: int | None  #: when something last happened to it
-    score: Score | None = None  #: by the latest scoring; None: not scored there
+    updated_us: int | None  #: time of its last event
+    score: Score | None = None  #: from the latest scoring; None: not scored there
 
 
 def read_lines(
     conn: sqlite3.Connection, folder: RunFolder, numbers: Sequence[int]
 ) -> dict[int, TaskLine]:
-    """Tasks by number; those that are not there are left out."""
+    """Return tasks by number; missing ones are omitted."""
     rows = tasks_numbered(conn, numbers)
     times = event_times(conn, {row.updated_seq for row in rows})
     scores = _scores(conn, folder, [row.task for row in rows])
@@ -59,7 +59,7 @@ def read_lines(
 
 
 def verdicts_of(folder: RunFolder, scoring: int) -> Path:
-    """Where the verdicts of a scoring lie, if they still do."""
+    """Return the path of a scoring's verdicts, which may be missing."""
     return folder.scores / str(scoring) / "verdicts.db"
 
 
@@ -73,11 +73,11 @@ def _scores(
     try:
         return read_scores(path, tasks) if path.is_file() else {}
     except sqlite3.Error:
-        return {}  # the log is whole without it, and so is the list
+        return {}  # the list works without it
 
 
 SCORINGS = 10
-"""Scorings whose verdicts are read, the latest first."""
+"""Maximum scorings whose verdicts are read, the latest first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,10 +85,9 @@ class AttemptLine:
     """An attempt as a line of the table."""
 
     row: AttemptRow
-    #: from when it could have started, as planned or decided, to when it did; None: no
-    #: event says
+    #: time from its earliest possible start to its start; None: unknown
     waited_s: float | None
-    is_lost: bool = False  #: it has no outcome, and will not get one
+    is_lost: bool = False  #: it will never have an outcome
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,30 +102,30 @@ class TaskEventLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskScoring:
-    """What one scoring says of a task."""
+    """One scoring's verdicts on a task."""
 
     number: int
-    scorer: str  #: the job and its version
+    scorer: str  #: job and version
     code: str  #: hash of the job's code, in hexadecimal
-    seq: int  #: the log's last event that it read
-    verdicts: tuple[StoredVerdict, ...] | None  #: None: they cannot be read any more
+    seq: int  #: the last event of the log that it read
+    verdicts: tuple[StoredVerdict, ...] | None  #: None: no longer readable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskDetail:
-    """One task with its attempts; their texts are read when they are asked for."""
+    """One task with its attempts; their texts are read on demand."""
 
     line: TaskLine
     attempts: tuple[AttemptLine, ...]
     happenings: tuple[TaskEventLine, ...]
     scored: tuple[TaskScoring, ...]  #: the latest first, at most `SCORINGS`
-    scorings: int  #: how many there are
+    scorings: int  #: number of scorings
 
 
 def read_detail(
     conn: sqlite3.Connection, folder: RunFolder, task: int
 ) -> TaskDetail | None:
-    """Everything about a task but its texts; None where there is no such task."""
+    """Return everything about a task except its texts; None if it does not exist."""
     line = read_lines(conn, folder, [task]).get(task)
     if line is None:
         return None
@@ -163,10 +162,10 @@ def read_detail(
 def attempt_lines(
     state: TaskState, planned_us: int | None, rows: Sequence[AttemptRow]
 ) -> Iterator[AttemptLine]:
-    """Attempts with what follows from their neighbours.
+    """Yield attempts with what follows from their neighbours.
 
     Args:
-        state: the task's, by now.
+        state: the task's current state.
         planned_us: when it was planned, microseconds since 1970.
         rows: its attempts, ascending.
     """
@@ -186,7 +185,7 @@ def attempt_lines(
 
 
 def _due_us(row: AttemptRow) -> int | None:
-    """When the attempt after one could start; None: nobody decided that in an event."""
+    """Return when the next attempt could start; None: no event defines that."""
     match row.outcome:
         case AttemptAnswered(reask=str()):
             return row.ended_us
@@ -213,7 +212,7 @@ def _verdicts(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Names:
-    """What filters can name in this run, for completion."""
+    """Names of this run for completion of filters."""
 
     total: int  #: tasks planned so far
     stages: tuple[str, ...] = ()
@@ -223,9 +222,9 @@ class Names:
 
 
 class TaskSource(Protocol):
-    """Where the screens of tasks read: a log, or a test's list.
+    """Source of tasks: a log, or a test's list.
 
-    Whoever cancels a question thereby stops it.
+    Cancelling a request stops it.
     """
 
     @property
@@ -236,40 +235,40 @@ class TaskSource(Protocol):
     async def list_tasks(
         self, query: Query, order: TaskOrder, after: tuple[int, int] | None, limit: int
     ) -> TaskListStep:
-        """The next numbers of a list."""
+        """Return the next numbers of a list."""
         ...
 
     async def lines(self, numbers: Sequence[int]) -> Mapping[int, TaskLine]:
-        """Tasks by number."""
+        """Return tasks by number."""
         ...
 
     async def changed(self, query: Query, since: int) -> Sequence[int]:
-        """Tasks that changed after an event and that a filter lets through."""
+        """Return matching tasks that changed after an event."""
         ...
 
     async def last_seq(self) -> int:
-        """The log's last event: unchanged, nothing has happened."""
+        """Return the log's last event: if unchanged, nothing has happened."""
         ...
 
     async def names(self) -> Names:
-        """What filters can name."""
+        """Return the names for filters."""
         ...
 
     async def detail(self, task: int) -> TaskDetail | None:
-        """Everything about a task but its texts; None where there is no such task."""
+        """Return everything about a task except its texts; None: no such task."""
         ...
 
     async def text(self, attempt: AttemptRow, kind: TextKind, sign: str) -> AttemptText:
-        """One of an attempt's texts; *sign* stands where it could not be read."""
+        """Return one of an attempt's texts; *sign* marks an error."""
         ...
 
     def close(self) -> None:
-        """Let go of the log."""
+        """Close the log."""
         ...
 
 
 class LogTasks:
-    """The tasks of a run's log: pages by one connection, whole lists by another."""
+    """Tasks of a run's log, with separate connections for pages and lists."""
 
     def __init__(self, folder: RunFolder) -> None:
         self._folder = folder
@@ -284,41 +283,41 @@ class LogTasks:
     async def list_tasks(
         self, query: Query, order: TaskOrder, after: tuple[int, int] | None, limit: int
     ) -> TaskListStep:
-        """The next numbers of a list."""
+        """Return the next numbers of a list."""
         return await self._slow.ask(list_tasks, query, order, after=after, limit=limit)
 
     async def lines(self, numbers: Sequence[int]) -> Mapping[int, TaskLine]:
-        """Tasks by number."""
+        """Return tasks by number."""
         return await self._quick.ask(read_lines, self._folder, numbers)
 
     async def changed(self, query: Query, since: int) -> Sequence[int]:
-        """Tasks that changed after an event and that a filter lets through."""
+        """Return matching tasks that changed after an event."""
         return await self._slow.ask(changed_tasks, query, since)
 
     async def last_seq(self) -> int:
-        """The log's last event."""
+        """Return the log's last event."""
         return await self._quick.ask(last_seq)
 
     async def names(self) -> Names:
-        """What filters can name."""
+        """Return the names for filters."""
         return await self._quick.ask(names_of)
 
     async def detail(self, task: int) -> TaskDetail | None:
-        """Everything about a task but its texts; None where there is no such task."""
+        """Return everything about a task except its texts; None: no such task."""
         return await self._quick.ask(read_detail, self._folder, task)
 
     async def text(self, attempt: AttemptRow, kind: TextKind, sign: str) -> AttemptText:
-        """One of an attempt's texts; *sign* stands where it could not be read."""
+        """Return one of an attempt's texts; *sign* marks an error."""
         return await self._quick.ask(read_text, attempt, kind, sign)
 
     def close(self) -> None:
-        """Let go of the log."""
+        """Close the log."""
         self._quick.close()
         self._slow.close()
 
 
 def names_of(conn: sqlite3.Connection) -> Names:
-    """What filters can name in a run."""
+    """Return a run's names for filters."""
     seen = status(conn)
     return Names(
         total=seen.tasks.planned,

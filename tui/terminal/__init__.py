@@ -1,1 +1,1 @@
-"""What every form of the monitor needs of the terminal it is shown on."""
+"""Terminal support shared by all forms of the monitor."""

@@ -1,9 +1,8 @@
 """Exports texts and pictures: to a file, the clipboard or a pager.
 
-Never into a run's folder: the monitor leaves no trace there.
+Never writes into a run's folder.
 
-Each function says what kept it from that, with the next step; an empty sentence:
-nothing did.
+Each function returns an error message with the next step, or an empty string.
 """
 
 from __future__ import annotations
@@ -27,16 +26,16 @@ from tui.render.sentences import utc
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._]+")
 _LONGEST = 60
-"""Characters of a name's part: the names of runs may have a hundred."""
+"""Maximum characters of a name's part: names of runs may have a hundred."""
 _FETCHED = re.compile(r"\s*@font-face \{.*?\}", re.DOTALL)
 
 
 class CaptureError(StoreError):
-    """A file could not be written; the message says why and what to do."""
+    """A file could not be written; the message has the reason and the next step."""
 
 
 def file_name(run_id: str | None, label: str, at_us: int, ending: str) -> str:
-    """A name that no file system takes amiss.
+    """Return a name that is valid on every file system.
 
     >>> file_name("1120-a", "tasks", 1_767_225_600_000_000, "svg")
     'siftlog-1120-a-tasks-20260101T000000Z.svg'
@@ -48,25 +47,25 @@ def file_name(run_id: str | None, label: str, at_us: int, ending: str) -> str:
 
 
 def picture_of(app: App[Any]) -> str:
-    """The screen in front as SVG, without the fonts that it would fetch from elsewhere.
+    """Return the screen as SVG, without references to web fonts.
 
-    Whoever opens it asks nobody for anything; a local font takes their place.
+    Opening it needs no network; a local font replaces them.
     """
     return _FETCHED.sub("", app.export_screenshot())
 
 
 def text_of(screen: Screen[Any]) -> str:
-    """The cells of a screen as lines of text."""
-    # Textual gives its cells as a picture only
+    """Return the cells of a screen as lines of text."""
+    # Textual exports its cells as a picture only
     strips = screen._compositor.render_strips()  # noqa: SLF001 - see above
     return "".join(f"{strip.text.rstrip()}\n" for strip in strips)
 
 
 def write_new(folder: Path, name: str, text: str) -> Path:
-    """Make a file; one that is there already is left as it is.
+    """Create a file; an existing one is not replaced.
 
     Raises:
-        CaptureError: it cannot be made, or the folder belongs to a run.
+        CaptureError: it cannot be created, or the folder belongs to a run.
     """
     for above in (folder, *folder.parents):
         if RunFolder(above).log.exists():
@@ -91,11 +90,11 @@ def write_new(folder: Path, name: str, text: str) -> Path:
 
 
 CLIPBOARD = 50_000
-"""Characters that are copied: terminals drop a longer sequence without a word."""
+"""Maximum characters to copy: terminals silently drop longer sequences."""
 
 
 def copy_text(app: App[Any], text: str) -> str:
-    """Copy *text*, as it is, by way of the terminal."""
+    """Copy *text* unchanged through the terminal."""
     if len(text) > CLIPBOARD:
         size = f"{len(text):,} characters are too many for a clipboard"
         return f"{size}: w writes them to a file."
@@ -104,17 +103,17 @@ def copy_text(app: App[Any], text: str) -> str:
 
 
 def copied(name: str) -> str:
-    """That it was handed to the terminal, which tells nobody what it does with it."""
+    """Describe a copy, which the terminal may silently ignore."""
     return f"{name} copied, if the terminal allows it"
 
 
 def save_text(app: App[Any], text: str, name: str) -> str:
-    """Write *text*, as it is, to a new file: here, or in the browser's folder.
+    """Write *text* unchanged to a new file: here, or in the browser's folder.
 
     Args:
-        app: on whose behalf.
-        text: anything at all.
-        name: of the file; one that is there is not replaced.
+        app: the application.
+        text: any text.
+        name: name of the file; an existing one is not replaced.
     """
     if app.is_web:
         app.deliver_text(StringIO(_encodable(text)), save_filename=name)
@@ -127,21 +126,21 @@ def save_text(app: App[Any], text: str, name: str) -> str:
 
 
 def _encodable(text: str) -> str:
-    """It with halves of a character, which JSON may hold and UTF-8 may not, named."""
+    """Escape lone surrogates, which JSON may contain and UTF-8 may not."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
 _WIDEST = 8
-"""Characters that stand for one at most, such as `<E0100>`."""
-#: It shows what it is given and nothing else: no shell, no editor, no other files.
+"""Maximum characters that replace one, such as `<E0100>`."""
+#: It shows only its input: no shell, no editor, no other files.
 _SECURE = {"LESSSECURE": "1", "LESSCHARSET": "utf-8"}
 
 
 def page(app: App[Any], text: str) -> str:
-    """Show *text* in `less` until it is left.
+    """Show *text* in `less` until the user quits.
 
     Returns:
-        What kept it from being shown, with the next step; empty: nothing did.
+        An error message with the next step; empty: none.
     """
     less = shutil.which("less")
     if less is None:
@@ -149,7 +148,7 @@ def page(app: App[Any], text: str) -> str:
     safe = printable(text, limit=len(text), line=_WIDEST * len(text) + 1)
     try:
         with app.suspend():
-            # ctrl+c is the pager's as long as it is there
+            # ctrl+c belongs to the pager while it runs
             before = signal.signal(signal.SIGINT, signal.SIG_IGN)
             try:
                 subprocess.run(  # noqa: S603 - a program of the user's own path

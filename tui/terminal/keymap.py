@@ -1,8 +1,7 @@
-"""A person's own keys: a file that gives bindings other ones.
+"""Loads the user's keymap: a file that changes keys of bindings.
 
-Whatever has bindings in `tui` is found by looking for it, so that no list of them can
-be forgotten. What is wrong with the file is said before the screen appears, in one
-sentence: silently ignored, it would cost somebody an evening.
+Bindings in `tui` are discovered, so no list can be incomplete. Errors in the file are
+reported in one sentence before the screen appears.
 """
 
 from __future__ import annotations
@@ -30,21 +29,21 @@ _MODIFIERS = frozenset({"alt", "ctrl", "hyper", "meta", "shift", "super"})
 _SIGNS = "".join(map(chr, range(33, 127))).replace(",", "")
 _KEY_NAMES = frozenset(
     {key.value for key in Keys}
-    # as textual names the signs of a keyboard: "/" is "slash"
+    # Textual's names of characters: "/" is "slash"
     | {bound.key for bound in Binding.make_bindings((sign, "") for sign in _SIGNS)}
-    | {"comma"}  # which separates keys, and is one by its name alone
+    | {"comma"}  # separates keys; as a key it has only a name
 )
 _MOST = 100_000
-"""Characters of a file that is still taken for a keymap."""
+"""Maximum characters of a keymap file."""
 
 
 class KeymapError(StoreError):
-    """The file cannot be used; the message says why and what to do."""
+    """The file cannot be used; the message has the reason and the next step."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyBinding:
-    """A binding as it is without a keymap."""
+    """A binding with its default keys."""
 
     id: str
     keys: tuple[str, ...]
@@ -52,9 +51,9 @@ class KeyBinding:
     node_type: type[DOMNode]  #: the application, a screen or a widget
 
     def meets(self, other: KeyBinding) -> bool:
-        """Whether both may wait for a key at the same time.
+        """Return whether both may be active at the same time.
 
-        Two screens are never in front together; a widget may be on any of them.
+        Two screens are never active together; a widget may be on any of them.
         """
         is_related = issubclass(self.node_type, other.node_type) or issubclass(
             other.node_type, self.node_type
@@ -66,12 +65,12 @@ class KeyBinding:
 
 
 def default_path() -> Path:
-    """Where the keymap is looked for: in the user's configuration."""
+    """Return the default path of the keymap, in the user's configuration."""
     return user_config_path("siftlog") / "keymap.toml"
 
 
 def all_bindings() -> list[KeyBinding]:
-    """Every binding of the monitor that has an id: the application's come first."""
+    """Return every binding with an id, the application's first."""
     for room in ("tui.screens", "tui.control", "tui.widgets"):
         package = importlib.import_module(room)
         for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
@@ -92,7 +91,7 @@ def all_bindings() -> list[KeyBinding]:
 
 
 def kinds(kind: type[DOMNode]) -> Iterator[type[DOMNode]]:
-    """Classes of ours that can have bindings, as far as they are imported."""
+    """Yield imported classes of the monitor that can have bindings."""
     if kind.__module__.startswith(_PACKAGE_PREFIX):
         yield kind
     for below in kind.__subclasses__():
@@ -111,7 +110,7 @@ def _bound(kind: type[DOMNode]) -> Iterator[KeyBinding]:
 
 
 def printed(bindings: Iterable[KeyBinding]) -> str:
-    """The bindings as a keymap file that changes nothing."""
+    """Format the bindings as a keymap file without changes."""
     same: dict[str, list[KeyBinding]] = {}
     for bound in bindings:
         same.setdefault(bound.id, []).append(bound)
@@ -140,11 +139,11 @@ def _scope_name(bounds: list[KeyBinding]) -> str:
 
 
 def read_keymap(path: Path, bindings: Iterable[KeyBinding]) -> dict[str, str]:
-    """What a file says: keys by the id of their binding.
+    """Read a keymap file: keys by the id of their binding.
 
     Raises:
-        KeymapError: it cannot be read, or names a binding or a key that does not exist,
-            or gives a key to two bindings.
+        KeymapError: it is unreadable, names an unknown binding or key, or assigns a key
+            to two bindings.
     """
     try:
         text = path.read_text("utf-8")[:_MOST]
@@ -160,15 +159,15 @@ def read_keymap(path: Path, bindings: Iterable[KeyBinding]) -> dict[str, str]:
 def checked(
     read: Mapping[str, Any], bindings: list[KeyBinding], source: str
 ) -> dict[str, str]:
-    """The keymap, if it can be used.
+    """Validate a keymap.
 
     Args:
-        read: what stands in the file; tables in it are read as parts of an id.
-        bindings: the bindings there are.
-        source: the file, for what is said of it.
+        read: the file's content; nested tables are parts of an id.
+        bindings: all bindings.
+        source: the file's name in errors.
 
     Raises:
-        KeymapError: it cannot.
+        KeymapError: it is invalid.
     """
     keymap = {}
     ids = [bound.id for bound in bindings]
@@ -203,7 +202,7 @@ def _keys_of(name: str, keys: object, source: str) -> list[str]:
                 f"the keymap {source} gives {name!r} the key {key or keys!r}, which "
                 'does not exist: write it like "f", "F", "ctrl+f", "space" or "j,down"'
             )
-    # as textual names them: "?" is "question_mark"
+    # Textual's names: "?" is "question_mark"
     return [bound.key for bound in Binding.make_bindings([(",".join(key_names), "")])]
 
 
@@ -217,9 +216,9 @@ def _is_key(key: str) -> bool:
 def _refuse_clashes(
     keymap: Mapping[str, str], bindings: list[KeyBinding], source: str
 ) -> None:
-    """No key of the keymap may wait for two things at once.
+    """Refuse a key of the keymap for two bindings that may be active together.
 
-    Those that do so without it are left alone: the one in front has the key.
+    Clashes of the defaults are allowed: the front binding gets the key.
     """
     usual: dict[str, set[str]] = {}
     for bound in bindings:

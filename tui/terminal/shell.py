@@ -1,10 +1,9 @@
-"""Adapts an application to its terminal: colours, refresh rate, a clean end.
+"""Adapts an application to its terminal: colours, refresh rate, clean exit.
 
-It owns the one timer, and times what it does; which screens there are is not its
-business.
+It owns the only timer and measures its work; it does not know the screens.
 
-A terminal that is slow to write to, as over a bad line, is looked at less often by
-itself; a person who has chosen a pace keeps it. Knows neither a clock nor a screen.
+On a slow terminal, as over a bad line, the refresh rate drops automatically unless the
+user has chosen one.
 """
 
 from __future__ import annotations
@@ -44,30 +43,30 @@ from tui.render.glyphs import ASCII, Glyphs, OnlyAscii
 from tui.sources.run_snapshot import RunSnapshot
 
 RATES = (0.5, 1.0, 2.0, 4.0)
-"""Looks a second."""
+"""Refreshes per second."""
 USUAL = 2.0
 REMOTE = 1.0
-"""Where every frame crosses a network."""
+"""Default rate if every frame crosses a network."""
 SLOW_S = 0.05
-"""A frame that takes longer makes the monitor slower, by section 11 of its budget."""
+"""Duration of a frame from which the rate drops, by section 11 of its budget."""
 MAX_FRAMES = 512
-"""Times kept: some minutes of them."""
+"""Number of times kept: some minutes of them."""
 ENOUGH = 8
-"""Frames before they are judged; the first ones build the screen."""
+"""Minimum frames before they are judged; the first ones build the screen."""
 
 
 @dataclass(slots=True)
 class Timings:
-    """The latest of the times that something took, in seconds."""
+    """The latest durations of an operation, in seconds."""
 
     taken: deque[float] = field(default_factory=lambda: deque(maxlen=MAX_FRAMES))
 
     def add(self, seconds: float) -> None:
-        """Once more."""
+        """Record a duration."""
         self.taken.append(seconds)
 
     def percentile(self, share: float) -> float | None:
-        """The time that *share* of them did not pass (nearest rank); None: no time."""
+        """Return a percentile (nearest rank); None: no data."""
         if not self.taken:
             return None
         rank = math.ceil(share * len(self.taken))
@@ -75,14 +74,14 @@ class Timings:
 
 
 class RefreshRate:
-    """Looks a second: chosen by a person, or fitting to the terminal."""
+    """Refreshes per second: chosen by the user, or adapted to the terminal."""
 
     def __init__(self, chosen: float | None, environment: Mapping[str, str]) -> None:
-        """A pace to begin with.
+        """Set the initial rate.
 
         Args:
-            chosen: one of `RATES`; None: as the terminal allows.
-            environment: says whether it is a remote one.
+            chosen: one of `RATES`; None: adapted to the terminal.
+            environment: shows whether the terminal is remote.
         """
         is_remote = bool(environment.get("SSH_CONNECTION"))
         self._at = RATES.index(chosen or (REMOTE if is_remote else USUAL))
@@ -92,16 +91,16 @@ class RefreshRate:
 
     @property
     def rate(self) -> float:
-        """Looks a second."""
+        """Refreshes per second."""
         return RATES[self._at]
 
     def step(self, by: int) -> None:
-        """More often or less, because a person wants so."""
+        """Raise or lower the rate, as chosen by the user."""
         self._at = min(len(RATES) - 1, max(0, self._at + by))
         self._is_chosen = True
 
     def is_relieved(self) -> bool:
-        """Whether frames took so long that it has just become slower."""
+        """Lower the rate if frames are slow; return whether it changed."""
         median = self.frames.percentile(0.5)
         if self._is_chosen or self.rate <= REMOTE or median is None:
             return False
@@ -113,32 +112,32 @@ class RefreshRate:
 
 @runtime_checkable
 class RefreshingScreen(Protocol):
-    """A screen that is told when to look again; it owns no timer."""
+    """A screen that is refreshed by the application's timer."""
 
     def poll(self) -> None:
-        """Look, and show what has changed."""
+        """Read and show changes."""
 
 
 @runtime_checkable
 class FilteringScreen(Protocol):
-    """A screen that can be told what to let through."""
+    """A screen with a filter."""
 
     def filter_by(self, expression: str) -> None:
-        """Let through what an expression of `store.query` does."""
+        """Apply an expression of `store.query`."""
 
     def open_task(self, number: int) -> None:
-        """Show one of them."""
+        """Show one task."""
 
 
 _ENDINGS = (signal.SIGTERM, signal.SIGHUP)
 _GRACE_S = 3
-"""For a terminal to be set right; one that takes nothing more is given up."""
+"""Time to restore the terminal; one that accepts no output is given up."""
 _KILLED = 128
-"""A shell's exit code of what a signal ended, less the signal's number."""
+"""A shell's exit code for a signal, minus the signal's number."""
 
 
 class TerminalApp(App[str]):
-    """An application that looks at runs; leaving it changes nothing."""
+    """An application that shows runs; quitting it changes nothing."""
 
     CSS_PATH = Path(__file__).parents[1] / "watch.tcss"
     TITLE = "siftlog"
@@ -156,16 +155,16 @@ class TerminalApp(App[str]):
         pace: RefreshRate | None = None,
         has_mouse: bool = True,
     ) -> None:
-        """A shell that has not begun.
+        """Create the application.
 
         Args:
-            clock: what looks and frames are timed by.
-            glyphs: the signs that the terminal can show.
-            theme: the colours to begin with.
-            pace: how often to look; None: as usual.
-            has_mouse: whether the mouse is ours and not the terminal's.
+            clock: measures refreshes and frames.
+            glyphs: the characters that the terminal supports.
+            theme: the initial theme.
+            pace: the refresh rate; None: the default.
+            has_mouse: whether the application handles the mouse.
         """
-        # lines are kept by the filters they went through: always the same ones
+        # lines are cached by their filters, so these must be constant objects
         self._no_colours = [NoColours(is_dark=is_dark) for is_dark in (False, True)]
         self._only_ascii = OnlyAscii(ASCII)
         self._glyphs = glyphs
@@ -179,11 +178,11 @@ class TerminalApp(App[str]):
         self._timer: Timer | None = None
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
-        """Colours of the states in themes that are not ours."""
+        """Return the colours of states for Textual's themes."""
         return dict(state_variables(self.current_theme))
 
     def get_line_filters(self) -> Sequence[LineFilter]:
-        """What every line goes through on its way to the terminal."""
+        """Return the filters of every output line."""
         return [
             *super().get_line_filters(),
             *([self._no_colours[self.current_theme.dark]] if self.no_color else ()),
@@ -191,39 +190,39 @@ class TerminalApp(App[str]):
         ]
 
     def on_mount(self) -> None:
-        """Begin to look, and to listen for an end that comes from outside."""
+        """Start the timer and handle signals."""
         self.keep_pace()
         if not self.is_headless:
             loop = asyncio.get_running_loop()
             for signal_number in _ENDINGS:
-                # not the loop's own: it may be waiting for a terminal that is stuck
+                # not the loop's handler: the loop may be blocked by the terminal
                 signal.signal(signal_number, partial(self._end, loop))
 
     async def on_unmount(self) -> None:
-        """Wait for the end of what is broken off, before the loop that it needs ends.
+        """Wait for cancelled work before the event loop ends.
 
-        A child that was killed is still to be waited for.
+        A killed child process must still be waited for.
         """
         for worker in list(self.workers):
-            with suppress(WorkerError):  # as it was cancelled, or has failed
+            with suppress(WorkerError):  # cancelled or failed
                 await worker.wait()
 
     def _end(self, loop: asyncio.AbstractEventLoop, by: int, frame: object) -> None:
-        """Leave the terminal as it was found, whoever ends this."""
+        """Restore the terminal after a signal."""
         del frame
         if not os.isatty(0):
-            os._exit(_KILLED + by)  # it is gone, and nothing else is to be set right
+            os._exit(_KILLED + by)  # the terminal is gone; nothing to restore
         signal.alarm(_GRACE_S)
         loop.call_soon_threadsafe(partial(self.exit, return_code=_KILLED + by))
 
     def keep_pace(self) -> None:
-        """Look as often as it was last decided."""
+        """Restart the timer with the current rate."""
         if self._timer is not None:
             self._timer.stop()
         self._timer = self.set_interval(1 / self.pace.rate, self._poll)
 
     def _poll(self) -> None:
-        """The uppermost screen that shows something alive looks again."""
+        """Refresh the topmost live screen."""
         if self.pace.is_relieved():
             self.keep_pace()
             self._notify_pace("this terminal is slow; ")
@@ -235,12 +234,12 @@ class TerminalApp(App[str]):
                 return
 
     async def on_event(self, event: Event) -> None:
-        """Keys after the one that leaves find no screen any more."""
+        """Ignore keys after the one that quits."""
         if not (self._exit and isinstance(event, InputEvent)):
             await super().on_event(event)
 
     def action_rate(self, by: int) -> None:
-        """Look more often, or less."""
+        """Raise or lower the refresh rate."""
         self.pace.step(by)
         self.keep_pace()
         self._notify_pace()
@@ -249,19 +248,19 @@ class TerminalApp(App[str]):
         notice = f"{reason}{self.pace.rate:g} looks a second"
         self.notify(notice, timeout=2, markup=False)
 
-    # Textual has no other place where a frame is drawn and handed to the terminal
+    # the only method of Textual in which a frame is drawn and written to the terminal
     def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
         begun = self._clock.monotonic()
         super()._display(screen, renderable)
         if renderable is not None and not (self._batch_count or self.is_headless):
             self.pace.frames.add(self._clock.monotonic() - begun)
 
-    # Textual's own shows the values of variables: texts of models, and maybe worse
+    # Textual's shows the values of variables: texts of models, and maybe worse
     def _fatal_error(self) -> None:
         self.panic(Text(printable(traceback.format_exc())))
 
     def action_detach(self) -> None:
-        """Leave."""
+        """Quit."""
         self.exit("")
 
 
@@ -277,13 +276,13 @@ def about(
     *,
     is_read_only: bool,
 ) -> str:
-    """A line for each fact; none of them tells what a run is about.
+    """Return diagnostic facts, one per line, without content of runs.
 
     Args:
         app: the monitor.
-        folder: of the run that is watched.
+        folder: folder of the watched run.
         seen: that run.
-        is_read_only: whether it was told to offer nothing that changes a run.
+        is_read_only: whether commands are disabled.
     """
     size = app.size
     facts = {
@@ -313,7 +312,7 @@ def _variable(name: str) -> str:
 
 
 def _taken(timings: Timings) -> str:
-    """Half of the latest times, and nearly all of them."""
+    """Format the median and the 99th percentile of the latest times."""
     half, most = (timings.percentile(share) for share in (0.5, 0.99))
     if half is None or most is None:
         return "none yet"
@@ -332,9 +331,9 @@ def _size(folder: RunFolder | None) -> str:
 
 @runtime_checkable
 class SelectingScreen(Protocol):
-    """A screen that can say which tasks a retry would be about."""
+    """A screen that defines the tasks of a retry."""
 
     @property
     def task_filter(self) -> str:
-        """A filter; empty: the failed ones."""
+        """A filter; empty: failed tasks."""
         ...

@@ -1,1 +1,1 @@
-"""Parts of screens."""
+"""Widgets of the screens."""

@@ -1,4 +1,4 @@
-"""Provides the widgets of the Compare screen: choices, lists, progress."""
+"""Widgets of the Compare screen: choices, lists, progress."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ from tui.widgets.panel import TextBlock
 from tui.widgets.table import PagedTable
 
 Fits: TypeAlias = Callable[[Mapping[int, RowT], str], Mapping[int, RowT]]
-"""The rows that go with what was typed."""
+"""Returns the rows that match the typed text."""
 
 
 class FilteredTable(Vertical, Generic[RowT]):
-    """Rows that are all at hand, and of these the ones that fit."""
+    """A list in memory, with a filter."""
 
     DEFAULT_CSS = """
     FilteredTable Input.-textual-compact { padding: 0 1; background: $panel; }
@@ -59,12 +59,12 @@ class FilteredTable(Vertical, Generic[RowT]):
         *,
         id: str | None = None,  # noqa: A002 - as every widget calls it
     ) -> None:
-        """A table under its filter.
+        """Create a table under its filter.
 
         Args:
-            table: what shows the rows.
-            fits: which of them go with what was typed.
-            placeholder: stands in the line while it is empty.
+            table: shows the rows.
+            fits: selects the rows that match the typed text.
+            placeholder: placeholder of the input line.
             id: for style sheets.
         """
         super().__init__(id=id)
@@ -77,27 +77,27 @@ class FilteredTable(Vertical, Generic[RowT]):
         self._visible_rows: Mapping[int, RowT] | None = None
 
     def compose(self) -> ComposeResult:
-        """The line, and the table below."""
+        """Yield the input line, and the table below."""
         yield self._field
         yield self.table
 
     @property
     def part(self) -> str:
-        """What was typed."""
+        """The typed text."""
         return self._field.value.strip()
 
     @property
     def count(self) -> int:
-        """Rows that are listed."""
+        """Number of listed rows."""
         return len(self._visible_rows or ())
 
     def show(self, rows: Mapping[int, RowT]) -> None:
-        """List other rows, by numbers that a row keeps; the cursor stays on its row."""
+        """List other rows, by stable numbers; the cursor stays on its row."""
         self._all = rows
         self._list()
 
     def begin(self, rows: Mapping[int, RowT]) -> None:
-        """List rows that have nothing to do with those before, unfiltered."""
+        """List unrelated rows, unfiltered."""
         self._all, self._visible_rows = rows, None
         self._field.value = ""
         self.table.relist(())
@@ -122,45 +122,45 @@ class FilteredTable(Vertical, Generic[RowT]):
             self.take(self.part)
 
     def take(self, text: str) -> None:
-        """What to do with a text that fits no row and was entered: nothing here."""
+        """Handle text that matches no row and was entered: ignored here."""
 
     def type_in(self) -> None:
-        """Go on with typing what to list."""
-        # at once: what is typed together with the key belongs to the field
+        """Focus the input line."""
+        # at once: characters typed right after the key belong to the field
         self.screen.set_focus(self._field)
 
     def clear(self) -> None:
-        """List everything again."""
+        """Clear the filter."""
         self._field.value = ""
 
 
 OFFERED = 2_000
-"""Choices that are listed; typing their names reaches the others."""
+"""Maximum listed choices; others can be typed."""
 
 
 class ComparisonPicker(FilteredTable[ComparisonChoice]):
-    """Lists the models of the run and those of other runs of its job."""
+    """Lists the models of the run and of other runs of its job."""
 
     class Chosen(Message):
-        """Something to compare with was chosen."""
+        """A comparison was chosen."""
 
         def __init__(self, words: Words) -> None:
             super().__init__()
             self.words = words
 
     class Refused(Message):
-        """What was typed cannot be compared with; the sentence says why."""
+        """The typed text is not comparable; the sentence has the reason."""
 
         def __init__(self, sentence: str) -> None:
             super().__init__()
             self.sentence = sentence
 
     def __init__(self, watched: WatchedRun, reference: str, *, id: str) -> None:  # noqa: A002 - as every widget calls it
-        """A list of choices.
+        """Create a list of choices.
 
         Args:
             watched: the run that is A.
-            reference: how the command is told of it.
+            reference: A as an argument of the command.
             id: for style sheets.
         """
         super().__init__(
@@ -172,14 +172,14 @@ class ComparisonPicker(FilteredTable[ComparisonChoice]):
         self._listing = watched.sources.listing
         self._source_a = watched.sources.run(watched.folder)
         self._reference = reference
-        self._numbers: dict[Words, int] = {}  #: a choice keeps its own
+        self._numbers: dict[Words, int] = {}  #: each choice keeps its number
 
     def on_unmount(self) -> None:
-        """Let go of the log."""
+        """Close the log."""
         self._source_a.close()
 
     def poll(self) -> None:
-        """See which runs there are, or that the run itself is gone."""
+        """Update the list of runs, or report that the run is gone."""
         snapshot_a = self._source_a.poll()
         if isinstance(snapshot_a, ReadProblem):
             self.show({})
@@ -210,7 +210,7 @@ class ComparisonPicker(FilteredTable[ComparisonChoice]):
             self.post_message(self.Chosen(choice.words))
 
     def take(self, text: str) -> None:
-        """What was typed fits nothing that is listed: take it as it is."""
+        """Use text that matches no listed choice as typed."""
         try:
             words = choice_typed(self._reference, text)
         except NothingToCompare as error:
@@ -223,18 +223,18 @@ Work: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
 
 
 class ProgressLine(TextBlock):
-    """Does what is asked, one thing at a time; silent where there is nothing to say."""
+    """Runs one request at a time and shows its progress or failure."""
 
     class Changed(Message):
-        """It has something else to say, or nothing any more."""
+        """The shown text changed or disappeared."""
 
     def __init__(self, name: str, glyphs: Glyphs, clock: Clock) -> None:
-        """Nothing is asked yet.
+        """Start without a request.
 
         Args:
             name: for style sheets.
-            glyphs: the signs to show.
-            clock: tells how long it takes.
+            glyphs: the characters to show.
+            clock: measures the duration.
         """
         super().__init__(name, glyphs)
         self._clock = clock
@@ -245,16 +245,16 @@ class ProgressLine(TextBlock):
 
     @property
     def is_busy(self) -> bool:
-        """Whether an answer is awaited."""
+        """Whether a request is running."""
         return self._is_busy
 
     @property
     def is_silent(self) -> bool:
-        """Whether there is nothing to say, so that something else can be shown."""
+        """Whether there is no message, so that something else can be shown."""
         return not self._is_busy and not self._problem
 
     def ask(self, activity: str, work: Work) -> None:
-        """Do *work*, which nobody may wait for; what was asked before is stopped."""
+        """Run *work* in the background; stops an earlier request."""
         self._activity, self._begun = activity, self._clock.monotonic()
         self._is_busy, self._problem = True, ""
         _: Worker[None] = self.run_worker(partial(self._do, work), exclusive=True)
@@ -269,7 +269,7 @@ class ProgressLine(TextBlock):
         self._change()
 
     def stop(self) -> None:
-        """Stop what is done, and say so."""
+        """Stop the request, and show that."""
         if self._is_busy:
             seconds = self._clock.monotonic() - self._begun
             self.workers.cancel_node(self)
@@ -277,17 +277,17 @@ class ProgressLine(TextBlock):
             self.refuse(stopped(self._activity, seconds))
 
     def refuse(self, sentence: str) -> None:
-        """Say why there is nothing to show."""
+        """Show why there is no result."""
         self._problem = sentence
         self._change()
 
     def hush(self) -> None:
-        """Say nothing more of what failed or was stopped."""
+        """Clear the message about a failed or stopped request."""
         self._problem = ""
         self._change()
 
     def poll(self) -> None:
-        """Say how long it takes by now."""
+        """Update the displayed duration."""
         if self._is_busy:
             seconds = self._clock.monotonic() - self._begun
             self.say(printable(waiting(self._activity, seconds)))

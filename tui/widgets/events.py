@@ -1,8 +1,7 @@
-"""Provides the table of events with its columns, and the pane of one event.
+"""The table of events with its columns, and the pane of one event.
 
-It draws as every table does. What differs is that its rows are a window of the log: the
-first and the last of the log are somewhere else, and so is what comes next when the
-cursor nears an end.
+It draws like every table, but its rows are a window of the log: the first and last
+events, and the rows beyond an end, must be requested.
 """
 
 from __future__ import annotations
@@ -48,27 +47,27 @@ from tui.widgets.table import PagedTable, TableMessage
 from tui.widgets.text_view import TextView
 
 NEAR = 200
-"""Rows from an end at which the next ones are read, so that nobody sees it happen."""
+"""Distance from an end, in rows, at which more rows are read in advance."""
 _PART = 4
-"""Of a short list, so that a small part of it is near: one of so many."""
+"""In a short list, an end is near within this fraction (1/n) of its rows."""
 _WHEEL = 3
-"""Rows that a notch of the wheel moves the cursor by."""
+"""Rows that a notch of the wheel moves the cursor."""
 _UPWARD = {CursorMove.UP, CursorMove.HALF_UP, CursorMove.PAGE_UP}
 _DOWNWARD = {CursorMove.DOWN, CursorMove.HALF_DOWN, CursorMove.PAGE_DOWN}
 
 
 class EventTable(PagedTable[EventLine]):
-    """Events by seq; `show` says which."""
+    """Events by seq; `show` sets them."""
 
     class EndRequested(TableMessage):
-        """The log's first or last event is to be shown."""
+        """Requests the log's first or last event."""
 
         def __init__(self, table: EventTable, *, is_last: bool) -> None:
             super().__init__(table)
             self.is_last = is_last
 
     class EdgeNeared(TableMessage):
-        """The cursor moves towards an end of the rows and is near it."""
+        """The cursor approaches an end of the rows."""
 
         def __init__(self, table: EventTable, *, is_last: bool) -> None:
             super().__init__(table)
@@ -76,15 +75,15 @@ class EventTable(PagedTable[EventLine]):
 
     @property
     def is_at_bottom(self) -> bool:
-        """Whether the cursor is on the last row, and the row in view."""
+        """Whether the cursor is on the last row, and that is visible."""
         last = len(self.numbers) - 1
         is_seen = last - self.scroll_offset.y < self._room
         return self.cursor >= last and is_seen
 
     def point_at(self, seq: int) -> None:
-        """The cursor to an event, or to the last one before it.
+        """Move the cursor to an event, or to the last one before it.
 
-        What is not in view comes into the middle: both sides of it are of interest.
+        A row out of view is centred, because both sides of it matter.
         """
         position = max(0, bisect_right(self.numbers, seq) - 1)
         viewport, room = self._viewport, self._room
@@ -93,11 +92,11 @@ class EventTable(PagedTable[EventLine]):
         self._go(viewport.at(position, len(self.numbers), room))
 
     def to_bottom(self) -> None:
-        """The cursor to the last row."""
+        """Move the cursor to the last row."""
         super().action_move(CursorMove.LAST.name)
 
     def action_move(self, move: str) -> None:
-        """Move the cursor; the ends of the log are somebody else's to find."""
+        """Move the cursor; the ends of the log are requested by a message."""
         moved = CursorMove[move]
         if moved in {CursorMove.FIRST, CursorMove.LAST}:
             self.post_message(self.EndRequested(self, is_last=moved is CursorMove.LAST))
@@ -110,11 +109,11 @@ class EventTable(PagedTable[EventLine]):
             self.post_message(self.EdgeNeared(self, is_last=True))
 
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
-        """The wheel moves the cursor: what is in view and what it is on stay one."""
+        """Move the cursor with the wheel, so that it stays visible."""
         self._wheeled(event, CursorMove.UP)
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
-        """Likewise, towards the newest."""
+        """Move the cursor with the wheel, towards the newest."""
         self._wheeled(event, CursorMove.DOWN)
 
     def _wheeled(self, event: events.MouseEvent, move: CursorMove) -> None:
@@ -125,7 +124,7 @@ class EventTable(PagedTable[EventLine]):
 
 
 def event_columns() -> tuple[TableColumn[EventLine], ...]:
-    """The columns of the events."""
+    """Return the columns of events."""
     return (
         TableColumn(
             title="event",
@@ -151,19 +150,19 @@ def event_columns() -> tuple[TableColumn[EventLine], ...]:
 
 
 def task_number_of(line: EventLine) -> int | None:
-    """The task that an event is about alone; None for those about more, or none."""
+    """Return the only task of an event; None for several or none."""
     event = line.recorded.event
     return None if isinstance(event, UnknownEvent) else getattr(event, "task", None)
 
 
 def task_of(line: EventLine) -> str:
-    """Its name, where there is one."""
+    """Return the name of its task, if it has one."""
     number = task_number_of(line)
     return "" if number is None else task_name(number)
 
 
 def plain(line: EventLine) -> str:
-    """The whole line, for a clipboard."""
+    """Return the whole line, for the clipboard."""
     recorded = line.recorded
     parts = (
         str(recorded.seq),
@@ -191,14 +190,14 @@ def _tone(line: EventLine) -> str:
 
 
 MAX_BODY_CHARS = 60_000
-"""Characters of a body that are shown; a file gets all of them."""
+"""Maximum characters of a displayed body; a file gets all of them."""
 
 Body: TypeAlias = Callable[[RecordedEvent], Awaitable[str]]
-"""Reads what is kept beside an event."""
+"""Reads the payload of an event."""
 
 
 class EventPane(Vertical):
-    """One event; `show` says which."""
+    """One event; `show` sets it."""
 
     DEFAULT_CSS = """
     EventPane { background: $background; }
@@ -207,11 +206,11 @@ class EventPane(Vertical):
     """
 
     def __init__(self, body: Body, glyphs: Glyphs) -> None:
-        """A pane that shows nothing yet.
+        """Create an empty pane.
 
         Args:
-            body: reads what is kept beside an event.
-            glyphs: the signs that the terminal can show.
+            body: reads the payload of an event.
+            glyphs: the characters that the terminal supports.
         """
         super().__init__()
         self._body = body
@@ -219,17 +218,17 @@ class EventPane(Vertical):
         self._line: EventLine | None = None
 
     def compose(self) -> ComposeResult:
-        """Which event it is, what it says, and all of it."""
+        """Yield the event's heading, its line, and all its data."""
         yield TextLine(self._glyphs, id="event-head")
         yield TextLine(self._glyphs, id="event-said")
         yield TextView(self._glyphs, id="event-text")
 
     def is_inside(self, widget: Widget | None) -> bool:
-        """Whether *widget* is a part of this."""
+        """Return whether *widget* is a part of this pane."""
         return widget is not None and self in widget.ancestors
 
     def show(self, line: EventLine | None) -> None:
-        """Show an event; what is shown already stays as it was scrolled."""
+        """Show an event; the same event keeps its scroll position."""
         if line == self._line:
             return
         self._line = line
@@ -258,7 +257,7 @@ class EventPane(Vertical):
         self.query_one(TextView).show(text)
 
     async def _text(self, recorded: RecordedEvent) -> str:
-        """Facts and body; a body that cannot be read is a sentence."""
+        """Return fields and body; an unreadable body becomes a message."""
         facts = facts_text(recorded.event)
         if not recorded.payload_bytes:
             return f"{facts}\n\nThis event has no further data."
@@ -270,7 +269,7 @@ class EventPane(Vertical):
         return f"{facts}\n\n{size}\n\n{body}"
 
     async def write(self, line: EventLine) -> None:
-        """Keep an event, with all that belongs to it, in a file of this folder."""
+        """Write an event with its payload to a file in this folder."""
         recorded = line.recorded
         head = f"event {recorded.seq}  {utc(recorded.ts_us)}  {recorded.kind}\n\n"
         text = await self._text(recorded)

@@ -1,4 +1,4 @@
-"""Provides the filter field: completed, explained and remembered."""
+"""The filter field, with completion, error messages and history."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from tui.sources.filters import FilterMemory
 from tui.sources.tasks import Names
 
 _OPERATORS = {"latency": ">", "cost": ">", "attempts": ">"}
-"""Of keys whose values are figures, the one that is wanted most."""
+"""The most frequent operator of numeric keys."""
 _FIGURES = {"latency": "5s", "cost": "0.01", "attempts": "1"}
-"""And a value that shows how one is written."""
+"""An example value of numeric keys."""
 
 
 Words: TypeAlias = Callable[[Names], Sequence[str]]
-"""The words of a filter language, with the names that a run has."""
+"""Returns the words of a filter language, with the names of a run."""
 
 
 def task_words(names: Names) -> Sequence[str]:
-    """Of the filter of tasks."""
+    """Return the words of the task filter."""
     values = {
         "state": (*STATE_WORDS.values(), "open", "final", "held"),
         "stage": names.stages,
@@ -48,7 +48,7 @@ def task_words(names: Names) -> Sequence[str]:
 
 
 def event_words(names: Names) -> Sequence[str]:
-    """Of the filter of events."""
+    """Return the words of the event filter."""
     values = {
         "kind": tuple(KINDS),
         "stage": names.stages,
@@ -60,10 +60,10 @@ def event_words(names: Names) -> Sequence[str]:
 
 
 def _key_value_pairs(values: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Every key with each of its values, where they can be offered."""
+    """Yield every key with each value that can be offered."""
     for key, names in values.items():
         for value in names:
-            # names come from outside: one that would have to be changed is not offered
+            # untrusted names that would need escaping are not offered
             if printable(value) == value and '"' not in value:
                 yield f"{key}:{_quoted(value)}"
 
@@ -72,18 +72,18 @@ class Completion(Suggester):
     """Completes the last word of a filter; `names` may change at any time."""
 
     def __init__(self, words: Words = task_words) -> None:
-        # the names of a live run grow: yesterday's answer is not today's
+        # the names of a live run grow, so results are not cached
         super().__init__(use_cache=False, case_sensitive=True)
         self.names = Names(total=0)
         self._words = words
 
     async def get_suggestion(self, value: str) -> str | None:
-        """The whole filter with its last word completed; None: nothing fits."""
+        """Return the filter with its last word completed; None: no match."""
         return completed(value, self.names, self._words)
 
 
 def completed(value: str, names: Names, words: Words = task_words) -> str | None:
-    """*value* with its last word completed by the first that fits.
+    """Return *value* with its last word completed by the first match.
 
     >>> completed("stage:ju", Names(total=0, stages=("ask", "judge")))
     'stage:judge'
@@ -108,11 +108,11 @@ DEBOUNCE_S = 0.15
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Language:
-    """A filter language, as somebody meets it who types."""
+    """A filter language, as the user sees it."""
 
     parse: Callable[[str], Query]  #: raises QueryError
     words: Words
-    example: str  #: stands in an empty field
+    example: str  #: placeholder of an empty field
 
 
 TASKS = Language(
@@ -128,7 +128,7 @@ EVENTS = Language(
 
 
 class FilterField(Input):
-    """Says what was typed once it can be read, and what is wrong where it cannot."""
+    """Posts the typed filter if it is valid, or its error."""
 
     DEFAULT_CSS = """
     FilterField.-textual-compact { padding: 0 1; background: $panel; }
@@ -139,7 +139,7 @@ class FilterField(Input):
     ]
 
     class Read(Message):
-        """Another filter than before."""
+        """The filter changed."""
 
         def __init__(self, query: Query, expression: str) -> None:
             super().__init__()
@@ -147,12 +147,12 @@ class FilterField(Input):
             self.expression = expression
 
     class Wrong(Message):
-        """It cannot be read; an empty sentence: it can again."""
+        """The filter is invalid; an empty sentence: it is valid again."""
 
         def __init__(self, sentence: str, column: int | None = None) -> None:
             super().__init__()
             self.sentence = sentence
-            self.column = column  #: cell of the field where it goes wrong
+            self.column = column  #: cell of the error in the field
 
     def __init__(
         self,
@@ -172,18 +172,18 @@ class FilterField(Input):
         )
         self._memory = memory
         self._debounce: Timer | None = None
-        self._read = ""  #: the filter that was said last
+        self._read = ""  #: the last posted filter
         self._is_wrong = False
-        self._at = -1  #: which of the remembered ones is shown; -1: none
-        self._typed = ""  #: what stood there before one of them was
+        self._at = -1  #: index of the shown history entry; -1: none
+        self._typed = ""  #: the text before an entry was shown
 
     @property
     def expression(self) -> str:
-        """The filter that was said last."""
+        """The last posted filter."""
         return self._read
 
     def validate_value(self, value: str) -> str:
-        """What is pasted may come from a paper: only what can be seen stays."""
+        """Remove unprintable characters from pasted text."""
         return "".join(
             character
             for character in value
@@ -191,11 +191,11 @@ class FilterField(Input):
         )
 
     def offer(self, names: Names) -> None:
-        """Complete with these names from now on."""
+        """Set the names for completion."""
         self._completion.names = names
 
     def action_older(self, step: int) -> None:
-        """A filter that was used before, those with a star first; or back."""
+        """Show an older filter from the history, starred ones first; or go back."""
         offered = self._memory.filters.offered
         at = max(-1, min(len(offered) - 1, self._at + step))
         if at == self._at:
@@ -215,23 +215,23 @@ class FilterField(Input):
 
     @on(Input.Submitted)
     def _submitted(self) -> None:
-        """For whoever mounts it as well: the filter is to be left."""
+        """Post and remember the filter; parents handle the submission too."""
         self.read()
         self.remember()
 
     def on_blur(self) -> None:
-        """What was typed and not entered was used all the same."""
+        """Post and remember the filter, although it was not submitted."""
         self.read()
         self.remember()
 
     def remember(self) -> None:
-        """Keep the filter for later, if it can be read."""
+        """Add the filter to the history, if it is valid."""
         self._at = -1
         if self._read == self.value.strip():
             self._memory.use(self._read)
 
     def read(self) -> None:
-        """Say what stands there."""
+        """Post the current filter."""
         if self._debounce is not None:
             self._debounce.stop()
         expression = self.value.strip()
@@ -249,7 +249,7 @@ class FilterField(Input):
             self.post_message(self.Read(query, expression))
 
     def _column(self, position: int) -> int | None:
-        """The cell of a character, if it is in view."""
+        """Return the cell of a character, if it is visible."""
         before = cell_len(self.value[:position])
         column = self.styles.padding.left + before - self.scroll_offset.x
         return column if 0 <= column < self.size.width else None

@@ -1,6 +1,6 @@
-"""Names the keys that can be pressed: in help, palette and the key line.
+"""Describes the available keys: in help, palette and the key line.
 
-They are read from the bindings themselves, so that none of them can be wrong.
+They are read from the bindings, so they are always correct.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from tui.render.layout import MUTED
 from tui.widgets.panel import TextBlock
 
 CONTROL = "…"
-"""Ends what a key does that changes the run, after a question."""
+"""Suffix of keys that change the run after confirmation."""
 _MOVEMENT = "move."
-"""Begins the ids of keys that only move a cursor."""
+"""Prefix of the ids of keys that only move a cursor."""
 _BACK = "back"
-"""Ends the ids of keys that lead to where one came from."""
+"""Suffix of the ids of keys that go back."""
 _WAYS_ON = ("commands", "help", "detach")
-"""What leads to everything else, by id: the last to be left out of the line of keys."""
+"""Ids of keys to everything else: the last to be dropped from the line of keys."""
 _SCREEN, _EVERYWHERE = "this screen", "everywhere"
 _CONTROL = "control; each asks for confirmation"
 _GROUPS = (_SCREEN, _EVERYWHERE, _CONTROL)
@@ -35,44 +35,44 @@ _GROUPS = (_SCREEN, _EVERYWHERE, _CONTROL)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Key:
-    """An action, and every key that does it."""
+    """An action, and all its keys."""
 
     id: str
     names: tuple[str, ...]
     about: str
-    more: str  #: a sentence about it, where there is one
+    more: str  #: a sentence about it, if there is one
     action: str
-    node: DOMNode  #: what the action belongs to
-    is_enabled: bool  #: False: not now, or not in a monitor that only reads
-    is_in_key_line: bool  #: in the line of keys, where there is room
+    node: DOMNode  #: the node of the action
+    is_enabled: bool  #: False: not now, or read-only
+    is_in_key_line: bool  #: shown in the line of keys, if there is space
 
     @property
     def is_movement(self) -> bool:
-        """Whether it does nothing but move a cursor."""
+        """Whether it only moves a cursor."""
         return self.id.startswith(_MOVEMENT)
 
     @property
     def group(self) -> str:
-        """What help lists it under."""
+        """The heading in help."""
         if self.about.endswith(CONTROL):
             return _CONTROL
         return _EVERYWHERE if isinstance(self.node, App) else _SCREEN
 
     @property
     def words(self) -> str:
-        """In the line of keys: the first of its keys, and what it does."""
+        """Its text in the line of keys: the first key, and the action."""
         return f"{self.names[0]} {self.about}"
 
 
 def keys_of(
     active: Iterable[ActiveBinding], display: Callable[[Binding], str]
 ) -> list[Key]:
-    """What can be done, in the order of its bindings.
+    """Return the available actions, in the order of their bindings.
 
     Args:
-        active: the bindings of a screen; those without an id, which are Textual's own,
-            and those that say nothing of themselves are left out.
-        display: a key as a person knows it.
+        active: the bindings of a screen; those without an id (Textual's) or without a
+            description are ignored.
+        display: formats a key for users.
     """
     bindings_by_name: dict[tuple[str, str], list[ActiveBinding]] = {}
     for active_binding in active:
@@ -99,7 +99,7 @@ def keys_of(
 
 
 def help_lines(keys: Iterable[Key]) -> list[str]:
-    """A line for each action under the name of its group."""
+    """Return a line for each action, grouped by heading."""
     groups: dict[str, list[str]] = {name: [] for name in _GROUPS}
     for key in keys:
         not_now = "" if key.is_enabled else " (not now)"
@@ -111,11 +111,11 @@ def help_lines(keys: Iterable[Key]) -> list[str]:
 
 
 def line_of_keys(keys: Iterable[Key], width: int) -> list[tuple[int, Key]]:
-    """The keys that a line has room for, each with the cell where it begins.
+    """Return the keys that fit a line, each with its start cell.
 
-    At its end stand those that lead back, to everything else, and out. Of the others
-    the screen's own come first and those that ask something of the run last; where
-    there is no room for all, a cell stands between them instead of two.
+    Keys for going back, to everything else, and out are at the end. Of the others, the
+    screen's keys come first and commands to the run last; if space is scarce, the gap
+    is one cell instead of two.
     """
     visible_keys = sorted((key for key in keys if key.is_in_key_line), key=_rank)
     last = [key for key in visible_keys if key.id.endswith(_BACK)]
@@ -126,7 +126,7 @@ def line_of_keys(keys: Iterable[Key], width: int) -> list[tuple[int, Key]]:
         fits = len(first) if gap > 1 else _fitting(first, end - 1 - gap)
         if 1 + _room(first[:fits], gap) + gap <= end:
             return [*_placed(first[:fits], 1, gap), *_placed(last, end, gap)]
-    return _placed(last, 1, 1)  # a line that is cut at its end
+    return _placed(last, 1, 1)  # a line cut at its end
 
 
 def _rank(key: Key) -> int:
@@ -149,10 +149,10 @@ def _placed(keys: Sequence[Key], begin: int, gap: int) -> list[tuple[int, Key]]:
 
 
 class KeyLine(TextBlock):
-    """Names keys by importance; those that lead back, on and out are never cut.
+    """Shows keys by importance; those for back, palette, help and quit are never cut.
 
-    A click on one is the key. Textual's own footer cuts what is last, and is a widget
-    a key.
+    A click works like the key. Textual's footer cuts the last keys, and has a widget
+    per key.
     """
 
     DEFAULT_CSS = """
@@ -164,15 +164,15 @@ class KeyLine(TextBlock):
         self._placed: list[tuple[int, Key]] = []
 
     def on_mount(self) -> None:
-        """Listen for other keys."""
+        """Subscribe to changes of bindings."""
         self.screen.bindings_updated_signal.subscribe(self, self._show_keys)
 
     def on_unmount(self) -> None:
-        """Listen no more."""
+        """Unsubscribe."""
         self.screen.bindings_updated_signal.unsubscribe(self)
 
     def on_resize(self, event: events.Resize) -> None:
-        """Another width, another choice."""
+        """Choose the keys for the new width."""
         del event
         self._show_keys(self.screen)
 
@@ -193,7 +193,7 @@ class KeyLine(TextBlock):
         self.say(line)
 
     def on_click(self, event: events.Click) -> None:
-        """Do what the key under the pointer does."""
+        """Run the action of the key under the pointer."""
         for begin, key in self._placed:
             if begin <= event.x < begin + len(key.words) and key.is_enabled:
                 self.app.call_later(self.app.run_action, key.action, key.node)

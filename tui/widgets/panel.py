@@ -1,6 +1,6 @@
-"""Provides panels and lines of text that redraw only what changed.
+"""Panels and lines of text that redraw only what changed.
 
-Most looks change a few digits of a panel; sent whole, panels are ten times the bytes.
+Most refreshes change a few digits of a panel; whole panels are ten times the bytes.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from tui.render.glyphs import Glyphs, displayable_text, substitute_glyphs
 from tui.render.layout import Room, one_line
 
 Sign: TypeAlias = tuple[str, tuple[object, ...]]
-"""A character, and the styles that lie on it."""
+"""A character, and its styles."""
 
 
 def changes(old: Content, new: Content, width: int) -> list[Region]:
-    """The parts of a drawing at the left edge, *width* cells wide, that changed.
+    """Return the changed parts of a left-aligned drawing of *width* cells.
 
-    None are named where lines may have been wrapped: then it is all of it.
+    Returns none if lines may be wrapped: then everything changed.
     """
     pairs = list(zip_longest(_lines(old), _lines(new), fillvalue=Content()))
     if any(line.cell_length > width for pair in pairs for line in pair):
@@ -47,7 +47,7 @@ def _lines(content: Content) -> list[Content]:
 
 
 def _between(before: Content, after: Content, width: int) -> tuple[int, int]:
-    """Cells from the first sign that differs to behind the last one."""
+    """Return the cells from the first to after the last difference."""
     old, new = _signs(before), _signs(after)
     same = _shared(old, new)
     first = cell_len(after.plain[:same])
@@ -66,7 +66,7 @@ def _signs(line: Content) -> list[Sign]:
 
 
 def _shared(old: list[Sign], new: list[Sign]) -> int:
-    """How many signs both begin with."""
+    """Return the length of the common prefix."""
     pairs = enumerate(zip(old, new, strict=False))
     return next((at for at, (a, b) in pairs if a != b), min(len(old), len(new)))
 
@@ -75,7 +75,7 @@ _T = TypeVar("_T")
 
 
 class TextBlock(Static):
-    """A line or a paragraph of words, whose height the style sheet decides."""
+    """A line or a paragraph of text, with a height set by the style sheet."""
 
     def __init__(self, name: str, glyphs: Glyphs) -> None:
         super().__init__(id=name, markup=False)
@@ -83,11 +83,11 @@ class TextBlock(Static):
         self._content: Content | None = None
 
     def render(self) -> Content:
-        """What is said."""
+        """Return the text."""
         return self._content or Content()
 
     def say(self, words: str | Content) -> None:
-        """Show *words*; only what is not the same as before is sent."""
+        """Show *words*; only changes are sent."""
         content = Content(words) if isinstance(words, str) else words
         content = substitute_glyphs(self._glyphs, content)
         before, self._content = self._content, content
@@ -98,7 +98,7 @@ class TextBlock(Static):
 
 
 class TooSmall(TextBlock):
-    """What stands in a window that has no room for anything else."""
+    """The message for a window that is too small."""
 
     DEFAULT_CSS = """
     TooSmall { display: none; height: 1fr; padding: 1; }
@@ -108,7 +108,7 @@ class TooSmall(TextBlock):
         super().__init__("small", glyphs)
 
     def on_mount(self) -> None:
-        """It always says the same."""
+        """Set the constant text."""
         self.say(
             "The monitor needs a window of 80 columns and 24 lines: make this one "
             "larger, or leave with q and use 'siftlog watch --plain'."
@@ -116,7 +116,7 @@ class TooSmall(TextBlock):
 
 
 class TitledPanel(TextBlock, Generic[_T]):
-    """One drawing under a title; where it stands is the style sheet's business."""
+    """One drawing under a title, placed by the style sheet."""
 
     def __init__(
         self,
@@ -131,7 +131,7 @@ class TitledPanel(TextBlock, Generic[_T]):
         self._value: _T | None = None
 
     def show(self, seen: _T) -> None:
-        """Draw what was seen."""
+        """Draw new data."""
         self._value = seen
         self._fit()
 
@@ -148,7 +148,7 @@ class TitledPanel(TextBlock, Generic[_T]):
 
 
 class TextLine(Widget):
-    """Shows a text at the left, cut where one at the right needs the room."""
+    """Shows a text at the left, cut for the one at the right."""
 
     DEFAULT_CSS = """
     TextLine { height: 1; width: 1fr; background: $background; color: $foreground; }
@@ -169,17 +169,17 @@ class TextLine(Widget):
 
     @property
     def texts(self) -> tuple[str, str]:
-        """What is shown at the left and at the right, as it was given."""
+        """The texts at the left and at the right, as given."""
         return self._left, self._right
 
     def say(self, left: str, right: str = "") -> None:
-        """Show other texts; the same ones cost nothing."""
+        """Show other texts; unchanged ones are free."""
         if (left, right) != (self._left, self._right):
             self._left, self._right = left, right
             self.refresh()
 
     def render_line(self, y: int) -> Strip:
-        """The line; there is no other."""
+        """Render the only line."""
         width = self.size.width
         text = laid_out(self._left, self._right, width, self._fill) if not y else ""
         text = displayable_text(self._glyphs, text)
@@ -189,11 +189,11 @@ class TextLine(Widget):
 
 
 def laid_out(left: str, right: str, width: int, fill: str = " ") -> str:
-    """Both texts on one harmless line of *width* cells, a cell free at either end."""
+    """Lay out both texts on one safe line of *width* cells, blank at both ends."""
     right = one_line(right, width - 2)
     left = one_line(left, width - 2 - (cell_len(right) + 2 if right else 0))
     gap = max(0, width - 2 - cell_len(left) - cell_len(right))
-    # a rule keeps a cell's distance from what it leads to
+    # a rule has a blank at both ends
     ends = [" " if text else "" for text in (left, right)]
     rule = fill * (gap - len("".join(ends)))
     return f" {left}{rule.join(ends) if rule else ' ' * gap}{right} "

@@ -1,9 +1,9 @@
-"""Scrolls long lists: which rows are held, keys that move, scroll bars.
+"""Scrolls long lists: pages in memory, keys that move, scroll bars.
 
-Pure: knows neither a screen nor a database. A table shows a list of *numbers*; the rows
-behind them come in pages, on demand, and the last used are kept. One page is asked for
-at a time, always what is in view *now*: however fast somebody scrolls, nothing piles
-up, and nobody waits for a page that has gone by.
+Pure: knows neither a screen nor a database. A table shows a list of *numbers*; their
+rows are loaded in pages on demand, and the last used are kept. Only one page is
+requested at a time, always one that is visible *now*, so fast scrolling queues nothing
+and never waits for pages that are no longer visible.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from tui.render.glyphs import Glyphs
 RowT = TypeVar("RowT")
 
 PAGE = 200
-"""Rows of a page: some screens, and a tenth of a millisecond to read."""
+"""Rows of a page: some screens, read in a tenth of a millisecond."""
 MAX_PAGES = 64
-"""Pages held at once."""
+"""Maximum pages in memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageRequest:
-    """A page that is wanted."""
+    """A requested page."""
 
-    listing: int  #: which list of numbers; an answer to an older one is dropped
+    listing: int  #: number of the list; answers for older lists are dropped
     page: int
     numbers: tuple[int, ...]
 
 
 class Pages(Generic[RowT]):
-    """The rows of a list of numbers, as far as they have been read.
+    """The rows of a list of numbers, as far as they were read.
 
     Example::
 
@@ -51,9 +51,7 @@ class Pages(Generic[RowT]):
 
     def __init__(self, *, size: int = PAGE, max_pages: int = MAX_PAGES) -> None:
         self.numbers: Sequence[int] = ()
-        self._grown_numbers: array[int] | None = (
-            None  #: the numbers, once they have grown
-        )
+        self._grown_numbers: array[int] | None = None  #: the numbers, once extended
         self._size = size
         self._max_pages = max_pages
         self._pages: OrderedDict[int, list[RowT | None]] = OrderedDict()
@@ -65,7 +63,7 @@ class Pages(Generic[RowT]):
         return len(self.numbers)
 
     def relist(self, numbers: Sequence[int]) -> None:
-        """Show another list; what was held belongs to the old one."""
+        """Show another list; drops all pages."""
         self.numbers = numbers
         self._grown_numbers = None
         self._pages.clear()
@@ -74,10 +72,10 @@ class Pages(Generic[RowT]):
         self._pending_request = None
 
     def extend(self, numbers: Sequence[int]) -> None:
-        """Go on with the same list: no row that is there moves."""
+        """Append to the same list; existing rows do not move."""
         if not numbers:
             return
-        # the last page may have been short, and so may the answer that is under way
+        # the last page, and a pending answer for it, may have been short
         last = len(self) // self._size
         if self._pending_request is not None and self._pending_request.page == last:
             self._pending_request = None
@@ -88,7 +86,7 @@ class Pages(Generic[RowT]):
         self._grown_numbers.extend(numbers)
 
     def row(self, position: int) -> RowT | None:
-        """The row at a position; None while it has not been read."""
+        """Return the row at a position; None if not read yet."""
         page, offset = divmod(position, self._size)
         rows = self._pages.get(page)
         if rows is None:
@@ -97,17 +95,17 @@ class Pages(Generic[RowT]):
         return rows[offset] if offset < len(rows) else None
 
     def expire(self) -> None:
-        """Read everything again when it comes into view; until then show the old."""
+        """Read everything again when it becomes visible; until then show old rows."""
         self._stale.update(self._pages)
 
     def next_request(
         self, first: int, last: int, *, is_upward: bool = False
     ) -> PageRequest | None:
-        """The page to read next for the rows from *first* to before *last*.
+        """Return the page to read next for the rows from *first* to before *last*.
 
-        What is in view comes first, then the next page in the direction of reading.
-        None: all is there, or an answer is still awaited; one that nobody sees is not
-        awaited any more where a page in view is missing.
+        Visible pages come first, then the next one in the direction of scrolling. None:
+        all were read, or an answer is pending; a pending page that is no longer visible
+        is abandoned if a visible one is missing.
         """
         if not self.numbers:
             return None
@@ -135,10 +133,10 @@ class Pages(Generic[RowT]):
         return self._pending_request
 
     def put(self, ask: PageRequest, rows: Mapping[int, RowT]) -> bool:
-        """Take an answer; say whether it is still of use.
+        """Store an answer; return whether it was used.
 
         Args:
-            ask: what was wanted.
+            ask: the request.
             rows: by number; some may be missing.
         """
         if ask is not self._pending_request:
@@ -153,13 +151,13 @@ class Pages(Generic[RowT]):
         return True
 
     def give_up(self, ask: PageRequest) -> None:
-        """Nobody will answer: it may be asked for again."""
+        """Abandon a request: it may be repeated."""
         if ask is self._pending_request:
             self._pending_request = None
 
 
 class CursorMove(enum.Enum):
-    """How the cursor is moved by a key."""
+    """A movement of the cursor by a key."""
 
     UP = "up"
     DOWN = "down"
@@ -173,13 +171,13 @@ class CursorMove(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Viewport:
-    """Where somebody is in a list: the row that keys act on, and the row at the top."""
+    """Position in a list: the current row, and the top row."""
 
     cursor: int = 0
     top: int = 0
 
     def moved(self, move: CursorMove, count: int, height: int) -> Viewport:
-        """After a key, in a list of *count* rows of which *height* are in view."""
+        """Return the position after a key, for *count* rows with *height* visible."""
         half, page = max(1, height // 2), max(1, height - 1)
         steps = {
             CursorMove.UP: -1,
@@ -194,16 +192,16 @@ class Viewport:
         return self.at(self.cursor + steps[move], count, height)
 
     def at(self, cursor: int, count: int, height: int) -> Viewport:
-        """With the cursor elsewhere, scrolled as little as shows it."""
+        """Return the position with the cursor elsewhere, scrolled minimally."""
         cursor = max(0, min(count - 1, cursor))
         last_top = max(0, count - height)
         top = max(min(self.top, cursor), cursor - max(1, height) + 1)
         return Viewport(cursor, max(0, min(last_top, top)))
 
     def relisted(self, old: Sequence[int], new: Sequence[int], height: int) -> Viewport:
-        """The same row on the same line of the screen, in another list.
+        """Return the position of the same row on the same line, in another list.
 
-        Where the row is gone the cursor stays at its position.
+        If the row is gone, the cursor stays at its position.
         """
         line = self.cursor - self.top
         cursor = self.cursor
@@ -236,7 +234,7 @@ MOVES: tuple[BindingType, ...] = tuple(
     )
     for move, (keys, about) in _KEYS.items()
 )
-"""For a widget that has `action_move`."""
+"""For widgets with `action_move`."""
 
 
 class _Hatched(ScrollBarRender):
@@ -244,7 +242,7 @@ class _Hatched(ScrollBarRender):
 
 
 class _Plain(ScrollBarRender):
-    # whole cells only: no terminal without signs has eighths of one
+    # whole cells only: ASCII has no eighths of a cell
     VERTICAL_BARS = [" "]  # noqa: RUF012 - as textual declares it
 
 
@@ -253,13 +251,13 @@ class _PlainHatched(_Plain):
 
 
 def dress(widget: Widget, glyphs: Glyphs, *, is_hatched: bool = False) -> None:
-    """Draw the vertical bar of *widget* in the signs of *glyphs*."""
+    """Draw the vertical scroll bar of *widget* with *glyphs*."""
     plain, hatched = (
         (_Plain, _PlainHatched) if glyphs.plain else (ScrollBarRender, _Hatched)
     )
     renderer = hatched if is_hatched else plain
     bar = widget.vertical_scrollbar
     if bar.renderer is not renderer:
-        # of this bar alone, as textual's documentation has it
+        # for this bar only, as in Textual's documentation
         bar.renderer = renderer  # type: ignore[misc]
         bar.refresh()

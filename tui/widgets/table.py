@@ -1,9 +1,9 @@
-"""Provides a table of any number of rows, of which it holds a few screens.
+"""A table of any number of rows, of which it holds a few screens.
 
 It draws lines from what `Pages` holds and posts `PageRequested` for what is missing;
-its owner reads the page in a thread and calls `put`. It never waits: a row that has
-not been read yet is drawn as dim dots. Rows come from outside, so that every text goes
-through `clip`, and none is ever read as markup.
+its owner reads the page in a thread and calls `put`. It never waits: unread rows are
+drawn as dim dots. Rows are untrusted, so every text goes through `clip` and is never
+parsed as markup.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from tui.widgets.scrolling import MOVES, CursorMove, PageRequest, Pages, Viewpor
 _HEAD = 1
 """Lines of the header."""
 _MARGIN = 3
-"""Cells on the left, with the sign of the row that keys act on."""
+"""Cells on the left, with the sign of the current row."""
 
-#: Colours that a column may give its texts; each has a class in the style sheet.
+#: Possible colours of a column's texts; each has a class in the style sheet.
 TONES = ("done", "running", "waiting", "failed", "queued", "dim")
 
 
 class TableMessage(Message):
-    """Something that a table says."""
+    """A message of a table."""
 
     def __init__(self, table: PagedTable[Any]) -> None:
         super().__init__()
@@ -42,12 +42,12 @@ class TableMessage(Message):
 
     @property
     def control(self) -> PagedTable[Any]:
-        """The table, for handlers that name one."""
+        """The table, for handlers with selectors."""
         return self.table
 
 
 class PagedTable(ScrollView, Generic[RowT], can_focus=True):
-    """Rows in columns; `relist` says which, `put` brings them."""
+    """Rows in columns; `relist` sets the numbers, `put` the rows."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "table--head",
@@ -81,14 +81,14 @@ class PagedTable(ScrollView, Generic[RowT], can_focus=True):
     ]
 
     class PageRequested(TableMessage):
-        """A page to be read; to be answered with `put` or `give_up`."""
+        """A page to read; answered with `put` or `give_up`."""
 
         def __init__(self, table: PagedTable[Any], ask: PageRequest) -> None:
             super().__init__(table)
             self.ask = ask
 
     class Moved(TableMessage):
-        """The cursor stands on another row, or on another version of it."""
+        """The cursor is on another row, or on another version of it."""
 
     class Chosen(TableMessage):
         """The row under the cursor is to be opened."""
@@ -122,12 +122,12 @@ class PagedTable(ScrollView, Generic[RowT], can_focus=True):
 
     @property
     def numbers(self) -> Sequence[int]:
-        """What is listed."""
+        """The listed numbers."""
         return self._pages.numbers
 
     @property
     def cursor(self) -> int:
-        """Position of the row that keys act on."""
+        """Position of the current row."""
         return self._cursor
 
     @property
@@ -137,32 +137,32 @@ class PagedTable(ScrollView, Generic[RowT], can_focus=True):
 
     @property
     def row(self) -> RowT | None:
-        """The row under the cursor; None while it has not been read."""
+        """The row under the cursor; None if not read yet."""
         return self._pages.row(self._cursor)
 
     def count_on(self, *, is_counting: bool) -> None:
-        """Whether the list is still growing: its bar is hatched until it is whole."""
+        """Set whether the list is still growing: its scroll bar is then hatched."""
         dress(self, self._glyphs, is_hatched=is_counting)
 
     def go_to(self, position: int) -> None:
-        """Put the cursor on a row."""
+        """Move the cursor to a row."""
         self._go(self._viewport.at(position, len(self.numbers), self._room))
 
     def relist(self, numbers: Sequence[int]) -> None:
-        """Show another list from its beginning."""
+        """Show another list from its start."""
         self._pages.relist(numbers)
         self._resized()
         self._go(Viewport())
 
     def exchange(self, numbers: Sequence[int]) -> None:
-        """Show what the list has become; the row under the cursor does not move."""
+        """Show the updated list; the row under the cursor does not move."""
         viewport = self._viewport.relisted(self.numbers, numbers, self._room)
         self._pages.relist(numbers)
         self._resized()
         self._go(viewport)
 
     def show(self, rows: Mapping[int, RowT]) -> None:
-        """Show rows that are all at hand, as `exchange` does."""
+        """Show rows that are all in memory, as `exchange` does."""
         viewport = self._viewport.relisted(self.numbers, tuple(rows), self._room)
         self._pages.relist(tuple(rows))
         while ask := self._pages.next_request(0, len(rows)):
@@ -171,36 +171,36 @@ class PagedTable(ScrollView, Generic[RowT], can_focus=True):
         self._go(viewport)
 
     def extend(self, numbers: Sequence[int]) -> None:
-        """Show more of the same list; nothing that is in view moves."""
+        """Append rows to the list; visible rows do not move."""
         self._pages.extend(numbers)
         self._resized()
         self._ask()
 
     def expire(self) -> None:
-        """What was read may have changed: read what is in view again."""
+        """Read visible rows again, as they may have changed."""
         self._pages.expire()
         self._ask()
 
     def put(self, ask: PageRequest, rows: Mapping[int, RowT]) -> None:
-        """The answer to a `PageRequested`."""
+        """Answer a `PageRequested`."""
         if self._pages.put(ask, rows):
             self.refresh()
             self.post_message(self.Moved(self))
         self._ask()
 
     def give_up(self, ask: PageRequest) -> None:
-        """There will be no answer to a `PageRequested`; the next move asks again."""
+        """Abandon a `PageRequested`; the next move repeats it."""
         self._pages.give_up(ask)
 
     def explain(self, emptiness: str) -> None:
-        """What to say while there are no rows: why, and what to do about it."""
+        """Set the text for an empty list: the reason, and the next step."""
         if emptiness != self._emptiness:
             self._emptiness = emptiness
             self.refresh()
 
     @property
     def _room(self) -> int:
-        """Rows in view."""
+        """Number of visible rows."""
         return max(1, self.size.height - _HEAD)
 
     @property
@@ -243,23 +243,23 @@ class PagedTable(ScrollView, Generic[RowT], can_focus=True):
             self.post_message(self.Chosen(self, self.chosen))
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Whatever scrolled it, read what came into view."""
+        """Read rows that became visible, whatever scrolled."""
         super().watch_scroll_y(old_value, new_value)
         self._is_upward = new_value < old_value
         self._ask()
 
     def on_mount(self) -> None:
-        """Its bar has no signs that the terminal has not."""
+        """Draw the scroll bar in supported characters."""
         dress(self, self._glyphs)
 
     def on_resize(self) -> None:
-        """Keep the cursor in view, and as many columns as fit."""
+        """Keep the cursor visible, and show as many columns as fit."""
         self._fitted = fitted(self._columns, self.size.width - _MARGIN - 1)
         self._resized()
         self._go(self._viewport.at(self._cursor, len(self.numbers), self._room))
 
     def on_click(self, event: events.Click) -> None:
-        """A click chooses the row, a second one opens it, one on a title sorts."""
+        """Choose a row, open it on a second click, or sort by a title."""
         if event.y < _HEAD:
             title = self._title_at(event.x)
             if title is not None:
@@ -281,7 +281,7 @@ class PagedTable(ScrollView, Generic[RowT], can_focus=True):
         return None
 
     def render_line(self, y: int) -> Strip:
-        """One line of the screen: the header, a row, dots, or nothing."""
+        """Render one line: the header, a row, dots, or nothing."""
         width = self.size.width
         if y < _HEAD:
             return self._head(width)
@@ -297,7 +297,7 @@ class PagedTable(ScrollView, Generic[RowT], can_focus=True):
         segments = [self._sign(is_cursor=is_cursor)]
         segments += self._dots() if row is None else self._cells(row)
         if is_cursor:
-            # one style for the whole line: a tone may not be legible on its ground
+            # one style for the whole line: a tone may be illegible on its background
             style = self._style("cursor")
             segments = [Segment(segment.text, style) for segment in segments]
         return Strip(segments).adjust_cell_length(
@@ -305,14 +305,14 @@ class PagedTable(ScrollView, Generic[RowT], can_focus=True):
         )
 
     def _explained(self, at: int, cells: int) -> str:
-        """A line of why there are no rows; empty where there are some."""
+        """Return a line of the text for an empty list; empty if there are rows."""
         if self.numbers:
             return ""
         pieces = [piece.text for piece in wrapped(self._emptiness, cells)]
         return pieces[at] if at < len(pieces) else ""
 
     def _style(self, name: str) -> Style:
-        # of a component, which Textual keeps: `rich_style` is reckoned anew each time
+        # component styles are cached by Textual, unlike `rich_style`
         return self.get_component_rich_style(f"table--{name}")
 
     def _head(self, width: int) -> Strip:
@@ -338,13 +338,13 @@ class PagedTable(ScrollView, Generic[RowT], can_focus=True):
             tone = column.tone(row) if column.tone else ""
             text = clip(column.text(row), column.width, is_right=column.is_right)
             text = displayable_text(self._glyphs, text)
-            # the gap goes with its cell: half as many segments to draw
+            # cell and gap in one segment: half as many segments to draw
             segments.append(Segment(text + gap, self._style(tone or "row")))
         return segments
 
 
 class GroupedTable(PagedTable[RowT]):
-    """Draws the rows that head a group over all columns."""
+    """Draws headings of groups over all columns."""
 
     def __init__(
         self,
@@ -354,12 +354,12 @@ class GroupedTable(PagedTable[RowT]):
         *,
         id: str | None = None,  # noqa: A002 - as every widget calls it
     ) -> None:
-        """A table of groups.
+        """Create a table of groups.
 
         Args:
-            columns: of rows that head nothing.
-            glyphs: the signs to draw with.
-            heading: what stands on the line of a row; empty: it has columns.
+            columns: columns of the other rows.
+            glyphs: the characters to draw with.
+            heading: returns the heading of a row; empty: it has columns.
             id: for style sheets.
         """
         super().__init__(columns, glyphs, id=id)

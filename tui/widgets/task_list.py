@@ -1,4 +1,4 @@
-"""Lists tasks in a table: step by step, afresh, and what it lacks."""
+"""Lists tasks in a table: stepwise, updated, with messages for an empty list."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from tui.widgets.table import PagedTable
 def next_match(
     numbers: Sequence[int], matches: Sequence[int], at: int, step: int
 ) -> int | None:
-    """The next position of *numbers* that stands in *matches*; None: there is none.
+    """Return the next position of *numbers* that is in *matches*; None: none.
 
     Args:
         numbers: a list in any order.
-        matches: what is looked for, ascending.
-        at: where the search begins; that position itself is passed over.
-        step: 1: towards the end; -1: towards the beginning.
+        matches: the searched numbers, ascending.
+        at: start of the search, exclusive.
+        step: 1: forwards; -1: backwards.
     """
     end = len(numbers) if step > 0 else -1
     positions = range(at + step, end, step)
@@ -33,7 +33,7 @@ def next_match(
 
 
 def holds(numbers: Sequence[int], number: int) -> bool:
-    """Whether an ascending list has a number."""
+    """Return whether an ascending list contains a number."""
     position = bisect_left(numbers, number)
     return position < len(numbers) and numbers[position] == number
 
@@ -43,17 +43,17 @@ class TaskList:
     """A filter and an order, and what is known of their list so far."""
 
     query: Query
-    expression: str = ""  #: the filter as it was typed
+    expression: str = ""  #: the filter as typed
     order: TaskOrder = TaskOrder.NUMBER
     listed_n: int = 0  #: numbers listed so far
     is_whole: bool = False
-    seq: int = 0  #: the log's last event when the list was begun
+    seq: int = 0  #: the log's last event when the list was started
     total: int = 0  #: tasks planned in the run
-    new: frozenset[int] = frozenset()  #: tasks that fit by now and are not in it
-    is_least: bool = False  #: more changed between two looks than were looked at
+    new: frozenset[int] = frozenset()  #: matching tasks that are not in the list yet
+    is_least: bool = False  #: more tasks changed than were read
 
     def stepped(self, step: TaskListStep) -> TaskList:
-        """After another step of the list."""
+        """Return the list after another step."""
         return replace(
             self,
             listed_n=self.listed_n + len(step.numbers),
@@ -63,21 +63,21 @@ class TaskList:
         )
 
     def changed(self, changed: Collection[int], numbers: Sequence[int]) -> TaskList:
-        """After tasks have changed that its filter lets through.
+        """Return the list after changes of matching tasks.
 
         Args:
-            changed: since the last time this was asked, at most `NEW` of them.
-            numbers: what is listed.
+            changed: changed tasks since the last call, at most `NEW`.
+            numbers: the listed tasks.
         """
         is_least = self.is_least or len(changed) >= NEW
         if self.order is TaskOrder.NUMBER:
             changed = [task for task in changed if not holds(numbers, task)]
-        # in any other order it may stand elsewhere by now: a reason to read it again
+        # in any other order its position may have changed: read it again
         return replace(self, new=self.new | frozenset(changed), is_least=is_least)
 
     @property
     def news(self) -> str:
-        """How many new lines there are, and the key that shows them; or nothing."""
+        """Describe the number of new lines, and the key to show them."""
         if not self.new or not self.is_whole:
             return ""
         change = "new" if self.order is TaskOrder.NUMBER else "changed"
@@ -86,8 +86,8 @@ class TaskList:
 
     @property
     def heading(self) -> str:
-        """How many there are, of how many, in which order."""
-        # until the first look at the run its size is not known
+        """Describe the number of tasks and the order."""
+        # the size is unknown before the first read of the run
         of = f" of {count(self.total)}" if self.total else ""
         if self.order.is_top:
             return f"{self.order.value}{of}"
@@ -98,7 +98,7 @@ class TaskList:
 
     @property
     def emptiness(self) -> str:
-        """Why the table is empty and what to do about it; empty if it is not."""
+        """Describe why the table is empty and the next step; empty if it is not."""
         if self.listed_n:
             return ""
         if not self.is_whole:
@@ -111,24 +111,24 @@ class TaskList:
 
 
 STEP = 10_000
-"""Numbers of a list's later steps; the first is one page, at once."""
+"""Numbers per later step of a list; the first step is one page."""
 
 
 class TaskLister:
-    """Reads what a table lists; whoever awaits it may stop it at any time.
+    """Reads what a table lists; every step can be cancelled.
 
-    It starts nothing by itself: the screen runs one of its coroutines after another.
+    It starts no tasks: the screen runs its coroutines one at a time.
     """
 
     def __init__(
         self, source: TaskSource, table: PagedTable[TaskLine], say: Callable[[], None]
     ) -> None:
-        """A list of everything, of which nothing has been read.
+        """Start with an unread list of all tasks.
 
         Args:
-            source: where the tasks are.
+            source: the tasks.
             table: shows them.
-            say: called whenever something is to be said of the list.
+            say: called whenever the description of the list changes.
         """
         self.list = TaskList(query=Query())
         self.names = Names(total=0)
@@ -139,7 +139,7 @@ class TaskLister:
         self._seen = 0
 
     def begin(self, query: Query, expression: str, order: TaskOrder) -> None:
-        """Another list; `fill` reads it."""
+        """Start another list; `fill` reads it."""
         self.list = TaskList(
             query=query, expression=expression, order=order, total=self.names.total
         )
@@ -163,7 +163,7 @@ class TaskLister:
             after, is_first = step.after, False
 
     async def refresh(self) -> None:
-        """The same list as it is now, exchanged at once: its rows stay in place."""
+        """Read the list again and replace it at once: rows stay in place."""
         task_list = replace(
             self.list,
             listed_n=0,
@@ -179,7 +179,7 @@ class TaskLister:
         self._say()
 
     async def poll(self) -> bool:
-        """See whether anything has happened; if so, read what is in view again."""
+        """Check for changes; if there are any, read visible rows again."""
         seq = await self._source.last_seq()
         if seq == self._seen:
             return False
@@ -198,15 +198,15 @@ class TaskLister:
         return True
 
     async def match(self, step: int) -> bool:
-        """Go to the next task that the last filter lets through; whether there is one.
+        """Go to the next task that matches the last filter; return whether one exists.
 
         Args:
-            step: 1: the next one; -1: the one before.
+            step: 1: the next one; -1: the previous one.
         """
         by_number = replace(self.last_filtered, order=TaskOrder.NUMBER)
         numbers, _ = await self._all(by_number)
         table = self._table
-        # a list of a million takes a while to be gone through
+        # searching a list of a million takes a while
         position = await asyncio.to_thread(
             next_match, table.numbers, numbers, table.cursor, step
         )
@@ -215,7 +215,7 @@ class TaskLister:
         return position is not None
 
     async def _all(self, task_list: TaskList) -> tuple[Sequence[int], int]:
-        """A list to its end, and the log's last event when it was begun."""
+        """Return a complete list, and the log's last event at its start."""
         numbers: array[int] = array("q")
         seq, after = 0, None
         while True:

@@ -1,4 +1,4 @@
-"""Provides the pane of one task: its attempts, and the texts of the chosen one."""
+"""The pane of one task: its attempts, and the texts of the chosen one."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ from tui.widgets.table import PagedTable
 from tui.widgets.text_view import NO_TONES, TextView
 
 MOST = 5_000
-"""Lines of either text that are compared: the time grows with their product."""
+"""Maximum lines of either text that are compared: the time grows with their product."""
 
 TONES = MappingProxyType({"+": "added", "-": "removed", "@": "dim"})
-"""The colours of a difference's lines, by the sign that each begins with."""
+"""Colours of a difference's lines, by their first character."""
 
 
 def difference(before: str, after: str) -> str:
-    """Both texts as one: `-` was, `+` is, with three lines around each change."""
+    """Return a unified difference with three lines of context."""
     old, new = before.split("\n"), after.split("\n")
     lines = unified_diff(old[:MOST], new[:MOST], lineterm="")
-    # the first two name files, of which there are none
+    # the first two lines are file names
     changes = [line for number, line in enumerate(lines) if number > 1]
     if max(len(old), len(new)) > MOST:
         changes.append(f"… only the first {MOST:,} lines are compared")
@@ -56,7 +56,7 @@ def difference(before: str, after: str) -> str:
 
 
 class Tab(enum.Enum):
-    """What is shown below the attempts; the value is its name."""
+    """The texts below the attempts; the value is the name."""
 
     PROMPT = "prompt"
     REPLY = "reply"
@@ -78,7 +78,7 @@ _ABSENT = {
 
 
 class TaskPane(Vertical):
-    """One task; `show` says which."""
+    """One task; `show` sets it."""
 
     DEFAULT_CSS = """
     TaskPane { background: $background; }
@@ -106,10 +106,10 @@ class TaskPane(Vertical):
         self._tab = Tab.PROMPT
         self._is_diff = False
         self._text = NO_TEXT
-        self._has_failed = False  #: the text could not be read the last time
+        self._has_failed = False  #: the last read of the text failed
 
     def compose(self) -> ComposeResult:
-        """Two lines about the task, its attempts, the tabs and the text."""
+        """Yield two lines about the task, its attempts, the tabs and the text."""
         yield TextLine(self._glyphs, id="task-head", classes="head")
         yield TextLine(self._glyphs, id="task-key")
         yield PagedTable(attempt_columns(), self._glyphs, id="attempts")
@@ -118,7 +118,7 @@ class TaskPane(Vertical):
         yield TextView(self._glyphs, id="task-text")
 
     def is_inside(self, widget: Widget | None) -> bool:
-        """Whether *widget* is a part of this."""
+        """Return whether *widget* is a part of this pane."""
         return widget is not None and self in widget.ancestors
 
     @property
@@ -126,16 +126,16 @@ class TaskPane(Vertical):
         return self.query_one("#attempts", PagedTable)
 
     def show(self, task: int | None) -> None:
-        """Show a task as it is now."""
+        """Show the current state of a task."""
         if task is not None:
             self._work(partial(self._reading, task), "task")
 
     def poll(self, task: int) -> None:
-        """Show a task anew if anything has happened since the last look."""
+        """Update the task if anything has changed."""
         self._work(partial(self._looking, task), "look")
 
     def step_back(self) -> bool:
-        """Leave the comparison, then the text; whether there was one to leave."""
+        """Leave the comparison, then the text; return whether there was one."""
         if self._is_diff:
             self.action_diff()
             return True
@@ -163,7 +163,7 @@ class TaskPane(Vertical):
             self._say_only(f"There is no {task_name(task)} in this run: esc goes back.")
             return
         if detail == self._detail and not self._has_failed:
-            return  # other tasks moved: no text of this one is read again
+            return  # other tasks changed: this one's texts are not read again
         is_other = self._detail is None or self._detail.line.row.task != task
         self._detail = detail
         self._say(detail)
@@ -204,14 +204,14 @@ class TaskPane(Vertical):
         self.query_one(TextView).focus()
 
     def action_tab(self, by: int) -> None:
-        """Another text."""
+        """Show another text."""
         tabs = list(Tab)
         self._tab = tabs[(tabs.index(self._tab) + by) % len(tabs)]
         self._is_diff = self._is_diff and self._tab in _KINDS
         self._retell()
 
     def action_diff(self) -> None:
-        """What differs from the attempt before; or back to the text itself."""
+        """Show the difference from the previous attempt, or the text again."""
         if not self._is_diff and self._tab not in _KINDS:
             self._refuse("d compares prompts and replies: tab shows them.")
         elif not self._is_diff and self._pair() is None:
@@ -221,19 +221,19 @@ class TaskPane(Vertical):
             self._retell()
 
     def action_page(self) -> None:
-        """Read the text in a pager."""
+        """Show the text in a pager."""
         if self._has_text():
             self._notify_result(page(self.app, self._text.text), "")
 
     def action_copy(self) -> None:
-        """Copy the text that is shown, as it is."""
+        """Copy the displayed text unchanged."""
         if self._has_text():
             self._notify_result(
                 copy_text(self.app, self._text.text), copied(self._tab.value)
             )
 
     def action_write(self) -> None:
-        """Keep the text that is shown, as it is, in a file of the current folder."""
+        """Write the displayed text unchanged to a file in the current folder."""
         if self._detail is None or not self._has_text():
             return
         words = [task_name(self._detail.line.row.task), self._tab.value]
@@ -262,7 +262,8 @@ class TaskPane(Vertical):
         self._work(self._show_text, "text")
 
     def _work(self, work: Callable[[], Coroutine[Any, Any, None]], group: str) -> None:
-        # no coroutine: a worker that is replaced before it starts would never await it
+        # not a coroutine: a worker that is replaced before it starts would never await
+        # it
         _: Worker[None] = self.run_worker(
             work, group=group, exclusive=True, exit_on_error=False
         )
@@ -317,7 +318,7 @@ class TaskPane(Vertical):
         return await self._source.text(attempt.row, _KINDS[self._tab], sign)
 
     def _pair(self) -> tuple[AttemptLine, AttemptLine] | None:
-        """The chosen attempt and the one before; of the first one, the one after."""
+        """Return the chosen attempt and the previous one, or the first two."""
         chosen = self._attempts.row
         lines = () if self._detail is None else self._detail.attempts
         if chosen is None or len(lines) < 2:  # noqa: PLR2004 - a pair
@@ -336,7 +337,7 @@ class TaskPane(Vertical):
 
 
 def _unasked(detail: TaskDetail) -> str:
-    """Why there is no attempt."""
+    """Describe why there is no attempt."""
     if detail.line.row.state is TaskState.SKIPPED:
         return "It was skipped and never sent: the events show why."
     return "No attempt yet: the task is queued."

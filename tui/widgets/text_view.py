@@ -1,7 +1,7 @@
-"""A long text from outside, scrolled; drawn line by line and never as markup.
+"""A long, scrollable text from outside; drawn line by line, never as markup.
 
-What is in view is broken into lines at once, the rest between other work: a text of a
-megabyte is there with the next frame.
+The visible part is wrapped at once, the rest between other work: a text of a megabyte
+appears with the next frame.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from tui.render.layout import WrappedLine, wrapped
 from tui.widgets.scrolling import MOVES, CursorMove, Viewport, dress
 
 AT_ONCE = 400
-"""Lines broken at a time: more than any screen has, some milliseconds' work."""
-#: Colours that lines may have; each has a class in the style sheet.
+"""Lines wrapped at a time: more than any screen has, some milliseconds of work."""
+#: Possible colours of lines; each has a class in the style sheet.
 TONES = ("added", "removed", "dim")
 NO_TONES: Mapping[str, str] = MappingProxyType({})
 
 
 class TextView(ScrollView, can_focus=True):
-    """Shows one text; `show` exchanges it."""
+    """Shows one text; `show` replaces it."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "text-view--line",
@@ -63,18 +63,18 @@ class TextView(ScrollView, can_focus=True):
         self._text = ""
         self._tones = NO_TONES
         self._pieces: list[WrappedLine] = []
-        self._is_to_end = False  #: the end is wanted, and not yet known
+        self._is_to_end = False  #: scroll to the end when it is known
 
     @property
     def text(self) -> str:
-        """What is shown, as it was given."""
+        """The text as given."""
         return self._text
 
     def show(self, text: str, tones: Mapping[str, str] = NO_TONES) -> None:
-        """Show another text from its beginning.
+        """Show another text from its start.
 
         Args:
-            text: anything at all.
+            text: any text.
             tones: colours of lines, one of `TONES`, by their first character.
         """
         if text == self._text and tones == self._tones:
@@ -84,7 +84,7 @@ class TextView(ScrollView, can_focus=True):
         self.scroll_to(y=0, animate=False, force=True, immediate=True)
 
     def action_move(self, move: str) -> None:
-        """Scroll, at once: nothing here glides."""
+        """Scroll without animation."""
         self._is_to_end = CursorMove[move] is CursorMove.LAST
         tops = max(1, len(self._pieces) - self.size.height + 1)
         top = Viewport(self.scroll_offset.y).moved(
@@ -93,11 +93,11 @@ class TextView(ScrollView, can_focus=True):
         self.scroll_to(y=top.cursor, animate=False, force=True, immediate=True)
 
     def on_mount(self) -> None:
-        """Its bar has no signs that the terminal has not."""
+        """Draw the scroll bar in supported characters."""
         dress(self, self._glyphs)
 
     def on_resize(self) -> None:
-        """Break the lines anew."""
+        """Wrap the lines again."""
         self._wrap()
 
     def _wrap(self) -> None:
@@ -112,7 +112,7 @@ class TextView(ScrollView, can_focus=True):
             self.workers.cancel_group(self, "wrap")
 
     async def _wrap_rest(self, pieces: Iterator[WrappedLine]) -> None:
-        # in turns, and not in a thread: that would hold the interpreter for as long
+        # in turns, not in a thread, which would hold the interpreter as long
         begun = list(self._pieces)
         while more := list(islice(pieces, AT_ONCE)):
             begun += more
@@ -127,11 +127,11 @@ class TextView(ScrollView, can_focus=True):
         self.refresh()
 
     def render_line(self, y: int) -> Strip:
-        """One line of the screen."""
+        """Render one line."""
         position = y + self.scroll_offset.y
         has_piece = position < len(self._pieces)
         piece = self._pieces[position] if has_piece else WrappedLine("", "")
-        # of a component, which Textual keeps: `rich_style` is reckoned anew each time
+        # component styles are cached by Textual, unlike `rich_style`
         tone = self._tones.get(piece.first, "line")
         style = self.get_component_rich_style(f"text-view--{tone}")
         return Strip(

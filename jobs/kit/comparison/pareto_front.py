@@ -9,7 +9,6 @@ comparison of the two is given with it.
 from __future__ import annotations
 
 import glob
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -375,9 +374,7 @@ def front_figure(front: ParetoFront | None, level: float) -> Figure:
 
 def write_figure(figure: Figure, file: Path) -> None:
     """Draw *figure* into *file*, whose ending says how."""
-    # about its cache of fonts it would speak to the terminal, from its import on
-    logging.getLogger("matplotlib").setLevel(logging.ERROR)
-    # which takes half a second
+    # its matplotlib takes half a second to import
     from jobs.kit.report import figures  # noqa: PLC0415
 
     with TemporaryDirectory(prefix="siftlog-") as folder:

@@ -24,14 +24,15 @@ from jobs.kit.differences.rendering import (
 from jobs.kit.report.html import (
     Child,
     Element,
-    HtmlColumn,
     element,
     facts_list,
+    folded,
     html_page,
     html_table,
 )
 from jobs.kit.text_format import plural
 from runner.scorecard import Booking
+from store.document import Numbers, Words
 
 MOST_ITEMS = 50
 """Of one part on the page; --json has all."""
@@ -52,9 +53,6 @@ def page(difference: ScoringDifference, paths: Sequence[str] = ()) -> str:
         "Items": _items(difference, metrics),
         "Verdicts": _verdicts(difference.stages),
     }
-    filled = {
-        title: inside for title, content in parts.items() if (inside := tuple(content))
-    }
     facts = {
         "job": difference.job,
         "run": difference.run,
@@ -70,7 +68,7 @@ def page(difference: ScoringDifference, paths: Sequence[str] = ()) -> str:
         f"of run {difference.run}"
     )
     notices = (element("p", note, class_="notice") for note in difference.notes)
-    return html_page(title, (facts_list(facts), notices), filled, _footer(difference))
+    return html_page(title, (facts_list(facts), notices), parts, _footer(difference))
 
 
 def _causes(stages: Sequence[DifferenceStage]) -> Iterator[Element]:
@@ -90,11 +88,11 @@ def _causes(stages: Sequence[DifferenceStage]) -> Iterator[Element]:
     yield html_table(
         "What differs, in the order in which it was changed, one at a time.",
         [
-            HtmlColumn(name="cause"),
-            HtmlColumn(name="before"),
-            HtmlColumn(name="after"),
-            HtmlColumn(name="metrics moved", numeric=True),
-            HtmlColumn(name="verdicts changed", numeric=True),
+            Words("cause"),
+            Words("before"),
+            Words("after"),
+            Numbers("metrics moved"),
+            Numbers("verdicts changed"),
         ],
         rows,
     )
@@ -116,11 +114,8 @@ def _metrics(
         if first:
             yield _table(first, "The headline metrics.")
         if rest:
-            yield element(
-                "details",
-                element("summary", plural(len(rest), "further metric")),
-                _table(rest, "n/a: undefined on a side, so that no number is divided."),
-            )
+            caption = "n/a: undefined on a side, so that no number is divided."
+            yield folded(plural(len(rest), "further metric"), _table(rest, caption))
 
 
 def _table(changed: Sequence[ChangedMetric], caption: str) -> Element:
@@ -133,8 +128,8 @@ def _table(changed: Sequence[ChangedMetric], caption: str) -> Element:
     return html_table(
         caption,
         [
-            HtmlColumn(name="metric"),
-            *(HtmlColumn(name=name, numeric=True) for name in headers),
+            Words("metric"),
+            *(Numbers(name) for name in headers),
         ],
         [
             (
@@ -163,17 +158,11 @@ def _items(
     for metric in metrics:
         for part in metric.parts:
             if part.items:
-                table = _shares(part)
-                opened = "" if metric.path == difference.headline else None
-                yield element(
-                    "details",
-                    element(
-                        "summary",
-                        f"{metric.path} of {metric.model}, {labels(part.causes)}: "
-                        f"{signed(part.change)} by {plural(len(part.items), 'item')}",
-                    ),
-                    table,
-                    open=opened,
+                yield folded(
+                    f"{metric.path} of {metric.model}, {labels(part.causes)}: "
+                    f"{signed(part.change)} by {plural(len(part.items), 'item')}",
+                    _shares(part),
+                    is_open=metric.path == difference.headline,
                 )
 
 
@@ -183,10 +172,10 @@ def _shares(part: CauseShare) -> Element:
     return html_table(
         caption,
         [
-            HtmlColumn(name="item"),
-            HtmlColumn(name="before", numeric=True),
-            HtmlColumn(name="after", numeric=True),
-            HtmlColumn(name="share", numeric=True),
+            Words("item"),
+            Numbers("before"),
+            Numbers("after"),
+            Numbers("share"),
         ],
         [
             (item.item, number(item.before), number(item.after), signed(item.share))
@@ -198,14 +187,11 @@ def _shares(part: CauseShare) -> Element:
 def _verdicts(stages: Sequence[DifferenceStage]) -> Iterator[Element]:
     for stage in stages:
         for model, causes, changes in stage.by_cause():
-            yield element(
-                "details",
-                element(
-                    "summary", f"{model}, {labels(causes)}: {verdict_tally(changes)}"
-                ),
+            yield folded(
+                f"{model}, {labels(causes)}: {verdict_tally(changes)}",
                 html_table(
                     f"The first {MOST_ITEMS} at most.",
-                    [HtmlColumn(name=name) for name in ("task", "before", "after")],
+                    [Words(name) for name in ("task", "before", "after")],
                     [
                         (change.key, *sides(change))
                         for change in judged_first(changes)[:MOST_ITEMS]
@@ -229,7 +215,7 @@ def _booked(model: str, booking: Booking) -> Element:
     return html_table(
         f"{booking.metric} of {model} by {table.caption}: {booking.change:+d} in sum.",
         [
-            HtmlColumn(name=name, numeric=is_number)
+            (Numbers if is_number else Words)(name)
             for name, is_number in zip(table.columns, numeric, strict=True)
         ],
         [tuple(str(cell) for cell in row) for row in table.rows],
@@ -237,18 +223,12 @@ def _booked(model: str, booking: Booking) -> Element:
 
 
 def _footer(difference: ScoringDifference) -> Element:
+    sides = f"{difference.before} {difference.after}"
     return element(
-        "footer",
-        element(
-            "p",
-            f"{extent(difference)}. Parts and shares are exact fractions, shown to "
-            "four digits; with what a metric's own rounding leaves, they add up "
-            "to each change. ",
-            element(
-                "code",
-                f"siftlog diff {difference.run} {difference.before} "
-                f"{difference.after} --json",
-            ),
-            " gives them in full.",
-        ),
+        "p",
+        f"{extent(difference)}. Parts and shares are exact fractions, shown to "
+        "four digits; with what a metric's own rounding leaves, they add up "
+        "to each change. ",
+        element("code", f"siftlog diff {difference.run} {sides} --json"),
+        " gives them in full.",
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import fnmatch
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from fractions import Fraction
 from typing import Any
 
@@ -20,8 +21,7 @@ from jobs.kit.differences.difference import (
 from jobs.kit.text_format import fixed, plural
 from runner.errors import UsageError
 from runner.scorecard import Booking
-from runner.table_rendering import in_columns
-from store.document import as_text
+from store.document import Block, as_text, wide_table
 
 
 def selected_metrics(
@@ -58,7 +58,7 @@ def text(difference: ScoringDifference, paths: Sequence[str], top: int) -> str:
             look at first, with the items of the headline.
         top: how many items and verdicts of each part are listed.
     """
-    lines = [
+    lines: list[Block] = [
         (
             f"{difference.job}  run {difference.run}  scoring {difference.before} -> "
             f"{difference.after}"
@@ -237,14 +237,13 @@ def _cut(value: str, shared: int) -> str:
     return f"{'…' if begin else ''}{text}{end}"
 
 
-def _booked(model: str, booking: Booking) -> Iterator[str]:
+def _booked(model: str, booking: Booking) -> Iterator[Block]:
     yield ""
     yield (
         f"{booking.metric} of {model} by {booking.table.caption}: {booking.change:+d}"
     )
     rows = [tuple(map(str, row)) for row in booking.table.rows]
-    for line in in_columns([booking.table.columns, *rows]):
-        yield f"  {line}"
+    yield wide_table(booking.table.columns, rows, indent=2)
 
 
 def number(value: float | None) -> str:
@@ -276,7 +275,7 @@ def as_json(difference: ScoringDifference, paths: Sequence[str] = ()) -> dict[st
 
 def _stage_json(stage: DifferenceStage) -> dict[str, Any]:
     return {
-        "causes": [_cause_json(cause) for cause in stage.causes],
+        "causes": [asdict(cause) for cause in stage.causes],
         "metrics": stage.metrics,
         "verdicts": {
             model: [_verdict_json(change) for change in changes]
@@ -293,15 +292,6 @@ def _stage_json(stage: DifferenceStage) -> dict[str, Any]:
             }
             for model, booking in stage.bookings.items()
         },
-    }
-
-
-def _cause_json(cause: Cause) -> dict[str, Any]:
-    return {
-        "kind": cause.kind,
-        "name": cause.name,
-        "before": cause.before,
-        "after": cause.after,
     }
 
 
@@ -336,13 +326,7 @@ def _changed_json(metric: ChangedMetric) -> dict[str, Any]:
                 "after": part.after,
                 **_exact("change", part.change),
                 "items": [
-                    {
-                        "item": item.item,
-                        "cluster": item.cluster,
-                        "before": item.before,
-                        "after": item.after,
-                        **_exact("share", item.share),
-                    }
+                    {**asdict(item), **_exact("share", item.share)}
                     for item in part.items
                 ],
                 "rounding": None if part.rounding is None else str(part.rounding),

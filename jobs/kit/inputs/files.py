@@ -183,24 +183,15 @@ class _Table:
             yield source, at, cells
 
     def _require(self, columns: Sequence[str]) -> None:
-        _require(self.path, self.needed, columns, self.cure, takes_map=self.takes_map)
+        for name in self.needed:
+            if name not in columns:
+                raise missing_column(
+                    self.path.name, name, columns, self.cure, takes_map=self.takes_map
+                )
 
     def _note_unknown(self, columns: Iterable[str]) -> None:
         unknown = [name for name in columns if name not in self.names]
         _note_unknown(self.path, unknown, self.findings)
-
-
-def _require(
-    path: Path,
-    needed: Sequence[str],
-    columns: Sequence[str],
-    cure: str,
-    *,
-    takes_map: bool,
-) -> None:
-    for name in needed:
-        if name not in columns:
-            raise missing_column(path.name, name, columns, cure, takes_map=takes_map)
 
 
 def holds_objects(path: Path) -> bool:

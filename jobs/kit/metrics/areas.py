@@ -36,6 +36,9 @@ from jobs.kit.metrics.intervals import Interval
 
 ValueOf: TypeAlias = Callable[[Counts], Floats]
 
+Totals: TypeAlias = npt.NDArray[np.int64]
+"""Rows of one class at each distinct score, replicates down."""
+
 _BLOCK_BYTES = 8 << 20
 """Rows gathered at a time; larger blocks fall out of the processor's cache."""
 
@@ -67,16 +70,18 @@ class _Sorted:
         self._is_positive = truth[self._starts]
         self._distinct = int(is_new_score.sum())
 
-    def counts(self, block: Counts) -> tuple[npt.NDArray[np.int64], ...]:
+    def counts(self, block: Counts) -> tuple[Totals, Totals]:
         """Positives and negatives at each distinct score, replicates down."""
         gathered = np.take(block, self._cluster, axis=1)
         pairs = np.add.reduceat(gathered, self._starts, axis=1, dtype=np.int64)
-        class_counts = []
-        for side in (self._is_positive, ~self._is_positive):
-            at = np.zeros((len(block), self._distinct), dtype=np.int64)
+        shape = len(block), self._distinct
+        positives, negatives = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+        for side, at in (
+            (self._is_positive, positives),
+            (~self._is_positive, negatives),
+        ):
             at[:, self._score_index[side]] = pairs[:, side]
-            class_counts.append(at)
-        return tuple(class_counts)
+        return positives, negatives
 
     def by_parts(self, value_of: Callable[[Counts], Floats]) -> ValueOf:
         """*value_of* in pieces that fit the processor's cache."""
@@ -110,21 +115,45 @@ def _classes(y: Column, cluster: npt.NDArray[np.intp]) -> Support:
 _NO_SUPPORT = ResampledStatistic(_undefined, Support(effective=0.0, independent=0))
 
 
+def _area_of(
+    y: Column,
+    score: Column,
+    cluster: npt.NDArray[np.intp],
+    areas: Callable[[Totals, Totals], Floats],
+) -> ResampledStatistic:
+    """The area that *areas* makes of positives and negatives at each score."""
+    if not len(y):
+        return _NO_SUPPORT
+    rows = _Sorted(y, score, cluster)
+    value_of = rows.by_parts(lambda block: areas(*rows.counts(block)))
+    return ResampledStatistic(value_of, _classes(y, cluster))
+
+
 def auroc_of(
     y: Column, score: Column, cluster: npt.NDArray[np.intp]
 ) -> ResampledStatistic:
     """The area under the ROC curve of each replicate."""
-    if not len(y):
-        return _NO_SUPPORT
-    rows = _Sorted(y, score, cluster)
 
-    def areas(block: Counts) -> Floats:
-        positives, negatives = rows.counts(block)
+    def areas(positives: Totals, negatives: Totals) -> Floats:
         above = np.cumsum(positives, axis=1)
         twice = (negatives * (2 * above - positives)).sum(axis=1)
         return quotient(twice, 2 * above[:, -1] * negatives.sum(axis=1))
 
-    return ResampledStatistic(rows.by_parts(areas), _classes(y, cluster))
+    return _area_of(y, score, cluster, areas)
+
+
+def auprc_of(
+    y: Column, score: Column, cluster: npt.NDArray[np.intp]
+) -> ResampledStatistic:
+    """The average precision of each replicate."""
+
+    def areas(positives: Totals, negatives: Totals) -> Floats:
+        tp = np.cumsum(positives, axis=1)
+        seen = tp + np.cumsum(negatives, axis=1)
+        precision = np.divide(tp, seen, out=np.zeros(tp.shape), where=seen > 0)
+        return quotient((positives * precision).sum(axis=1), tp[:, -1])
+
+    return _area_of(y, score, cluster, areas)
 
 
 def tpr_of(
@@ -149,24 +178,6 @@ def tpr_of(
         return curves
 
     return rows.by_parts(sensitivities)
-
-
-def auprc_of(
-    y: Column, score: Column, cluster: npt.NDArray[np.intp]
-) -> ResampledStatistic:
-    """The average precision of each replicate."""
-    if not len(y):
-        return _NO_SUPPORT
-    rows = _Sorted(y, score, cluster)
-
-    def areas(block: Counts) -> Floats:
-        positives, negatives = rows.counts(block)
-        tp = np.cumsum(positives, axis=1)
-        seen = tp + np.cumsum(negatives, axis=1)
-        precision = np.divide(tp, seen, out=np.zeros(tp.shape), where=seen > 0)
-        return quotient((positives * precision).sum(axis=1), tp[:, -1])
-
-    return ResampledStatistic(rows.by_parts(areas), _classes(y, cluster))
 
 
 _FEWEST = 2
@@ -256,12 +267,11 @@ def _clustered(
 
     None where a class lies in fewer than two clusters.
     """
-    index_of = {group: at for at, group in enumerate(sorted(set(groups)))}
-    at = np.fromiter((index_of[group] for group in groups), np.intp, len(groups))
+    at, m = cluster_index(groups), len(set(groups))
     sums, sizes = [], []
     for rows, column in ((truth, above), (~truth, below)):
-        sums.append(np.bincount(at[rows], weights=column, minlength=len(index_of)))
-        sizes.append(np.bincount(at[rows], minlength=len(index_of)))
+        sums.append(np.bincount(at[rows], weights=column, minlength=m))
+        sizes.append(np.bincount(at[rows], minlength=m))
     with_rows = [int((size > 0).sum()) for size in sizes]
     if min(with_rows) < _FEWEST:
         return None
@@ -270,7 +280,6 @@ def _clustered(
         k / (k - 1) * math.fsum(column * column) / size**2
         for column, k, size in zip(sums, with_rows, n, strict=True)
     )
-    m = len(index_of)
     return variance + 2 * m / (m - 1) * math.fsum(sums[0] * sums[1]) / (n[0] * n[1])
 
 

@@ -1,4 +1,4 @@
-"""Classification: counts, rates, ROC, precision-recall; several classes or labels.
+"""Classification: counts, rates, ROC, precision-recall; several labels.
 
 A row counts as positive where its score is at least the threshold. Curves have a point
 for every distinct score; none is dropped. Undefined is None, or NaN inside arrays of
@@ -26,6 +26,7 @@ from jobs.kit.metrics.columns import (
     check_same_length,
     labels,
     quotient,
+    ratio,
     scores,
     weights,
 )
@@ -309,84 +310,6 @@ def threshold_grid(y: Column, p: Column, taus: Column) -> CountGrid:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClassRates:
-    """Precision, recall and F1 of one class, or averaged over classes."""
-
-    precision: float | None
-    recall: float | None
-    f1: float | None
-    support: int  #: items of that class in truth
-    n_defined: int = 1  #: classes whose F1 has a value, for the macro average
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Multiclass:
-    """How decisions among several classes stand to the truth."""
-
-    by_label: Mapping[str, ClassRates]
-    macro: ClassRates  #: plain means over the classes where the rate is defined
-    weighted: ClassRates  #: means by support
-    accuracy: float | None  #: also micro precision, recall and F1
-    matrix: tuple[tuple[int, ...], ...]  #: truth down, decisions across, as the labels
-
-
-def multiclass(y: Sequence[str], h: Sequence[str], names: Sequence[str]) -> Multiclass:
-    """Rates of a decision among the classes *names*, which are given, not inferred.
-
-    Raises:
-        ValueError: where lengths differ, or a class is not among the names.
-    """
-    check_same_length(y=y, h=h)
-    index = {name: i for i, name in enumerate(names)}
-    for argument, column in (("y", y), ("h", h)):
-        for i, name in enumerate(column):
-            if name not in index:
-                raise ValueError(f"{argument} holds {name!r} at index {i}, no label.")
-    k = len(names)
-    cells = np.bincount(
-        [index[a] * k + index[b] for a, b in zip(y, h, strict=True)], minlength=k * k
-    ).reshape(k, k)
-    tp, truth, decided = np.diag(cells), cells.sum(axis=1), cells.sum(axis=0)
-    columns = {
-        "precision": quotient(tp, decided),
-        "recall": quotient(tp, truth),
-        "f1": quotient(2 * tp, truth + decided),
-    }
-    by_label = {
-        name: ClassRates(
-            precision=as_value(columns["precision"][i]),
-            recall=as_value(columns["recall"][i]),
-            f1=as_value(columns["f1"][i]),
-            support=int(truth[i]),
-        )
-        for i, name in enumerate(names)
-    }
-    return Multiclass(
-        by_label=by_label,
-        macro=_averaged(columns, np.ones(k), len(y)),
-        weighted=_averaged(columns, truth.astype(np.float64), len(y)),
-        accuracy=as_value(float(quotient(tp.sum(), len(y)))),
-        matrix=tuple(tuple(int(n) for n in row) for row in cells),
-    )
-
-
-def _averaged(columns: Mapping[str, Floats], load: Floats, n: int) -> ClassRates:
-    return ClassRates(
-        precision=_weighted(columns["precision"], load),
-        recall=_weighted(columns["recall"], load),
-        f1=_weighted(columns["f1"], load),
-        support=n,
-        n_defined=int(np.count_nonzero(~np.isnan(columns["f1"]))),
-    )
-
-
-def _weighted(column: Floats, load: Floats) -> float | None:
-    is_defined = ~np.isnan(column)
-    total = math.fsum(load[is_defined])
-    return math.fsum((column * load)[is_defined]) / total if total else None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Multilabel:
     """Figures of a decision table against the truth; None where undefined."""
 
@@ -433,11 +356,11 @@ def multilabel(
     return Multilabel(
         items=items,
         labels=width,
-        exact_match=_share(int((y == h).all(axis=1).sum()), items),
-        hamming_score=_share(int((y == h).sum()), items * width),
+        exact_match=ratio(int((y == h).all(axis=1).sum()), items),
+        hamming_score=ratio(int((y == h).sum()), items * width),
         jaccard_per_item=_mean(jaccard),
         jaccard_defined=int(np.count_nonzero(~np.isnan(jaccard))),
-        micro_f1=_share(2 * int((y & h).sum()), whole),
+        micro_f1=ratio(2 * int((y & h).sum()), whole),
         f1_per_item=_mean(np.where(is_defined, per_item, 0.0)),
         f1_per_item_empty_one=_mean(np.where(is_defined, per_item, 1.0)),
         f1_per_item_defined=_mean(per_item),
@@ -463,10 +386,6 @@ def _f1(y: Bools, h: Bools, axis: int) -> Floats:
     return quotient(2 * (y & h).sum(axis=axis), y.sum(axis=axis) + h.sum(axis=axis))
 
 
-def _share(k: int, n: int) -> float | None:
-    return k / n if n else None
-
-
 def _mean(column: Floats) -> float | None:
     defined = column[~np.isnan(column)]
     return math.fsum(defined) / len(defined) if len(defined) else None
@@ -478,21 +397,11 @@ def _weighted_mean(column: Floats, load: npt.NDArray[np.int_]) -> float | None:
     return as_value(float(quotient(total, load.sum())))
 
 
-def ppv_at_prevalence(
-    sensitivity: float | None, specificity: float | None, prevalence: float
-) -> float | None:
-    """The precision that these rates would have where positives are that common.
-
-    Bayes' rule; a set that was drawn has a precision of its own making.
-    """
-    if sensitivity is None or specificity is None:
-        return None
-    return as_value(
-        float(ppv_columns(np.array(sensitivity), np.array(specificity), prevalence))
-    )
-
-
 def ppv_columns(sensitivity: Floats, specificity: Floats, prevalence: float) -> Floats:
-    """That precision for many rates at once; NaN where it is undefined."""
+    """The precision that rates would have where positives are that common.
+
+    Bayes' rule; a set that was drawn has a precision of its own making. NaN where it is
+    undefined.
+    """
     right = sensitivity * prevalence
     return quotient(right, right + (1 - specificity) * (1 - prevalence))

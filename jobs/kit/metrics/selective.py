@@ -195,23 +195,6 @@ def risk_coverage(confidence: Column, error: Column) -> RiskCoverage:
     )
 
 
-def coverage_at_risk(confidence: Column, error: Column, risk: float) -> float | None:
-    """The largest coverage with at most that *risk*; 0.0 if no point has it."""
-    points = risk_coverage(confidence, error)
-    if not len(points.risk):
-        return None
-    return float(np.max(points.coverage[points.risk <= risk], initial=0.0))
-
-
-def risk_at_coverage(
-    confidence: Column, error: Column, coverage: float
-) -> float | None:
-    """The risk at the first point that covers at least *coverage*."""
-    points = risk_coverage(confidence, error)
-    enough = np.flatnonzero(points.coverage >= coverage)
-    return float(points.risk[enough[0]]) if len(enough) else None
-
-
 def aurc(confidence: Column, error: Column) -> float | None:
     """Mean over ranks of the expected risk (Geifman and others, 2019).
 

@@ -21,15 +21,15 @@ not, and is to be shuffled before.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from jobs.kit.metrics.cluster_statistics import Ratio
-from jobs.kit.metrics.columns import Floats, mean, quotient, ratio
+from jobs.kit.metrics.columns import Bools, Floats, Ints, mean, quotient, ratio
 from jobs.kit.metrics.intervals import Interval, round12
 
 #: Differences no larger than this are rounding, not effects.
@@ -40,6 +40,10 @@ _EXACT_CLUSTERS = 16
 _DRAWS = 10_000
 _BLOCK_SIGNS = 1 << 18
 """Signs drawn at a time; larger blocks fall out of the processor's cache."""
+
+
+Signs: TypeAlias = Ints
+"""1 or -1 for each cluster, a pattern a row."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,15 +99,12 @@ def sign_flip(
     if not m:
         return 1.0
     observed = abs(math.fsum(nonzero)) - NEGLIGIBLE
-    if m <= _EXACT_CLUSTERS:
-        return float(np.mean(_totals(_all_signs(m), nonzero) >= observed))
-    rng = np.random.default_rng(seed)
-    # many draws at a time: the generator's stream is the same as one by one
-    extreme = sum(
-        int(np.sum(_totals(2 * rng.integers(0, 2, (rows, m)) - 1, nonzero) >= observed))
-        for rows in _blocks(max(1, _BLOCK_SIGNS // m))
-    )
-    return (1 + extreme) / (_DRAWS + 1)
+
+    def extreme(signs: Signs) -> Bools:
+        is_extreme: Bools = np.abs((signs * nonzero).sum(axis=1)) >= observed
+        return is_extreme
+
+    return _permuted(extreme, m, seed)
 
 
 def swap_sides(first: Ratio, second: Ratio, seed: int = 20260118) -> float | None:
@@ -138,7 +139,7 @@ def swap_sides(first: Ratio, second: Ratio, seed: int = 20260118) -> float | Non
     halves = (above - above2)[differs] / 2, (below - below2)[differs] / 2
     tops, bottoms = (math.fsum(column) for column in middles)
 
-    def gaps(signs: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    def gaps(signs: Signs) -> Floats:
         up, down = ((signs * half).sum(axis=1) for half in halves)
         return np.abs(
             quotient(tops + up, bottoms + down) - quotient(tops - up, bottoms - down)
@@ -150,20 +151,10 @@ def swap_sides(first: Ratio, second: Ratio, seed: int = 20260118) -> float | Non
     if not m:
         return 1.0
 
-    def extreme(signs: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-        return ~(gaps(signs) < observed - NEGLIGIBLE)
-
-    if m <= _EXACT_CLUSTERS:
-        return float(np.mean(extreme(_all_signs(m))))
-    rng = np.random.default_rng(seed)
-    count = sum(
-        int(np.sum(extreme(2 * rng.integers(0, 2, (rows, m)) - 1)))
-        for rows in _blocks(max(1, _BLOCK_SIGNS // m))
-    )
-    return (1 + count) / (_DRAWS + 1)
+    return _permuted(lambda signs: ~(gaps(signs) < observed - NEGLIGIBLE), m, seed)
 
 
-def bootstrap_p(differences: npt.NDArray[np.float64]) -> float | None:
+def bootstrap_p(differences: Floats) -> float | None:
     """The two-sided p-value that a statistic's resampled *differences* give.
 
     Twice the share on the smaller side of 0, the observed sample counted once. For
@@ -177,22 +168,22 @@ def bootstrap_p(differences: npt.NDArray[np.float64]) -> float | None:
     return min(1.0, 2 * (1 + tail) / (1 + len(used)))
 
 
-def _blocks(rows: int) -> Iterator[int]:
-    """All draws, in blocks of at most *rows*."""
-    for start in range(0, _DRAWS, rows):
-        yield min(rows, _DRAWS - start)
+def _permuted(extreme: Callable[[Signs], Bools], m: int, seed: int) -> float:
+    """The share of the patterns of *m* signs that are *extreme*: of all, or of draws.
 
-
-def _all_signs(m: int) -> npt.NDArray[np.int64]:
-    """All 2^m rows of m signs."""
-    return 1 - 2 * (np.arange(2**m)[:, None] >> np.arange(m) & 1)
-
-
-def _totals(
-    signs: npt.NDArray[np.int64], sums: npt.NDArray[np.float64]
-) -> npt.NDArray[np.float64]:
-    totals: npt.NDArray[np.float64] = np.abs((signs * sums).sum(axis=1))
-    return totals
+    Of drawn patterns the observed one counts as one more.
+    """
+    if m <= _EXACT_CLUSTERS:
+        every = 1 - 2 * (np.arange(2**m)[:, None] >> np.arange(m) & 1)
+        return float(np.mean(extreme(every)))
+    rng = np.random.default_rng(seed)
+    # many draws at a time: the generator's stream is the same as one by one
+    rows = max(1, _BLOCK_SIGNS // m)
+    sizes = (min(rows, _DRAWS - start) for start in range(0, _DRAWS, rows))
+    count = sum(
+        int(np.sum(extreme(2 * rng.integers(0, 2, (size, m)) - 1))) for size in sizes
+    )
+    return (1 + count) / (_DRAWS + 1)
 
 
 def holm(p: Sequence[float | None]) -> tuple[float | None, ...]:
@@ -209,11 +200,6 @@ def holm(p: Sequence[float | None]) -> tuple[float | None, ...]:
         largest = max(largest, min(1.0, (len(ranked) - rank) * value))
         corrected[index] = largest
     return tuple(corrected)
-
-
-def noninferiority(difference: Interval, margin: float) -> bool | None:
-    """Whether the whole interval lies above -*margin*; None where it is undefined."""
-    return None if difference.lo is None else difference.lo > -margin
 
 
 MAX_BET_SHARE = 0.5

@@ -19,11 +19,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.resources import files
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import TypeAlias
 
 from jobs.kit.text_format import csv_cell, is_numeric
+from store.document import Column, Numbers, Words
 from store.printable import printable
 
 MAX_TEXT_CHARS = 400
@@ -82,16 +83,17 @@ def display_text(text: str) -> str:
 
 
 def html_page(
-    title: str, header: Child, sections: Mapping[str, Child], footer: Element
+    title: str, header: Child, sections: Mapping[str, Iterable[Child]], footer: Child
 ) -> str:
     """A whole page as text.
 
     Args:
         title: of the page.
         header: what stands between title and links.
-        sections: by title, none of them empty.
+        sections: by title; empty ones are left out.
         footer: the end.
     """
+    filled = {name: parts for name, of in sections.items() if (parts := tuple(of))}
     body = element(
         "body",
         element(
@@ -100,14 +102,12 @@ def html_page(
             header,
             element(
                 "nav",
-                element("ul", (element("li", _link(section)) for section in sections)),
+                element("ul", (element("li", _link(section)) for section in filled)),
                 aria_label="Sections",
             ),
         ),
-        element(
-            "main", chain.from_iterable(_section(*part) for part in sections.items())
-        ),
-        footer,
+        element("main", (_section(*part) for part in filled.items())),
+        element("footer", footer),
     )
     root = element("html", _head(title), body, lang="en")
     return f"<!DOCTYPE html>\n{root}\n"
@@ -148,9 +148,9 @@ def _link(title: str) -> Element:
     return element("a", title, href=f"#{_anchor(title)}")
 
 
-def _section(title: str, inside: Child) -> Iterable[Element]:
+def _section(title: str, inside: Child) -> Element:
     anchor = _anchor(title)
-    yield element(
+    return element(
         "section",
         element("h2", title, id=anchor),
         inside,
@@ -165,23 +165,28 @@ FIRST_ROWS = 20
 _PATH = re.compile(r"\w+([._]\w+)*")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HtmlColumn:
-    """The head of a column."""
-
-    name: str
-    numeric: bool = False
-    title: str = ""  #: what a reader calls it, above its name; empty: the name alone
-
-
 def html_table(
-    caption: Child, columns: Sequence[HtmlColumn], rows: Sequence[Sequence[Child]]
+    caption: Child,
+    columns: Sequence[Column],
+    rows: Sequence[Sequence[Child]],
+    keys: Sequence[str] = (),
 ) -> Element:
-    """A table; the first cell of a row is its head."""
-    classes = ["n" if column.numeric else None for column in columns]
+    """A table; the first cell of a row is its head.
+
+    Args:
+        caption: of the table.
+        columns: texts and numbers; of the blocks of a document the titles count.
+        rows: a cell for each column.
+        keys: a name below the title of each column; "": none.
+    """
+    classes = ["n" if isinstance(column, Numbers) else None for column in columns]
+    titles = (
+        with_key(column.title, _breaking(key)) if key else _breaking(column.title)
+        for column, key in zip(columns, keys or [""] * len(columns), strict=True)
+    )
     head = (
-        element("th", _headed(column), scope="col", class_=kind)
-        for column, kind in zip(columns, classes, strict=True)
+        element("th", title, scope="col", class_=kind)
+        for title, kind in zip(titles, classes, strict=True)
     )
     body = (
         element(
@@ -205,12 +210,16 @@ def html_table(
     )
 
 
-def _headed(column: HtmlColumn) -> Child:
-    """A column's words with its name below; its name alone where it has no words."""
-    name = _breaking(column.name)
-    if not column.title:
-        return name
-    return column.title, element("span", element("code", name), class_="key")
+def with_key(name: str, key: Child) -> Child:
+    """A name with its key below; the key alone where there is no name."""
+    code = element("code", key)
+    return (name, element("span", code, class_="key")) if name else code
+
+
+def folded(summary: str, *inside: Child, is_open: bool = False) -> Element:
+    """What is shown behind a click on its summary."""
+    heading = element("summary", summary)
+    return element("details", heading, inside, open="" if is_open else None)
 
 
 def _breaking(name: str) -> Child:
@@ -254,7 +263,8 @@ class CsvPreview:
             titles: of columns, in the words of a reader.
         """
         by_name = dict(zip(self.columns, self._cells(), strict=True))
-        columns: list[HtmlColumn] = []
+        columns: list[Column] = []
+        keys: list[str] = []
         cell_columns: list[Sequence[Child]] = []
         ends = {
             name: _ends(name) for name in by_name if by_name.keys() >= {*_ends(name)}
@@ -266,14 +276,16 @@ class CsvPreview:
                 continue
             is_number = any(cells) and all(map(is_numeric, filter(None, cells)))
             title = titles.get(name, "")
-            columns.append(HtmlColumn(name=name, numeric=is_number, title=title))
+            columns.append((Numbers if is_number else Words)(title or name))
+            keys.append(name if title else "")
             texts = list(map(csv_cell, cells)) if is_number else cells
             if name in ends:
                 low, high = (by_name[end] for end in ends[name])
                 cell_columns.append(list(map(_with_interval, texts, low, high)))
             else:
                 cell_columns.append(texts)
-        return html_table(caption, columns, list(zip(*cell_columns, strict=True)))
+        rows = list(zip(*cell_columns, strict=True))
+        return html_table(caption, columns, rows, keys)
 
     def _cells(self) -> list[Sequence[str]]:
         """The rows by column."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 import json
-import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
@@ -19,12 +18,13 @@ from jobs.kit.report.html import (
     Child,
     CsvPreview,
     Element,
-    HtmlColumn,
     element,
     facts_list,
+    folded,
     html_page,
     html_table,
     scrolling,
+    with_key,
 )
 from jobs.kit.text_format import (
     UNDEFINED,
@@ -45,6 +45,7 @@ from runner.scorecard import (
     Table,
 )
 from runner.table_rendering import format_number
+from store.document import Numbers, Words
 
 MOST_METRICS = 300
 """Of one model in the report; scorecard.json holds all."""
@@ -89,10 +90,10 @@ def overview(reported: ReportSource) -> Iterator[Element]:
     yield html_table(
         "Headline metrics by model, with intervals; n is the number of items.",
         [
-            HtmlColumn(name="metric"),
-            HtmlColumn(name="better"),
-            *(HtmlColumn(name=model, numeric=True) for model in by_path),
-            HtmlColumn(name="n", numeric=True),
+            Words("metric"),
+            Words("better"),
+            *(Numbers(model) for model in by_path),
+            Numbers("n"),
         ],
         [_overview_row(by_model, tuple(by_path)) for _, by_model in rows],
     )
@@ -116,18 +117,12 @@ def _overview_row(by_model: Mapping[str, Metric], models: Sequence[str]) -> list
     first = next(iter(by_model.values()))
     counts = dict.fromkeys(f"{metric.n:,}" for metric in by_model.values())
     return [
-        _metric_name(first),
+        with_key(first.name, first.path),
         BETTER[first.direction],
         *(_estimate(by_model.get(model)) for model in models),
         # as many as there are models, where each is of other items
         " / ".join(counts),
     ]
-
-
-def _metric_name(metric: Metric) -> Child:
-    """A metric's name with its key below."""
-    key = element("code", metric.path)
-    return (metric.name, element("span", key, class_="key")) if metric.name else key
 
 
 def _estimate(metric: Metric | None) -> Child:
@@ -288,11 +283,11 @@ def findings(reported: ReportSource) -> Iterator[Element]:
     yield html_table(
         "What a reader of the numbers should know, the gravest first.",
         [
-            HtmlColumn(name="severity"),
-            HtmlColumn(name="where"),
-            HtmlColumn(name="what"),
-            HtmlColumn(name="n", numeric=True),
-            HtmlColumn(name="example"),
+            Words("severity"),
+            Words("where"),
+            Words("what"),
+            Numbers("n"),
+            Words("example"),
         ],
         [_finding(finding) for finding in sorted_findings],
     )
@@ -327,7 +322,7 @@ def coverage(operations: Operations) -> Iterator[Element]:
     ]
     yield html_table(
         "The run's course, when it was scored. Answers and scores do not depend on it.",
-        [HtmlColumn(name="what"), HtmlColumn(name="amount", numeric=True)],
+        [Words("what"), Numbers("amount")],
         rows,
     )
 
@@ -345,9 +340,9 @@ def settings(reported: ReportSource) -> Iterator[Element]:
         yield html_table(
             "Settings that are not the default.",
             [
-                HtmlColumn(name="setting"),
-                HtmlColumn(name="value"),
-                HtmlColumn(name="default"),
+                Words("setting"),
+                Words("value"),
+                Words("default"),
             ],
             [
                 (name, _plain(value), _plain(default))
@@ -359,7 +354,7 @@ def settings(reported: ReportSource) -> Iterator[Element]:
     if reported.inputs:
         yield html_table(
             "The input files, by the beginning of their SHA-256.",
-            [HtmlColumn(name="setting"), HtmlColumn(name="hash")],
+            [Words("setting"), Words("hash")],
             [(i.setting, element("code", i.sha256[:16])) for i in reported.inputs],
         )
 
@@ -377,23 +372,22 @@ def metrics(reported: ReportSource) -> Iterator[Element]:
             if model_metrics[MOST_METRICS:]
             else len(model_metrics)
         )
-        yield element(
-            "details",
-            element("summary", f"{model} ({size} metrics)"),
+        yield folded(
+            f"{model} ({size} metrics)",
             html_table(
                 ("All are in ", element("code", "scorecard.json"), "."),
                 [
-                    HtmlColumn(name="metric"),
-                    HtmlColumn(name="better"),
-                    HtmlColumn(name="value", numeric=True),
-                    HtmlColumn(name="interval", numeric=True),
-                    HtmlColumn(name="n", numeric=True),
-                    HtmlColumn(name="subset"),
-                    HtmlColumn(name="definition"),
+                    Words("metric"),
+                    Words("better"),
+                    Numbers("value"),
+                    Numbers("interval"),
+                    Numbers("n"),
+                    Words("subset"),
+                    Words("definition"),
                 ],
                 [
                     (
-                        _metric_name(m),
+                        with_key(m.name, m.path),
                         BETTER[m.direction],
                         format_number(m.value),
                         metric_interval(m),
@@ -430,12 +424,12 @@ def costs(operations: Mapping[str, Any]) -> Iterator[Element]:
             "Cost and time of each model over all stages, replicates "
             "and failed calls. n/a: none, or a price is unknown.",
             [
-                HtmlColumn(name="model"),
-                HtmlColumn(name="for each"),
-                HtmlColumn(name="how many", numeric=True),
-                HtmlColumn(name="tokens in", numeric=True),
-                HtmlColumn(name="tokens out", numeric=True),
-                HtmlColumn(name="US dollars", numeric=True),
+                Words("model"),
+                Words("for each"),
+                Numbers("how many"),
+                Numbers("tokens in"),
+                Numbers("tokens out"),
+                Numbers("US dollars"),
             ],
             rows,
         )
@@ -473,11 +467,8 @@ def other_tables(reported: ReportSource, folder: Path) -> Iterator[Element]:
             yield preview.grid(caption, table.titles)
         else:
             size = f"first {FIRST_ROWS} of {preview.total:,}" if left else preview.total
-            yield element(
-                "details",
-                element("summary", f"{table.name} ({size} rows)"),
-                preview.grid(caption, table.titles),
-            )
+            grid = preview.grid(caption, table.titles)
+            yield folded(f"{table.name} ({size} rows)", grid)
 
 
 def _caption(table: Table, preview: CsvPreview) -> Child:
@@ -500,9 +491,7 @@ def write(folder: Path, reported: ReportSource) -> tuple[Finding, ...]:
     failed = [figure for figure in all_figures if isinstance(figure, FailedFigure)]
     drawn_figures = [figure for figure in all_figures if isinstance(figure, Figure)]
     if drawn_figures:
-        # about its cache of fonts it would speak to the terminal, from its import on
-        logging.getLogger("matplotlib").setLevel(logging.ERROR)
-        # which takes half a second
+        # its matplotlib takes half a second to import
         from jobs.kit.report import figures  # noqa: PLC0415
 
         undrawn = figures.write_figures(drawn_figures, folder / FIGURES)
@@ -550,15 +539,12 @@ def page(folder: Path, reported: ReportSource, drawn_figures: Sequence[Figure]) 
         "All metrics and definitions": metrics(reported),
         "Settings": settings(reported),
     }
-    filled = {
-        title: inside for title, content in parts.items() if (inside := tuple(content))
-    }
     title = f"{reported.job}: report of run {reported.run_id}"
     header = (
         _facts(reported),
         (element("p", text, class_="notice") for text in notices(reported, operations)),
     )
-    return html_page(title, header, filled, _footer(reported))
+    return html_page(title, header, parts, _footer(reported))
 
 
 def _facts(reported: ReportSource) -> Element:
@@ -577,14 +563,11 @@ def _facts(reported: ReportSource) -> Element:
 
 def _footer(reported: ReportSource) -> Element:
     return element(
-        "footer",
-        element(
-            "p",
-            "Numbers are shown to three decimals; ",
-            element("code", "scorecard.json"),
-            " and the tables have all digits. n/a is undefined, such "
-            "as 0/0 or a mean over nothing; it is not 0. One item in "
-            "detail: ",
-            element("code", f"siftlog explain {reported.run_id} ITEM"),
-        ),
+        "p",
+        "Numbers are shown to three decimals; ",
+        element("code", "scorecard.json"),
+        " and the tables have all digits. n/a is undefined, such "
+        "as 0/0 or a mean over nothing; it is not 0. One item in "
+        "detail: ",
+        element("code", f"siftlog explain {reported.run_id} ITEM"),
     )

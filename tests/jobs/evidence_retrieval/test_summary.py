@@ -12,8 +12,8 @@ from jobs.evidence_retrieval.predictions.scoring_input import predict
 from jobs.evidence_retrieval.queries import ScoringInput
 from jobs.evidence_retrieval.score import score
 from jobs.evidence_retrieval.settings import EvidenceSettings
-from runner.cli.console import fold_text
 from runner.scorecard import Finding
+from store.document import fitted_lines
 from tests.jobs.evidence_retrieval.world import answers, dataset
 
 
@@ -31,7 +31,7 @@ def test_rows_stay_rows_in_eighty_columns(
     world: EvidenceDataset, sheet: ScoringInput
 ) -> None:
     text = score(world, sheet).summary
-    lines = fold_text(text, 80).splitlines()
+    lines = list(fitted_lines(text, 80))
     assert max(map(len, text.splitlines())) > 80
     assert max(map(len, lines)) <= 80
     baselines = lines.index("Over trivial baselines:")

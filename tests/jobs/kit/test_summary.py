@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from jobs.kit.summary import LINE_CHARS, finding_lines, summary_text, wide_table
+from jobs.kit.summary import LINE_CHARS, finding_lines, summary_text
 from runner.scorecard import Finding
+from store.document import wide_table
 
 
 def test_lines_are_bounded_and_harmless() -> None:

@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobs.screening.contamination import (
+from jobs.screening.data import ArticleText, Corpus, Exclusion, Status
+from jobs.screening.graph import Graph
+from jobs.screening.input_tables import CitationCollector
+from jobs.screening.set_files import (
     Contamination,
     contamination,
     macro_confirmed,
     together,
 )
-from jobs.screening.data import ArticleText, Corpus, Exclusion, Status
-from jobs.screening.graph import Graph
-from jobs.screening.input_tables import CitationCollector
 from jobs.screening.strata import implied
 from jobs.screening.topic_drift import TopicDrift, tfidf_vectors
 from tests.jobs.screening.corpora import World, worlds

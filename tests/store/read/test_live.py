@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.cli.status import forecast_json, forecast_lines, status_json
+from runner.cli.status import forecast_facts, forecast_json, status_json
 from store.database import connect, open_reader, read_transaction
 from store.log.interface import Heartbeat
 from store.read.live import (
@@ -90,7 +90,7 @@ def test_programs_and_people_are_told_the_same_end(busy: LiveStatus) -> None:
     assert shown is not None
     assert shown["seconds"]["expected"] == pytest.approx(told.seconds.expected, abs=0.1)
     assert shown["stages"][0]["left"] == told.stages[0].left
-    assert [line.split()[0] for line in forecast_lines(busy)] == [
+    assert [fact.label.split()[0] for fact in forecast_facts(busy)] == [
         "pace",
         "ETA",
         "comes",
@@ -105,14 +105,14 @@ def test_what_holds_still_has_no_end(busy: LiveStatus) -> None:
     assert paused.state == "paused"
     assert (paused.forecast, paused.rate, paused.comes_to_usd) == (None, None, None)
     assert forecast_json(paused) is None
-    assert forecast_lines(paused) == []
+    assert forecast_facts(paused) == []
 
 
 def test_too_few_tasks_say_how_many_are_wanting(busy: LiveStatus) -> None:
     young = replace(busy, rows=[_minute(busy.now_us // MINUTE_US - 1, 3)])
     assert young.forecast is not None
     assert forecast_json(young) is not None
-    assert "needs more ended tasks: 27" in forecast_lines(young)[1]
+    assert "needs more ended tasks: 27" in forecast_facts(young)[1].text
 
 
 def test_the_monitor_shows_what_the_verb_says(busy: LiveStatus, tmp_path: Path) -> None:

@@ -145,6 +145,7 @@ def _other_key(line: Any) -> Any:
         "expected_answer_significance": "no",
         "original_sentence": "A canary sings.",
         "annotation_id": "canary",
+        "question_type": "canary",
     }
     return {key: other.get(key, value) for key, value in line.items()}
 

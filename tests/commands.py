@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import io
-from contextlib import redirect_stderr, redirect_stdout
+import os
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from pathlib import Path
+from subprocess import CompletedProcess
 
 from runner.cli.main import exit_code
+from tests.processes import environment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,3 +28,21 @@ def command(*words: object) -> Done:
     with redirect_stdout(out), redirect_stderr(err):
         code = exit_code([str(word) for word in words])
     return Done(code=code, out=out.getvalue(), err=err.getvalue())
+
+
+def siftlog(
+    *words: object, cwd: Path, check: bool = True, env: dict[str, str] | None = None
+) -> CompletedProcess[str]:
+    """Run one command as `tests.processes.siftlog` does, without a process."""
+    assert "PYTHONPATH" not in (env or {}), "what it installs is not seen here"
+    before = dict(os.environ)
+    try:
+        os.environ.clear()
+        os.environ.update(environment(env))
+        with chdir(cwd):
+            done = command(*words)
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+    assert not check or done.code == 0, done.out + done.err
+    return CompletedProcess(words, done.code, done.out, done.err)

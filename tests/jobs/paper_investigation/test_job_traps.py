@@ -19,6 +19,7 @@ from jobs.paper_investigation.prompts import request
 from jobs.paper_investigation.settings import InvestigationSettings
 from runner.messages import Reply
 from tests.answering import answering
+from tests.commands import siftlog
 from tests.jobs.paper_investigation.small_datasets import choice, dataset
 from tests.jobs.paper_investigation.small_run import (
     ENGINE,
@@ -30,7 +31,7 @@ from tests.jobs.paper_investigation.small_run import (
     scorecard,
     values,
 )
-from tests.processes import siftlog, start, status
+from tests.processes import start, status
 
 # what was paid for
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from tests.commands import siftlog
 from tests.jobs.paper_investigation.small_run import (
     JOB,
     write_rows,
 )
-from tests.processes import siftlog
 
 RECORD = {
     "pmcid": "PMC1",

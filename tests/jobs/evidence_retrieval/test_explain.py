@@ -29,6 +29,7 @@ from store.database import open_reader
 from store.document import WIDTH
 from store.printable import display_width, printable
 from store.tables import started
+from tests.commands import siftlog
 from tests.jobs.evidence_retrieval.asked import data
 from tests.jobs.evidence_retrieval.given_files import (
     CLEAN,
@@ -41,7 +42,6 @@ from tests.jobs.evidence_retrieval.given_files import (
     write_jsonl,
 )
 from tests.jobs.evidence_retrieval.world import answers
-from tests.processes import siftlog
 
 
 def test_command_explains_queries_before_and_after_a_run(tmp_path: Path) -> None:
